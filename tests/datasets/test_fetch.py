@@ -1,0 +1,201 @@
+"""Every way in which a download can fail, against a server on loopback."""
+
+import hashlib
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from skfair.datasets import _fetch
+from skfair.datasets._fetch import RemoteFile, fetch
+
+BODY = b"age,sex\n39,Male\n50,Female\n" * 100
+DIGEST = hashlib.sha256(BODY).hexdigest()
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.requests.append(self.path)
+        if self.path == "/missing":
+            self.send_error(404)
+        elif self.path == "/broken":
+            self.send_error(500)
+        elif self.path == "/mute":
+            self.server.released.wait(10)
+        else:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(BODY)))
+            self.end_headers()
+            bodies = {"/good": BODY, "/cut": BODY[:700], "/changed": BODY[:-1] + b"?"}
+            self.wfile.write(bodies[self.path])
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.requests, server.released = [], threading.Event()
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.released.set()
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def loopback(monkeypatch):
+    monkeypatch.delenv("SKFAIR_DATA", raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def remote_at(server, route):
+    return RemoteFile(f"http://127.0.0.1:{server.server_port}{route}", DIGEST, "people/people.csv")
+
+
+def files_below(folder):
+    return [
+        path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file()
+    ]
+
+
+@contextmanager
+def fails_cleanly(folder, *words):
+    """An OSError with these words, the digest wanted and both remedies; no new file."""
+    before = files_below(folder)
+    with pytest.raises(OSError) as caught:
+        yield
+    for word in (*words, DIGEST, "SKFAIR_DATA", str(Path(folder, "skfair", "people/people.csv"))):
+        assert word in str(caught.value)
+    assert files_below(folder) == before
+
+
+def test_good_file_is_saved_once_and_then_read_from_the_cache(server, tmp_path):
+    server.requests.clear()
+    first = fetch(remote_at(server, "/good"), data_home=tmp_path)
+    second = fetch(remote_at(server, "/good"), data_home=tmp_path, download_if_missing=False)
+    assert first == second == tmp_path / "skfair" / "people" / "people.csv"
+    assert first.read_bytes() == BODY
+    assert server.requests == ["/good"]
+    assert files_below(tmp_path) == ["skfair/people/people.csv"]
+
+
+def test_several_at_once(server, tmp_path):
+    remote = remote_at(server, "/good")
+    with ThreadPoolExecutor(4) as pool:
+        paths = list(pool.map(lambda _: fetch(remote, data_home=tmp_path), range(8)))
+    assert {path.read_bytes() for path in paths} == {BODY}
+    assert files_below(tmp_path) == ["skfair/people/people.csv"]
+
+
+def test_wrong_digest(server, tmp_path):
+    got = hashlib.sha256(BODY[:-1] + b"?").hexdigest()
+    with fails_cleanly(tmp_path, "/changed", got, f"{len(BODY)} bytes"):
+        fetch(remote_at(server, "/changed"), data_home=tmp_path)
+
+
+def test_cut_off_body(server, tmp_path):
+    with fails_cleanly(tmp_path, "/cut", "700 bytes read", f"{len(BODY) - 700} more", "try again"):
+        fetch(remote_at(server, "/cut"), data_home=tmp_path)
+
+
+@pytest.mark.parametrize(("route", "code"), [("/missing", "404"), ("/broken", "500")])
+def test_http_errors_are_asked_for_once(server, tmp_path, route, code):
+    server.requests.clear()
+    with fails_cleanly(tmp_path, route, code):
+        fetch(remote_at(server, route), data_home=tmp_path)
+    assert server.requests == [route]
+
+
+def test_nobody_listens(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))  # bound, but not listening: connections are refused
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/good"
+        with fails_cleanly(tmp_path, url, "network"):
+            fetch(RemoteFile(url, DIGEST, "people/people.csv"), data_home=tmp_path)
+
+
+def test_no_network_at_all(tmp_path, monkeypatch):
+    def no_names(*args, **kwargs):
+        raise socket.gaierror(-3, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_names)
+    monkeypatch.setenv("no_proxy", "*")
+    remote = RemoteFile("https://data.example/people.csv", DIGEST, "people/people.csv")
+    with fails_cleanly(tmp_path, "data.example", "name resolution"):
+        fetch(remote, data_home=tmp_path)
+
+
+def test_silent_server_times_out(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(_fetch, "TIMEOUT", 0.05)
+    with fails_cleanly(tmp_path, "/mute", "timed out"):
+        fetch(remote_at(server, "/mute"), data_home=tmp_path)
+
+
+def test_download_not_allowed(server, tmp_path):
+    server.requests.clear()
+    with fails_cleanly(tmp_path, "download_if_missing=False"):
+        fetch(remote_at(server, "/good"), data_home=tmp_path, download_if_missing=False)
+    assert server.requests == []
+
+
+def test_damaged_cache_is_replaced(server, tmp_path):
+    cached = fetch(remote_at(server, "/good"), data_home=tmp_path)
+    cached.write_bytes(BODY[:10])
+    with pytest.warns(UserWarning, match="damaged"):
+        again = fetch(remote_at(server, "/good"), data_home=tmp_path)
+    assert again == cached
+    assert cached.read_bytes() == BODY
+
+
+def test_damaged_cache_without_network_is_an_error(server, tmp_path):
+    cached = fetch(remote_at(server, "/good"), data_home=tmp_path)
+    cached.write_bytes(BODY[:10])
+    with pytest.warns(UserWarning, match="damaged"), fails_cleanly(tmp_path):
+        fetch(remote_at(server, "/good"), data_home=tmp_path, download_if_missing=False)
+
+
+def test_failing_disk_leaves_no_part(server, tmp_path, monkeypatch):
+    def full_disk(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        fetch(remote_at(server, "/good"), data_home=tmp_path)
+    assert files_below(tmp_path) == []
+
+
+def test_own_folder_comes_first(server, tmp_path, monkeypatch):
+    own = tmp_path / "own" / "people" / "people.csv"
+    own.parent.mkdir(parents=True)
+    own.write_bytes(BODY)
+    monkeypatch.setenv("SKFAIR_DATA", str(tmp_path / "own"))
+    server.requests.clear()
+    assert fetch(remote_at(server, "/good"), data_home=tmp_path / "cache") == own
+    assert server.requests == []
+
+
+def test_own_folder_with_other_bytes_is_an_error(server, tmp_path, monkeypatch):
+    own = tmp_path / "people" / "people.csv"
+    own.parent.mkdir()
+    own.write_bytes(b"something else")
+    monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
+    found = hashlib.sha256(b"something else").hexdigest()
+    with pytest.raises(OSError, match="unset SKFAIR_DATA") as caught:
+        fetch(remote_at(server, "/good"), data_home=tmp_path / "cache")
+    for word in (str(own), DIGEST, found, "/good"):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("folder", ["", "empty"])
+def test_own_folder_without_the_file_is_passed_over(server, tmp_path, monkeypatch, folder):
+    monkeypatch.setenv("SKFAIR_DATA", str(tmp_path / folder) if folder else "")
+    path = fetch(remote_at(server, "/good"), data_home=tmp_path / "cache")
+    assert path == tmp_path / "cache" / "skfair" / "people" / "people.csv"

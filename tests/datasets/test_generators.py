@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.datasets import make_fair_blobs, make_fair_synthetic
+
+
+def table(y, groups):
+    counts = np.zeros((y.max() + 1, groups.max() + 1), dtype=int)
+    np.add.at(counts, (y, groups), 1)
+    return counts
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    n_samples=st.integers(20, 200),
+    n_clusters=st.integers(1, 6),
+    weights=st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    separation=st.floats(0, 1),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_margins_are_exact(n_samples, n_clusters, weights, separation, seed):
+    shares = np.array(weights) / sum(weights)
+    X, y, groups = make_fair_blobs(
+        n_samples,
+        n_features=3,
+        centers=n_clusters,
+        group_shares=shares,
+        group_separation=separation,
+        random_state=seed,
+    )
+    assert X.shape == (n_samples, 3)
+    assert np.ptp(np.bincount(y)) <= 1
+    assert np.all(np.abs(np.bincount(groups) - n_samples * shares) <= 1)
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ([0.5, 0.5], [[40, 0], [20, 20], [0, 40]]),
+        ([0.75, 0.25], [[40, 0], [40, 0], [10, 30]]),
+        ([0.25, 0.25, 0.5], [[30, 10, 0], [0, 20, 20], [0, 0, 40]]),
+        ([1.0], [[40], [40], [40]]),
+    ],
+)
+def test_full_separation_by_hand(shares, expected):
+    _, y, groups = make_fair_blobs(120, group_shares=shares, group_separation=1.0, random_state=0)
+    assert table(y, groups).tolist() == expected
+
+
+@pytest.mark.parametrize("separation", [0.0, 0.3, 0.8])
+def test_expected_table(separation):
+    tables = [
+        table(*make_fair_blobs(60, group_separation=separation, random_state=seed)[1:])
+        for seed in range(400)
+    ]
+    separated = np.array([[20, 0], [10, 10], [0, 20]])
+    expected = (1 - separation) * 10 + separation * separated
+    # one point of bias is promised; the mean of 400 tables is within .4 of its expectation
+    assert np.abs(np.mean(tables, axis=0) - expected).max() < 1.4
+
+
+def test_points_lie_around_their_centers():
+    centers = np.array([[0.0, 0.0, 0.0], [100.0, 0.0, 0.0]])
+    X, y, _ = make_fair_blobs(1000, centers=centers, cluster_std=0.5, random_state=3)
+    assert X.shape == (1000, 3)
+    for k in range(2):
+        np.testing.assert_allclose(X[y == k].mean(axis=0), centers[k], atol=0.1)
+        np.testing.assert_allclose(X[y == k].std(axis=0), 0.5, rtol=0.15)
+
+
+def test_same_seed_same_points():
+    first, second = make_fair_blobs(random_state=7), make_fair_blobs(random_state=7)
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"group_shares": [0.5, 0.6]}, "sum 1"),
+        ({"group_shares": [1.5, -0.5]}, "positive"),
+        ({"group_shares": [np.nan, 0.5]}, "positive"),
+        ({"group_shares": []}, "sum 1"),
+        ({"group_shares": 1.0}, "one per group"),
+        ({"group_shares": [0.999, 0.001]}, "without any of the n_samples=300"),
+        ({"group_separation": 1.1}, "1.1"),
+        ({"group_separation": np.nan}, "nan"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_fair_blobs(**options)
+
+
+@pytest.mark.parametrize(
+    ("name", "blobs", "groups", "first"),
+    [
+        ("equal_ds1", [100] * 4, [200, 200], (1.162434536366, 0.938824358635)),
+        ("unequal_ds1", [150, 150, 50, 50], [300, 100], (1.211164897276, 0.920471666225)),
+        ("equal_ds2", [200, 200], [200, 200], (1.487303609099, 0.816473075904)),
+        ("unequal_ds2", [300, 100], [300, 100], (1.487303609099, 0.816473075904)),
+    ],
+)
+def test_synthetic_sets(name, blobs, groups, first):
+    X, y, sensitive_features = make_fair_synthetic(name)
+    assert X.shape == (400, 2)
+    assert np.bincount(y).tolist() == blobs
+    assert np.bincount(sensitive_features).tolist() == groups
+    np.testing.assert_allclose(X[0], first, rtol=1e-11)  # 1 + s.d. * the first normals of seed 1
+    # the bar between the groups is horizontal
+    assert X[sensitive_features == 0, 1].max() < X[sensitive_features == 1, 1].min()
+
+
+def test_synthetic_sets_with_another_seed():
+    default, other = make_fair_synthetic()[0], make_fair_synthetic(random_state=2)[0]
+    assert not np.array_equal(default, other)
+    np.testing.assert_allclose(default[:100].mean(axis=0), other[:100].mean(axis=0), atol=0.06)
+
+
+def test_unknown_synthetic_set():
+    with pytest.raises(ValueError, match=r"'equal_ds1'.*got 'ds3'"):
+        make_fair_synthetic("ds3")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("equal_ds1", "Synthetic-equal_K2"),
+        ("unequal_ds1", "Synthetic-unequal_K2"),
+        ("equal_ds2", "Synthetic2-equal_K2"),
+        ("unequal_ds2", "Synthetic2-unequal_K2"),
+    ],
+)
+def test_synthetic_sets_equal_the_reference(real_data, name, problem):
+    folder = real_data("safairkm/reference_fronts.npz")
+    X, _, groups = make_fair_synthetic(name)
+    with np.load(folder / "safairkm" / "reference_fronts.npz") as reference:
+        np.testing.assert_allclose(X, reference[f"{problem}/X"], rtol=1e-13)
+        np.testing.assert_array_equal(groups, reference[f"{problem}/groups"])
