@@ -1,0 +1,17 @@
+"""Fairness metrics, indicators of Pareto fronts, and scorers for model selection."""
+
+from skfair.metrics._clustering import additive_violation, balance_score, cluster_composition
+from skfair.metrics._fronts import coverage, hypervolume
+from skfair.metrics._registry import METRICS, Metric
+from skfair.metrics._scorers import get_scorer
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "additive_violation",
+    "balance_score",
+    "cluster_composition",
+    "coverage",
+    "get_scorer",
+    "hypervolume",
+]

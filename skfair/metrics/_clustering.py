@@ -1,0 +1,222 @@
+"""How groups of people are spread over clusters."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import check_array, column_or_1d
+
+from skfair.utils._balance import balance, cluster_balances, count_table, data_balance
+from skfair.utils._groups import Groups, check_alignment, check_groups
+from skfair.utils._sklearn import check_sample_weight
+
+
+class _Composition(NamedTuple):
+    clusters: np.ndarray  # (n_clusters,) the labels that occur, ascending
+    groups: Groups
+    counts: np.ndarray  # (n_clusters, n_groups) weight of every group in every cluster
+
+
+def _compose(labels, sensitive_features, sample_weight):
+    """Check the input of a clustering metric and count; samples of zero weight are absent."""
+    check_alignment(
+        labels=labels, sensitive_features=sensitive_features, sample_weight=sample_weight
+    )
+    labels = column_or_1d(check_array(labels, ensure_2d=False, dtype=None, input_name="labels"))
+    groups = check_groups(sensitive_features, len(labels))
+    weights = check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
+    present = weights > 0
+    groups = groups.take(present)
+    clusters, codes = np.unique(labels[present], return_inverse=True)
+    shape = len(clusters), len(groups.labels)
+    return _Composition(
+        clusters, groups, count_table(codes, groups.codes, weights[present], *shape)
+    )
+
+
+def balance_score(
+    labels, *, sensitive_features, sample_weight=None, aggregate="min", relative=False
+):
+    """Balance of a clustering: how equally the groups are represented in its clusters.
+
+    The balance of a cluster is its rarest group over its commonest,
+
+        b_k = min_{j != j'} n_kj / n_kj',
+
+    with n_kj the weight of group j in cluster k. The balance of the clustering is the least b_k.
+    No clustering can have a larger one than the data itself (all samples as one cluster).
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample. Every distinct label is a cluster, so is the -1 with which some
+        estimators mark noise. Clusters without samples cannot be seen here and do not count.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample; with several attributes, the combinations that occur. Groups that do
+        not occur in these samples cannot be seen here and do not count.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; a sample of weight zero counts as absent.
+    aggregate : {"min", "mean"}, default="min"
+        Take the least balanced cluster, or the unweighted mean over the clusters (for reports:
+        it may hide a cluster without any member of a group).
+    relative : bool, default=False
+        Divide by the balance of the data: 1 is then the best that the minimum can be.
+
+    Returns
+    -------
+    balance : float
+        In [0, 1], more is fairer; 1 with a single group. The relative mean may exceed 1.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, or hold missing values.
+
+    See Also
+    --------
+    additive_violation : The largest departure from proportion, in samples.
+    cluster_composition : The table behind these numbers.
+
+    References
+    ----------
+    .. [1] F. Chierichetti, R. Kumar, S. Lattanzi and S. Vassilvitskii, "Fair clustering through
+       fairlets", NeurIPS 2017.
+    .. [2] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
+       clustering", LION 2022, Section 3.1.
+
+    Examples
+    --------
+    >>> from skfair.metrics import balance_score
+    >>> labels = [0, 0, 0, 1, 1, 1]
+    >>> group = ["a", "a", "b", "a", "a", "b"]
+    >>> balance_score(labels, sensitive_features=group)
+    0.5
+    >>> balance_score(labels, sensitive_features=group, relative=True)
+    1.0
+    """
+    if aggregate not in ("min", "mean"):
+        raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
+    counts = _compose(labels, sensitive_features, sample_weight).counts
+    value = balance(counts) if aggregate == "min" else float(cluster_balances(counts).mean())
+    return value / data_balance(counts.sum(axis=0)) if relative else value
+
+
+def additive_violation(labels, *, sensitive_features, sample_weight=None, normalize=False):
+    """Largest departure of a group's size in a cluster from its proportional share.
+
+    With n_kj the weight of group j in cluster k, n_k that of the cluster, n_j that of the group
+    and n that of all samples, this is
+
+        max_kj |n_kj - n_k n_j / n|        (in samples),
+
+    or max_kj |n_kj / n_k - n_j / n| with ``normalize=True``. Unlike the balance, which compares
+    the rarest group with the commonest, it sees every group.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample; with several attributes, the combinations that occur.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; a sample of weight zero counts as absent.
+    normalize : bool, default=False
+        Divide the departures in a cluster by its size: the difference between the group's share
+        of the cluster and its share of the data, in [0, 1].
+
+    Returns
+    -------
+    violation : float
+        Non-negative, 0 if every cluster mirrors the data.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, or hold missing values.
+
+    See Also
+    --------
+    balance_score : The ratio of the rarest to the commonest group.
+
+    References
+    ----------
+    .. [1] I. O. Bercea, M. Gross, S. Khuller, A. Kumar, C. Rösner, D. R. Schmidt and M. Schmidt,
+       "On the cost of essentially fair clusterings", APPROX 2019.
+
+    Examples
+    --------
+    >>> from skfair.metrics import additive_violation
+    >>> labels = [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> group = ["a", "a", "a", "b", "a", "b", "b", "b"]
+    >>> additive_violation(labels, sensitive_features=group)
+    1.0
+    >>> additive_violation(labels, sensitive_features=group, normalize=True)
+    0.25
+    """
+    counts = _compose(labels, sensitive_features, sample_weight).counts
+    sizes = counts.sum(axis=1, keepdims=True)
+    departures = np.abs(counts - sizes * counts.sum(axis=0) / counts.sum())
+    return float((departures / sizes if normalize else departures).max())
+
+
+def cluster_composition(labels, *, sensitive_features, sample_weight=None, normalize=None):
+    """Table of the groups in every cluster.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample; with several attributes, the combinations that occur.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; a sample of weight zero counts as absent.
+    normalize : {None, "cluster", "group"}, default=None
+        None counts samples (sums their weights). "cluster" divides each row by its sum: what the
+        cluster is made of. "group" divides each column by its sum: where the group went.
+
+    Returns
+    -------
+    composition : pandas.DataFrame of shape (n_clusters, n_groups)
+        One row per cluster label and one column per group, both ascending; with several
+        attributes the columns have one level for each.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, or hold missing values.
+
+    See Also
+    --------
+    balance_score : The least balanced row of this table as a number.
+
+    Examples
+    --------
+    >>> from skfair.metrics import cluster_composition
+    >>> labels = [0, 0, 0, 1]
+    >>> cluster_composition(labels, sensitive_features=["a", "a", "b", "b"])
+               a    b
+    cluster
+    0        2.0  1.0
+    1        0.0  1.0
+    """
+    import pandas as pd
+
+    if normalize not in (None, "cluster", "group"):
+        raise ValueError(f'normalize must be None, "cluster" or "group"; got {normalize!r}.')
+    clusters, groups, counts = _compose(labels, sensitive_features, sample_weight)
+    if normalize == "cluster":
+        counts = counts / counts.sum(axis=1, keepdims=True)
+    elif normalize == "group":
+        counts = counts / counts.sum(axis=0)
+    columns = pd.MultiIndex.from_arrays(
+        list(groups.labels.T), names=_attribute_names(sensitive_features, groups)
+    )
+    if columns.nlevels == 1:
+        columns = columns.get_level_values(0)
+    return pd.DataFrame(counts, index=pd.Index(clusters, name="cluster"), columns=columns)
+
+
+def _attribute_names(sensitive_features, groups):
+    """Names that a DataFrame or Series gives to the sensitive attributes, else None."""
+    if hasattr(sensitive_features, "columns"):
+        return list(sensitive_features.columns)
+    return [getattr(sensitive_features, "name", None)] * groups.labels.shape[1]

@@ -1,0 +1,1 @@
+"""Private helpers that every room of the package may use."""

@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skfair.metrics import coverage, hypervolume
+
+points = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=10)
+some_points = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=10)
+
+
+def columns(front):
+    return np.array(front, dtype=float).reshape(-1, 2).T
+
+
+def dominated_cells(front, costs, balances):
+    """Count the unit cells [c, c + 1] x [b, b + 1] that some point dominates."""
+    return sum(
+        any(cost <= c and balance >= b + 1 for cost, balance in front)
+        for c in costs
+        for b in balances
+    )
+
+
+@given(points)
+def test_hypervolume_counts_dominated_cells(front):
+    expected = dominated_cells(front, range(0, 7), range(2, 8))
+    assert hypervolume(*columns(front), reference=(7, 2)) == expected
+
+
+@given(points)
+def test_hypervolume_in_a_box_clips_to_it(front):
+    expected = dominated_cells(front, range(3, 7), range(2, 6)) / 16
+    assert hypervolume(*columns(front), reference=(7, 2), ideal=(3, 6)) == expected
+
+
+@given(points, st.tuples(st.integers(0, 8), st.integers(0, 8)))
+def test_a_point_more_never_lowers_the_hypervolume(front, point):
+    before = hypervolume(*columns(front), reference=(7, 1))
+    assert hypervolume(*columns([*front, point]), reference=(7, 1)) >= before
+
+
+def test_hypervolume_by_hand():
+    assert hypervolume([1], [0.5], reference=(2, 0)) == 0.5
+    assert hypervolume([2, 1], [0.5, 0.25], reference=(4, 0)) == 1.25
+    assert hypervolume([1, 2], [0.5, 0.25], reference=(4, 0)) == 1.5  # the second is dominated
+    assert hypervolume([], [], reference=(1, 0)) == 0
+    assert hypervolume([2, 0], [0.5, -1], reference=(1, 0)) == 0
+    assert hypervolume([-5], [3], reference=(1, 0), ideal=(0, 1)) == 1
+    assert isinstance(hypervolume([1], [1], reference=(2, 0)), float)
+
+
+@given(some_points, some_points)
+def test_coverage_against_its_definition(front_a, front_b):
+    covered = [any(a[0] <= b[0] and a[1] >= b[1] for a in front_a) for b in front_b]
+    assert coverage(front_a, front_b) == pytest.approx(np.mean(covered))
+    assert coverage(front_a, front_a) == 1
+
+
+def test_coverage_by_hand():
+    a, b = [[1, 0.2], [2, 0.5]], [[1.5, 0.2], [1.9, 0.4]]
+    assert coverage(a, b) == 0.5
+    assert coverage(b, a) == 0
+    assert coverage(a, b, tolerance=0.1) == 1
+    assert coverage(b, a, tolerance=0.1) == 0.5
+    assert coverage(np.empty((0, 2)), b) == 0
+
+
+@pytest.mark.parametrize(
+    "call, match",
+    [
+        (lambda: hypervolume([1, 2], [0], reference=(1, 0)), r"shapes \(2,\) and \(1,\)"),
+        (lambda: hypervolume([1, np.nan], [0, 1], reference=(1, 0)), "must be finite"),
+        (lambda: hypervolume([1], [1], reference=(1, 0), ideal=(1, 1)), "ideal must be better"),
+        (lambda: hypervolume([1], [1], reference=(1, 0), ideal=(0, 0)), "ideal must be better"),
+        (lambda: coverage([[1, 0]], np.empty((0, 2))), "at least one point"),
+        (lambda: coverage([[1, np.inf]], [[1, 0]]), "front_a must be finite"),
+        (lambda: coverage([[1, 0]], [1, 0]), r"front_b must be of shape \(n_points, 2\)"),
+    ],
+)
+def test_refusals(call, match):
+    with pytest.raises(ValueError, match=match):
+        call()

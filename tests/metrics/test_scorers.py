@@ -1,0 +1,215 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skfair.exceptions import MissingSensitiveFeaturesError
+from skfair.metrics import METRICS, Metric, additive_violation, get_scorer
+from skfair.metrics import balance_score as balance
+
+
+class GroupAwareKMeans(KMeans):
+    """Told the groups, it deals the members of each one to the clusters in turn."""
+
+    __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__predict = {"sensitive_features": True}
+
+    def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
+        self.fitted_with_groups_ = sensitive_features is not None
+        return super().fit(X, y, sample_weight)
+
+    def predict(self, X, *, sensitive_features=None):
+        if sensitive_features is None:
+            return super().predict(X)
+        people = np.asarray(sensitive_features)
+        labels = np.empty(len(people), dtype=int)
+        for group in np.unique(people):
+            members = np.flatnonzero(people == group)
+            labels[members] = np.arange(len(members)) % self.n_clusters
+        return labels
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    people = np.array(["a", "b"] * 24)
+    X = rng.normal(size=(48, 2)) + (people == "b")[:, None]
+    return X, people
+
+
+CV = KFold(3)
+PLAIN = KMeans(n_clusters=2, n_init=1, random_state=0)
+AWARE = GroupAwareKMeans(n_clusters=2, n_init=1, random_state=0)
+
+
+def test_score_is_the_metric_of_the_predictions(data):
+    X, people = data
+    kmeans = clone(PLAIN).fit(X)
+    labels = kmeans.predict(X)
+    score = get_scorer("balance")(kmeans, X, sensitive_features=people)
+    assert score == balance(labels, sensitive_features=people)
+    score = get_scorer("relative_balance")(kmeans, X, None, sensitive_features=people)
+    assert score == balance(labels, sensitive_features=people, relative=True)
+    score = get_scorer("neg_additive_violation")(kmeans, X, sensitive_features=people)
+    assert score == -additive_violation(labels, sensitive_features=people)
+
+
+@pytest.mark.parametrize("estimator", [AWARE, make_pipeline(StandardScaler(), AWARE)])
+@pytest.mark.parametrize("enable", [True, False])
+def test_groups_reach_the_predict_that_asks_for_them(estimator, enable, data):
+    X, people = data
+    with sklearn.config_context(enable_metadata_routing=enable):
+        fitted = clone(estimator).fit(X)
+        assert get_scorer("balance")(fitted, X, sensitive_features=people) == 1
+
+
+def test_sample_weight_reaches_the_metric(data):
+    X, people = data
+    kmeans = clone(PLAIN).fit(X)
+    weights = np.arange(len(X)) % 3
+    expected = balance(kmeans.predict(X), sensitive_features=people, sample_weight=weights)
+    scorer = get_scorer("balance")
+    assert scorer(kmeans, X, sensitive_features=people, sample_weight=weights) == expected
+
+
+@pytest.mark.parametrize("people_as", [list, np.array, pd.Series, pd.Categorical])
+def test_cross_validate(routing, data, people_as):
+    X, people = data
+    params = {"sensitive_features": people_as(people)}
+    scores = cross_validate(
+        PLAIN, X, scoring=get_scorer("balance"), params=params, cv=CV, error_score="raise"
+    )["test_score"]
+    expected = [
+        balance(clone(PLAIN).fit(X[train]).predict(X[test]), sensitive_features=people[test])
+        for train, test in CV.split(X)
+    ]
+    assert scores.tolist() == expected
+    aware = cross_validate(AWARE, X, scoring=get_scorer("balance"), params=params, cv=CV)
+    assert aware["test_score"].tolist() == [1, 1, 1]
+
+
+def test_cross_validate_through_a_pipeline_with_several_scorers(routing, data):
+    X, people = data
+    scores = cross_validate(
+        make_pipeline(StandardScaler(), AWARE),
+        X,
+        scoring={name: get_scorer(name) for name in ("balance", "neg_additive_violation")},
+        params={"sensitive_features": people},
+        cv=CV,
+        return_estimator=True,
+        return_train_score=True,
+    )
+    assert scores["test_balance"].tolist() == scores["train_balance"].tolist() == [1, 1, 1]
+    assert scores["test_neg_additive_violation"].tolist() == [0, 0, 0]
+    assert all(pipeline[-1].fitted_with_groups_ for pipeline in scores["estimator"])
+
+
+@pytest.mark.parametrize("estimator", [AWARE, make_pipeline(StandardScaler(), AWARE)])
+def test_grid_search(routing, data, estimator):
+    X, people = data
+    prefix = "" if estimator is AWARE else "groupawarekmeans__"
+    search = GridSearchCV(
+        estimator,
+        {f"{prefix}n_clusters": [3, 2]},
+        scoring=get_scorer("balance"),
+        cv=CV,
+    ).fit(X, sensitive_features=people)
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], 1)
+    assert search.score(X, sensitive_features=people) == balance(
+        search.best_estimator_.predict(X, sensitive_features=people), sensitive_features=people
+    )
+
+
+def test_grid_search_picks_the_fairest(routing):
+    # Along x the groups are apart, and two clusters separate them; a single cluster holds both.
+    people = np.array(["a", "b"] * 12)
+    X = np.c_[np.where(people == "a", 0.0, 10.0), np.zeros(24)]
+    search = GridSearchCV(PLAIN, {"n_clusters": [2, 1]}, scoring=get_scorer("balance"), cv=CV)
+    search.fit(X, sensitive_features=people)
+    assert search.best_params_ == {"n_clusters": 1}
+    assert search.cv_results_["mean_test_score"].tolist() == [0, 1]
+
+
+def test_sample_weight_can_be_requested(routing, data):
+    X, people = data
+    scorer = get_scorer("balance").set_score_request(sample_weight=True)
+    weights = np.where(people == "a", 1.0, 2.0)
+    scores = cross_validate(
+        clone(AWARE).set_fit_request(sample_weight=True),
+        X,
+        scoring=scorer,
+        params={"sensitive_features": people, "sample_weight": weights},
+        cv=CV,
+    )
+    assert scores["test_score"].tolist() == [0.5, 0.5, 0.5]
+
+
+SINGLE, SEVERAL = get_scorer("balance"), {"balance": get_scorer("balance")}
+
+
+@pytest.mark.parametrize("scoring", [SINGLE, SEVERAL], ids=["single", "several"])
+@pytest.mark.parametrize("weights", [None, np.ones(48)], ids=["unweighted", "weighted"])
+def test_a_search_without_routing_stops_and_says_why(data, scoring, weights):
+    X, people = data
+    search = GridSearchCV(AWARE, {"n_clusters": [2, 3]}, scoring=scoring, refit=False, cv=CV)
+    with pytest.raises(
+        MissingSensitiveFeaturesError,
+        match=r"sklearn\.set_config\(enable_metadata_routing=True\)",
+    ):
+        search.fit(X, sensitive_features=people, sample_weight=weights)
+    with pytest.raises(MissingSensitiveFeaturesError):
+        cross_validate(AWARE, X, scoring=scoring, cv=CV)
+
+
+def test_forgotten_groups_stop_a_search_with_routing_too(routing, data):
+    search = GridSearchCV(PLAIN, {"n_clusters": [2, 3]}, scoring=SINGLE, cv=CV)
+    with pytest.raises(MissingSensitiveFeaturesError, match="no sensitive_features came"):
+        search.fit(data[0])
+
+
+def test_misaligned_groups_are_refused(data):
+    X, people = pd.DataFrame(data[0]), pd.Series(data[1])
+    kmeans = clone(PLAIN).fit(X)
+    with pytest.raises(ValueError, match="X and sensitive_features must have the same pandas"):
+        SINGLE(kmeans, X, sensitive_features=people[::-1])
+
+
+def test_scorers_are_plain_objects(data):
+    X, people = data
+    scorer = get_scorer("neg_additive_violation")
+    assert repr(scorer) == "FairnessScorer(metric='additive_violation')"
+    kmeans = clone(PLAIN).fit(X)
+    expected = scorer(kmeans, X, sensitive_features=people)
+    for copy in (pickle.loads(pickle.dumps(scorer)), clone(scorer)):
+        assert copy(kmeans, X, sensitive_features=people) == expected
+        assert copy.get_params() == {"metric": "additive_violation"}
+
+
+def test_a_metric_of_ones_own(data):
+    X, people = data
+
+    def n_clusters(labels, *, sensitive_features, sample_weight=None):
+        return len(np.unique(labels))
+
+    metric = Metric(n_clusters, "clustering", greater_is_better=False, best=1)
+    kmeans = clone(PLAIN).fit(X)
+    assert get_scorer(metric)(kmeans, X, sensitive_features=people) == -2
+
+
+def test_unknown_names():
+    with pytest.raises(ValueError, match="'balance'.*got 'additive_violation'"):
+        get_scorer("additive_violation")
+    assert "additive_violation" in METRICS
