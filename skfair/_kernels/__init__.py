@@ -13,5 +13,8 @@ CACHE = os.environ.get("SKFAIR_NUMBA_CACHE", "1") != "0"
 
 
 def jit(function):
-    """Compile a kernel at its first call, without the interpreter lock, and keep it on disk."""
-    return numba.njit(cache=CACHE, nogil=True)(function)
+    """Compile a kernel at its first call and keep it on disk.
+
+    Kernels run without the interpreter lock, and a division by zero gives inf or nan as in numpy.
+    """
+    return numba.njit(cache=CACHE, nogil=True, error_model="numpy")(function)

@@ -1,6 +1,14 @@
 """The only place that imports private names of scikit-learn."""
 
 from sklearn.callback._transport import can_reuse_listener, open_listener, send
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
-__all__ = ["can_reuse_listener", "check_sample_weight", "open_listener", "send"]
+__all__ = [
+    "Interval",
+    "StrOptions",
+    "can_reuse_listener",
+    "check_sample_weight",
+    "open_listener",
+    "send",
+]

@@ -1,0 +1,134 @@
+"""Callbacks that watch a fit: what it costs, and how fair it is, as it goes."""
+
+from datetime import UTC, datetime
+
+from skfair.utils._sklearn import can_reuse_listener, open_listener, send
+
+__all__ = ["FairnessMonitor"]
+
+_QUANTITIES = {
+    "objective": "objective_",
+    "violation": "constraint_violation_",
+    "residual": "residual_",
+    "balance": "balance_",
+}
+"""Column of the log -> the fitted attribute it is read from."""
+
+
+class FairnessMonitor:
+    """Callback that records objective and fairness at every iteration of a fit.
+
+    Hand it to an estimator with ``estimator.set_callbacks(FairnessMonitor())``; the estimator
+    then shows it a fitted view of itself at the end of every iteration. One monitor may watch
+    several fits, one after another or, in a search, many at once: its log tells them apart.
+
+    Attributes
+    ----------
+    log : pandas.DataFrame of shape (n_iterations, 7)
+        One row per iteration, of all fits watched so far:
+
+        - `run`: number of the sequence of iterations, from 0. A fit is one run, unless it
+          iterates several times, for instance once from every start;
+        - `iteration`: number of the iteration within its run, from 0;
+        - `seconds`: wall-clock time since that fit began, in seconds;
+        - `objective`: ``objective_``;
+        - `violation`: ``constraint_violation_``, the largest excess over a tolerance;
+        - `residual`: ``residual_``, how far the solver is from its stop test;
+        - `balance`: ``balance_``, of a clustering.
+
+        What an estimator does not report is nan.
+
+    Notes
+    -----
+    The log also receives what happens in worker processes (``n_jobs`` of a search), for as
+    long as they can reach the monitor over a local socket, that is, on the same machine. A copy
+    made by pickling keeps the rows recorded so far and goes on by itself. Clones of an
+    estimator share its monitor, as they share every callback of scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.callbacks import FairnessMonitor
+    >>> from skfair.cluster import FairKMeans
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> monitor = FairnessMonitor()
+    >>> model = FairKMeans(n_clusters=3, random_state=0).set_callbacks(monitor)
+    >>> _ = model.fit(X, sensitive_features=X.sum(axis=1) > 0)
+    >>> monitor.log.columns.tolist()
+    ['run', 'iteration', 'seconds', 'objective', 'violation', 'residual', 'balance']
+    """
+
+    def __init__(self):
+        self._records = []
+        self._listen()
+
+    def _listen(self):
+        """Open the door through which copies in worker processes send their records."""
+        self._listener = open_listener(self._records.append, owner=self)
+
+    def __getstate__(self):
+        """Return what is pickled: the rows recorded so far."""
+        # The listener's thread may append while another thread pickles: never walk the live list.
+        return {**self.__dict__, "_records": list(self._records)}
+
+    def __setstate__(self, state):
+        """Restore a copy; where the original cannot be reached it records by itself."""
+        self.__dict__.update(state)
+        if not can_reuse_listener(self._listener):
+            self._listen()
+
+    @property
+    def log(self):
+        """Everything recorded so far as a new DataFrame; the columns are those of the class."""
+        import pandas as pd
+
+        runs, rows = {}, []
+        for path, seconds, values in list(self._records):
+            *run, iteration = path
+            rows.append((runs.setdefault(tuple(run), len(runs)), iteration, seconds, *values))
+        frame = pd.DataFrame(rows, columns=["run", "iteration", "seconds", *_QUANTITIES])
+        return frame.sort_values(["run", "iteration"], ignore_index=True)
+
+    def setup(self, estimator, context):
+        """Do nothing: a monitor is ready from the start."""
+
+    def teardown(self, estimator, context):
+        """Do nothing: a monitor stays open for the next fit."""
+
+    def on_fit_task_begin(self, estimator, context):
+        """Do nothing: what a task reached is known at its end."""
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        """Record an iteration, as it ends.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            The estimator being fitted.
+        context : sklearn.callback.CallbackContext
+            The task that ends. Only tasks without sub-tasks are iterations.
+        fitted_estimator : estimator instance or None
+            The estimator as if fit had stopped here; None: nothing is recorded.
+        """
+        if fitted_estimator is None or context.max_subtasks != 0:
+            return
+        lineage = list(_lineage(context))
+        path = (context.root_uuid, *(task.task_id for task in reversed(lineage)))
+        seconds = (datetime.now(UTC) - _fit_of(lineage).init_time).total_seconds()
+        values = [float(getattr(fitted_estimator, name, "nan")) for name in _QUANTITIES.values()]
+        send(self._listener, (path, seconds, values))
+
+
+def _lineage(context):
+    """Yield the task and its ancestors, innermost first."""
+    while context is not None:
+        yield context
+        context = context.parent
+
+
+def _fit_of(lineage):
+    """Outermost task of the estimator's own fit: a search's tasks may stand above it."""
+    return next(
+        (task for task in lineage if task.source_estimator_name is not None),
+        lineage[-1],
+    )

@@ -1,0 +1,304 @@
+"""The homotopy: follow the cheapest clustering while the balance asked for rises."""
+
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
+
+from skfair._kernels.fair_assignment import DualSolution, solve_dual
+from skfair._kernels.kmeans import squared_distances
+from skfair._kernels.local_search import (
+    Clustering,
+    cost_of,
+    exchange_pass,
+    hartigan_pass,
+    raise_balance,
+)
+from skfair.cluster._pareto_front import Route
+from skfair.cluster._samples import lloyd, relocate_centers
+from skfair.utils._balance import balance
+
+MAX_DUAL_ITER = 50
+QUEUE_SIZE = 32
+MAX_MOVES = 2000  # recorded on the way from one level of a front to the next
+ROUGH_TOL = 1e-3  # enough of k-means to tell good starts from bad ones
+
+
+class Point(NamedTuple):
+    """A point of the homotopy: a clustering and the prices that led to it."""
+
+    clustering: Clustering
+    cost: float
+    prices: DualSolution | None
+
+    @property
+    def balance(self):
+        return balance(self.clustering.counts)
+
+
+class Homotopy(BaseEstimator):
+    """The default algorithm of `FairKMeans` and `fair_kmeans_front`, with its settings.
+
+    Plain k-means comes first. Then the balance asked for rises level by level: at the centres of
+    the last level the cheapest fair assignment is found through its dual (one price per cluster
+    and group), the centres move to the new means, and so on. Single moves repair what rounding
+    left, and moves and exchanges that keep the balance lower the cost until none is left.
+
+    Parameters
+    ----------
+    n_levels : int, default=4
+        Number of balances on the way from plain k-means to the balance asked for.
+    n_followed : int, default=2
+        How many of the best starts are followed.
+    n_relocations : int, default=30
+        The best start tries to leave its local minimum by moving one centre at a time; it gives up
+        after this many failures in a row.
+    max_samples : int, default=20000
+        The way is gone on about this many samples, drawn by group; all samples join at its end.
+        Centres and prices are properties of the population, so little is lost.
+
+    See Also
+    --------
+    AlternatingSwaps : The algorithm of Liu and Vicente.
+
+    Examples
+    --------
+    >>> from skfair.cluster import FairKMeans, Homotopy
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> groups = ["a", "a", "b", "b", "b", "a"]
+    >>> model = FairKMeans(2, min_balance=1, algorithm=Homotopy(n_levels=2), random_state=0)
+    >>> model.fit(X, sensitive_features=groups).balance_
+    0.5
+    """
+
+    def __init__(self, n_levels=4, *, n_followed=2, n_relocations=30, max_samples=20_000):
+        self.n_levels = n_levels
+        self.n_followed = n_followed
+        self.n_relocations = n_relocations
+        self.max_samples = max_samples
+
+    def solve(self, samples, seeding, ratio, effort, random_state, watch):
+        """The cheapest clustering found whose balance reaches ``ratio``.
+
+        Parameters
+        ----------
+        samples : Samples
+        seeding : Seeding
+        ratio : float
+            Least balance of a cluster.
+        effort : Effort
+        random_state : RandomState
+        watch : callable
+            Called with the clustering after every round on all samples; True ends the rounds.
+
+        Returns
+        -------
+        point : Point
+        n_iter : int
+            Rounds on all samples.
+        status : {"optimal", "feasible", "max_iter"}
+            See `polish`.
+        """
+        few = samples.thin(self.max_samples, random_state)
+        ends = []
+        for point in self._plain(few, seeding, effort, random_state):
+            for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
+                point, _, _ = advance(few, point, level, 1, effort.tol)
+            ends.append(point)
+        best = min(ends, key=lambda end: end.cost)
+        point, n_iter, converged = advance(samples, best, ratio, effort.max_iter, effort.tol, watch)
+        point = repair(samples, point, ratio)
+        point, status = polish(samples, point, ratio, effort.max_iter, effort.tol)
+        return point, n_iter, status if converged else "max_iter"
+
+    def front(self, samples, seeding, n_levels, effort, random_state):
+        """Clusterings from plain k-means to the best attainable balance, each with a path upward.
+
+        Parameters
+        ----------
+        samples, seeding, effort, random_state
+            As in `solve`.
+        n_levels : int
+            Number of balances at which a fair clustering is computed.
+
+        Returns
+        -------
+        routes : list of Route
+            One per level, the first from plain k-means; each leads by single moves to the next
+            level, or as far as they go.
+        """
+        few = samples.thin(self.max_samples, random_state)
+        lowest, *others = self._plain(few, seeding, effort, random_state)
+        lowest, _ = polish(few, lowest, 0.0, effort.max_iter, effort.tol)
+        top = few.attainable_balance(seeding.n_clusters)
+        levels = levels_between(min(lowest.balance, top), top, n_levels)
+        upward = sweep(few, lowest, levels, effort.tol)
+        summits = [upward[-1]] + [advance(few, p, top, 5, effort.tol)[0] for p in others]
+        summit = min(summits, key=lambda point: point.cost)
+        downward = sweep(few, summit, levels[::-1], effort.tol)[::-1]
+        points = [lowest]
+        points += [
+            min(p, q, key=lambda end: end.cost) for p, q in zip(upward, downward, strict=True)
+        ]
+        levels = [0.0, *levels]
+        if few is not samples:
+            points = [
+                advance(samples, point, level, 2, effort.tol)[0]
+                for point, level in zip(points, levels, strict=True)
+            ]
+        routes = []
+        for point, level, goal in zip(points, levels, [*levels[1:], 1.0], strict=True):
+            point, _ = polish(samples, repair(samples, point, level), level, 1, effort.tol)
+            routes.append(route_from(samples, point, goal))
+        return routes
+
+    def _plain(self, samples, seeding, effort, random_state):
+        """The best few of plain k-means from all starts, the cheapest first."""
+        starts = seeding.draw(samples, random_state)
+        rough = Parallel(effort.n_jobs, prefer="threads")(
+            delayed(lloyd)(samples, start, effort.max_iter, max(effort.tol, ROUGH_TOL))
+            for start in starts
+        )
+        rough.sort(key=lambda clustering: cost_of(samples.X, samples.weights, clustering))
+        best, *others = rough[: self.n_followed]
+        best = relocate_centers(samples, best, self.n_relocations, random_state)
+        points = []
+        for clustering in (best, *others):
+            clustering = lloyd(samples, clustering.centers, effort.max_iter, effort.tol)
+            points.append(point_of(samples, clustering.labels, seeding.n_clusters))
+        return sorted(points, key=lambda point: point.cost)
+
+
+def levels_between(low, high, n_levels):
+    """Balances from ``low`` (left out) to ``high``, denser near ``high`` where the cost rises."""
+    return high - (high - low) * (1 - np.arange(1, n_levels + 1) / n_levels) ** 1.5
+
+
+def sweep(samples, point, levels, tol):
+    """Follow the homotopy from a point along the levels, two rounds at each."""
+    points = []
+    for level in levels:
+        point, _, _ = advance(samples, point, level, 2, tol)
+        points.append(point)
+    return points
+
+
+def advance(samples, point, ratio, max_iter, tol, watch=None):
+    """The cheapest clustering near a point whose balance reaches ``ratio``, up to rounding.
+
+    Alternates the fair assignment and the means, as k-means alternates nearest centres and means,
+    until a round lowers the cost by no more than ``tol`` times the cost.
+
+    Returns
+    -------
+    point : Point
+        Its balance may be a few samples short of the ratio: see `repair`.
+    n_iter : int
+        Number of rounds.
+    converged : bool
+        Whether the rounds ended by themselves, or because ``watch`` said so.
+    """
+    clustering, prices = point.clustering, point.prices
+    previous = np.inf
+    converged = False
+    n_iter = 0
+    while n_iter < max_iter and not converged:
+        centers = clustering.centers
+        prices = fair_assignment(samples, centers, ratio, prices)
+        clustering = samples.occupy(prices.labels, centers)
+        n_iter += 1
+        converged = previous - prices.value <= tol * prices.value
+        previous = prices.value
+        if watch is not None and watch(clustering):
+            converged = True
+    return point_of(samples, clustering.labels, len(centers), prices), n_iter, converged
+
+
+def fair_assignment(samples, centers, ratio, prices=None):
+    """Cheapest assignment to fixed centres with cluster balances of at least ``ratio``.
+
+    Solves the dual of the assignment's linear programme, warm-started by earlier prices. The labels
+    round its solution, so that they may miss the ratio by the few samples that sit on a tie; the
+    value bounds from below the cost of every assignment of that balance to these centres.
+    """
+    n_clusters, n_groups = len(centers), samples.n_groups
+    if prices is None:
+        multipliers, width = np.zeros((n_clusters, n_groups, n_groups)), 0.0
+    else:
+        multipliers, width = prices.multipliers, prices.width
+    distances = squared_distances(samples.X, centers)
+    slack = 2.0 * samples.person
+    return solve_dual(
+        distances, samples.codes, samples.weights, ratio, multipliers, width, slack, MAX_DUAL_ITER
+    )
+
+
+def repair(samples, point, ratio):
+    """Raise the balance to the ratio where rounding left it below."""
+    if point.balance >= ratio:
+        return point
+    path = lift(samples, point, ratio, len(samples.weights))
+    labels = point.clustering.labels.copy()
+    labels[path.samples] = path.clusters
+    return point_of(samples, labels, len(point.clustering.sizes), point.prices)
+
+
+def lift(samples, point, goal, max_moves):
+    """Path of the cheapest single moves from a point to the balance ``goal``."""
+    X, weights, codes, _ = samples
+    distances = squared_distances(X, point.clustering.centers)
+    clustering = copy_of(point.clustering)
+    return raise_balance(X, distances, weights, codes, clustering, goal, QUEUE_SIZE, max_moves)
+
+
+def route_from(samples, point, goal):
+    """The route of cheapest single moves from a point to the balance ``goal``."""
+    path = lift(samples, point, goal, MAX_MOVES)
+    labels = point.clustering.labels.astype(np.min_scalar_type(len(point.clustering.sizes) - 1))
+    costs = point.cost + np.concatenate([[0.0], np.cumsum(path.gains)])
+    costs /= samples.weights.sum()
+    balances = np.concatenate([[point.balance], path.balances])
+    return Route(labels, path.samples, path.clusters, costs, balances)
+
+
+def polish(samples, point, ratio, max_iter, tol):
+    """Lower the cost by single moves and exchanges that keep the balance.
+
+    Returns
+    -------
+    point : Point
+    status : {"optimal", "feasible", "max_iter"}
+        "optimal" if no single move and no exchange of two samples that keeps the balance lowers
+        the cost (never certified where sample weights differ, as exchanges are for equal weights);
+        "feasible" if passes came to gain less than a hundredth of ``tol`` times the cost.
+    """
+    X, weights, codes, _ = samples
+    floor = min(ratio, point.balance)
+    equal_weights = weights.min() == weights.max()
+    status = "max_iter"
+    for _ in range(max_iter):
+        clustering, cost = copy_of(point.clustering), point.cost
+        distances = squared_distances(X, clustering.centers)
+        n_changes = hartigan_pass(X, distances, weights, codes, clustering, floor)
+        if n_changes == 0 and equal_weights:
+            n_changes = exchange_pass(X, distances, weights, codes, clustering, floor)
+        if n_changes == 0:
+            status = "optimal" if equal_weights else "feasible"
+            break
+        point = point_of(samples, clustering.labels, len(clustering.sizes), point.prices)
+        if cost - point.cost <= 0.01 * tol * cost:
+            status = "feasible"
+            break
+    return point, status
+
+
+def copy_of(clustering):
+    """A clustering of its own for kernels that work in place: points are never changed."""
+    return Clustering(*(array.copy() for array in clustering))
+
+
+def point_of(samples, labels, n_clusters, prices=None):
+    """The point that labels describe, with everything computed from scratch."""
+    clustering = samples.tabulate(labels, n_clusters)
+    return Point(clustering, cost_of(samples.X, samples.weights, clustering), prices)

@@ -1,0 +1,208 @@
+"""Who is in which cluster: shares of the groups, beside their shares in the data."""
+
+from functools import partial
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.metrics import cluster_composition
+from skfair.plotting._style import COLORS, HATCHES, INK, cycle, new_axes, strip_frame
+from skfair.utils._balance import cluster_balances
+from skfair.utils._groups import group_names
+
+
+class ClusterCompositionDisplay:
+    """Picture of the groups in every cluster.
+
+    Each cluster is one bar, divided by the shares of the groups; dashed lines continue the
+    divisions of the data as a whole. A perfectly balanced clustering has all its divisions on the
+    lines. Beside each bar stand the size and the balance of its cluster.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_clusters, n_groups)
+        Number (or weight) of the samples of each group in each cluster.
+    group_names : sequence of str, default=None
+        Names of the groups; None numbers them.
+    cluster_names : sequence of str, default=None
+        Names of the clusters; None numbers them.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        The axes with the bars, once drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure with the axes, once drawn.
+
+    See Also
+    --------
+    skfair.metrics.cluster_composition : The same numbers as a table.
+
+    Examples
+    --------
+    >>> from skfair.plotting import ClusterCompositionDisplay
+    >>> display = ClusterCompositionDisplay([[30, 10], [20, 20]], group_names=["men", "women"])
+    >>> [label.get_text() for label in display.plot().ax_.get_yticklabels()]
+    ['cluster 0', 'cluster 1']
+    """
+
+    def __init__(self, counts, *, group_names=None, cluster_names=None):
+        self.counts = counts
+        self.group_names = group_names
+        self.cluster_names = cluster_names
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None):
+        """Draw the composition of a fitted clusterer on its training data.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            A fitted clusterer with `group_counts_` and `groups_`, such as
+            :class:`skfair.cluster.FairKMeans`.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure.
+
+        Returns
+        -------
+        display : ClusterCompositionDisplay
+            The drawn display.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the estimator is not fitted.
+        """
+        check_is_fitted(estimator, "group_counts_")
+        names = _readable(group_names(estimator.groups_.labels))
+        return cls(estimator.group_counts_, group_names=names).plot(ax=ax)
+
+    @classmethod
+    def from_predictions(cls, labels, *, sensitive_features, sample_weight=None, ax=None):
+        """Draw the composition of any clustering.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Cluster of each sample.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+            Group of each sample.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each sample; None counts each once.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure.
+
+        Returns
+        -------
+        display : ClusterCompositionDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If `sensitive_features` does not name one group per sample.
+        """
+        table = cluster_composition(
+            labels, sensitive_features=sensitive_features, sample_weight=sample_weight
+        )
+        display = cls(
+            table.to_numpy(), group_names=_readable(table.columns), cluster_names=table.index
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure whose height follows the number of clusters.
+
+        Returns
+        -------
+        display : ClusterCompositionDisplay
+            This display, with `ax_` and `figure_`.
+        """
+        counts = np.asarray(self.counts, dtype=float)
+        self.ax_ = ax = new_axes(ax, size=(6.4, 1.5 + 0.34 * len(counts)))
+        self.figure_ = ax.figure
+        self._draw_bars(counts)
+        self._draw_reference(counts.sum(axis=0))
+        self._write_numbers(counts)
+        ax.set_xlim(0, 1)
+        ax.set_ylim(len(counts) - 0.5, -0.5)
+        ax.xaxis.set_major_formatter("{x:.0%}")
+        ax.set_xlabel("share of the cluster")
+        ax.tick_params(axis="y", length=0)
+        strip_frame(ax, "top", "right", "left")
+        self._write_legend()
+        return self
+
+    def _draw_bars(self, counts):
+        n_clusters, n_groups = counts.shape
+        clusters = range(n_clusters) if self.cluster_names is None else self.cluster_names
+        groups = self.group_names or [f"group {j}" for j in range(n_groups)]
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        starts = np.cumsum(shares, axis=1) - shares
+        for j, name in enumerate(groups):
+            self.ax_.barh(
+                np.arange(n_clusters),
+                shares[:, j],
+                left=starts[:, j],
+                height=0.7,
+                color=cycle(COLORS, j),
+                hatch=cycle(HATCHES, j),
+                edgecolor="white",
+                label=name,
+            )
+        self.ax_.set_yticks(range(n_clusters), [f"cluster {name}" for name in clusters])
+
+    def _draw_reference(self, group_sizes):
+        from matplotlib.patheffects import withStroke
+
+        divisions = np.cumsum(group_sizes / group_sizes.sum())[:-1]
+        for j, division in enumerate(divisions):
+            self.ax_.axvline(
+                division,
+                color=INK,
+                linewidth=1.4,
+                linestyle=(0, (3, 2)),
+                path_effects=[withStroke(linewidth=3.5, foreground="white")],
+                label=None if j else "all data",
+            )
+
+    def _write_numbers(self, counts):
+        """Write the size and the balance of each cluster right of its bar."""
+        ax = self.ax_
+        sizes = [f"{size:,.6g}" for size in counts.sum(axis=1)]
+        balances = [f"{balance:.3f}" for balance in cluster_balances(counts)]
+        for heading, texts, points in [("samples", sizes, 52), ("balance", balances, 106)]:
+            write = partial(ax.annotate, textcoords="offset points", ha="right")
+            write(heading, (1, 1), xytext=(points, 0), xycoords="axes fraction", va="bottom")
+            for row, text in enumerate(texts):
+                beside = ax.get_yaxis_transform()
+                write(text, (1, row), xytext=(points, 0), xycoords=beside, va="center")
+
+    def _write_legend(self):
+        """Put the legend under the axis' title, where it can never cover a bar."""
+        from matplotlib.transforms import ScaledTranslation
+
+        ax = self.ax_
+        handles, labels = ax.get_legend_handles_labels()
+        groups_first = sorted(range(len(labels)), key=lambda i: handles[i] in ax.lines)
+        ax.legend(
+            [handles[i] for i in groups_first],
+            [labels[i] for i in groups_first],
+            loc="upper left",
+            bbox_to_anchor=(0, 0),
+            bbox_transform=ax.transAxes + ScaledTranslation(0, -0.5, ax.figure.dpi_scale_trans),
+            ncols=max(1, 64 // (8 + max(map(len, labels)))),
+            frameon=False,
+            borderaxespad=0,
+            borderpad=0,
+        )
+
+
+def _readable(names):
+    """Names as text; those of several attributes, which come as tuples, joined by commas."""
+    return [", ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]

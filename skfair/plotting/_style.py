@@ -1,0 +1,32 @@
+"""What all pictures share: colours, markers, hatches, and a clean pair of axes."""
+
+# Okabe and Ito's palette, which stays apart for colour-blind eyes. Neighbours in this order
+# also differ in lightness, so that they stay apart in grey.
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES = ("-", "--", "-.", ":")
+HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\", "++++")
+INK = "#333333"
+
+
+def cycle(values, index):
+    """Take the value at `index`, starting over at the end."""
+    return values[index % len(values)]
+
+
+def new_axes(ax, size):
+    """Return `ax`, or without one the axes of a new figure of `size` (width, height) in inches.
+
+    A new figure keeps room for legends and labels outside its axes.
+    """
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    return ax
+
+
+def strip_frame(ax, *sides):
+    """Remove the sides of the frame that carry no scale."""
+    for side in sides:
+        ax.spines[side].set_visible(False)
