@@ -90,13 +90,37 @@ class FairnessMonitor:
         return frame.sort_values(["run", "iteration"], ignore_index=True)
 
     def setup(self, estimator, context):
-        """Do nothing: a monitor is ready from the start."""
+        """Do nothing: a monitor is ready from the start.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            The estimator being fitted.
+        context : sklearn.callback.CallbackContext
+            The task of the whole fit.
+        """
 
     def teardown(self, estimator, context):
-        """Do nothing: a monitor stays open for the next fit."""
+        """Do nothing: a monitor stays open for the next fit.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            The estimator being fitted.
+        context : sklearn.callback.CallbackContext
+            The task of the whole fit.
+        """
 
     def on_fit_task_begin(self, estimator, context):
-        """Do nothing: what a task reached is known at its end."""
+        """Do nothing: what a task reached is known at its end.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            The estimator being fitted.
+        context : sklearn.callback.CallbackContext
+            The task of the part of the fit that begins.
+        """
 
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
         """Record an iteration, as it ends.

@@ -1,11 +1,11 @@
 """The cheapest fair assignment of samples to fixed centres, through its dual.
 
-With squared distances ``D`` and a ratio ``b`` the linear programme ::
+With squared distances ``D`` (clusters first) and a ratio ``b`` the linear programme ::
 
-    min  sum_p w_p sum_k D[p, k] s[p, k]     over s >= 0 with sum_k s[p, k] = 1
+    min  sum_p w_p sum_k D[k, p] s[p, k]     over s >= 0 with sum_k s[p, k] = 1
     s.t. n[k, i] >= b n[k, j]                for every cluster k and ordered pair of groups i, j
 
-has the concave dual ``L(y) = sum_p w_p min_k (D[p, k] + offsets[k, g(p)])`` in one multiplier
+has the concave dual ``L(y) = sum_p w_p min_k (D[k, p] + offsets[k, g(p)])`` in one multiplier
 ``y[k, i, j] >= 0`` per constraint, with
 ``offsets[k, i] = sum_j (b y[k, j, i] - y[k, i, j])``. Any ``y >= 0`` bounds the cost from below.
 """
@@ -16,10 +16,21 @@ import numpy as np
 
 from skfair._kernels import jit
 
-MAX_HALVINGS = 12
-NEAR_TIES = (0.02, 0.32)  # bounds of the share of samples inside the smoothing width
+BLOCK = 128
+MAX_HALVINGS = 8
 RIDGE = 1e-6  # relative to the mean of the Hessian's diagonal
 LEAST_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
+NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in ...
+NEAR_TIES_RANGE = (0.02, 0.32)  # ... and within which it may stay as it is
+
+
+class Assignment(NamedTuple):
+    """Every sample in its cheapest cluster at given prices."""
+
+    labels: np.ndarray  # (n_samples,) int32, ties to the lowest index
+    runner_up: np.ndarray  # (n_samples,) int32, the next cheapest cluster
+    gaps: np.ndarray  # (n_samples,) how much more the runner-up costs
+    counts: np.ndarray  # (n_clusters, n_groups) weight of the members
 
 
 class DualSolution(NamedTuple):
@@ -27,7 +38,7 @@ class DualSolution(NamedTuple):
 
     multipliers: np.ndarray  # (n_clusters, n_groups, n_groups)
     offsets: np.ndarray  # (n_clusters, n_groups)
-    labels: np.ndarray  # (n_samples,) argmin of distance + offset, ties to the lowest index
+    labels: np.ndarray  # (n_samples,) argmin of distance + offset
     value: float  # L(multipliers)
     width: float  # smoothing width of the last Hessian, a warm start for the next call
 
@@ -45,33 +56,45 @@ def offsets_of(multipliers, ratio):
 
 
 @jit
-def assign(distances, codes, weights, offsets, labels, runner_up, gaps, counts):
-    """Give each sample its cheapest cluster; fill the last four arguments, return L."""
-    n_samples, n_clusters = distances.shape
-    price = offsets.T.copy()
+def assign(distances, codes, weights, offsets, assignment):
+    """Fill ``assignment`` with every sample's cheapest cluster and return the dual value.
+
+    Samples are taken in blocks and compared by selects, not branches: which cluster is cheapest is
+    as good as random to a processor that tries to guess it.
+    """
+    labels, runner_up, gaps, counts = assignment
+    n_clusters, n_samples = distances.shape
+    cost, best, next_best = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    first, second = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     counts[:] = 0.0
     value = 0.0
-    for p in range(n_samples):
-        g = codes[p]
-        first, best = 0, distances[p, 0] + price[g, 0]
-        second, next_best = 0, np.inf
-        for k in range(1, n_clusters):
-            cost = distances[p, k] + price[g, k]
-            if cost < next_best:
-                if cost < best:
-                    second, next_best = first, best
-                    first, best = k, cost
-                else:
-                    second, next_best = k, cost
-        labels[p], runner_up[p], gaps[p] = first, second, next_best - best
-        counts[first, g] += weights[p]
-        value += weights[p] * best
+    for start in range(0, n_samples, BLOCK):
+        block = min(BLOCK, n_samples - start)
+        best[:], next_best[:], first[:], second[:] = np.inf, np.inf, 0, 0
+        for k in range(n_clusters):
+            row, price = distances[k], offsets[k]
+            for i in range(block):
+                cost[i] = row[start + i] + price[codes[start + i]]
+            for i in range(BLOCK):
+                wins = cost[i] < best[i]
+                loser = first[i] if wins else k
+                losing = best[i] if wins else cost[i]
+                first[i] = k if wins else first[i]
+                best[i] = cost[i] if wins else best[i]
+                second[i] = loser if losing < next_best[i] else second[i]
+                next_best[i] = losing if losing < next_best[i] else next_best[i]
+        for i in range(block):
+            p = start + i
+            labels[p], runner_up[p], gaps[p] = first[i], second[i], next_best[i] - best[i]
+            counts[first[i], codes[p]] += weights[p]
+            value += weights[p] * best[i]
     return value
 
 
 @jit
-def _tie_density(labels, runner_up, gaps, codes, weights, width, density):
+def _tie_density(assignment, codes, weights, width, density):
     """Weight per unit of price that sits between two clusters; return the share of near ties."""
+    labels, runner_up, gaps, _ = assignment
     density[:] = 0.0
     near = 0
     for p in range(labels.size):
@@ -81,6 +104,12 @@ def _tie_density(labels, runner_up, gaps, codes, weights, width, density):
             density[g, a, b] += weights[p] / width
             density[g, b, a] += weights[p] / width
     return near / labels.size
+
+
+@jit
+def _fitting_width(gaps, least):
+    """Width below which lies the wanted share of the gaps, from a sample of them."""
+    return max(np.quantile(gaps[:: 1 + gaps.size // 1000], NEAR_TIES), least)
 
 
 @jit
@@ -121,7 +150,7 @@ def _newton_direction(multipliers, counts, ratio, density):
                     rhs[n_free] = violation
                     n_free += 1
 
-    # minus the derivative of counts[k, g] with respect to offsets[l, g] is a graph Laplacian
+    # minus the derivative of counts[k, g] with respect to offsets[other, g] is a graph Laplacian
     laplacian = -density
     for g in range(n_groups):
         for k in range(n_clusters):
@@ -132,17 +161,17 @@ def _newton_direction(multipliers, counts, ratio, density):
     for r in range(n_free):
         k, i, j = free[r]
         for s in range(r + 1):
-            l, u, v = free[s]
+            other, u, v = free[s]
             # rows of the map multipliers -> offsets: -1 at group i, +ratio at group j
             entry = 0.0
             if i == u:
-                entry += laplacian[i, k, l]
+                entry += laplacian[i, k, other]
             if i == v:
-                entry -= ratio * laplacian[i, k, l]
+                entry -= ratio * laplacian[i, k, other]
             if j == u:
-                entry -= ratio * laplacian[j, k, l]
+                entry -= ratio * laplacian[j, k, other]
             if j == v:
-                entry += ratio * ratio * laplacian[j, k, l]
+                entry += ratio * ratio * laplacian[j, k, other]
             matrix[r, s] = entry
         trace += matrix[r, r]
     for r in range(n_free):
@@ -178,56 +207,45 @@ def solve_dual(distances, codes, weights, ratio, multipliers, width, slack, max_
 
     Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
     """
-    n_samples, n_clusters = distances.shape
+    n_clusters, n_samples = distances.shape
     n_groups = multipliers.shape[1]
-    labels = np.empty(n_samples, np.int32)
-    trial_labels = np.empty(n_samples, np.int32)
-    runner_up = np.empty(n_samples, np.int32)
-    trial_runner_up = np.empty(n_samples, np.int32)
-    gaps = np.empty(n_samples)
-    trial_gaps = np.empty(n_samples)
-    counts = np.empty((n_clusters, n_groups))
-    trial_counts = np.empty((n_clusters, n_groups))
     density = np.empty((n_groups, n_clusters, n_clusters))
-
+    current = _new_assignment(n_samples, n_clusters, n_groups)
+    trial = _new_assignment(n_samples, n_clusters, n_groups)
     offsets = offsets_of(multipliers, ratio)
-    value = assign(distances, codes, weights, offsets, labels, runner_up, gaps, counts)
+    value = assign(distances, codes, weights, offsets, current)
     least_width = 1e-9 * distances.mean() + 1e-150
     for _ in range(max_iter):
-        if _worst_violation(multipliers, counts, ratio) <= slack:
+        if _worst_violation(multipliers, current.counts, ratio) <= slack:
             break
-        near = _tie_density(labels, runner_up, gaps, codes, weights, width, density)
-        if near < NEAR_TIES[0] or near > NEAR_TIES[1]:
-            width = max(np.quantile(gaps, np.sqrt(NEAR_TIES[0] * NEAR_TIES[1])), least_width)
-            near = _tie_density(labels, runner_up, gaps, codes, weights, width, density)
-        direction = _newton_direction(multipliers, counts, ratio, density)
-        step = 1.0
-        improved = False
+        near = _tie_density(current, codes, weights, width, density)
+        if near < NEAR_TIES_RANGE[0] or near > NEAR_TIES_RANGE[1]:
+            width = _fitting_width(current.gaps, least_width)
+            _tie_density(current, codes, weights, width, density)
+        direction = _newton_direction(multipliers, current.counts, ratio, density)
+        step, gain = 2.0, 0.0
         for _ in range(MAX_HALVINGS):
-            trial = np.maximum(multipliers + step * direction, 0.0)
-            trial_offsets = offsets_of(trial, ratio)
-            trial_value = assign(
-                distances,
-                codes,
-                weights,
-                trial_offsets,
-                trial_labels,
-                trial_runner_up,
-                trial_gaps,
-                trial_counts,
-            )
-            if trial_value > value:
-                improved = True
-                break
             step *= 0.5
-        if not improved:
+            trial_multipliers = np.maximum(multipliers + step * direction, 0.0)
+            trial_offsets = offsets_of(trial_multipliers, ratio)
+            gain = assign(distances, codes, weights, trial_offsets, trial) - value
+            if gain > 0.0:
+                break
+        if not gain > 0.0:  # also where a gain is nan
             break
-        gain = trial_value - value
-        multipliers, offsets, value = trial, trial_offsets, trial_value
-        labels, trial_labels = trial_labels, labels
-        runner_up, trial_runner_up = trial_runner_up, runner_up
-        gaps, trial_gaps = trial_gaps, gaps
-        counts, trial_counts = trial_counts, counts
+        value += gain
+        multipliers, offsets = trial_multipliers, trial_offsets
+        current, trial = trial, current
         if gain <= LEAST_GAIN * abs(value):
             break
-    return DualSolution(multipliers, offsets, labels, value, width)
+    return DualSolution(multipliers, offsets, current.labels, value, width)
+
+
+@jit
+def _new_assignment(n_samples, n_clusters, n_groups):
+    return Assignment(
+        np.empty(n_samples, np.int32),
+        np.empty(n_samples, np.int32),
+        np.empty(n_samples),
+        np.empty((n_clusters, n_groups)),
+    )

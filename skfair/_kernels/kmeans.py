@@ -47,6 +47,22 @@ def squared_distances(X, centers):
 
 
 @jit
+def squared_distances_by_cluster(X, centers):
+    """The same, transposed: (n_clusters, n_samples)."""
+    n_samples, n_clusters = X.shape[0], centers.shape[0]
+    result = np.empty((n_clusters, n_samples))
+    features = np.zeros((X.shape[1], BLOCK))
+    distances = np.empty((n_clusters, BLOCK))
+    for start in range(0, n_samples, BLOCK):
+        block = min(BLOCK, n_samples - start)
+        _fill_block(X, centers, start, block, features, distances)
+        for k in range(n_clusters):
+            for i in range(block):
+                result[k, start + i] = distances[k, i]
+    return result
+
+
+@jit
 def nearest_centers(X, centers):
     """Index of the nearest centre (ties to the lowest) and the squared distance to it."""
     n_samples, n_clusters = X.shape[0], centers.shape[0]

@@ -141,7 +141,16 @@ def hartigan_pass(X, distances, weights, codes, clustering, floor):
     n_moves = 0
     row = np.empty(sizes.size)
     for p in range(labels.size):
-        if _cheapest_move(distances[p], weights, codes, clustering, p, bound) >= 0:
+        a, w = labels[p], weights[p]
+        leaving = distances[p, a] * sizes[a] / (sizes[a] - w)
+        attractive = 0
+        for k in range(sizes.size):
+            attractive += distances[p, k] * sizes[k] < leaving * (sizes[k] + w)
+        # Its own cluster is always attractive; for most samples it is the only one.
+        if (
+            attractive > 1
+            and _cheapest_move(distances[p], weights, codes, clustering, p, bound) >= 0
+        ):
             for k in range(sizes.size):
                 row[k] = _distance(X[p], centers[k])
             best = _cheapest_move(row, weights, codes, clustering, p, bound)
@@ -161,13 +170,8 @@ def _cheapest_move(distances, weights, codes, clustering, p, bound):
     a, g, w = labels[p], codes[p], weights[p]
     best, least = -1, -1e-12 * w * distances[a]
     may_leave = False
-    leaving = distances[a] * sizes[a] / (sizes[a] - w)
     for k in range(sizes.size):
-        if (
-            distances[k] * sizes[k] < leaving * (sizes[k] + w)  # most end here, undivided
-            and k != a
-            and _change(distances[k], distances[a], sizes[k], sizes[a], w) < least
-        ):
+        if k != a and _change(distances[k], distances[a], sizes[k], sizes[a], w) < least:
             if not may_leave:
                 if not _may_leave(clustering, p, w):
                     return -1
@@ -218,13 +222,18 @@ def _queue_candidates(distances, weights, codes, clustering, target, above, queu
 
     Returns how many there are and the price that no sample left out goes below.
     """
-    counts = clustering.counts
+    labels, centers, sizes, counts, members = clustering
     rare, common = np.argmin(counts[target]), np.argmax(counts[target])
     prices = np.full(queue.size, np.inf)
     length = 0
     for p in range(codes.size):
-        if _helps(codes, clustering, p, target, rare, common):
-            limit = prices[queue.size - 1]
+        a, w, limit = labels[p], weights[p], prices[queue.size - 1]
+        if a != target and codes[p] == rare:
+            change = _change(distances[p, target], distances[p, a], sizes[target], sizes[a], w)
+            promising = change * counts[target, rare] < limit * w
+        else:
+            promising = a == target and codes[p] == common
+        if promising:
             price, k = _price(distances[p], weights, codes, clustering, p, target, above, limit)
             if k >= 0:
                 i = min(length, queue.size - 1)

@@ -7,7 +7,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
 from skfair._kernels.fair_assignment import DualSolution, solve_dual
-from skfair._kernels.kmeans import squared_distances
+from skfair._kernels.kmeans import squared_distances, squared_distances_by_cluster
 from skfair._kernels.local_search import (
     Clustering,
     cost_of,
@@ -20,6 +20,7 @@ from skfair.cluster._samples import lloyd, relocate_centers
 from skfair.utils._balance import balance
 
 MAX_DUAL_ITER = 50
+SLACK = 1e-4  # share of all samples by which the dual may miss a count: single moves repair it
 QUEUE_SIZE = 32
 MAX_MOVES = 2000  # recorded on the way from one level of a front to the next
 ROUGH_TOL = 1e-3  # enough of k-means to tell good starts from bad ones
@@ -227,8 +228,8 @@ def fair_assignment(samples, centers, ratio, prices=None):
         multipliers, width = np.zeros((n_clusters, n_groups, n_groups)), 0.0
     else:
         multipliers, width = prices.multipliers, prices.width
-    distances = squared_distances(samples.X, centers)
-    slack = 2.0 * samples.person
+    distances = squared_distances_by_cluster(samples.X, centers)
+    slack = max(2.0 * samples.person, SLACK * samples.weights.sum())
     return solve_dual(
         distances, samples.codes, samples.weights, ratio, multipliers, width, slack, MAX_DUAL_ITER
     )
