@@ -7,9 +7,14 @@ points. Random numbers come from a xorshift generator whose 64-bit state the cal
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from skfair._kernels import jit
+
+# Called once per move: passing the two structs, some hundred words, would take longer than the
+# work itself. Inlined code is cached with its callers.
+inline = numba.njit(forceinline=True)
 
 
 class People(NamedTuple):
@@ -70,7 +75,7 @@ _SHIFTS = (np.uint64(13), np.uint64(7), np.uint64(17))
 _HALF_WORD = np.uint64(32)
 
 
-@jit
+@inline
 def random_below(rng, n):
     """A uniform integer in [0, n), n < 2**31, from one xorshift step (Marsaglia, 2003)."""
     s = rng[0]
@@ -81,7 +86,7 @@ def random_below(rng, n):
     return (np.int64(s >> _HALF_WORD) * n) >> 32
 
 
-@jit
+@inline
 def squared_distance(X, p, center):
     total = 0.0
     for f in range(X.shape[1]):
@@ -106,7 +111,7 @@ def tabulate(people, state):
             state.sizes[k, g] += 1
 
 
-@jit
+@inline
 def cluster_weight(people, state, k):
     total = 0.0
     for g in range(people.columns[1]):
@@ -114,7 +119,7 @@ def cluster_weight(people, state, k):
     return total
 
 
-@jit
+@inline
 def is_single(people, state, k):
     """Whether cluster k holds one point only, which must stay."""
     total = 0
@@ -145,7 +150,7 @@ def cost(people, state):
     return (people.scatter - kept) / people.total
 
 
-@jit
+@inline
 def bottleneck(people, state):
     """The least balance, its cluster, and that cluster's rarest and commonest group."""
     least, low, rare, common = np.inf, 0, 0, 0
@@ -163,7 +168,7 @@ def bottleneck(people, state):
     return least, low, rare, common
 
 
-@jit
+@inline
 def nearest_center(centers, X, p):
     best, nearest = np.inf, 0
     for k in range(centers.shape[0]):
@@ -173,7 +178,7 @@ def nearest_center(centers, X, p):
     return nearest
 
 
-@jit
+@inline
 def local_target(centers, low):
     """The cluster whose centre is nearest to that of cluster `low`, equation (5)."""
     best, target = np.inf, low
@@ -184,7 +189,7 @@ def local_target(centers, low):
     return target
 
 
-@jit
+@inline
 def global_target(counts, low, rare, common):
     """The cluster with the largest ratio rare : common, equation (4) as meant."""
     target = low
@@ -195,7 +200,7 @@ def global_target(counts, low, rare, common):
     return target
 
 
-@jit
+@inline
 def closest_member(people, state, k, g, center, batch, rng):
     """Among `batch` random points of group g in cluster k the one closest to a centre.
 
@@ -217,7 +222,7 @@ def closest_member(people, state, k, g, center, batch, rng):
     return closest
 
 
-@jit
+@inline
 def pull(people, state, p, k):
     """Draw the centre of cluster k towards point p: c_k += (w / N_k)(x - c_k)."""
     step = people.weights[p] / state.seen[k]
@@ -225,7 +230,7 @@ def pull(people, state, p, k):
         state.centers[k, f] += step * (people.X[p, f] - state.centers[k, f])
 
 
-@jit
+@inline
 def move(people, state, p, k, journal, n_moves):
     """Move point p to cluster k and note where it came from; the new length of the journal."""
     old, w = state.labels[p], people.weights[p]
@@ -325,11 +330,34 @@ def is_dominated(members, f1, f2):
     return dominated
 
 
+@inline
+def view(members, slot, centers, seen):
+    """The clustering in a slot, which shares its arrays."""
+    return State(
+        members.labels[slot],
+        members.sums[slot],
+        members.counts[slot],
+        members.sizes[slot],
+        centers,
+        seen,
+    )
+
+
+@inline
+def copy_tables(source, target):
+    for k in range(source.sums.shape[0]):
+        for f in range(source.sums.shape[1]):
+            target.sums[k, f] = source.sums[k, f]
+        for g in range(source.counts.shape[1]):
+            target.counts[k, g] = source.counts[k, g]
+            target.sizes[k, g] = source.sizes[k, g]
+
+
 @jit
 def breed(people, members, parents, pairs, rule, rng):
     """One iteration of Algorithm 2 from each parent with each pair; good children join the list.
 
-    A child is made in the labels of its parent, with the tables copied, and undone by its
+    A child is made in the labels of its parent, with tables of its own, and undone by its
     journal: only a child that joins is copied in full. One that no move tells from its parent,
     or that a member beats in both aims, would not outlive the iteration.
     """
@@ -337,31 +365,28 @@ def breed(people, members, parents, pairs, rule, rng):
     shape = members.sums.shape[1:]
     sums, centers, seen = np.empty(shape), np.empty(shape), np.empty(shape[0])
     counts, sizes = np.empty_like(members.counts[0]), np.empty_like(members.sizes[0])
-    for parent in range(parents[0], parents[1]):
-        home = members.slot[parent]
-        child = State(members.labels[home], sums, counts, sizes, centers, seen)
+    for i in range(parents[0], parents[1]):
+        parent = view(members, members.slot[i], centers, seen)
+        child = State(parent.labels, sums, counts, sizes, centers, seen)
         for q in range(pairs.shape[0]):
-            sums[:] = members.sums[home]
-            counts[:] = members.counts[home]
-            sizes[:] = members.sizes[home]
+            copy_tables(parent, child)
             recenter(people, child)
             n_moves = iterate(people, child, pairs[q], rule, rng, journal)
             f1, f2 = cost(people, child), bottleneck(people, child)[0]
             if n_moves > 0 and not is_dominated(members, f1, f2):
                 join(members, child, f1, f2)
-            for i in range(n_moves - 1, -1, -1):
-                child.labels[journal[i, 0]] = journal[i, 1]
+            for j in range(n_moves - 1, -1, -1):
+                parent.labels[journal[j, 0]] = journal[j, 1]
 
 
 @jit
 def join(members, child, f1, f2):
     """Copy a clustering into the next free slot."""
     i = members.length[0]
-    slot = members.slot[i]
-    members.labels[slot] = child.labels
-    members.sums[slot] = child.sums
-    members.counts[slot] = child.counts
-    members.sizes[slot] = child.sizes
+    member = view(members, members.slot[i], child.centers, child.seen)
+    for p in range(child.labels.shape[0]):
+        member.labels[p] = child.labels[p]
+    copy_tables(child, member)
     members.cost[i] = f1
     members.balance[i] = f2
     members.length[0] = i + 1
@@ -373,10 +398,7 @@ def refresh(people, members):
     shape = members.sums.shape[1:]
     centers, seen = np.empty(shape), np.empty(shape[0])
     for i in range(members.length[0]):
-        s = members.slot[i]
-        state = State(
-            members.labels[s], members.sums[s], members.counts[s], members.sizes[s], centers, seen
-        )
-        tabulate(people, state)
-        members.cost[i] = cost(people, state)
-        members.balance[i] = bottleneck(people, state)[0]
+        member = view(members, members.slot[i], centers, seen)
+        tabulate(people, member)
+        members.cost[i] = cost(people, member)
+        members.balance[i] = bottleneck(people, member)[0]

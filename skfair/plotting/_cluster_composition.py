@@ -195,7 +195,7 @@ class ClusterCompositionDisplay:
             [labels[i] for i in groups_first],
             loc="upper left",
             bbox_to_anchor=(0, 0),
-            bbox_transform=ax.transAxes + ScaledTranslation(0, -0.5, ax.figure.dpi_scale_trans),
+            bbox_transform=ax.transAxes + ScaledTranslation(0, -0.53, ax.figure.dpi_scale_trans),
             ncols=max(1, 64 // (8 + max(map(len, labels)))),
             frameon=False,
             borderaxespad=0,

@@ -1,0 +1,67 @@
+# Every target makes the environment it needs: `make demo` works on a machine that has
+# only Python (3.11 or later), pip, venv and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+export MPLBACKEND = Agg
+
+.PHONY: help demo test lint format doc bench clean
+.NOTPARALLEL:
+
+help:
+	@echo "make demo    fair clusterings beside plain k-means, as a table and as pictures"
+	@echo "make test    the whole test suite with the docstrings' examples"
+	@echo "make lint    style and formatting, checked"
+	@echo "make format  style and formatting, repaired"
+	@echo "make doc     the documentation, in doc/_build/html"
+	@echo "make bench   the paper's tables beside ours"
+	@echo "make clean   remove the environment and everything that was built"
+
+demo: $(VENV)/.has-plot
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.has-test
+	$(BIN)/python -m pytest
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels
+
+lint: $(VENV)/.has-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.has-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+doc: $(VENV)/.has-doc
+	rm -rf doc/api/generated # a page of a name that is gone would stay
+	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
+	@echo "The documentation is in doc/_build/html/index.html"
+
+bench: $(VENV)/.has-bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# $(VENV)/.has-NAME: the package with its extra NAME is installed in the environment.
+# An empty file that is newer than pyproject.toml says so, hence a second run is fast.
+$(VENV)/.has-%: pyproject.toml | $(BIN)/python
+	@echo "Installing skfair[$*] into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]" || { \
+		echo "Could not install skfair[$*]: pip's message is above (is a package index reachable?)." >&2; \
+		exit 1; }
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "skfair needs Python 3.11 or later, but '$(PYTHON)' is not one." \
+			"Name another: make PYTHON=python3.12" >&2; \
+		exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+		rm -rf $(VENV); \
+		echo "Could not create $(VENV): Python's venv module is needed" \
+			"(Debian and Ubuntu: apt install python3-venv)." >&2; \
+		exit 1; }

@@ -1,0 +1,90 @@
+"""ParetoFrontDisplay: what is drawn is the front that was given."""
+
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from skfair.plotting import ParetoFrontDisplay
+
+COST = np.array([1.5, 1.0, 1.1])
+BALANCE = np.array([0.4, 0.1, 0.3])
+
+
+@pytest.fixture
+def front():
+    return SimpleNamespace(cost=COST, balance=BALANCE, data_balance=0.5)
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_the_front_is_a_staircase_in_ascending_balance(front):
+    display = ParetoFrontDisplay.from_front(front)
+    balance, cost = display.line_.get_data()
+    assert balance.tolist() == [0.1, 0.3, 0.4]
+    assert cost.tolist() == [1.0, 1.1, 1.5]
+    # Between two points a balance costs as much as the next higher one.
+    assert display.line_.get_drawstyle() == "steps-pre"
+
+
+def test_dominated_points_are_left_out():
+    display = ParetoFrontDisplay([1.0, 1.2, 1.1], [0.1, 0.2, 0.3]).plot()
+    assert display.line_.get_xdata().tolist() == [0.1, 0.3]
+
+
+def test_plot_returns_the_display_and_draws_on_given_axes(front):
+    figure, ax = plt.subplots()
+    display = ParetoFrontDisplay.from_front(front)
+    assert display.plot(ax=ax) is display
+    assert display.ax_ is ax and display.figure_ is figure
+
+
+def test_axes_say_what_and_in_which_unit(front):
+    ax = ParetoFrontDisplay.from_front(front).ax_
+    assert "balance" in ax.get_xlabel() and "rarest / commonest" in ax.get_xlabel()
+    assert "cost" in ax.get_ylabel() and "mean squared distance" in ax.get_ylabel()
+
+
+def test_the_selected_point_is_marked_with_its_numbers(front):
+    ax = ParetoFrontDisplay.from_front(front, selected=2).ax_
+    assert "selected: balance 0.3, cost 1.1" in legend_of(ax)
+    assert ax.lines[-1].get_xydata().tolist() == [[0.3, 1.1]]
+
+
+def test_the_balance_of_the_data_is_a_vertical_line(front):
+    ax = ParetoFrontDisplay.from_front(front).ax_
+    assert ax.lines[-1].get_xdata() == [0.5, 0.5]
+    front.data_balance = None
+    assert len(ParetoFrontDisplay.from_front(front).ax_.lines) == 1
+
+
+def test_several_fronts_stay_apart_in_colour_and_in_grey(front):
+    displays = [ParetoFrontDisplay.from_front(front, name="front 0")]
+    for i in range(1, 4):
+        ax = displays[0].ax_
+        displays.append(ParetoFrontDisplay.from_front(front, name=f"front {i}", ax=ax))
+    lines = [display.line_ for display in displays]
+    for look in ("get_color", "get_marker", "get_linestyle"):
+        assert len({getattr(line, look)() for line in lines}) == 4
+    names = ["front 0", "front 1", "front 2", "front 3", "balance of the data"]
+    assert legend_of(ax) == names  # and the common limit is drawn and named once
+
+
+def test_the_legend_stands_outside_the_axes(front):
+    display = ParetoFrontDisplay.from_front(front, name="ours", selected=0)
+    display.figure_.draw_without_rendering()
+    legend = display.ax_.get_legend().get_window_extent()
+    assert legend.y0 >= display.ax_.get_window_extent().y1 - 1
+
+
+def test_nothing_to_name_needs_no_legend():
+    assert ParetoFrontDisplay(COST, BALANCE).plot().ax_.get_legend() is None
+
+
+def test_long_fronts_are_not_drowned_in_markers():
+    points = np.linspace(0, 1, 1000)
+    display = ParetoFrontDisplay(points, points).plot()
+    assert len(points) / display.line_.get_markevery() <= 26

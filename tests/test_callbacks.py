@@ -1,0 +1,129 @@
+"""FairnessMonitor on a tiny estimator whose iterations are known by heart."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.callback import CallbackSupportMixin, ProgressBar, with_callbacks
+from sklearn.model_selection import GridSearchCV
+
+from skfair.callbacks import FairnessMonitor
+
+COLUMNS = ["run", "iteration", "seconds", "objective", "violation", "residual", "balance"]
+
+
+class Halving(CallbackSupportMixin, BaseEstimator):
+    """Its objective starts at `start` and halves in each of `n_iter` iterations."""
+
+    def __init__(self, start=8.0, n_iter=3):
+        self.start = start
+        self.n_iter = n_iter
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        context = self._init_callback_context(max_subtasks=self.n_iter)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        for t in range(self.n_iter):
+            step = context.subcontext(task_name="iteration")
+            step.call_on_fit_task_begin(estimator=self, X=X, y=y)
+            view = self.state(t)
+            if step.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=view):
+                break
+        vars(self).update(view)
+        context.call_on_fit_task_end(
+            estimator=self, X=X, y=y, reconstruction_attributes=lambda: view
+        )
+        return self
+
+    def state(self, t):
+        return {"objective_": self.start / 2**t, "balance_": t / 10}
+
+    def score(self, X, y=None):
+        return -self.objective_
+
+
+class Silent(Halving):
+    """Shows its callbacks no fitted view of itself."""
+
+    def state(self, t):
+        return None
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        context = self._init_callback_context(max_subtasks=1)
+        context.subcontext().call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+
+@pytest.fixture
+def X():
+    return np.zeros((12, 1))
+
+
+def test_one_row_per_iteration(X):
+    monitor = FairnessMonitor()
+    Halving().set_callbacks(monitor).fit(X)
+    log = monitor.log
+    assert log.columns.tolist() == COLUMNS
+    assert log["iteration"].tolist() == [0, 1, 2]
+    assert log["objective"].tolist() == [8.0, 4.0, 2.0]
+    assert log["balance"].tolist() == [0.0, 0.1, 0.2]
+    assert log["seconds"].is_monotonic_increasing and (log["seconds"] >= 0).all()
+
+
+def test_what_is_not_reported_is_nan(X):
+    monitor = FairnessMonitor()
+    Halving().set_callbacks(monitor).fit(X)
+    assert monitor.log[["violation", "residual"]].isna().all(axis=None)
+
+
+def test_an_empty_log_has_the_same_columns(X):
+    monitor = FairnessMonitor()
+    assert monitor.log.columns.tolist() == COLUMNS
+    Silent().set_callbacks(monitor).fit(X)
+    assert monitor.log.empty
+
+
+def test_every_fit_is_a_run(X):
+    monitor = FairnessMonitor()
+    model = Halving(n_iter=2).set_callbacks(monitor)
+    model.fit(X)
+    model.set_params(start=2.0).fit(X)
+    assert monitor.log["run"].tolist() == [0, 0, 1, 1]
+    assert monitor.log["objective"].tolist() == [8.0, 4.0, 2.0, 1.0]
+
+
+def test_clones_share_the_monitor(X):
+    monitor = FairnessMonitor()
+    model = Halving().set_callbacks(monitor)
+    clone(model).fit(X)
+    assert len(monitor.log) == 3
+
+
+def test_a_pickled_copy_keeps_its_rows_and_goes_on_alone(X):
+    monitor = FairnessMonitor()
+    model = Halving().set_callbacks(monitor).fit(X)
+    copy = pickle.loads(pickle.dumps(model))
+    (restored,) = copy._skl_callbacks
+    pd.testing.assert_frame_equal(restored.log, monitor.log)
+    copy.fit(X)
+    assert len(restored.log) == 6 and len(monitor.log) == 3
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_search_fills_the_log_whatever_n_jobs(X, n_jobs):
+    monitor = FairnessMonitor()
+    model = Halving().set_callbacks(monitor)
+    GridSearchCV(model, {"start": [8.0, 2.0]}, cv=2, n_jobs=n_jobs).fit(X)
+    first = monitor.log.query("iteration == 0")
+    assert first["run"].tolist() == list(range(5))  # two candidates on two folds, and the refit
+    assert sorted(first["objective"]) == [2.0, 2.0, 2.0, 8.0, 8.0]
+
+
+def test_stands_beside_the_progress_bar(X, capsys):
+    monitor = FairnessMonitor()
+    Halving().set_callbacks(ProgressBar(), monitor).fit(X)
+    assert len(monitor.log) == 3
+    assert "Halving" in capsys.readouterr().out

@@ -1,0 +1,213 @@
+"""What holds for every public name, found by walking the public modules."""
+
+import inspect
+import pickle
+import re
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import skfair
+from skfair.exceptions import MissingSensitiveFeaturesWarning
+
+MODULES = [
+    module for name in skfair.__all__ if isinstance(module := getattr(skfair, name), ModuleType)
+]
+PUBLIC = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in MODULES
+    for name in module.__all__
+}
+DOCUMENTED = [
+    pytest.param(thing, id=name)
+    for name, thing in PUBLIC.items()
+    if inspect.isclass(thing) or inspect.isroutine(thing)
+]
+CONFIGURABLE = [
+    thing
+    for thing in PUBLIC.values()
+    if inspect.isclass(thing) and issubclass(thing, BaseEstimator)
+]
+ESTIMATORS = [thing for thing in CONFIGURABLE if hasattr(thing, "fit")]
+
+EXPECTED_FAILURES = {
+    "FairKMeans": {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "k-means++ draws its centres from the samples, so a repeated sample is another random "
+            "start than a sample of weight two; scikit-learn's own KMeans has the same exception."
+        ),
+    }
+}
+
+
+@pytest.mark.filterwarnings(
+    # The checks know nothing of groups.
+    f"ignore::{MissingSensitiveFeaturesWarning.__module__}.MissingSensitiveFeaturesWarning",
+)
+@parametrize_with_checks(
+    [estimator() for estimator in ESTIMATORS],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# Documentation ------------------------------------------------------------------------
+
+
+def sections(docstring):
+    """Split a numpydoc docstring at its underlined titles; the summary has the title ""."""
+    pieces = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.cleandoc(docstring), flags=re.MULTILINE)
+    return dict(zip(["", *pieces[1::2]], pieces[0::2], strict=True))
+
+
+def names_in(section):
+    """Names that the entries ``a, b : type`` of a section document."""
+    heads = [line.split(" : ")[0] for line in section.splitlines() if line[:1].strip()]
+    return {name.strip("* ") for head in heads for name in head.split(",")}
+
+
+def parameters_of(function):
+    names = inspect.signature(function).parameters
+    return {name for name in names if name not in ("self", "cls") and not name.startswith("_")}
+
+
+def public_methods(thing):
+    """Functions that the class itself defines, seen through decorators and classmethod."""
+    members = (getattr(member, "__func__", member) for member in vars(thing).values())
+    functions = (inspect.unwrap(member) for member in members if callable(member))
+    return [f for f in functions if inspect.isfunction(f) and not f.__name__.startswith("_")]
+
+
+@pytest.mark.parametrize("thing", DOCUMENTED)
+def test_every_public_name_has_a_summary_and_an_example(thing):
+    documentation = sections(thing.__doc__ or "")
+    assert documentation[""].strip(), "the docstring's first line says what it is"
+    # pytest runs the examples: setup.cfg has --doctest-modules.
+    assert ">>>" in documentation.get("Examples", ""), "a runnable example is missing"
+
+
+@pytest.mark.parametrize("thing", DOCUMENTED)
+def test_every_parameter_is_documented(thing):
+    documentation = sections(thing.__doc__)
+    if not (inspect.isclass(thing) and issubclass(thing, BaseException)):
+        # The fields of a record are its attributes as well.
+        entries = documentation.get("Parameters", "") + documentation.get("Attributes", "")
+        assert not parameters_of(thing) - names_in(entries)
+    if inspect.isfunction(thing):
+        assert "Returns" in documentation
+
+
+@pytest.mark.parametrize("thing", [p for p in DOCUMENTED if inspect.isclass(p.values[0])])
+def test_every_public_method_is_documented(thing):
+    for method in public_methods(thing):
+        documentation = sections(method.__doc__ or "")
+        assert documentation[""].strip(), f"{method.__qualname__} has no docstring"
+        missing = parameters_of(method) - names_in(documentation.get("Parameters", ""))
+        assert not missing, f"{method.__qualname__} does not document {missing}"
+
+
+def test_the_api_page_lists_every_public_name():
+    page = Path(__file__).parents[1] / "doc" / "api" / "index.rst"
+    words = set(re.findall(r"\w+", page.read_text(encoding="utf-8")))
+    missing = {name for name in PUBLIC if name.rpartition(".")[2] not in words}
+    assert not missing, f"name {sorted(missing)} in doc/api/index.rst"
+
+
+# Estimators ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Four blobs of 30, each with its own mix of two groups."""
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 4
+    X = rng.normal(scale=0.3, size=(120, 2)) + np.array([[0, 0], [0, 5], [5, 0], [5, 5]])[y]
+    groups = np.where(rng.random(120) < 0.35 + 0.1 * y, "a", "b")
+    return X, y, groups
+
+
+def fit(estimator, people, X=None):
+    own_X, y, groups = people
+    return estimator.fit(own_X if X is None else X, y, sensitive_features=groups)
+
+
+def small(estimator):
+    """Instance whose fit is short and repeatable."""
+    wanted = {"n_clusters": 4, "random_state": 0}
+    return estimator(**{k: v for k, v in wanted.items() if k in parameters_of(estimator)})
+
+
+@pytest.mark.parametrize("configurable", CONFIGURABLE)
+def test_set_params_equals_the_constructor(configurable):
+    required = {
+        name: None
+        for name, parameter in inspect.signature(configurable).parameters.items()
+        if parameter.default is parameter.empty
+    }
+    defaults = configurable(**required).get_params(deep=False)
+    other = dict.fromkeys(defaults, "something else")
+    constructed = configurable(**other)
+    changed = configurable(**required).set_params(**other)
+    assert constructed.get_params(deep=False) == changed.get_params(deep=False) == other
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_clone_fits_the_same(estimator, people):
+    model = fit(small(estimator), people)
+    copy = fit(clone(model), people)
+    np.testing.assert_array_equal(model.predict(people[0]), copy.predict(people[0]))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_pickled_model_predicts_the_same(estimator, people):
+    model = fit(small(estimator), people)
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(model.predict(people[0]), restored.predict(people[0]))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_fitted_attribute_is_documented(estimator, people):
+    model = fit(small(estimator), people, X=pd.DataFrame(people[0], columns=["x", "y"]))
+    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    assert not fitted - names_in(sections(estimator.__doc__)["Attributes"])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_frame_leaves_its_names_and_gives_the_same_model(estimator, people):
+    frame = pd.DataFrame(people[0], columns=["x", "y"])
+    model = fit(small(estimator), people, X=frame)
+    assert model.feature_names_in_.tolist() == ["x", "y"]
+    np.testing.assert_array_equal(
+        model.predict(frame), fit(small(estimator), people).predict(people[0])
+    )
+
+
+@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_sparse_input_gives_the_model_of_dense_input_or_is_refused(estimator, container, people):
+    model = small(estimator)
+    if not get_tags(model).input_tags.sparse:
+        with pytest.raises(TypeError, match="[Ss]parse"):
+            fit(model, people, X=container(people[0]))
+        return
+    fit(model, people, X=container(people[0]))
+    dense = fit(small(estimator), people)
+    assert adjusted_rand_score(model.predict(people[0]), dense.predict(people[0])) == 1.0
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_groups_are_kept_as_counts_and_never_as_peoples_own(estimator, people):
+    model = fit(small(estimator), people)
+    labels, counts = np.unique(people[2], return_counts=True)
+    assert model.groups_.labels.ravel().tolist() == labels.tolist()
+    assert model.groups_.counts.tolist() == counts.tolist()
+    assert model.groups_._fields == ("labels", "counts")

@@ -1,0 +1,113 @@
+"""Imports point one way: calls go down the house, never up or across."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skfair
+
+PACKAGE = Path(skfair.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+FOUNDATION = {"exceptions", "_kernels", "utils"}
+MAY_IMPORT = {
+    "": set(),
+    "exceptions": set(),
+    "_kernels": set(),
+    "utils": {"exceptions", "_kernels"},
+    "metrics": FOUNDATION,
+    "datasets": FOUNDATION,
+    "callbacks": FOUNDATION,
+    "solvers": FOUNDATION,
+    "cluster": FOUNDATION | {"solvers", "metrics"},
+    "plotting": FOUNDATION | {"cluster", "metrics"},
+}
+"""For every room, the other rooms it may import; "" is the package's own front door."""
+
+
+def parts(path):
+    """Name of a file's module below skfair, split at the dots."""
+    names = path.relative_to(PACKAGE).with_suffix("").parts
+    return names[:-1] if names[-1] == "__init__" else names
+
+
+def room(path):
+    return (parts(path) or ("",))[0]
+
+
+def imports(path):
+    """Absolute dotted names of everything that a file imports, wherever in the file."""
+    package = ["skfair", *path.relative_to(PACKAGE).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *filter(None, [node.module])])
+            yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+def rooms_imported(path):
+    own = (name.split(".") for name in imports(path))
+    return {name[1] for name in own if name[0] == "skfair" and len(name) > 1}
+
+
+def describe(path):
+    return str(path.relative_to(PACKAGE.parent))
+
+
+@pytest.mark.parametrize("path", FILES, ids=describe)
+def test_a_file_imports_only_rooms_below_its_own(path):
+    assert room(path) in MAY_IMPORT, f"say in MAY_IMPORT where the new room {room(path)!r} stands"
+    upward = rooms_imported(path) - MAY_IMPORT[room(path)] - {room(path), "__version__"}
+    assert not upward, f"{describe(path)} must not import {sorted(upward)}"
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("_kernels/*.py")), ids=describe)
+def test_a_kernel_file_stands_alone(path):
+    """numba's cache does not notice an edit of a kernel in another file."""
+    allowed = {"skfair._kernels.jit"}
+    own = {name for name in imports(path) if name.split(".")[0] == "skfair"}
+    assert own <= allowed, f"{describe(path)} imports {sorted(own - allowed)}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=describe)
+def test_private_scikit_learn_has_one_door(path):
+    if parts(path) == ("utils", "_sklearn"):
+        return
+    private = [
+        name
+        for name in imports(path)
+        if name.split(".")[0] == "sklearn" and any(p.startswith("_") for p in name.split("."))
+    ]
+    assert not private, f"import {private} in skfair/utils/_sklearn.py and take it from there"
+
+
+def modules_after(statement):
+    """Top-level modules outside the standard library that a fresh interpreter has loaded."""
+    code = f"{statement}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
+    return set(done.stdout.split()) - sys.stdlib_module_names - {"__main__"}
+
+
+def test_importing_skfair_imports_nobody_else():
+    assert modules_after("import skfair") - modules_after("") == {"skfair"}
+
+
+def test_importing_cluster_costs_no_more_than_scikit_learn_and_numba():
+    needed = modules_after("import sklearn.cluster, sklearn.callback, numba")
+    loaded = modules_after("import skfair.cluster")
+    assert loaded - needed == {"skfair"}
+    assert "matplotlib" not in loaded
+
+
+def test_submodules_load_when_they_are_first_used():
+    assert modules_after("import skfair; skfair.exceptions") >= {"skfair"}
+    assert set(skfair.__all__) <= set(dir(skfair))
+    with pytest.raises(AttributeError, match="no attribute 'no_such_room'"):
+        _ = skfair.no_such_room
