@@ -1,8 +1,9 @@
 """Kernels of the alternating algorithm: mini-batch k-means updates and balance swaps.
 
 One clustering is a `State`: its labels and the sums that follow from them. A move of one point
-costs O(n_features + n_attributes) and nothing here but `tabulate` and `refresh` walks over all
-points. Random numbers come from a xorshift generator whose 64-bit state the caller passes in.
+costs O(n_features + n_attributes); a walk over all points is left to `tabulate`, to clusterings
+that join the list, and to swaps whose batch has grown to a whole set. Random numbers come from a
+xorshift generator whose 64-bit state the caller passes in.
 """
 
 from typing import NamedTuple

@@ -17,8 +17,9 @@ import numpy as np
 from skfair._kernels import jit
 
 BLOCK = 128
-MAX_HALVINGS = 8
-RIDGE = 1e-6  # relative to the mean of the Hessian's diagonal
+LEAST_RIDGE = 1e-6  # relative to the mean of the Hessian's diagonal
+RIDGE_GROWTH = 30.0
+MAX_TRIALS = 10  # of a step, each with more ridge
 LEAST_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
 NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in ...
 NEAR_TIES_RANGE = (0.02, 0.32)  # ... and within which it may stay as it is
@@ -39,8 +40,10 @@ class DualSolution(NamedTuple):
     multipliers: np.ndarray  # (n_clusters, n_groups, n_groups)
     offsets: np.ndarray  # (n_clusters, n_groups)
     labels: np.ndarray  # (n_samples,) argmin of distance + offset
+    gaps: np.ndarray  # (n_samples,) how much more the next cheapest cluster costs
     value: float  # L(multipliers)
-    width: float  # smoothing width of the last Hessian, a warm start for the next call
+    width: float  # smoothing width of the last Hessian
+    ridge: float  # damping of the last step
 
 
 @jit
@@ -101,8 +104,9 @@ def _tie_density(assignment, codes, weights, width, density):
         if gaps[p] < width:
             near += 1
             a, b, g = labels[p], runner_up[p], codes[p]
-            density[g, a, b] += weights[p] / width
-            density[g, b, a] += weights[p] / width
+            # Ties lie on both sides of the border, over twice the width.
+            density[g, a, b] += 0.5 * weights[p] / width
+            density[g, b, a] += 0.5 * weights[p] / width
     return near / labels.size
 
 
@@ -135,7 +139,7 @@ def _solve_in_place(matrix, rhs, n):
 
 
 @jit
-def _newton_direction(multipliers, counts, ratio, density):
+def _newton_direction(multipliers, counts, ratio, density, ridge):
     """Newton step on the multipliers that are positive or whose constraint is violated."""
     n_clusters, n_groups, _ = multipliers.shape
     free = np.empty((n_clusters * n_groups * n_groups, 3), np.int64)
@@ -175,7 +179,7 @@ def _newton_direction(multipliers, counts, ratio, density):
             matrix[r, s] = entry
         trace += matrix[r, r]
     for r in range(n_free):
-        matrix[r, r] += RIDGE * trace / n_free + 1e-300
+        matrix[r, r] += ridge * trace / n_free + 1e-300
     _solve_in_place(matrix, rhs, n_free)
 
     direction = np.zeros_like(multipliers)
@@ -201,13 +205,27 @@ def _worst_violation(multipliers, counts, ratio):
     return worst
 
 
+def cold_start(n_clusters, n_groups):
+    """Prices of zero, to start `solve_dual` from."""
+    return DualSolution(
+        multipliers=np.zeros((n_clusters, n_groups, n_groups)),
+        offsets=np.zeros((n_clusters, n_groups)),
+        labels=np.zeros(0, np.int32),
+        gaps=np.zeros(0),
+        value=-np.inf,
+        width=0.0,
+        ridge=LEAST_RIDGE,
+    )
+
+
 @jit
-def solve_dual(distances, codes, weights, ratio, multipliers, width, slack, max_iter):
-    """Maximise the dual by projected Newton ascent, warm-started at ``multipliers``.
+def solve_dual(distances, codes, weights, ratio, start, slack, max_iter):
+    """Maximise the dual by projected, damped Newton ascent from the solution ``start``.
 
     Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
     """
     n_clusters, n_samples = distances.shape
+    multipliers, width, ridge = start.multipliers, start.width, start.ridge
     n_groups = multipliers.shape[1]
     density = np.empty((n_groups, n_clusters, n_clusters))
     current = _new_assignment(n_samples, n_clusters, n_groups)
@@ -222,23 +240,26 @@ def solve_dual(distances, codes, weights, ratio, multipliers, width, slack, max_
         if near < NEAR_TIES_RANGE[0] or near > NEAR_TIES_RANGE[1]:
             width = _fitting_width(current.gaps, least_width)
             _tie_density(current, codes, weights, width, density)
-        direction = _newton_direction(multipliers, current.counts, ratio, density)
-        step, gain = 2.0, 0.0
-        for _ in range(MAX_HALVINGS):
-            step *= 0.5
-            trial_multipliers = np.maximum(multipliers + step * direction, 0.0)
+        # Levenberg-Marquardt: where few samples tie the Hessian is (nearly) singular, and the
+        # step shrinks towards a short one along the gradient until it gains.
+        gain, damping = 0.0, ridge / RIDGE_GROWTH
+        for _ in range(MAX_TRIALS):
+            damping = max(damping, LEAST_RIDGE)
+            direction = _newton_direction(multipliers, current.counts, ratio, density, damping)
+            trial_multipliers = np.maximum(multipliers + direction, 0.0)
             trial_offsets = offsets_of(trial_multipliers, ratio)
             gain = assign(distances, codes, weights, trial_offsets, trial) - value
             if gain > 0.0:
                 break
+            damping *= RIDGE_GROWTH
         if not gain > 0.0:  # also where a gain is nan
             break
-        value += gain
+        value, ridge = value + gain, damping
         multipliers, offsets = trial_multipliers, trial_offsets
         current, trial = trial, current
         if gain <= LEAST_GAIN * abs(value):
             break
-    return DualSolution(multipliers, offsets, current.labels, value, width)
+    return DualSolution(multipliers, offsets, current.labels, current.gaps, value, width, ridge)
 
 
 @jit

@@ -13,6 +13,8 @@ import numpy as np
 
 from skfair._kernels import jit
 
+QUEUE_SIZE = 32  # so long that looking through all rows is rare, yet cheap to price at each move
+
 
 class Clustering(NamedTuple):
     """A clustering that single moves change in place."""
@@ -217,24 +219,25 @@ def _helps(codes, clustering, p, target, rare, common):
 
 
 @jit
-def _queue_candidates(distances, weights, codes, clustering, target, above, queue):
-    """Fill ``queue`` with the samples that help ``target`` most cheaply, the cheapest first.
+def _queue_candidates(rows, distances, weights, codes, clustering, target, above, queue):
+    """Fill ``queue`` with the rows that help ``target`` most cheaply, the cheapest first.
 
-    Returns how many there are and the price that no sample left out goes below.
+    Returns how many there are and the price that no row left out goes below.
     """
     labels, centers, sizes, counts, members = clustering
     rare, common = np.argmin(counts[target]), np.argmax(counts[target])
     prices = np.full(queue.size, np.inf)
     length = 0
-    for p in range(codes.size):
-        a, w, limit = labels[p], weights[p], prices[queue.size - 1]
+    for r in range(rows.size):
+        p, limit = rows[r], prices[queue.size - 1]
+        a, w = labels[p], weights[p]
         if a != target and codes[p] == rare:
-            change = _change(distances[p, target], distances[p, a], sizes[target], sizes[a], w)
+            change = _change(distances[r, target], distances[r, a], sizes[target], sizes[a], w)
             promising = change * counts[target, rare] < limit * w
         else:
             promising = a == target and codes[p] == common
         if promising:
-            price, k = _price(distances[p], weights, codes, clustering, p, target, above, limit)
+            price, k = _price(distances[r], weights, codes, clustering, p, target, above, limit)
             if k >= 0:
                 i = min(length, queue.size - 1)
                 while i > 0 and prices[i - 1] > price:
@@ -265,13 +268,14 @@ def _cheapest_queued(X, weights, codes, clustering, target, above, queue):
 
 
 @jit
-def raise_balance(X, distances, weights, codes, clustering, goal, queue_size, max_moves):
+def raise_balance(X, weights, codes, clustering, rows, distances, goal, max_moves):
     """Raise the least balanced cluster by the cheapest move, until the balance reaches ``goal``.
 
-    Each cluster keeps a queue of its cheapest candidates by ``distances`` (those at the start).
-    The queue is priced anew at every move, all other samples only when the best of the queue
-    costs more than these did when the queue was made. Changes ``clustering`` in place and returns
-    the path; it ends below the goal where no move helps.
+    ``rows`` are the samples that may move, ``distances`` theirs to the centres at the start. Each
+    cluster keeps a queue of its cheapest candidates by these distances. The queue is priced anew at
+    every move, all other rows only when the best of the queue costs more than they did when the
+    queue was made. Changes ``clustering`` in place and returns the path; it ends below the goal
+    where no move helps.
     """
     labels, centers, sizes, counts, members = clustering
     n_clusters = sizes.size
@@ -279,7 +283,7 @@ def raise_balance(X, distances, weights, codes, clustering, goal, queue_size, ma
     clusters = np.empty(max_moves, np.int32)
     gains = np.empty(max_moves)
     balances = np.empty(max_moves)
-    queues = np.empty((n_clusters, queue_size), np.int32)
+    queues = np.empty((n_clusters, QUEUE_SIZE), np.int32)
     lengths = np.zeros(n_clusters, np.int64)
     limits = np.full(n_clusters, -np.inf)
     ratios = np.empty(n_clusters)
@@ -295,7 +299,7 @@ def raise_balance(X, distances, weights, codes, clustering, goal, queue_size, ma
         best, price, k = _cheapest_queued(X, weights, codes, clustering, target, above, queue)
         if best < 0 or price > limits[target]:
             lengths[target], limits[target] = _queue_candidates(
-                distances, weights, codes, clustering, target, above, queues[target]
+                rows, distances, weights, codes, clustering, target, above, queues[target]
             )
             queue = queues[target, : lengths[target]]
             best, price, k = _cheapest_queued(X, weights, codes, clustering, target, above, queue)
@@ -351,17 +355,36 @@ def _exchange_bounds(distances, codes, weight, clustering):
 
 
 @jit
-def _candidates(codes, bounds, clustering, a, c, g, other):
-    """Members of cluster a and group g that might gain by going to c, given the other's bound."""
-    found = np.empty(clustering.members[a, g], np.int32)
+def _by_cluster(labels, n_clusters):
+    """Positions of the samples sorted by cluster, and where each cluster starts."""
+    starts = np.zeros(n_clusters + 1, np.int64)
+    for k in labels:
+        starts[k + 1] += 1
+    starts = np.cumsum(starts)
+    order = np.empty(labels.size, np.int32)
+    ends = starts[:-1].copy()
+    for p in range(labels.size):
+        order[ends[labels[p]]] = p
+        ends[labels[p]] += 1
+    return order, starts
+
+
+@jit
+def _candidates(rows, codes, bounds, labels, a, c, g, other):
+    """Which of the rows, if in cluster a and group g, might gain by going to c.
+
+    ``other`` is the least that the sample exchanged for them contributes. Returns them and their
+    bounds, the lowest bound first.
+    """
+    found = np.empty(rows.size, np.int32)
+    values = np.empty(rows.size)
     n = 0
-    for p in range(codes.size):
-        if clustering.labels[p] == a and codes[p] == g and bounds[p, c] + other < 0.0:
-            found[n] = p
+    for p in rows:
+        if codes[p] == g and bounds[p, c] + other < 0.0 and labels[p] == a:
+            found[n], values[n] = p, bounds[p, c]
             n += 1
-            if n == found.size:
-                break
-    return found[:n]
+    order = np.argsort(values[:n], kind="mergesort")
+    return found[:n][order], values[:n][order]
 
 
 @jit
@@ -397,6 +420,7 @@ def exchange_pass(X, distances, weights, codes, clustering, floor):
     w = weights[0]
     bound = floor * (1.0 - 1e-12)
     bounds, lowest = _exchange_bounds(distances, codes, w, clustering)
+    order, starts = _by_cluster(labels, n_clusters)
     n_exchanges = 0
     for a in range(n_clusters):
         for c in range(a + 1, n_clusters):
@@ -406,8 +430,9 @@ def exchange_pass(X, distances, weights, codes, clustering, floor):
                         continue
                     if not _may_exchange(clustering, a, c, g, h, w, bound):
                         continue
-                    givers = _candidates(codes, bounds, clustering, a, c, g, lowest[c, a, h])
-                    takers = _candidates(codes, bounds, clustering, c, a, h, lowest[a, c, g])
+                    rows, others = order[starts[a] : starts[a + 1]], order[starts[c] : starts[c + 1]]
+                    givers = _candidates(rows, codes, bounds, labels, a, c, g, lowest[c, a, h])
+                    takers = _candidates(others, codes, bounds, labels, c, a, h, lowest[a, c, g])
                     n_exchanges += _exchange(
                         X, weights, codes, clustering, a, c, givers, takers, bound
                     )
@@ -416,17 +441,23 @@ def exchange_pass(X, distances, weights, codes, clustering, floor):
 
 @jit
 def _exchange(X, weights, codes, clustering, a, c, givers, takers, bound):
-    """Exchange each giver of a for the taker of c that lowers the cost most, if one does."""
+    """Exchange each giver of a for the taker of c that lowers the cost most, if one does.
+
+    Both are samples and bounds as `_candidates` returns them.
+    """
     labels, centers, sizes, counts, members = clustering
     w = weights[0]
     n_exchanges = 0
-    for p in givers:
+    for j in range(givers[0].size):
+        p = givers[0][j]
         kappa = w / sizes[a] + w / sizes[c]
         share = _distance(X[p], centers[c]) - _distance(X[p], centers[a])
         scale = _distance(centers[a], centers[c])
         best, least = -1, -1e-10 * scale
-        for i in range(takers.size):
-            q = takers[i]
+        for i in range(takers[0].size):
+            if givers[1][j] + takers[1][i] >= 0.0:
+                break
+            q = takers[0][i]
             if labels[q] == c:
                 change = share + _distance(X[q], centers[a]) - _distance(X[q], centers[c])
                 change -= kappa * _distance(X[p], X[q])

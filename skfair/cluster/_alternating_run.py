@@ -85,7 +85,7 @@ def alternating_path(X, codes, weights, n_clusters, algorithm, random_state):
     state.labels[:] = _random_labels(len(X), n_clusters, random_state)
     rng = _new_rng(random_state)
     rule = _rule(algorithm)
-    pair = np.array([algorithm.n_kmeans_updates, algorithm.n_swap_updates], dtype=np.int64)
+    (pair,) = _check_pairs([(algorithm.n_kmeans_updates, algorithm.n_swap_updates)])
     batches = _batch_sizes(algorithm, len(X))
 
     kernels.tabulate(people, state)
@@ -125,15 +125,15 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     >>> X, codes = np.array([[0.0], [0.1], [9.0], [9.1]]), np.array([0, 0, 1, 1])
     >>> settings = AlternatingFront(((4, 0), (0, 1)), n_starts=4, n_iter=20)
     >>> front = alternating_front(X, codes, np.ones(4), 2, settings, random_state=0)
-    >>> front.cost.round(4), front.balance
-    (array([ 0.0025, 20.25  ]), array([0., 1.]))
+    >>> front.cost.round(4).tolist(), front.balance.tolist()
+    ([0.0025, 20.25], [0.0, 1.0])
     """
     _check_settings(algorithm, n_clusters, len(X))
     random_state = check_random_state(random_state)
     people = _encode(X, codes, weights)
     members = _first_list(people, n_clusters, algorithm, random_state)
     rng = _new_rng(random_state)
-    pairs = np.array(algorithm.pairs, dtype=np.int64)
+    pairs = _check_pairs(algorithm.pairs)
     block = min(64, max(1, BLOCK // len(X)))
 
     for t, batch in enumerate(_batch_sizes(algorithm, len(X))):
@@ -149,6 +149,7 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
         if members.length[0] > algorithm.max_size:
             break
     kernels.refresh(people, members)
+    _select(members, algorithm.keep_ties)
     order = np.argsort(members.cost[: members.length[0]], kind="stable")
     return FrontMembers(
         members.cost[order], members.balance[order], members.labels[members.slot[order]]
@@ -164,6 +165,16 @@ def _check_settings(algorithm, n_clusters, n_samples):
         raise ValueError(
             f"n_clusters must lie between 1 and n_samples={n_samples}, got {n_clusters!r}."
         )
+
+
+def _check_pairs(pairs):
+    pairs = np.array(pairs, dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.min() < 0:
+        raise ValueError(
+            "a pair is (n_a, n_b), two non-negative numbers of k-means and of swap updates; got "
+            f"{pairs.tolist()}."
+        )
+    return pairs
 
 
 def _encode(X, codes, weights):
@@ -227,6 +238,11 @@ def _random_labels(n_samples, n_clusters, random_state):
 
 def _first_list(people, n_clusters, algorithm, random_state):
     """The starting clusterings of Algorithm 3."""
+    if algorithm.init not in ("mixed", "random") or algorithm.n_starts < 1:
+        raise ValueError(
+            "init must be 'mixed' or 'random' and n_starts at least 1, got "
+            f"init={algorithm.init!r}, n_starts={algorithm.n_starts!r}."
+        )
     n_samples, n_features = people.X.shape
     n_starts, n_groups = algorithm.n_starts, people.columns[-1]
     members = kernels.Members(

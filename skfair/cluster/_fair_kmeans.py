@@ -389,15 +389,13 @@ def keeps_promise(clustering, ratio, person):
     """Whether every cluster has balance ``ratio`` up to one person, and lacks no group.
 
     That is ``n_kj + w >= ratio (n_kj' - w)`` for all clusters k and groups j, j', with w the weight
-    of one person; a group may only be missing where it has fewer members than there are clusters.
+    of one person.
     """
     if ratio == 0:
         return True
     counts, members = clustering.counts, clustering.members
     rounded = counts.min(axis=1) + person >= ratio * (counts.max(axis=1) - person)
-    excusable = members.sum(axis=0) < len(members)
-    present = (members > 0) | excusable
-    return bool(rounded.all() and present.all())
+    return bool(rounded.all() and members.all())
 
 
 def _remedy(estimator, samples):

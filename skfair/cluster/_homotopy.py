@@ -6,7 +6,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
-from skfair._kernels.fair_assignment import DualSolution, solve_dual
+from skfair._kernels.fair_assignment import DualSolution, cold_start, solve_dual
 from skfair._kernels.kmeans import squared_distances, squared_distances_by_cluster
 from skfair._kernels.local_search import (
     Clustering,
@@ -21,8 +21,8 @@ from skfair.utils._balance import balance
 
 MAX_DUAL_ITER = 50
 SLACK = 1e-4  # share of all samples by which the dual may miss a count: single moves repair it
-QUEUE_SIZE = 32
-MAX_MOVES = 2000  # recorded on the way from one level of a front to the next
+MIN_NEAR_TIES = 5000
+MAX_MOVES = 1000  # recorded on the way from one level of a front to the next
 ROUGH_TOL = 1e-3  # enough of k-means to tell good starts from bad ones
 
 
@@ -131,13 +131,14 @@ class Homotopy(BaseEstimator):
         """
         few = samples.thin(self.max_samples, random_state)
         lowest, *others = self._plain(few, seeding, effort, random_state)
-        lowest, _ = polish(few, lowest, 0.0, effort.max_iter, effort.tol)
+        lowest, _ = polish(few, lowest, 0.0, effort.max_iter, effort.tol, exchange=False)
         top = few.attainable_balance(seeding.n_clusters)
         levels = levels_between(min(lowest.balance, top), top, n_levels)
         upward = sweep(few, lowest, levels, effort.tol)
         summits = [upward[-1]] + [advance(few, p, top, 5, effort.tol)[0] for p in others]
         summit = min(summits, key=lambda point: point.cost)
         downward = sweep(few, summit, levels[::-1], effort.tol)[::-1]
+        lowest, _, _ = advance(few, lowest, 0.0, 1, effort.tol)  # prices of zero
         points = [lowest]
         points += [
             min(p, q, key=lambda end: end.cost) for p, q in zip(upward, downward, strict=True)
@@ -150,7 +151,8 @@ class Homotopy(BaseEstimator):
             ]
         routes = []
         for point, level, goal in zip(points, levels, [*levels[1:], 1.0], strict=True):
-            point, _ = polish(samples, repair(samples, point, level), level, 1, effort.tol)
+            point = repair(samples, point, level)
+            point, _ = polish(samples, point, level, 1, effort.tol, exchange=False)
             routes.append(route_from(samples, point, goal))
         return routes
 
@@ -223,39 +225,50 @@ def fair_assignment(samples, centers, ratio, prices=None):
     round its solution, so that they may miss the ratio by the few samples that sit on a tie; the
     value bounds from below the cost of every assignment of that balance to these centres.
     """
-    n_clusters, n_groups = len(centers), samples.n_groups
     if prices is None:
-        multipliers, width = np.zeros((n_clusters, n_groups, n_groups)), 0.0
-    else:
-        multipliers, width = prices.multipliers, prices.width
+        prices = cold_start(len(centers), samples.n_groups)
     distances = squared_distances_by_cluster(samples.X, centers)
     slack = max(2.0 * samples.person, SLACK * samples.weights.sum())
     return solve_dual(
-        distances, samples.codes, samples.weights, ratio, multipliers, width, slack, MAX_DUAL_ITER
+        distances, samples.codes, samples.weights, ratio, prices, slack, MAX_DUAL_ITER
     )
 
 
 def repair(samples, point, ratio):
     """Raise the balance to the ratio where rounding left it below."""
-    if point.balance >= ratio:
-        return point
-    path = lift(samples, point, ratio, len(samples.weights))
-    labels = point.clustering.labels.copy()
-    labels[path.samples] = path.clusters
-    return point_of(samples, labels, len(point.clustering.sizes), point.prices)
+    n_samples, n_clusters = len(samples.weights), len(point.clustering.sizes)
+    for rows in (near_ties(point), np.arange(n_samples)):
+        if point.balance < ratio:
+            path = lift(samples, point, ratio, rows, n_samples)
+            labels = point.clustering.labels.copy()
+            labels[path.samples] = path.clusters
+            point = point_of(samples, labels, n_clusters, point.prices)
+    return point
 
 
-def lift(samples, point, goal, max_moves):
-    """Path of the cheapest single moves from a point to the balance ``goal``."""
+def near_ties(point):
+    """The samples that moved to another cluster would cost least: some thousands, or a few percent.
+
+    At the prices of the point a sample's gap is what its move costs on top.
+    """
+    gaps = point.prices.gaps
+    n_near = max(MIN_NEAR_TIES, len(gaps) // 20)
+    if len(gaps) <= n_near:
+        return np.arange(len(gaps))
+    return np.sort(np.argpartition(gaps, n_near)[:n_near])
+
+
+def lift(samples, point, goal, rows, max_moves):
+    """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
     X, weights, codes, _ = samples
-    distances = squared_distances(X, point.clustering.centers)
+    distances = squared_distances(X[rows], point.clustering.centers)
     clustering = copy_of(point.clustering)
-    return raise_balance(X, distances, weights, codes, clustering, goal, QUEUE_SIZE, max_moves)
+    return raise_balance(X, weights, codes, clustering, rows, distances, goal, max_moves)
 
 
 def route_from(samples, point, goal):
     """The route of cheapest single moves from a point to the balance ``goal``."""
-    path = lift(samples, point, goal, MAX_MOVES)
+    path = lift(samples, point, goal, near_ties(point), MAX_MOVES)
     labels = point.clustering.labels.astype(np.min_scalar_type(len(point.clustering.sizes) - 1))
     costs = point.cost + np.concatenate([[0.0], np.cumsum(path.gains)])
     costs /= samples.weights.sum()
@@ -263,7 +276,7 @@ def route_from(samples, point, goal):
     return Route(labels, path.samples, path.clusters, costs, balances)
 
 
-def polish(samples, point, ratio, max_iter, tol):
+def polish(samples, point, ratio, max_iter, tol, exchange=True):
     """Lower the cost by single moves and exchanges that keep the balance.
 
     Returns
@@ -282,10 +295,10 @@ def polish(samples, point, ratio, max_iter, tol):
         clustering, cost = copy_of(point.clustering), point.cost
         distances = squared_distances(X, clustering.centers)
         n_changes = hartigan_pass(X, distances, weights, codes, clustering, floor)
-        if n_changes == 0 and equal_weights:
+        if n_changes == 0 and equal_weights and exchange:
             n_changes = exchange_pass(X, distances, weights, codes, clustering, floor)
         if n_changes == 0:
-            status = "optimal" if equal_weights else "feasible"
+            status = "optimal" if equal_weights and exchange else "feasible"
             break
         point = point_of(samples, clustering.labels, len(clustering.sizes), point.prices)
         if cost - point.cost <= 0.01 * tol * cost:
