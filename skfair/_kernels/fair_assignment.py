@@ -111,9 +111,23 @@ def _tie_density(assignment, codes, weights, width, density):
 
 
 @jit
-def _fitting_width(gaps, least):
-    """Width below which lies the wanted share of the gaps, from a sample of them."""
-    return max(np.quantile(gaps[:: 1 + gaps.size // 1000], NEAR_TIES), least)
+def _fitting_width(gaps):
+    """Width that takes in the wanted share of the gaps, by bisection on some of them."""
+    stride = 1 + gaps.size // 1000
+    lower, upper = 0.0, 1e-150
+    for p in range(0, gaps.size, stride):
+        upper = max(upper, gaps[p])
+    for _ in range(30):
+        width = 0.5 * (lower + upper)
+        near, n = 0, 0
+        for p in range(0, gaps.size, stride):
+            near += gaps[p] < width
+            n += 1
+        if near < NEAR_TIES * n:
+            lower = width
+        else:
+            upper = width
+    return upper
 
 
 @jit
@@ -155,10 +169,12 @@ def _newton_direction(multipliers, counts, ratio, density, ridge):
                     n_free += 1
 
     # minus the derivative of counts[k, g] with respect to offsets[other, g] is a graph Laplacian
-    laplacian = -density
+    laplacian = np.zeros(density.shape)
     for g in range(n_groups):
         for k in range(n_clusters):
-            laplacian[g, k, k] = density[g, k].sum()
+            for other in range(n_clusters):
+                laplacian[g, k, other] -= density[g, k, other]
+                laplacian[g, k, k] += density[g, k, other]
 
     matrix = np.zeros((n_free, n_free))
     trace = 0.0
@@ -182,11 +198,21 @@ def _newton_direction(multipliers, counts, ratio, density, ridge):
         matrix[r, r] += ridge * trace / n_free + 1e-300
     _solve_in_place(matrix, rhs, n_free)
 
-    direction = np.zeros_like(multipliers)
+    direction = np.zeros(multipliers.shape)
     for r in range(n_free):
         k, i, j = free[r]
         direction[k, i, j] = rhs[r]
     return direction
+
+
+@jit
+def _positive_sum(a, b):
+    result = np.zeros(a.shape)
+    for k in range(a.shape[0]):
+        for i in range(a.shape[1]):
+            for j in range(a.shape[2]):
+                result[k, i, j] = max(a[k, i, j] + b[k, i, j], 0.0)
+    return result
 
 
 @jit
@@ -232,13 +258,12 @@ def solve_dual(distances, codes, weights, ratio, start, slack, max_iter):
     trial = _new_assignment(n_samples, n_clusters, n_groups)
     offsets = offsets_of(multipliers, ratio)
     value = assign(distances, codes, weights, offsets, current)
-    least_width = 1e-9 * distances.mean() + 1e-150
     for _ in range(max_iter):
         if _worst_violation(multipliers, current.counts, ratio) <= slack:
             break
         near = _tie_density(current, codes, weights, width, density)
         if near < NEAR_TIES_RANGE[0] or near > NEAR_TIES_RANGE[1]:
-            width = _fitting_width(current.gaps, least_width)
+            width = _fitting_width(current.gaps)
             _tie_density(current, codes, weights, width, density)
         # Levenberg-Marquardt: where few samples tie the Hessian is (nearly) singular, and the
         # step shrinks towards a short one along the gradient until it gains.
@@ -246,7 +271,7 @@ def solve_dual(distances, codes, weights, ratio, start, slack, max_iter):
         for _ in range(MAX_TRIALS):
             damping = max(damping, LEAST_RIDGE)
             direction = _newton_direction(multipliers, current.counts, ratio, density, damping)
-            trial_multipliers = np.maximum(multipliers + direction, 0.0)
+            trial_multipliers = _positive_sum(multipliers, direction)
             trial_offsets = offsets_of(trial_multipliers, ratio)
             gain = assign(distances, codes, weights, trial_offsets, trial) - value
             if gain > 0.0:

@@ -45,16 +45,19 @@ def tabulate(X, weights, codes, labels, n_clusters, n_groups):
     sizes = np.zeros(n_clusters)
     counts = np.zeros((n_clusters, n_groups))
     members = np.zeros((n_clusters, n_groups), np.int64)
+    copy = np.empty(labels.size, np.int32)
     for p in range(labels.size):
         k, g, w = labels[p], codes[p], weights[p]
+        copy[p] = k
         sizes[k] += w
         counts[k, g] += w
         members[k, g] += 1
         for f in range(X.shape[1]):
             centers[k, f] += w * X[p, f]
     for k in range(n_clusters):
-        centers[k] /= sizes[k] if sizes[k] > 0.0 else np.nan
-    return Clustering(labels.astype(np.int32), centers, sizes, counts, members)
+        for f in range(X.shape[1]):
+            centers[k, f] /= sizes[k]
+    return Clustering(copy, centers, sizes, counts, members)
 
 
 @jit
@@ -186,26 +189,36 @@ def _cheapest_move(distances, weights, codes, clustering, p, bound):
 
 
 @jit
+def _stays_above(counts, members, g, w, sign, above):
+    """Whether a cluster's ratio stays above a bound, or at least as it is, after a change.
+
+    A cluster never gives its last member of a group: what it lacks already is no excuse.
+    """
+    ratio = _ratio_after(counts, members, g, w, sign)
+    return ratio > above or (ratio >= _ratio(counts, members) and members[g] + sign > 0)
+
+
+@jit
 def _price(distances, weights, codes, clustering, p, target, above, limit):
     """Cost per unit of log balance, to first order, of the move of p that helps ``target``.
 
     A sample of another cluster joins the target, a sample of the target leaves it; the other
-    cluster must stay above the balance ``above``. ``distances`` are those of sample p to all
+    cluster must stay above the balance ``above``, or be no worse for it. ``distances`` are those of sample p to all
     centres. Returns (price, destination), (inf, -1) where no such move has a price below the limit.
     """
     labels, centers, sizes, counts, members = clustering
     a, g, w = labels[p], codes[p], weights[p]
-    worth = counts[target, g] / w
+    worth = max(counts[target, g] / w, 1.0)
     best, least = -1, limit
     if a != target:
         price = worth * _change(distances[target], distances[a], sizes[target], sizes[a], w)
-        if price < limit and _ratio_after(counts[a], members[a], g, w, -1) > above:
+        if price < limit and _stays_above(counts[a], members[a], g, w, -1, above):
             best, least = target, price
-    else:
+    elif members[target].min() > 0:  # where a group is missing, leaving does not help
         for k in range(sizes.size):
             if k != a:
                 price = worth * _change(distances[k], distances[a], sizes[k], sizes[a], w)
-                if price < least and _ratio_after(counts[k], members[k], g, w, 1) > above:
+                if price < least and _stays_above(counts[k], members[k], g, w, 1, above):
                     best, least = k, price
     if best < 0 or not _may_leave(clustering, p, w):
         return np.inf, -1
@@ -233,7 +246,7 @@ def _queue_candidates(rows, distances, weights, codes, clustering, target, above
         a, w = labels[p], weights[p]
         if a != target and codes[p] == rare:
             change = _change(distances[r, target], distances[r, a], sizes[target], sizes[a], w)
-            promising = change * counts[target, rare] < limit * w
+            promising = change * max(counts[target, rare] / w, 1.0) < limit
         else:
             promising = a == target and codes[p] == common
         if promising:
@@ -283,7 +296,7 @@ def raise_balance(X, weights, codes, clustering, rows, distances, goal, max_move
     clusters = np.empty(max_moves, np.int32)
     gains = np.empty(max_moves)
     balances = np.empty(max_moves)
-    queues = np.empty((n_clusters, QUEUE_SIZE), np.int32)
+    queues = np.empty((n_clusters, QUEUE_SIZE), np.int64)
     lengths = np.zeros(n_clusters, np.int64)
     limits = np.full(n_clusters, -np.inf)
     ratios = np.empty(n_clusters)
@@ -317,12 +330,7 @@ def raise_balance(X, weights, codes, clustering, rows, distances, goal, max_move
         ratios[k] = _ratio(counts[k], members[k])
         samples[n_moves], clusters[n_moves], balances[n_moves] = p, k, ratios.min()
         n_moves += 1
-    return Path(
-        samples[:n_moves].copy(),
-        clusters[:n_moves].copy(),
-        gains[:n_moves].copy(),
-        balances[:n_moves].copy(),
-    )
+    return Path(samples[:n_moves], clusters[:n_moves], gains[:n_moves], balances[:n_moves])
 
 
 @jit
@@ -361,7 +369,7 @@ def _by_cluster(labels, n_clusters):
     for k in labels:
         starts[k + 1] += 1
     starts = np.cumsum(starts)
-    order = np.empty(labels.size, np.int32)
+    order = np.empty(labels.size, np.int64)
     ends = starts[:-1].copy()
     for p in range(labels.size):
         order[ends[labels[p]]] = p
@@ -376,14 +384,14 @@ def _candidates(rows, codes, bounds, labels, a, c, g, other):
     ``other`` is the least that the sample exchanged for them contributes. Returns them and their
     bounds, the lowest bound first.
     """
-    found = np.empty(rows.size, np.int32)
+    found = np.empty(rows.size, np.int64)
     values = np.empty(rows.size)
     n = 0
     for p in rows:
         if codes[p] == g and bounds[p, c] + other < 0.0 and labels[p] == a:
             found[n], values[n] = p, bounds[p, c]
             n += 1
-    order = np.argsort(values[:n], kind="mergesort")
+    order = np.argsort(values[:n])
     return found[:n][order], values[:n][order]
 
 
@@ -430,7 +438,10 @@ def exchange_pass(X, distances, weights, codes, clustering, floor):
                         continue
                     if not _may_exchange(clustering, a, c, g, h, w, bound):
                         continue
-                    rows, others = order[starts[a] : starts[a + 1]], order[starts[c] : starts[c + 1]]
+                    rows, others = (
+                        order[starts[a] : starts[a + 1]],
+                        order[starts[c] : starts[c + 1]],
+                    )
                     givers = _candidates(rows, codes, bounds, labels, a, c, g, lowest[c, a, h])
                     takers = _candidates(others, codes, bounds, labels, c, a, h, lowest[a, c, g])
                     n_exchanges += _exchange(

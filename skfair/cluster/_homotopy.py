@@ -126,8 +126,8 @@ class Homotopy(BaseEstimator):
         Returns
         -------
         routes : list of Route
-            One per level, the first from plain k-means; each leads by single moves to the next
-            level, or as far as they go.
+            One per level, the first from plain k-means; each leads by single moves past the next
+            levels, or as far as they go.
         """
         few = samples.thin(self.max_samples, random_state)
         lowest, *others = self._plain(few, seeding, effort, random_state)
@@ -150,7 +150,9 @@ class Homotopy(BaseEstimator):
                 for point, level in zip(points, levels, strict=True)
             ]
         routes = []
-        for point, level, goal in zip(points, levels, [*levels[1:], 1.0], strict=True):
+        # A route goes on past the next levels: for a while it may stay below what starts there.
+        goals = [*levels[3:], 1.0, 1.0, 1.0]
+        for point, level, goal in zip(points, levels, goals[-len(levels) :], strict=True):
             point = repair(samples, point, level)
             point, _ = polish(samples, point, level, 1, effort.tol, exchange=False)
             routes.append(route_from(samples, point, goal))
