@@ -66,16 +66,21 @@ def squared_distances_by_cluster(X, centers):
 def nearest_centers(X, centers):
     """Index of the nearest centre (ties to the lowest) and the squared distance to it."""
     n_samples, n_clusters = X.shape[0], centers.shape[0]
-    labels = np.zeros(n_samples, np.int32)
-    least = np.full(n_samples, np.inf)
+    labels = np.empty(n_samples, np.int32)
+    least = np.empty(n_samples)
     features = np.zeros((X.shape[1], BLOCK))
     distances = np.empty((n_clusters, BLOCK))
+    best, first = np.empty(BLOCK), np.empty(BLOCK, np.int64)
     for start in range(0, n_samples, BLOCK):
         block = min(BLOCK, n_samples - start)
         _fill_block(X, centers, start, block, features, distances)
+        best[:], first[:] = np.inf, 0
         for k in range(n_clusters):
-            for i in range(block):
-                if distances[k, i] < least[start + i]:
-                    least[start + i] = distances[k, i]
-                    labels[start + i] = k
+            row = distances[k]
+            for i in range(BLOCK):
+                wins = row[i] < best[i]
+                first[i] = k if wins else first[i]
+                best[i] = row[i] if wins else best[i]
+        for i in range(block):
+            labels[start + i], least[start + i] = first[i], best[i]
     return labels, least

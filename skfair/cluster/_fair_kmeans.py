@@ -1,6 +1,5 @@
 """k-means whose clusters mirror the groups of the data."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -12,17 +11,15 @@ from sklearn.base import (
     clone,
 )
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair.cluster._algorithms import ALGORITHMS, by_name
-from skfair.cluster._homotopy import Homotopy, fair_assignment, point_of
+from skfair.cluster._homotopy import fair_assignment, point_of
+from skfair.cluster._outcome import Watch, describe, warn_of_status
 from skfair.cluster._population import check_population
 from skfair.cluster._samples import Effort, Seeding
-from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.utils._balance import balance, cluster_balances
 from skfair.utils._groups import check_alignment, match_groups
 from skfair.utils._sklearn import Interval, StrOptions, check_sample_weight
 
@@ -228,7 +225,7 @@ class FairKMeans(
         samples = population.samples
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X)
-        watch = _Watch(self, context, population)
+        watch = Watch(self, context, population)
         point, n_iter, status = by_name(ALGORITHMS, self.algorithm).solve(
             samples,
             self._seeding(population.mean),
@@ -238,6 +235,7 @@ class FairKMeans(
             watch,
         )
         self._store(population, point, n_iter, status)
+        warn_of_status(self, population)
         context.call_on_fit_task_end(estimator=self, X=X)
         return self
 
@@ -338,97 +336,12 @@ class FairKMeans(
     def _store(self, population, point, n_iter, status):
         """Set all fitted attributes at once, so that an interrupted fit leaves the last one."""
         samples = population.samples
-        fitted = _attributes(population, point.clustering, point.cost)
+        fitted = describe(population, point.clustering, point.cost, self.min_balance)
         prices = point.prices if point.balance > 0 else None
         bound = fair_assignment(samples, point.clustering.centers, point.balance, prices)
         fitted["offsets_"] = bound.offsets
         fitted["lower_bound_"] = min(bound.value, point.cost)
         fitted["n_iter_"] = n_iter
-        asked = self.min_balance or 0.0
-        kept = keeps_promise(point.clustering, asked * samples.balance, samples.person)
-        lacking = 0.0 if kept else max(0.0, asked - fitted["relative_balance_"])
-        fitted["constraint_violation_"] = lacking
+        kept = fitted["constraint_violation_"] == 0
         fitted["status_"] = status if kept else "infeasible"
-        if not kept:
-            warnings.warn(
-                f"min_balance={asked:g} is not reached: the relative balance of the fit is "
-                f"{fitted['relative_balance_']:.4f} (balance {fitted['balance_']:.4f} of "
-                f"{fitted['data_balance_']:.4f} in the data). " + _remedy(self, samples),
-                InfeasibleConstraintWarning,
-                stacklevel=3,
-            )
-        elif status == "max_iter":
-            warnings.warn(
-                f"FairKMeans stopped after max_iter={self.max_iter} rounds before a round gained "
-                f"less than tol={self.tol:g} of the cost. Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
         vars(self).update(fitted)
-
-
-def _attributes(population, clustering, cost):
-    """Fitted attributes that follow from a clustering of the samples."""
-    samples = population.samples
-    reached = balance(clustering.counts)
-    return {
-        "labels_": population.complete(clustering.labels, clustering.centers),
-        "cluster_centers_": clustering.centers + population.mean,
-        "inertia_": cost,
-        "objective_": cost / samples.weights.sum(),
-        "balance_": reached,
-        "data_balance_": samples.balance,
-        "relative_balance_": reached / samples.balance,
-        "cluster_balances_": cluster_balances(clustering.counts),
-        "group_counts_": clustering.counts,
-        "groups_": population.groups.summary,
-    }
-
-
-def keeps_promise(clustering, ratio, person):
-    """Whether every cluster has balance ``ratio`` up to one person, and lacks no group.
-
-    That is ``n_kj + w >= ratio (n_kj' - w)`` for all clusters k and groups j, j', with w the weight
-    of one person.
-    """
-    if ratio == 0:
-        return True
-    counts, members = clustering.counts, clustering.members
-    rounded = counts.min(axis=1) + person >= ratio * (counts.max(axis=1) - person)
-    return bool(rounded.all() and members.all())
-
-
-def _remedy(estimator, samples):
-    smallest = np.bincount(samples.codes).min()
-    if smallest < estimator.n_clusters:
-        return (
-            f"The smallest group has {smallest} members for {estimator.n_clusters} clusters, so "
-            "some cluster must do without it: ask for fewer clusters or join small groups."
-        )
-    if not isinstance(by_name(ALGORITHMS, estimator.algorithm), Homotopy):
-        return "Alternating swaps do not aim at a balance: use algorithm='homotopy'."
-    return "Ask for less balance or for fewer clusters, or pass more starts with n_init."
-
-
-class _Watch:
-    """Shows a fit to its callbacks after every round, and prints if asked to."""
-
-    def __init__(self, estimator, context, population):
-        self.estimator = estimator
-        self.context = context
-        self.population = population
-
-    def __call__(self, clustering):
-        """Report a round; True if a callback wants the fit to stop."""
-        samples = self.population.samples
-
-        def fitted():
-            point = point_of(samples, clustering.labels, len(clustering.sizes))
-            return _attributes(self.population, point.clustering, point.cost)
-
-        if self.estimator.verbose:
-            now = fitted()
-            print(f"cost {now['objective_']:.6g}, balance {now['balance_']:.4f}")
-        task = self.context.subcontext(task_name="round")
-        task.call_on_fit_task_begin(estimator=self.estimator)
-        return task.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=fitted)

@@ -1,9 +1,9 @@
 """The Pareto front of k-means cost and balance."""
 
+import warnings
 from functools import partial
 from numbers import Integral
 
-import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair.cluster._algorithms import FRONT_ALGORITHMS, by_name
@@ -11,6 +11,7 @@ from skfair.cluster._fair_kmeans import FairKMeans
 from skfair.cluster._pareto_front import ParetoFront
 from skfair.cluster._population import check_population
 from skfair.cluster._samples import Effort
+from skfair.exceptions import MissingSensitiveFeaturesWarning
 
 
 def fair_kmeans_front(
@@ -94,7 +95,14 @@ def fair_kmeans_front(
     )
     estimator._validate_params()
     random_state = check_random_state(random_state)
-    population = check_population(estimator, X, sensitive_features, sample_weight, min_balance=1)
+    if sensitive_features is None:
+        warnings.warn(
+            "fair_kmeans_front got sensitive_features=None: everybody is one group, every "
+            "clustering is balanced, and the front is one plain k-means. Pass everybody's group.",
+            MissingSensitiveFeaturesWarning,
+            stacklevel=2,
+        )
+    population = check_population(estimator, X, sensitive_features, sample_weight, None)
     samples = population.samples
     routes = algorithm.front(
         samples,

@@ -217,7 +217,8 @@ def advance(samples, point, ratio, max_iter, tol, watch=None):
         previous = prices.value
         if watch is not None and watch(clustering):
             converged = True
-    return point_of(samples, clustering.labels, len(centers), prices), n_iter, converged
+    cost = cost_of(samples.X, samples.weights, clustering)
+    return Point(clustering, cost, prices), n_iter, converged
 
 
 def fair_assignment(samples, centers, ratio, prices=None):
@@ -263,7 +264,8 @@ def near_ties(point):
 def lift(samples, point, goal, rows, max_moves):
     """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
     X, weights, codes, _ = samples
-    distances = squared_distances(X[rows], point.clustering.centers)
+    movable = X if len(rows) == len(X) else X[rows]
+    distances = squared_distances(movable, point.clustering.centers)
     clustering = copy_of(point.clustering)
     return raise_balance(X, weights, codes, clustering, rows, distances, goal, max_moves)
 

@@ -71,7 +71,7 @@ def _groups_of(present, sensitive_features, n_rows, min_balance):
                 "Inside a search or pipeline, turn on metadata routing: "
                 "sklearn.set_config(enable_metadata_routing=True).",
                 MissingSensitiveFeaturesWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return Groups.single(len(present))
     everyone = check_groups(sensitive_features, n_rows)
@@ -83,6 +83,6 @@ def _groups_of(present, sensitive_features, n_rows, min_balance):
             f"Groups without any sample weight count as absent: {dropped}. Leave their rows out, "
             "or give them a weight.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return groups
