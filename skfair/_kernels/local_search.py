@@ -203,8 +203,9 @@ def _price(distances, weights, codes, clustering, p, target, above, limit):
     """Cost per unit of log balance, to first order, of the move of p that helps ``target``.
 
     A sample of another cluster joins the target, a sample of the target leaves it; the other
-    cluster must stay above the balance ``above``, or be no worse for it. ``distances`` are those of sample p to all
-    centres. Returns (price, destination), (inf, -1) where no such move has a price below the limit.
+    cluster must stay above the balance ``above``, or be no worse for it. ``distances`` are those
+    of sample p to all centres. Returns (price, destination), (inf, -1) where no such move has a
+    price below the limit.
     """
     labels, centers, sizes, counts, members = clustering
     a, g, w = labels[p], codes[p], weights[p]

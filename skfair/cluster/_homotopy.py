@@ -70,7 +70,7 @@ class Homotopy(BaseEstimator):
     >>> groups = ["a", "a", "b", "b", "b", "a"]
     >>> model = FairKMeans(2, min_balance=1, algorithm=Homotopy(n_levels=2), random_state=0)
     >>> model.fit(X, sensitive_features=groups).balance_
-    0.5
+    1.0
     """
 
     def __init__(self, n_levels=4, *, n_followed=2, n_relocations=30, max_samples=20_000):

@@ -45,7 +45,7 @@ class ParetoFront:
     >>> groups = ["a", "a", "b", "b", "b", "a"]
     >>> front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
     >>> front.balance.tolist()
-    [0.5]
+    [0.5, 1.0]
     >>> front.labels(front.select(min_balance=0.5)).tolist()
     [0, 0, 0, 1, 1, 1]
     """
