@@ -20,6 +20,8 @@ BLOCK = 128
 LEAST_RIDGE = 1e-6  # relative to the mean of the Hessian's diagonal
 RIDGE_GROWTH = 30.0
 MAX_TRIALS = 10  # of a step, each with more ridge
+MAX_CG_ITER = 100
+CG_TOLERANCE = 1e-3
 LEAST_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
 NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in ...
 NEAR_TIES_RANGE = (0.02, 0.32)  # ... and within which it may stay as it is
@@ -131,88 +133,114 @@ def _fitting_width(gaps):
 
 
 @jit
-def _solve_in_place(matrix, rhs, n):
-    """Solve the leading n x n positive definite system by Cholesky; rhs becomes the solution."""
-    for i in range(n):
-        for j in range(i + 1):
-            s = matrix[i, j]
-            for m in range(j):
-                s -= matrix[i, m] * matrix[j, m]
-            if i == j:
-                matrix[i, i] = np.sqrt(max(s, 1e-300))
-            else:
-                matrix[i, j] = s / matrix[j, j]
-    for i in range(n):
-        for m in range(i):
-            rhs[i] -= matrix[i, m] * rhs[m]
-        rhs[i] /= matrix[i, i]
-    for i in range(n - 1, -1, -1):
-        for m in range(i + 1, n):
-            rhs[i] -= matrix[m, i] * rhs[m]
-        rhs[i] /= matrix[i, i]
+def _free_violations(multipliers, counts, ratio):
+    """Gradient of the dual on the free multipliers, 0 elsewhere; and which ones are free.
+
+    Free are those that are positive or whose constraint is violated. Of the violated constraints
+    only those with the rarest or the commonest group of a cluster take part: they imply the others.
+    """
+    gradient = np.zeros(multipliers.shape)
+    free = np.zeros(multipliers.shape, np.bool_)
+    n_clusters, n_groups, _ = multipliers.shape
+    for k in range(n_clusters):
+        rarest, commonest = np.argmin(counts[k]), np.argmax(counts[k])
+        for i in range(n_groups):
+            for j in range(n_groups):
+                violation = ratio * counts[k, j] - counts[k, i]
+                extreme = i == rarest or j == commonest
+                if i != j and (multipliers[k, i, j] > 0.0 or (extreme and violation > 0.0)):
+                    gradient[k, i, j] = violation
+                    free[k, i, j] = True
+    return gradient, free
+
+
+@jit
+def _apply_hessian(direction, free, density, ratio, shift, result):
+    """Minus the smoothed Hessian of the dual times a direction, plus ``shift`` times it.
+
+    Raising the price of cluster k for group g by one drives ``density[g, k].sum()`` members away,
+    ``density[g, k, l]`` of them to cluster l: a graph Laplacian per group, between the map from
+    multipliers to offsets and its transpose.
+    """
+    n_clusters, n_groups, _ = direction.shape
+    offsets = offsets_of(direction, ratio)
+    driven = np.zeros((n_clusters, n_groups))
+    for g in range(n_groups):
+        for k in range(n_clusters):
+            for l in range(n_clusters):  # noqa: E741
+                driven[k, g] += density[g, k, l] * (offsets[k, g] - offsets[l, g])
+    for k in range(n_clusters):
+        for i in range(n_groups):
+            for j in range(n_groups):
+                result[k, i, j] = 0.0
+                if free[k, i, j]:
+                    change = ratio * driven[k, j] - driven[k, i]
+                    result[k, i, j] = change + shift * direction[k, i, j]
+
+
+@jit
+def _mean_diagonal(free, density, ratio):
+    """Mean of the diagonal of the matrix of `_apply_hessian` over the free multipliers."""
+    total, n_free = 0.0, 0
+    n_clusters, n_groups, _ = free.shape
+    for k in range(n_clusters):
+        for i in range(n_groups):
+            for j in range(n_groups):
+                if free[k, i, j]:
+                    n_free += 1
+                    for l in range(n_clusters):  # noqa: E741
+                        total += density[i, k, l] + ratio * ratio * density[j, k, l]
+    return total / max(n_free, 1)
+
+
+@jit
+def _dot(a, b):
+    total = 0.0
+    for k in range(a.shape[0]):
+        for i in range(a.shape[1]):
+            for j in range(a.shape[2]):
+                total += a[k, i, j] * b[k, i, j]
+    return total
+
+
+@jit
+def _combine(a, factor, b, result):
+    """result = a + factor * b, element by element."""
+    for k in range(a.shape[0]):
+        for i in range(a.shape[1]):
+            for j in range(a.shape[2]):
+                result[k, i, j] = a[k, i, j] + factor * b[k, i, j]
 
 
 @jit
 def _newton_direction(multipliers, counts, ratio, density, ridge):
-    """Newton step on the multipliers that are positive or whose constraint is violated."""
-    n_clusters, n_groups, _ = multipliers.shape
-    free = np.empty((n_clusters * n_groups * n_groups, 3), np.int64)
-    rhs = np.empty(free.shape[0])
-    n_free = 0
-    for k in range(n_clusters):
-        for i in range(n_groups):
-            for j in range(n_groups):
-                violation = ratio * counts[k, j] - counts[k, i]
-                if i != j and (multipliers[k, i, j] > 0.0 or violation > 0.0):
-                    free[n_free] = (k, i, j)
-                    rhs[n_free] = violation
-                    n_free += 1
-
-    # minus the derivative of counts[k, g] with respect to offsets[other, g] is a graph Laplacian
-    laplacian = np.zeros(density.shape)
-    for g in range(n_groups):
-        for k in range(n_clusters):
-            for other in range(n_clusters):
-                laplacian[g, k, other] -= density[g, k, other]
-                laplacian[g, k, k] += density[g, k, other]
-
-    matrix = np.zeros((n_free, n_free))
-    trace = 0.0
-    for r in range(n_free):
-        k, i, j = free[r]
-        for s in range(r + 1):
-            other, u, v = free[s]
-            # rows of the map multipliers -> offsets: -1 at group i, +ratio at group j
-            entry = 0.0
-            if i == u:
-                entry += laplacian[i, k, other]
-            if i == v:
-                entry -= ratio * laplacian[i, k, other]
-            if j == u:
-                entry -= ratio * laplacian[j, k, other]
-            if j == v:
-                entry += ratio * ratio * laplacian[j, k, other]
-            matrix[r, s] = entry
-        trace += matrix[r, r]
-    for r in range(n_free):
-        matrix[r, r] += ridge * trace / n_free + 1e-300
-    _solve_in_place(matrix, rhs, n_free)
-
-    direction = np.zeros(multipliers.shape)
-    for r in range(n_free):
-        k, i, j = free[r]
-        direction[k, i, j] = rhs[r]
-    return direction
+    """Newton direction on the free multipliers, by conjugate gradients."""
+    residual, free = _free_violations(multipliers, counts, ratio)
+    shift = ridge * _mean_diagonal(free, density, ratio) + 1e-300
+    solution = np.zeros(residual.shape)
+    search = residual.copy()
+    image = np.zeros(residual.shape)
+    norm = _dot(residual, residual)
+    goal = CG_TOLERANCE**2 * norm
+    for _ in range(MAX_CG_ITER):
+        if norm <= goal:
+            break
+        _apply_hessian(search, free, density, ratio, shift, image)
+        step = norm / _dot(search, image)
+        _combine(solution, step, search, solution)
+        _combine(residual, -step, image, residual)
+        previous, norm = norm, _dot(residual, residual)
+        _combine(residual, norm / previous, search, search)
+    return solution
 
 
 @jit
-def _positive_sum(a, b):
-    result = np.zeros(a.shape)
-    for k in range(a.shape[0]):
-        for i in range(a.shape[1]):
-            for j in range(a.shape[2]):
-                result[k, i, j] = max(a[k, i, j] + b[k, i, j], 0.0)
-    return result
+def _clip(multipliers):
+    """Set negative multipliers to 0, in place."""
+    for k in range(multipliers.shape[0]):
+        for i in range(multipliers.shape[1]):
+            for j in range(multipliers.shape[2]):
+                multipliers[k, i, j] = max(multipliers[k, i, j], 0.0)
 
 
 @jit
@@ -271,7 +299,9 @@ def solve_dual(distances, codes, weights, ratio, start, slack, max_iter):
         for _ in range(MAX_TRIALS):
             damping = max(damping, LEAST_RIDGE)
             direction = _newton_direction(multipliers, current.counts, ratio, density, damping)
-            trial_multipliers = _positive_sum(multipliers, direction)
+            trial_multipliers = np.zeros(multipliers.shape)
+            _combine(multipliers, 1.0, direction, trial_multipliers)
+            _clip(trial_multipliers)
             trial_offsets = offsets_of(trial_multipliers, ratio)
             gain = assign(distances, codes, weights, trial_offsets, trial) - value
             if gain > 0.0:

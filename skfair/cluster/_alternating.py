@@ -81,7 +81,7 @@ class AlternatingSwaps(BaseEstimator):
 
     @classmethod
     def from_paper(cls, n_kmeans_updates, n_swap_updates):
-        """Settings of the text of [1]_.
+        """Settings of the text of the paper.
 
         Local targets (Section 3.2) and 3000 / (n_a + n_b) iterations (Figure 4). The growth of the
         batch is not in the paper but in the published code.
@@ -100,7 +100,7 @@ class AlternatingSwaps(BaseEstimator):
 
     @classmethod
     def from_public_code(cls, n_kmeans_updates=4, n_swap_updates=2):
-        """Settings of the code published with [1]_, for a single run.
+        """Settings of the code published with the paper, for a single run.
 
         Global targets, updates counted in half swaps, 500 iterations.
 
@@ -209,7 +209,7 @@ class AlternatingFront(BaseEstimator):
 
     @classmethod
     def from_paper(cls, dataset):
-        """Settings of an experiment in the text of [1]_ (Figures 1, 3, 5, 6 and 8).
+        """Settings of an experiment in the text of the paper (Figures 1, 3, 5, 6 and 8).
 
         Local targets, as Section 3.2 recommends, from random labels; the pairs and the growth of
         the batch are those of the published code, as the paper prints none.
@@ -234,7 +234,7 @@ class AlternatingFront(BaseEstimator):
 
     @classmethod
     def from_public_code(cls, dataset):
-        """Settings of the code published with [1]_ for one of its experiments.
+        """Settings of the code published with the paper for one of its experiments.
 
         As `from_paper`, but with global targets, updates counted in half swaps, and half of the
         starts from k-means++ centres.

@@ -51,9 +51,9 @@ class FairKMeans(
         Least balance of a cluster, relative to the data's own; 0.8 is the four-fifths rule, 1 as
         balanced as the data. Rounding to whole persons may take one person from either side:
         ``n_kj + 1 >= b (n_kj' - 1)`` is promised. None or 0 asks for no balance: plain k-means.
-    init : {"k-means++", "random"}, array-like of shape (n_clusters, n_features) or callable, \
-            default="k-means++"
-        As in :class:`sklearn.cluster.KMeans`.
+    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
+        Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
+        themselves, in the shape (n_clusters, n_features).
     n_init : int, default=3
         Number of starts of plain k-means.
     max_iter : int, default=300
@@ -109,7 +109,7 @@ class FairKMeans(
         Number of rounds of the run.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n_features,)
         Names of features seen during fit, if X has string column names.
 
     Warns

@@ -1,5 +1,6 @@
 """The homotopy: follow the cheapest clustering while the balance asked for rises."""
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from skfair._kernels.local_search import (
 from skfair.cluster._pareto_front import Route
 from skfair.cluster._samples import lloyd, relocate_centers
 from skfair.utils._balance import balance
+from skfair.utils._sklearn import Interval
 
 MAX_DUAL_ITER = 50
 SLACK = 1e-4  # share of all samples by which the dual may miss a count: single moves repair it
@@ -73,6 +75,13 @@ class Homotopy(BaseEstimator):
     1.0
     """
 
+    _parameter_constraints = {
+        "n_levels": [Interval(Integral, 1, None, closed="left")],
+        "n_followed": [Interval(Integral, 1, None, closed="left")],
+        "n_relocations": [Interval(Integral, 0, None, closed="left")],
+        "max_samples": [Interval(Integral, 1, None, closed="left")],
+    }
+
     def __init__(self, n_levels=4, *, n_followed=2, n_relocations=30, max_samples=20_000):
         self.n_levels = n_levels
         self.n_followed = n_followed
@@ -101,7 +110,8 @@ class Homotopy(BaseEstimator):
         status : {"optimal", "feasible", "max_iter"}
             See `polish`.
         """
-        few = samples.thin(self.max_samples, random_state)
+        self._validate_params()
+        few = self._thin(samples, seeding, random_state)
         ends = []
         for point in self._plain(few, seeding, effort, random_state):
             for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
@@ -129,7 +139,8 @@ class Homotopy(BaseEstimator):
             One per level, the first from plain k-means; each leads by single moves past the next
             levels, or as far as they go.
         """
-        few = samples.thin(self.max_samples, random_state)
+        self._validate_params()
+        few = self._thin(samples, seeding, random_state)
         lowest, *others = self._plain(few, seeding, effort, random_state)
         lowest, _ = polish(few, lowest, 0.0, effort.max_iter, effort.tol, exchange=False)
         top = few.attainable_balance(seeding.n_clusters)
@@ -157,6 +168,11 @@ class Homotopy(BaseEstimator):
             point, _ = polish(samples, point, level, 1, effort.tol, exchange=False)
             routes.append(route_from(samples, point, goal))
         return routes
+
+    def _thin(self, samples, seeding, random_state):
+        """Few samples to go the way on, but several for every cluster and group."""
+        size = max(self.max_samples, 100 * seeding.n_clusters * samples.n_groups)
+        return samples.thin(size, random_state)
 
     def _plain(self, samples, seeding, effort, random_state):
         """The best few of plain k-means from all starts, the cheapest first."""

@@ -47,7 +47,7 @@ class ParetoFront:
     >>> front.balance.tolist()
     [0.5, 1.0]
     >>> front.labels(front.select(min_balance=0.5)).tolist()
-    [0, 0, 0, 1, 1, 1]
+    [1, 1, 1, 0, 0, 0]
     """
 
     cost: np.ndarray

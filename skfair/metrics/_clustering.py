@@ -38,7 +38,7 @@ def balance_score(
 ):
     """Balance of a clustering: how equally the groups are represented in its clusters.
 
-    The balance of a cluster is its rarest group over its commonest,
+    The balance of a cluster is its rarest group over its commonest, ::
 
         b_k = min_{j != j'} n_kj / n_kj',
 
@@ -104,11 +104,11 @@ def additive_violation(labels, *, sensitive_features, sample_weight=None, normal
     """Largest departure of a group's size in a cluster from its proportional share.
 
     With n_kj the weight of group j in cluster k, n_k that of the cluster, n_j that of the group
-    and n that of all samples, this is
+    and n that of all samples, this is ::
 
         max_kj |n_kj - n_k n_j / n|        (in samples),
 
-    or max_kj |n_kj / n_k - n_j / n| with ``normalize=True``. Unlike the balance, which compares
+    or ``max_kj |n_kj / n_k - n_j / n|`` with ``normalize=True``. Unlike the balance, which compares
     the rarest group with the commonest, it sees every group.
 
     Parameters

@@ -77,7 +77,7 @@ class FairnessScorer(BaseEstimator):
 def get_scorer(scoring):
     """Make a scorer for scikit-learn's searches and cross-validation; greater is always better.
 
-    The names are those of `METRICS`, with "neg_" before the metrics of which less is better:
+    The names are those of `METRICS`, with ``"neg_"`` before the metrics of which less is better:
     "balance", "relative_balance", "mean_balance", "neg_additive_violation" and
     "neg_normalized_additive_violation". scikit-learn's own get_scorer cannot know them.
 
