@@ -27,10 +27,11 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "api/index": []},
     "show_toc_level": 2,
 }
-html_sidebars = {page: [] for page in ("index", "install", "fair_clustering", "developer")}
+WIDE = ("index", "install", "fair_clustering", "developer", "gallery/*")
+html_sidebars = {page: [] for page in WIDE}
 
 autosummary_generate = True
 autodoc_member_order = "bysource"

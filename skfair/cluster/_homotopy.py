@@ -193,7 +193,7 @@ class Homotopy(BaseEstimator):
 
 def levels_between(low, high, n_levels):
     """Balances from ``low`` (left out) to ``high``, denser near ``high`` where the cost rises."""
-    return high - (high - low) * (1 - np.arange(1, n_levels + 1) / n_levels) ** 1.5
+    return high - (high - low) * (1 - np.arange(1, n_levels + 1) / n_levels) ** 2
 
 
 def sweep(samples, point, levels, tol):

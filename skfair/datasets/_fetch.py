@@ -8,6 +8,7 @@ forever on a silent connection and asks four times for an address that does not 
 import hashlib
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -34,11 +35,18 @@ class RemoteFile:
     path : str
         Where the file lies below the folder named by ``SKFAIR_DATA`` and below the cache folder,
         such as ``"adult/adult.data"``.
+    clean : callable, default=None
+        Takes the bytes at ``url`` and returns those that may be kept, for a file that holds what
+        nobody's disk should; ``sha256`` is the digest of the latter.
+    public_sha256 : str, default=None
+        Digest of the bytes at ``url``, where ``clean`` changes them.
     """
 
     url: str
     sha256: str
     path: str
+    clean: Callable[[bytes], bytes] | None = None
+    public_sha256: str | None = None
 
 
 def fetch(remote, *, data_home=None, download_if_missing=True):
@@ -67,7 +75,7 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
         If the copy in ``SKFAIR_DATA`` has other bytes; if there is no good copy and downloading is
         not allowed; if the download fails, is cut off, or brings other bytes.
     """
-    own = _own_copy(remote)
+    own = own_copy(remote)
     if own is not None:
         return own
     cached = Path(get_data_home(data_home), "skfair", remote.path)
@@ -80,11 +88,12 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
             f"no good copy of {remote.path} is on disk and download_if_missing=False. "
             f"{_remedy(remote, cached)}"
         )
-    _save(_download(remote, cached), cached)
+    body = _download(remote, cached)
+    _save(remote.clean(body) if remote.clean else body, cached)
     return cached
 
 
-def _own_copy(remote):
+def own_copy(remote):
     """Find the file in the folder named by ``SKFAIR_DATA``; None if it is not there."""
     folder = os.environ.get("SKFAIR_DATA")
     if not folder:
@@ -114,10 +123,11 @@ def _download(remote, target):
             f"downloading {remote.url} failed: {error}. Nothing was saved. "
             f"Check the network and try again. {_remedy(remote, target)}"
         ) from error
+    expected = remote.public_sha256 or remote.sha256
     received = _sha256(body)
-    if received != remote.sha256:
+    if received != expected:
         raise OSError(
-            f"{remote.url} must have sha256 {remote.sha256}, got {len(body)} bytes with sha256 "
+            f"{remote.url} must have sha256 {expected}, got {len(body)} bytes with sha256 "
             f"{received}: the file was changed at its source or on its way. Nothing was saved. "
             f"{_remedy(remote, target)}"
         )

@@ -94,13 +94,19 @@ def make_fair_blobs(
     return X[order], y[order], groups[order]
 
 
-def _group_counts(shares, n_samples):
-    """Whole numbers with sum n_samples, each less than one away from its share."""
+def check_shares(shares):
+    """Return the shares of the groups as an array, positive and with sum 1."""
     shares = np.asarray(shares, dtype=float)
     if shares.ndim != 1 or not np.all(shares > 0) or not np.isclose(shares.sum(), 1):
         raise ValueError(
             f"group_shares must be positive numbers with sum 1, one per group; got {shares}."
         )
+    return shares
+
+
+def _group_counts(shares, n_samples):
+    """Whole numbers with sum n_samples, each less than one away from its share."""
+    shares = check_shares(shares)
     bounds = np.rint(n_samples * np.cumsum(shares)).astype(int)
     counts = np.diff(bounds, prepend=0)
     if not counts.all():
