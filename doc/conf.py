@@ -63,15 +63,15 @@ def write_metrics_table(app):
     """Write the registry of metrics as a table, so that the two cannot drift apart."""
     rows = [
         f"   * - ``{name}``\n"
-        f"     - :func:`~skfair.metrics.{metric.function.__name__}`\n"
-        f"     - {', '.join(f'``{k}={v!r}``' for k, v in metric.params.items()) or '--'}\n"
+        f"     - :func:`~skfair.metrics.{metric.function.__name__}`"
+        f"{''.join(f', ``{k}={v!r}``' for k, v in metric.params.items())}\n"
         f"     - {metric.best:g}\n"
         f"     - ``{name if metric.greater_is_better else 'neg_' + name}``"
         for name, metric in METRICS.items()
     ]
     head = (
         ".. list-table::\n   :header-rows: 1\n\n"
-        "   * - name\n     - function\n     - with\n     - best\n     - scorer"
+        "   * - name\n     - function\n     - best\n     - scorer"
     )
     (app.srcdir / "metrics_table.rst").write_text("\n".join([head, *rows, ""]), encoding="utf-8")
 

@@ -53,7 +53,7 @@ class AlternatingSwaps(BaseEstimator):
     References
     ----------
     .. [1] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
-       clustering", 2021, Algorithm 2 and Section 3.2.
+       clustering", LION 2022, arXiv:2105.14172, Algorithm 2 and Section 3.2.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class AlternatingFront(BaseEstimator):
     References
     ----------
     .. [1] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
-       clustering", 2021, Algorithm 3 (Appendix B) and Section 4.
+       clustering", LION 2022, arXiv:2105.14172, Algorithm 3 (Appendix B) and Section 4.
 
     Examples
     --------

@@ -118,6 +118,8 @@ class FairKMeans(
         If balance is asked for but fit gets no ``sensitive_features``.
     InfeasibleConstraintWarning
         If the balance asked for is not reached; the best fit found is kept.
+    ConvergenceWarning
+        If the balance is kept, but ``max_iter`` ended the fit before ``tol`` did.
 
     See Also
     --------

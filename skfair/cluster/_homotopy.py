@@ -24,7 +24,7 @@ from skfair.utils._sklearn import Interval
 MAX_DUAL_ITER = 50
 SLACK = 1e-4  # share of all samples by which the dual may miss a count: single moves repair it
 MIN_NEAR_TIES = 5000
-MAX_MOVES = 1000  # recorded on the way from one level of a front to the next
+MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 ROUGH_TOL = 1e-3  # enough of k-means to tell good starts from bad ones
 
 
@@ -144,7 +144,9 @@ class Homotopy(BaseEstimator):
         lowest, *others = self._plain(few, seeding, effort, random_state)
         lowest, _ = polish(few, lowest, 0.0, effort.max_iter, effort.tol, exchange=False)
         top = few.attainable_balance(seeding.n_clusters)
-        levels = levels_between(min(lowest.balance, top), top, n_levels)
+        if lowest.balance >= top:
+            return [route_from(samples, advance(samples, lowest, 0.0, 2, effort.tol)[0], 1.0)]
+        levels = levels_between(lowest.balance, top, n_levels)
         upward = sweep(few, lowest, levels, effort.tol)
         summits = [upward[-1]] + [advance(few, p, top, 5, effort.tol)[0] for p in others]
         summit = min(summits, key=lambda point: point.cost)
@@ -255,13 +257,15 @@ def fair_assignment(samples, centers, ratio, prices=None):
 
 def repair(samples, point, ratio):
     """Raise the balance to the ratio where rounding left it below."""
-    n_samples, n_clusters = len(samples.weights), len(point.clustering.sizes)
-    for rows in (near_ties(point), np.arange(n_samples)):
-        if point.balance < ratio:
-            path = lift(samples, point, ratio, rows, n_samples)
+    n_clusters = len(point.clustering.sizes)
+    for rows in (near_ties(point), np.arange(len(samples.weights))):
+        stuck = False
+        while point.balance < ratio and not stuck:
+            path = lift(samples, point, ratio, rows, MAX_MOVES)
             labels = point.clustering.labels.copy()
             labels[path.samples] = path.clusters
             point = point_of(samples, labels, n_clusters, point.prices)
+            stuck = len(path.samples) == 0
     return point
 
 

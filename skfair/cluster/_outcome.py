@@ -42,7 +42,8 @@ def keeps_promise(clustering, ratio, person):
     if ratio == 0:
         return True
     counts, members = clustering.counts, clustering.members
-    rounded = counts.min(axis=1) + person >= ratio * (counts.max(axis=1) - person)
+    least = ratio * (counts.max(axis=1) - person)
+    rounded = counts.min(axis=1) + person >= least * (1 - 1e-12)
     return bool(rounded.all() and members.all())
 
 

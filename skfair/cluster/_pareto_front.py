@@ -59,7 +59,21 @@ class ParetoFront:
 
     @classmethod
     def from_routes(cls, routes, data_balance, build):
-        """The non-dominated points of all prefixes of the routes."""
+        """The non-dominated points of all prefixes of the routes.
+
+        Parameters
+        ----------
+        routes : sequence of Route
+            Labellings, and moves that lead on from them.
+        data_balance : float
+            Balance of the data as one cluster.
+        build : callable
+            Turns labels into a fitted estimator.
+
+        Returns
+        -------
+        front : ParetoFront
+        """
         cost = np.concatenate([route.costs for route in routes])
         balance = np.concatenate([route.balances for route in routes])
         positions = np.array(

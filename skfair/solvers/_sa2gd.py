@@ -109,7 +109,7 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
     References
     ----------
     .. [1] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
-       clustering", 2021, Section 5 and Algorithm 4.
+       clustering", LION 2022, arXiv:2105.14172, Section 5 and Algorithm 4.
 
     Examples
     --------

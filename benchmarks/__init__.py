@@ -1,0 +1,1 @@
+"""Quality and speed of skfair, measured beside other methods: ``python -m benchmarks``."""

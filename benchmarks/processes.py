@@ -1,0 +1,123 @@
+"""What needs a process of its own: peak memory, and the first fit after a start."""
+
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import NamedTuple
+
+from benchmarks.tables import Check, Report
+from benchmarks.timing import timed
+from skfair.cluster import fair_kmeans_front
+from skfair.datasets import make_fair_blobs
+
+ROOT = Path(__file__).parents[1]
+
+FIRST_FIT = """
+from skfair.cluster import FairKMeans
+from skfair.datasets import make_fair_blobs
+X, _, groups = make_fair_blobs(1000, n_features=5, centers=8, random_state=0)
+FairKMeans(random_state=0).fit(X, sensitive_features=groups)
+"""
+PLAIN_FIRST_FIT = """
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+X, _ = make_blobs(1000, n_features=5, centers=8, random_state=0)
+KMeans(n_init=10, random_state=0).fit(X)
+"""
+
+
+class ProcessTime(NamedTuple):
+    """Seconds that a process took."""
+
+    cpu: float
+    elapsed: float  # more than the CPU time on a busy machine
+
+
+def scaling(budget):
+    """Time and peak memory of a front as the number of rows grows."""
+    records = []
+    for exponent in (4, 5, 6):
+        command = [sys.executable, "-m", "benchmarks.processes", str(10**exponent)]
+        done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+        records.append(json.loads(done.stdout))
+    seconds = [record["CPU s"] for record in records]
+    growth = math.log10(seconds[-1] / seconds[-2])
+    checks = [
+        Check("CPU seconds, 1e6 rows", seconds[-1:], "<=", 15.0),
+        Check("peak GB, 1e6 rows", [records[-1]["peak GB"]], "<=", 1.5),
+        Check("exponent of growth, 1e5 to 1e6 rows", [growth], "<=", 1.1),
+    ]
+    return Report("A front of 20 levels on blobs, 8 features, 10 clusters", records, checks)
+
+
+def measure_front(n_rows):
+    """The record of one number of rows; the peak is that of the whole process."""
+
+    def front(n_rows):
+        X, _, groups = make_fair_blobs(n_rows, n_features=8, centers=10, random_state=0)
+        return timed(
+            lambda: fair_kmeans_front(
+                X, sensitive_features=groups, n_clusters=10, n_levels=20, random_state=0
+            )
+        )
+
+    front(2000)  # compiles
+    run = front(n_rows)
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return {
+        "rows": n_rows,
+        "points": len(run.result),
+        "CPU s": run.seconds,
+        "peak GB": peak / 1e9,
+    }
+
+
+def first_fit(budget):
+    """Time of a fresh process that imports and fits once, with and without compiled kernels."""
+    cold, warm, plain = [], [], []
+    for _ in range(min(2, budget.n_runs)):
+        with TemporaryDirectory() as folder:
+            cold.append(_run_process(FIRST_FIT, folder))
+            for _ in range(3):
+                warm.append(_run_process(FIRST_FIT, folder))
+                plain.append(_run_process(PLAIN_FIRST_FIT, folder))
+    processes = {
+        "FairKMeans, nothing compiled": cold,
+        "FairKMeans, compiled before": warm,
+        "KMeans(n_init=10)": plain,
+    }
+    records = [
+        {
+            "process": name,
+            "CPU s": median(run.cpu for run in runs),
+            "elapsed s": median(run.elapsed for run in runs),
+        }
+        for name, runs in processes.items()
+    ]
+    checks = [
+        Check("CPU seconds, compiled before", [run.cpu for run in warm], "<=", 3.0),
+        Check("CPU seconds, nothing compiled", [run.cpu for run in cold], "<=", 20.0),
+    ]
+    return Report("A fresh process: import and first fit on 1,000 rows", records, checks)
+
+
+def _run_process(code, cache):
+    """Time of a process with its own cache of compiled kernels."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return ProcessTime(cpu, perf_counter() - start)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_front(int(sys.argv[1]))))

@@ -1,0 +1,66 @@
+"""The benchmarks by name, and the command line that runs them."""
+
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from time import perf_counter
+
+from benchmarks.exact_balance import exact_balance
+from benchmarks.fair_assignment import fair_assignment
+from benchmarks.fronts import fronts
+from benchmarks.peer_methods import peer_methods
+from benchmarks.processes import first_fit, scaling
+from benchmarks.speed import children, fit_time, front_time
+from benchmarks.table_1 import table_1
+from benchmarks.tables import check_table, show
+from benchmarks.timing import FULL, QUICK
+
+BENCHMARKS = {
+    "fronts": fronts,
+    "front-time": front_time,
+    "fit-time": fit_time,
+    "children": children,
+    "assignment": fair_assignment,
+    "scaling": scaling,
+    "first-fit": first_fit,
+    "exact-balance": exact_balance,
+    "peers": peer_methods,
+    "table-1": table_1,
+}
+"""Functions of a `Budget` that return a `Report`; one line here is all that a new one needs."""
+
+
+def main(arguments):
+    """Run benchmarks and print their tables; figures that are not reached end nothing early."""
+    options = _parse(arguments)
+    budget = QUICK if options.quick else FULL
+    checks = []
+    for name in options.names or BENCHMARKS:
+        start = perf_counter()
+        try:
+            report = BENCHMARKS[name](budget)
+        except OSError as error:  # no copy of the data and no network
+            print(f"\n== {name}: not run. {error}", flush=True)
+            continue
+        checks += report.checks
+        print(f"\n== {name} ({perf_counter() - start:.0f} s)\n{show(report)}", flush=True)
+    missed = [check for check in checks if check.reached in ("no", "median")]
+    print(f"\n== {len(checks) - len(missed)} of {len(checks)} figures reached or not measurable")
+    if missed:
+        print(check_table(missed))
+
+
+def _parse(arguments):
+    lines = [f"  {name:14} {run.__doc__.splitlines()[0]}" for name, run in BENCHMARKS.items()]
+    parser = ArgumentParser(
+        prog="python -m benchmarks",
+        description="\n".join(["Benchmarks, all of them by default:", *lines]),
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument(
+        "--quick", action="store_true", help="one run each, a tenth of the papers' iterations"
+    )
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.names) - set(BENCHMARKS))
+    if unknown:
+        parser.error(f"unknown benchmarks {unknown}; known are {sorted(BENCHMARKS)}.")
+    return options

@@ -1,0 +1,166 @@
+"""
+Fair clusterings beside plain k-means
+=====================================
+
+What ``make demo`` runs: what balance costs on the census data Adult as a table, the least balanced
+cluster before and after, and pictures in the folder ``demo``.
+"""
+
+import time
+from concurrent.futures import Future
+from pathlib import Path
+from threading import Thread
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import normalize, scale
+
+from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.datasets import fetch_adult, load_patients, make_fair_blobs
+from skfair.metrics import balance_score, cluster_composition
+from skfair.plotting import ClusterCompositionDisplay, ParetoFrontDisplay
+
+FOLDER = Path("demo")
+PATIENCE = 60  # seconds that the download may take
+
+
+def main():
+    """Print the table, draw the pictures."""
+    name, people, n_clusters = load_people()
+    compile_kernels()
+    X, groups = normalize(scale(people.data)), people.sensitive_features
+    shares = groups.value_counts(normalize=True, sort=False)
+    print(f"{n_clusters} clusters of {len(X):,} people of {name}: {as_text(shares)}\n")
+
+    plain, seconds = timed(KMeans(n_clusters, n_init=10, random_state=0).fit, X)
+    rows = {"KMeans": describe(plain, plain, groups, seconds)}
+    for asked in (0.5, 0.8, 0.95, 1.0):
+        fair = FairKMeans(n_clusters, min_balance=asked, random_state=0)
+        fair, seconds = timed(fair.fit, X, sensitive_features=groups)
+        rows[f"FairKMeans, min_balance={asked}"] = describe(fair, plain, groups, seconds)
+    print(as_table(rows), end="\n\n")
+    print("cost: mean squared distance to the centre; balance: rarest over commonest group in the")
+    print("least balanced cluster; relative: to the balance of the data; seconds: once compiled.\n")
+
+    fair = FairKMeans(n_clusters, random_state=0).fit(X, sensitive_features=groups)
+    print("Least balanced cluster")
+    print(f"  of KMeans:     {worst_cluster(plain.labels_, groups)}")
+    print(f"  of FairKMeans: {worst_cluster(fair.labels_, groups)}\n")
+
+    FOLDER.mkdir(exist_ok=True)
+    for picture in (draw_front(X, groups, plain), draw_compositions(groups, plain, fair)):
+        print(f"Picture: {picture}")
+
+
+def load_people():
+    """Adult, or patients where it can be neither found nor fetched."""
+    print("Looking for Adult: on disk first, then 6 MB from the network, once.")
+    # The fetcher bounds every wait for the network, but not their sum: a silent one has many
+    # addresses. A daemon thread does not keep the program alive.
+    answer = Future()
+    Thread(target=answer_with, args=(answer, fetch_adult), daemon=True).start()
+    try:
+        return "Adult", answer.result(PATIENCE), 10
+    except TimeoutError:
+        reason = f"no answer within {PATIENCE} s"
+    except OSError as error:
+        reason = error
+    print(f"Without Adult, patients that come with scikit-learn stand in for it. ({reason})")
+    return "the patients", load_patients(drop_sensitive=True), 5
+
+
+def answer_with(answer, fetch):
+    """Set what is fetched, or the error, as the answer."""
+    try:
+        answer.set_result(fetch(columns="clustering"))
+    except Exception as error:
+        answer.set_exception(error)
+
+
+def compile_kernels():
+    """Fit a few points: numba compiles at the first use and keeps the result on disk."""
+    print("Compiling, at the first run only ...\n")
+    X, _, groups = make_fair_blobs(random_state=0)
+    FairKMeans(3, random_state=0).fit(X, sensitive_features=groups)
+
+
+def timed(function, *args, **kwargs):
+    """Result of a call, and the seconds it took."""
+    start = time.perf_counter()
+    result = function(*args, **kwargs)
+    return result, time.perf_counter() - start
+
+
+def describe(model, plain, groups, seconds):
+    """Row of the table."""
+    return {
+        "cost": model.inertia_ / len(groups),
+        "extra cost": model.inertia_ / plain.inertia_ - 1,
+        "balance": balance_score(model.labels_, sensitive_features=groups),
+        "relative": balance_score(model.labels_, sensitive_features=groups, relative=True),
+        "seconds": seconds,
+    }
+
+
+def as_table(rows):
+    """Rows as aligned text."""
+    formats = {
+        "cost": "{:.4f}",
+        "extra cost": "{:+.1%}",
+        "balance": "{:.3f}",
+        "relative": "{:.0%}",
+        "seconds": "{:.2f}",
+    }
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    return table.to_string(formatters={name: f.format for name, f in formats.items()})
+
+
+def worst_cluster(labels, groups):
+    """Size and shares of the least balanced cluster, as text."""
+    counts = cluster_composition(labels, sensitive_features=groups)
+    worst = counts.loc[(counts.min(axis=1) / counts.max(axis=1)).idxmin()]
+    return f"{worst.sum():,.0f} people, {as_text(worst / worst.sum())}"
+
+
+def as_text(shares):
+    """Shares of the groups as text."""
+    return ", ".join(f"{share:.0%} {group}" for group, share in shares.items())
+
+
+def draw_front(X, groups, plain):
+    """Picture of cost against balance."""
+    n_clusters = plain.n_clusters
+    front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=n_clusters, random_state=0)
+    selected = front.select(min_balance=0.8)
+    display = ParetoFrontDisplay.from_front(front, name="fair_kmeans_front", selected=selected)
+    balance = balance_score(plain.labels_, sensitive_features=groups)
+    display.ax_.plot(balance, plain.inertia_ / len(X), "k*", markersize=13, label="KMeans")
+    display.ax_.legend(loc="upper left")
+    extra_cost = front.cost[selected] / plain.inertia_ * len(X) - 1
+    display.figure_.suptitle(f"Four fifths of the data's balance cost {extra_cost:.1%}")
+    return save(display.figure_, "front.png")
+
+
+def draw_compositions(groups, plain, fair):
+    """Picture of the clusters, before and after."""
+    height = 2 + 0.36 * plain.n_clusters
+    figure, axes = plt.subplots(1, 2, figsize=(12, height), layout="constrained")
+    models = {"KMeans": plain, f"FairKMeans, min_balance={fair.min_balance}": fair}
+    for ax, (name, model) in zip(axes, models.items(), strict=True):
+        ClusterCompositionDisplay.from_predictions(model.labels_, sensitive_features=groups, ax=ax)
+        ax.set_title(name, loc="left", pad=24)
+    figure.suptitle("No cluster of FairKMeans falls below four fifths of the data's balance")
+    return save(figure, "compositions.png")
+
+
+def save(figure, name):
+    """Write a picture, and say where it is."""
+    path = FOLDER / name
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return path.resolve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,467 @@
+"""What a fit of FairKMeans promises, against definitions, enumeration and all neighbours."""
+
+import os
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import normalize, scale
+
+from skfair.cluster import AlternatingSwaps, FairKMeans
+from skfair.datasets import fetch_adult, make_fair_blobs
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.metrics import balance_score
+
+# Random people may be so few that the balance is out of reach; that is tested by itself.
+reached_or_not = pytest.mark.filterwarnings(
+    f"ignore::{InfeasibleConstraintWarning.__module__}.InfeasibleConstraintWarning"
+)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, _, groups = make_fair_blobs(300, centers=4, group_separation=0.8, random_state=0)
+    return X, groups
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs):
+    X, groups = blobs
+    return FairKMeans(4, random_state=0).fit(X, sensitive_features=groups)
+
+
+@st.composite
+def people(draw, weighted=True):
+    """Few people of one to four groups in as many clusters as may be, some of them twins."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_samples = draw(st.integers(2, 40))
+    X = rng.normal(size=(n_samples, 2))
+    if draw(st.booleans()):
+        X = np.round(X)
+    groups = rng.integers(draw(st.integers(1, 4)), size=n_samples)
+    sample_weight = rng.choice([0.5, 1, 3], n_samples) if weighted and draw(st.booleans()) else None
+    n_clusters = draw(st.integers(1, min(5, n_samples)))
+    min_balance = draw(st.sampled_from([0, 0.5, 0.8, 1]))
+    return X, groups, sample_weight, FairKMeans(n_clusters, min_balance=min_balance, random_state=0)
+
+
+def check_attributes(model, truth):
+    """The reported numbers are those of the labels, to 1e-12 of the total variance."""
+    tiny = 1e-12 * truth.total + 1e-30
+    weight = truth.counts.sum()
+    assert model.inertia_ == pytest.approx(truth.cost, rel=0, abs=tiny)
+    assert model.objective_ == pytest.approx(truth.cost / weight, rel=0, abs=tiny / weight)
+    assert model.balance_ == pytest.approx(truth.balance, rel=1e-12)
+    np.testing.assert_allclose(model.group_counts_, truth.counts, rtol=1e-12)
+    np.testing.assert_allclose(model.cluster_centers_, truth.centers, rtol=1e-7, atol=1e-7)
+    assert model.cluster_balances_.min() == model.balance_
+    assert model.relative_balance_ == model.balance_ / model.data_balance_
+    by_group = truth.counts.sum(axis=0)
+    assert model.data_balance_ == pytest.approx(by_group.min() / by_group.max())
+
+
+def keeps_promise(truth, ratio, person):
+    """The bound that the documentation promises, up to rounding of the weights' sums."""
+    low, high = truth.counts.min(axis=1), truth.counts.max(axis=1)
+    rounded = (low + person >= ratio * (high - person) - 1e-9).all()
+    return ratio == 0 or (rounded and (low > 0).all())
+
+
+# Attributes ---------------------------------------------------------------------------
+
+
+@reached_or_not
+@given(people())
+@settings(max_examples=50, deadline=None)
+def test_a_fit_is_what_it_says(from_scratch, drawn):
+    X, groups, sample_weight, model = drawn
+    model.fit(X, sensitive_features=groups, sample_weight=sample_weight)
+    assert model.labels_.dtype == np.int32
+    assert (np.bincount(model.labels_, minlength=model.n_clusters) > 0).all()
+    truth = from_scratch(X, model.labels_, groups, sample_weight)
+    check_attributes(model, truth)
+    assert model.lower_bound_ <= model.inertia_
+    person = 1 if sample_weight is None else sample_weight.max()
+    kept = keeps_promise(truth, model.min_balance * model.data_balance_, person)
+    assert (model.status_ != "infeasible") == kept
+    assert (model.constraint_violation_ == 0) == kept
+    assert model.constraint_violation_ == pytest.approx(
+        0 if kept else model.min_balance - model.relative_balance_
+    )
+
+
+@given(people(weighted=False))
+@settings(max_examples=50, deadline=None)
+def test_the_promise_is_kept_wherever_every_group_has_a_member_for_each_cluster(drawn):
+    X, groups, _, model = drawn
+    if np.unique(groups, return_counts=True)[1].min() >= model.n_clusters:
+        assert model.fit(X, sensitive_features=groups).status_ in {"optimal", "feasible"}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int8])
+def test_reported_numbers_are_exact_for_any_type_of_number(from_scratch, blobs, dtype):
+    X, groups = (5 * blobs[0]).astype(dtype), blobs[1]
+    model = FairKMeans(4, random_state=0).fit(X, sensitive_features=groups)
+    check_attributes(model, from_scratch(X, model.labels_, groups))
+    assert model.cluster_centers_.dtype == np.float64
+
+
+def test_groups_are_named_in_the_order_of_the_columns(blobs):
+    X, groups = blobs
+    names = np.array(["old", "young"])[groups]
+    model = FairKMeans(4, random_state=0).fit(X, sensitive_features=names)
+    assert model.groups_.labels.tolist() == [["old"], ["young"]]
+    np.testing.assert_array_equal(model.groups_.counts, np.bincount(groups))
+    np.testing.assert_array_equal(model.group_counts_.sum(axis=0), np.bincount(groups))
+
+
+def test_several_attributes_make_groups_of_their_combinations(from_scratch, blobs):
+    X, sex = blobs
+    age = np.arange(len(X)) % 2
+    model = FairKMeans(4, random_state=0).fit(X, sensitive_features=np.c_[sex, age])
+    assert model.groups_.labels.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    check_attributes(model, from_scratch(X, model.labels_, 2 * sex + age))
+    assert model.relative_balance_ >= 0.8
+
+
+# Optima -------------------------------------------------------------------------------
+
+
+def best_of_all(X, groups, min_balance):
+    """Least cost of two clusters with this balance, and with the promise, by enumeration."""
+    labels = np.array(list(product([0, 1], repeat=len(X))), dtype=float)[1:-1]
+    members = np.stack([1 - labels, labels], axis=1)
+    sums, counts = members @ X, members @ np.eye(groups.max() + 1)[groups]
+    sizes = counts.sum(axis=2)
+    costs = (X**2).sum() - ((sums**2).sum(axis=2) / sizes).sum(axis=1)
+    low, high = counts.min(axis=2), counts.max(axis=2)
+    by_group = np.bincount(groups)
+    ratio = min_balance * by_group.min() / by_group.max()
+    exact = (low >= ratio * high).all(axis=1)
+    promised = (low + 1 >= ratio * (high - 1)).all(axis=1) & (low > 0).all(axis=1)
+    return costs[exact].min(), costs[promised | (ratio == 0)].min()
+
+
+@pytest.mark.parametrize(("min_balance", "share"), [(0, 1), (0.5, 0.75), (0.8, 0.6)])
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_the_best_of_all_clusterings_is_found_more_often_than_not(min_balance, share, n_groups):
+    """Nine people in two clusters: a local search misses the best of some of 20 problems."""
+    found = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        groups = rng.permutation(np.arange(9) % n_groups)
+        X = rng.normal(size=(9, 2))
+        X[:, 0] += groups
+        model = FairKMeans(2, min_balance=min_balance, n_init=10, random_state=0)
+        model.fit(X, sensitive_features=groups)
+        exact, promised = best_of_all(X, groups, min_balance)
+        assert model.inertia_ >= promised * (1 - 1e-12)
+        found += model.inertia_ <= exact * (1 + 1e-12)
+    assert found >= share * 20
+
+
+def test_balanced_clusters_are_left_alone():
+    X = np.array([[0.0], [0.1], [0.2], [0.3], [9.0], [9.1], [9.2], [9.3]])
+    model = FairKMeans(2, min_balance=1, random_state=0).fit(X, sensitive_features=[0, 1] * 4)
+    assert len(set(model.labels_[:4])) == len(set(model.labels_[4:])) == 1
+    assert model.balance_ == 1
+    assert model.lower_bound_ == pytest.approx(model.inertia_)
+    assert model.status_ == "optimal"
+
+
+def test_the_nearest_people_of_the_rare_group_come_in():
+    """Left aaaa b, right aa bbb and bb between: at balance 1 it is those two who must go left."""
+    left, between, right = [0, 0, 0, 0, 1, 1], [6, 6], [9, 9, 10, 10]
+    X = np.array([*left, *between, *right], dtype=float)[:, None]
+    groups = np.array(list("aaaabb" + "bb" + "bbaa"))
+    model = FairKMeans(2, min_balance=1, random_state=0).fit(X, sensitive_features=groups)
+    expected = [0] * 8 + [1] * 4
+    assert adjusted_rand_score(expected, model.labels_) == 1
+    assert model.balance_ == 1
+    unfair = FairKMeans(2, min_balance=0, random_state=0).fit(X, sensitive_features=groups)
+    assert adjusted_rand_score([0] * 6 + [1] * 6, unfair.labels_) == 1
+
+
+def neighbours(labels, n_clusters):
+    """All labels that one move or one exchange leads to."""
+    for p, k in product(range(len(labels)), range(n_clusters)):
+        yield ((p, k),)
+    for p, q in combinations(range(len(labels)), 2):
+        yield (p, labels[q]), (q, labels[p])
+
+
+@reached_or_not
+@given(people(weighted=False))
+@settings(max_examples=20, deadline=None)
+def test_no_move_and_no_exchange_improves_on_an_optimal_fit(from_scratch, drawn):
+    X, groups, _, model = drawn
+    model.fit(X, sensitive_features=groups)
+    if model.status_ != "optimal":
+        return
+    floor = min(model.min_balance * model.data_balance_, model.balance_) * (1 - 1e-12)
+    truth = from_scratch(X, model.labels_, groups)
+    for changes in neighbours(model.labels_, model.n_clusters):
+        labels = model.labels_.copy()
+        for p, k in changes:
+            labels[p] = k
+        if (np.bincount(labels, minlength=model.n_clusters) > 0).all():
+            other = from_scratch(X, labels, groups)
+            assert other.balance < floor or other.cost >= truth.cost - 1e-9 * truth.total
+
+
+def test_plain_kmeans_where_no_balance_is_asked_for(blobs):
+    X, groups = blobs
+    kmeans = KMeans(4, n_init=10, random_state=0).fit(X)
+    for min_balance in (None, 0):
+        model = FairKMeans(4, min_balance=min_balance, random_state=0)
+        model.fit(X, sensitive_features=groups)
+        assert model.inertia_ <= kmeans.inertia_ * (1 + 1e-12)
+        assert not model.offsets_.any() or model.balance_ > 0
+        assert model.constraint_violation_ == 0
+
+
+def test_one_group_is_plain_kmeans(blobs):
+    X, _ = blobs
+    fair = FairKMeans(4, min_balance=1, random_state=0).fit(X, sensitive_features=["x"] * len(X))
+    plain = FairKMeans(4, min_balance=None, random_state=0).fit(X)
+    np.testing.assert_array_equal(fair.labels_, plain.labels_)
+    assert fair.balance_ == fair.data_balance_ == 1
+    assert not fair.offsets_.any()
+    # A nearest centre and a cluster's mean go together at an optimum.
+    assert fair.lower_bound_ == pytest.approx(fair.inertia_, rel=1e-3)
+
+
+def test_balance_without_groups_warns_and_says_what_to_do(blobs):
+    X, _ = blobs
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="enable_metadata_routing=True") as w:
+        model = FairKMeans(4, random_state=0).fit(X)
+    assert w[0].filename == __file__
+    assert model.groups_.labels.tolist() == [["all"]]
+
+
+def test_balance_costs_more_the_more_is_asked_for(blobs):
+    X, groups = blobs
+    models = [
+        FairKMeans(4, min_balance=b, random_state=0).fit(X, sensitive_features=groups)
+        for b in (0, 0.5, 0.8, 0.95)
+    ]
+    costs = [model.objective_ for model in models]
+    assert costs == sorted(costs)
+    assert costs[-1] > 1.1 * costs[0]
+
+
+# Weights ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("min_balance", [0, 1])
+def test_integer_weights_are_repeated_rows(min_balance):
+    """The people of the test above, once each and with weights."""
+    X = np.array([[0.0], [1.0], [6.0], [9.0], [10.0]])
+    groups, weights = np.array(list("abbba")), np.array([4, 2, 2, 2, 2])
+    init = np.array([[0.0], [10.0]])
+    model = FairKMeans(2, min_balance=min_balance, init=init, random_state=0)
+    weighted = model.fit(X, sensitive_features=groups, sample_weight=weights)
+    answer = [weighted.objective_, weighted.inertia_, weighted.balance_, weighted.data_balance_]
+    labels = np.repeat(weighted.labels_, weights)
+    model.fit(np.repeat(X, weights, axis=0), sensitive_features=np.repeat(groups, weights))
+    repeated = [model.objective_, model.inertia_, model.balance_, model.data_balance_]
+    np.testing.assert_allclose(answer, repeated, rtol=1e-10)
+    np.testing.assert_array_equal(labels, model.labels_)
+
+
+def test_weighted_kmeans_is_that_of_repeated_rows(blobs):
+    X, groups = blobs
+    weights = 1 + np.arange(len(X)) % 3
+    model = FairKMeans(4, min_balance=None, init=X[:4], random_state=0)
+    weighted = model.fit(X, sensitive_features=groups, sample_weight=weights)
+    answer = [weighted.objective_, weighted.balance_]
+    model.fit(np.repeat(X, weights, axis=0), sensitive_features=np.repeat(groups, weights))
+    np.testing.assert_allclose(answer, [model.objective_, model.balance_], rtol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 0.25, 3.7, 1e9])
+def test_a_common_factor_of_the_weights_changes_no_label(blobs, scale):
+    X, groups = blobs
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    model, scaled = FairKMeans(4, random_state=0), FairKMeans(4, random_state=0)
+    model.fit(X, sensitive_features=groups, sample_weight=weights)
+    scaled.fit(X, sensitive_features=groups, sample_weight=scale * weights)
+    np.testing.assert_array_equal(model.labels_, scaled.labels_)
+    assert scaled.objective_ == pytest.approx(model.objective_)
+    assert scaled.inertia_ == pytest.approx(scale * model.inertia_)
+    assert scaled.balance_ == pytest.approx(model.balance_)
+
+
+def test_weights_count_in_the_balance(from_scratch, blobs):
+    X, groups = blobs
+    weights = np.random.default_rng(0).uniform(0.1, 3, len(X))
+    model = FairKMeans(4, min_balance=0.9, random_state=0)
+    model.fit(X, sensitive_features=groups, sample_weight=weights)
+    check_attributes(model, from_scratch(X, model.labels_, groups, weights))
+    assert model.relative_balance_ >= 0.9
+
+
+def test_people_without_weight_count_as_absent(blobs):
+    X, groups = blobs
+    weights = (np.arange(len(X)) % 3 > 0).astype(float)
+    present = weights > 0
+    model = FairKMeans(4, random_state=0)
+    model.fit(X, sensitive_features=groups, sample_weight=weights)
+    others = FairKMeans(4, random_state=0).fit(X[present], sensitive_features=groups[present])
+    np.testing.assert_array_equal(model.labels_[present], others.labels_)
+    np.testing.assert_array_equal(model.group_counts_, others.group_counts_)
+    np.testing.assert_array_equal(model.groups_.counts, others.groups_.counts)
+    assert model.inertia_ == pytest.approx(others.inertia_)
+    nearest = model.transform(X[~present]).argmin(axis=1)
+    np.testing.assert_array_equal(model.labels_[~present], nearest)
+
+
+def test_a_group_without_weight_is_dropped_with_a_warning(blobs):
+    X, groups = blobs
+    names = np.where(np.arange(len(X)) < 5, "left", np.array(["a", "b"])[groups])
+    weights = (names != "left").astype(float)
+    model = FairKMeans(4, random_state=0)
+    with pytest.warns(UserWarning, match=r"without any sample weight.*\['left'\]"):
+        model.fit(X, sensitive_features=names, sample_weight=weights)
+    assert model.groups_.labels.ravel().tolist() == ["a", "b"]
+    assert model.group_counts_.shape == (4, 2)
+
+
+# Methods ------------------------------------------------------------------------------
+
+
+def test_predict_with_groups_adds_the_price_of_the_place(fitted, blobs):
+    X, groups = blobs
+    squares = ((X[:, None] - fitted.cluster_centers_) ** 2).sum(axis=2)
+    expected = (squares + fitted.offsets_.T[groups]).argmin(axis=1)
+    predicted = fitted.predict(X, sensitive_features=groups)
+    np.testing.assert_array_equal(predicted, expected)
+    assert predicted.dtype == np.int32
+    # Few sit on a tie or were moved by the local search.
+    assert (predicted == fitted.labels_).mean() > 0.9
+
+
+def test_predict_without_groups_is_the_nearest_centre(fitted, blobs):
+    X, _ = blobs
+    squares = ((X[:, None] - fitted.cluster_centers_) ** 2).sum(axis=2)
+    predicted = fitted.predict(X)
+    np.testing.assert_array_equal(predicted, squares.argmin(axis=1))
+    assert predicted.dtype == np.int32
+
+
+def test_transform_and_score_are_distances(fitted, blobs):
+    X, _ = blobs
+    distances = np.linalg.norm(X[:, None] - fitted.cluster_centers_, axis=2)
+    np.testing.assert_allclose(fitted.transform(X), distances)
+    nearest = (distances**2).min(axis=1)
+    assert fitted.score(X) == pytest.approx(-nearest.sum())
+    weights = np.arange(len(X))
+    assert fitted.score(X, sample_weight=weights) == pytest.approx(-(weights @ nearest))
+
+
+def test_fit_predict_and_fit_transform_fit(blobs):
+    X, groups = blobs
+    model = FairKMeans(4, random_state=0)
+    labels = model.fit_predict(X, sensitive_features=groups)
+    np.testing.assert_array_equal(labels, model.labels_)
+    distances = model.fit_transform(X, sensitive_features=groups)
+    np.testing.assert_array_equal(distances, model.transform(X))
+    assert model.relative_balance_ >= 0.8
+
+
+def test_columns_of_transform_are_named(fitted):
+    assert fitted.get_feature_names_out().tolist() == [f"fairkmeans{k}" for k in range(4)]
+
+
+def test_nothing_works_before_fit(blobs):
+    X, _ = blobs
+    for method in ("predict", "transform", "score"):
+        with pytest.raises(NotFittedError):
+            getattr(FairKMeans(), method)(X)
+
+
+def test_offsets_vanish_where_no_price_is_needed():
+    X = np.array([[0.0], [0.1], [9.0], [9.1]])
+    model = FairKMeans(2, min_balance=1, random_state=0).fit(X, sensitive_features=[0, 1, 0, 1])
+    assert model.offsets_.shape == (2, 2)
+    np.testing.assert_array_equal(model.predict(X, sensitive_features=[0, 1, 0, 1]), model.labels_)
+
+
+# Settings -----------------------------------------------------------------------------
+
+
+def test_the_seed_decides(blobs):
+    X, groups = blobs
+    labels = [
+        FairKMeans(4, random_state=seed).fit(X, sensitive_features=groups).labels_
+        for seed in (7, np.random.RandomState(7))
+    ]
+    np.testing.assert_array_equal(*labels)
+
+
+def test_starts_may_be_centres_or_a_function(blobs):
+    X, groups = blobs
+    by_array = FairKMeans(4, init=X[:4], random_state=0).fit(X, sensitive_features=groups)
+
+    def first_rows(X, n_clusters, random_state):
+        return X[:n_clusters]
+
+    by_function = FairKMeans(4, init=first_rows, n_init=1, random_state=0)
+    by_function.fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(by_array.labels_, by_function.labels_)
+    random = FairKMeans(4, init="random", random_state=0).fit(X, sensitive_features=groups)
+    assert random.relative_balance_ >= 0.8
+
+
+def test_a_fit_cut_short_says_so_and_keeps_the_balance(blobs):
+    X, groups = blobs
+    model = FairKMeans(4, max_iter=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1") as caught:
+        model.fit(X, sensitive_features=groups)
+    assert caught[0].filename == __file__
+    assert model.status_ == "max_iter"
+    assert model.n_iter_ == 1
+    assert model.relative_balance_ >= 0.8
+
+
+def test_verbose_prints_cost_and_balance_of_every_round(blobs, capsys):
+    X, groups = blobs
+    model = FairKMeans(4, verbose=1, random_state=0).fit(X, sensitive_features=groups)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.n_iter_
+    assert all(line.startswith("cost ") and ", balance " in line for line in lines)
+
+
+def test_alternating_swaps_do_not_aim_at_a_balance(blobs):
+    X, groups = blobs
+    few = AlternatingSwaps(20, 0, n_iter=5)
+    model = FairKMeans(4, algorithm=few, random_state=0)
+    unbalanced = np.sort(X[:, 0]).searchsorted(X[:, 0]) < 75  # a group that lives on one side
+    with pytest.warns(InfeasibleConstraintWarning, match="use algorithm='homotopy'"):
+        model.fit(X, sensitive_features=unbalanced)
+    assert model.status_ == "infeasible"
+
+
+# Real people --------------------------------------------------------------------------
+
+
+def test_new_people_are_better_balanced_when_their_groups_are_told():
+    folder = Path(os.environ.get("SKFAIR_DATA") or "no such folder") / "adult"
+    if not all((folder / name).is_file() for name in ("adult.data", "adult.test")):
+        pytest.skip("adult is not in SKFAIR_DATA")
+    adult = fetch_adult(subset="all", columns="clustering")
+    rows = np.random.default_rng(0).choice(len(adult.data), 12_000, replace=False)
+    X = normalize(scale(adult.data.iloc[rows]))
+    sex = adult.sensitive_features.iloc[rows].to_numpy()
+    model = FairKMeans(10, min_balance=0.95, random_state=0)
+    model.fit(X[:6000], sensitive_features=sex[:6000])
+    told = model.predict(X[6000:], sensitive_features=sex[6000:])
+    blind = model.predict(X[6000:])
+    balances = [balance_score(labels, sensitive_features=sex[6000:]) for labels in (told, blind)]
+    assert balances[0] > 1.5 * balances[1]

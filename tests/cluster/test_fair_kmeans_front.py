@@ -1,0 +1,227 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.cluster import (
+    AlternatingFront,
+    AlternatingSwaps,
+    FairKMeans,
+    ParetoFront,
+    fair_kmeans_front,
+)
+from skfair.datasets import make_fair_blobs
+from skfair.exceptions import MissingSensitiveFeaturesWarning
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, _, groups = make_fair_blobs(300, centers=4, group_separation=0.8, random_state=0)
+    return X, groups
+
+
+@pytest.fixture(scope="module")
+def front(blobs):
+    X, groups = blobs
+    return fair_kmeans_front(
+        X, sensitive_features=groups, n_clusters=4, n_levels=10, random_state=0
+    )
+
+
+@st.composite
+def people(draw):
+    """Few people of one to four groups, some of them twins, in as many clusters as may be."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_samples = draw(st.integers(2, 40))
+    X = rng.normal(size=(n_samples, 2))
+    if draw(st.booleans()):
+        X = np.round(X)
+    groups = rng.integers(draw(st.integers(1, 4)), size=n_samples)
+    sample_weight = rng.choice([0.5, 1, 3], n_samples) if draw(st.booleans()) else None
+    return X, groups, sample_weight, draw(st.integers(1, min(5, n_samples)))
+
+
+def check_points(front, X, groups, sample_weight, from_scratch):
+    """Cost and balance of every point are those of its labels, to 1e-12 of the variance."""
+    for i in range(len(front)):
+        truth = from_scratch(X, front.labels(i), groups, sample_weight)
+        weight = truth.counts.sum()
+        tiny = 1e-12 * truth.total / weight + 1e-30
+        assert front.cost[i] == pytest.approx(truth.cost / weight, rel=0, abs=tiny)
+        assert front.balance[i] == pytest.approx(truth.balance, rel=1e-12)
+
+
+def check_order(front):
+    """Sorted, and no point is as good as another in both objectives."""
+    assert (np.diff(front.cost) > 0).all()
+    assert (np.diff(front.balance) > 0).all()
+
+
+@given(people(), st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_every_point_is_what_it_says(from_scratch, drawn, n_levels):
+    X, groups, sample_weight, n_clusters = drawn
+    front = fair_kmeans_front(
+        X,
+        sensitive_features=groups,
+        sample_weight=sample_weight,
+        n_clusters=n_clusters,
+        n_levels=n_levels,
+        n_init=2,
+        random_state=0,
+    )
+    check_order(front)
+    check_points(front, X, groups, sample_weight, from_scratch)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_points_are_exact_for_any_type_of_number(from_scratch, blobs, dtype):
+    X, groups = (5 * blobs[0]).astype(dtype), blobs[1]
+    front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=4, n_levels=3)
+    check_points(front, X, groups, None, from_scratch)
+
+
+def test_a_front_reaches_from_plain_kmeans_to_the_balance_of_the_data(front, blobs):
+    X, groups = blobs
+    assert isinstance(front, ParetoFront)
+    assert len(front) > 20
+    plain = FairKMeans(4, min_balance=0, n_init=10, random_state=0)
+    plain.fit(X, sensitive_features=groups)
+    assert front.cost[0] == pytest.approx(plain.objective_, rel=1e-3)
+    assert front.relative_balance[-1] > 0.98
+    assert front.data_balance == plain.data_balance_
+
+
+def test_a_front_is_no_worse_than_single_fits(front, blobs):
+    X, groups = blobs
+    for min_balance in (0.5, 0.8, 0.95):
+        model = FairKMeans(4, min_balance=min_balance, random_state=0)
+        model.fit(X, sensitive_features=groups)
+        chosen = front.select(min_balance=model.relative_balance_)
+        assert front.cost[chosen] <= 1.01 * model.objective_
+
+
+def test_a_point_becomes_an_estimator_with_its_numbers(front, blobs):
+    X, groups = blobs
+    for i in (0, len(front) // 2, -1):
+        model = front.to_estimator(i)
+        assert isinstance(model, FairKMeans)
+        np.testing.assert_array_equal(model.labels_, front.labels(i))
+        np.testing.assert_array_equal(model.cluster_centers_, front.centers(i))
+        assert model.objective_ == pytest.approx(front.cost[i], rel=1e-12)
+        assert model.balance_ == pytest.approx(front.balance[i], rel=1e-12)
+        assert model.relative_balance_ == pytest.approx(front.relative_balance[i], rel=1e-12)
+        assert model.lower_bound_ <= model.inertia_
+        assert model.status_ == "feasible"
+        assert model.constraint_violation_ == 0
+        assert model.n_features_in_ == 2
+        told = model.predict(X, sensitive_features=groups)
+        assert (told == model.labels_).mean() > 0.9
+
+
+def test_an_estimator_of_a_point_has_the_settings_of_the_front(blobs):
+    X, groups = blobs
+    front = fair_kmeans_front(
+        X, sensitive_features=groups, n_clusters=3, n_init=2, tol=1e-3, n_levels=2, random_state=5
+    )
+    model = front.to_estimator(-1)
+    assert (model.n_clusters, model.n_init, model.tol, model.random_state) == (3, 2, 1e-3, 5)
+    assert model.min_balance == model.relative_balance_
+
+
+def test_people_without_weight_get_labels_too(from_scratch, blobs):
+    X, groups = blobs
+    weights = (np.arange(len(X)) % 3 > 0).astype(float)
+    front = fair_kmeans_front(
+        X, sensitive_features=groups, sample_weight=weights, n_clusters=4, n_levels=3
+    )
+    check_points(front, X, groups, weights, from_scratch)
+    for i in (0, -1):
+        model = front.to_estimator(i)
+        np.testing.assert_array_equal(model.labels_, front.labels(i))
+        np.testing.assert_array_equal(
+            model.group_counts_, from_scratch(X, front.labels(i), groups, weights).counts
+        )
+
+
+@pytest.mark.parametrize("algorithm", ["alternating", AlternatingFront(n_starts=4, n_iter=40)])
+def test_the_alternating_algorithm_makes_a_front(from_scratch, blobs, algorithm):
+    X, groups = blobs[0][:60], blobs[1][:60]
+    if algorithm == "alternating":
+        X, groups = X[:20], groups[:20]  # its default number of iterations takes a while
+    front = fair_kmeans_front(
+        X, sensitive_features=groups, n_clusters=2, algorithm=algorithm, random_state=0
+    )
+    check_order(front)
+    check_points(front, X, groups, None, from_scratch)
+
+
+def test_one_group_makes_a_front_of_one_point(blobs):
+    X, _ = blobs
+    front = fair_kmeans_front(X, sensitive_features=["x"] * len(X), n_clusters=4, n_levels=3)
+    assert front.balance.tolist() == [1]
+
+
+def test_one_cluster_makes_a_front_of_one_point(blobs):
+    X, groups = blobs
+    front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=1, n_levels=3)
+    assert front.relative_balance.tolist() == [1]
+    assert front.cost[0] == pytest.approx(X.var(axis=0).sum())
+
+
+def test_a_cluster_for_everybody_costs_nothing():
+    X = np.arange(6.0)[:, None]
+    front = fair_kmeans_front(X, sensitive_features=[0, 1] * 3, n_clusters=6, n_levels=3)
+    assert front.cost.tolist() == [0]
+    assert front.balance.tolist() == [0]
+    assert front.to_frame().shape == (1, 4)
+
+
+def test_the_seed_decides(front, blobs):
+    X, groups = blobs
+    again = fair_kmeans_front(
+        X, sensitive_features=groups, n_clusters=4, n_levels=10, random_state=0, n_jobs=2
+    )
+    np.testing.assert_array_equal(front.cost, again.cost)
+    np.testing.assert_array_equal(front.balance, again.balance)
+    for i in range(len(front)):
+        np.testing.assert_array_equal(front.labels(i), again.labels(i))
+
+
+def test_a_pickled_front_is_the_same(front):
+    copy = pickle.loads(pickle.dumps(front))
+    np.testing.assert_array_equal(copy.cost, front.cost)
+    np.testing.assert_array_equal(copy.labels(-1), front.labels(-1))
+    np.testing.assert_array_equal(copy.centers(0), front.centers(0))
+    assert copy.to_estimator(0).lower_bound_ == front.to_estimator(0).lower_bound_
+
+
+def test_missing_groups_warn(blobs):
+    X, _ = blobs
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="sensitive_features=None") as caught:
+        front = fair_kmeans_front(X, sensitive_features=None, n_clusters=4, n_levels=2)
+    assert caught[0].filename == __file__
+    assert front.balance.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_levels": 0}, "n_levels must be a positive int, got 0"),
+        ({"n_levels": 2.5}, "n_levels must be a positive int, got 2.5"),
+        ({"algorithm": "fairlets"}, "one of .*'alternating', 'homotopy'.*got 'fairlets'"),
+        ({"algorithm": AlternatingSwaps()}, "AlternatingFront, got AlternatingSwaps"),
+        ({"n_clusters": 0}, "'n_clusters' parameter"),
+        ({"n_clusters": 301}, "n_samples=300 should be >= n_clusters=301"),
+        ({"n_init": 0}, "'n_init' parameter"),
+        ({"init": "best"}, "'init' parameter"),
+        ({"sample_weight": -np.ones(300)}, "[Nn]egative"),
+        ({"sensitive_features": [0, 1]}, "2 rows but there are 300 samples"),
+    ],
+)
+def test_bad_settings_are_refused(blobs, settings, message):
+    X, groups = blobs
+    with pytest.raises(ValueError, match=message):
+        fair_kmeans_front(X, **{"sensitive_features": groups, **settings})

@@ -1,0 +1,243 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
+from skfair.cluster._homotopy import (
+    MIN_NEAR_TIES,
+    advance,
+    fair_assignment,
+    levels_between,
+    near_ties,
+    point_of,
+    polish,
+    repair,
+    route_from,
+    sweep,
+)
+from skfair.cluster._samples import Effort, Samples, Seeding, lloyd
+from skfair.datasets import make_fair_blobs
+
+
+def samples_of(n_samples=300, weights=None, **settings):
+    X, _, codes = make_fair_blobs(n_samples, random_state=0, **settings)
+    weights = np.ones(n_samples) if weights is None else weights
+    X -= np.average(X, axis=0, weights=weights)
+    return Samples(X, weights, codes.astype(np.intp), codes.max() + 1)
+
+
+def plain(samples, n_clusters=3):
+    """The point where k-means ends, with prices of zero."""
+    (start,) = Seeding(n_clusters, "k-means++", 1).draw(samples, np.random.RandomState(0))
+    clustering = lloyd(samples, start, 100, 0.0)
+    return advance(samples, point_of(samples, clustering.labels, n_clusters), 0.0, 100, 0.0)[0]
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 7])
+def test_levels_rise_to_the_balance_asked_for_and_get_denser(n_levels):
+    levels = levels_between(0.2, 0.7, n_levels)
+    assert len(levels) == n_levels
+    assert levels[-1] == 0.7
+    steps = np.diff([0.2, *levels])
+    assert (steps > 0).all()
+    assert (np.diff(steps) < 0).all()
+    assert (levels_between(0.7, 0.7, n_levels) == 0.7).all()
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 0.9])
+def test_the_value_of_an_assignment_bounds_every_fair_one_from_below(ratio):
+    samples = samples_of()
+    point = plain(samples)
+    prices = fair_assignment(samples, point.clustering.centers, ratio)
+    fair = repair(samples, point._replace(prices=prices), ratio)
+    assert fair.balance >= ratio
+    gaps = samples.X - point.clustering.centers[fair.clustering.labels]
+    assert prices.value <= (gaps**2).sum() * (1 + 1e-12)
+    if ratio == 0:
+        assert prices.value == pytest.approx(point.cost)
+
+
+def test_warm_prices_lead_to_the_same_value():
+    samples = samples_of(2000)
+    centers = plain(samples).clustering.centers
+    cold = fair_assignment(samples, centers, 0.9)
+    warm = fair_assignment(samples, centers, 0.9, fair_assignment(samples, centers, 0.8))
+    assert warm.value == pytest.approx(cold.value, rel=1e-3)
+
+
+def test_advancing_to_no_balance_is_kmeans():
+    samples = samples_of()
+    point = plain(samples)
+    distances = ((samples.X[:, None] - point.clustering.centers) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(point.clustering.labels, distances.argmin(axis=1))
+    assert not point.prices.offsets.any()
+
+
+def test_advancing_raises_the_balance_and_stops_by_its_tolerance():
+    samples = samples_of(group_separation=0.8)
+    start = plain(samples)
+    point, n_iter, converged = advance(samples, start, 0.8, 100, 1e-5)
+    assert converged and 1 < n_iter < 100
+    assert start.balance < 0.5 < 0.7 < point.balance
+    _, n_iter, converged = advance(samples, start, 0.8, 1, 1e-5)
+    assert n_iter == 1 and not converged
+
+
+def test_a_watch_sees_every_round_and_may_end_them():
+    samples = samples_of(group_separation=0.8)
+    seen = []
+    point, n_iter, _ = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=seen.append)
+    assert len(seen) == n_iter > 2
+    np.testing.assert_array_equal(seen[-1].labels, point.clustering.labels)
+    _, n_iter, converged = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=lambda c: True)
+    assert n_iter == 1 and converged
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.8, 0.95])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_repair_reaches_the_ratio(ratio, weighted):
+    weights = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else None
+    samples = samples_of(weights=weights, group_separation=0.8)
+    point, _, _ = advance(samples, plain(samples), ratio * samples.balance, 1, 0.0)
+    before = point.clustering.labels.copy()
+    repaired = repair(samples, point, ratio * samples.balance)
+    assert repaired.balance >= ratio * samples.balance
+    np.testing.assert_array_equal(point.clustering.labels, before)  # points never change
+    assert repair(samples, repaired, ratio * samples.balance) is repaired
+
+
+def test_near_ties_are_those_with_the_least_gaps():
+    samples = samples_of(MIN_NEAR_TIES + 500)
+    point = plain(samples)
+    rows = near_ties(point)
+    assert len(rows) == MIN_NEAR_TIES
+    assert (np.diff(rows) > 0).all()
+    far = np.delete(point.prices.gaps, rows)
+    assert point.prices.gaps[rows].max() <= far.min()
+    assert len(near_ties(plain(samples_of(50)))) == 50
+
+
+def test_a_route_records_the_cost_and_balance_of_all_its_prefixes():
+    samples = samples_of(group_separation=0.8)
+    start = plain(samples)
+    route = route_from(samples, start, 0.8)
+    assert len(route.samples) > 5
+    labels = route.labels.astype(np.int32)
+    for m in range(len(route.costs)):
+        if m:
+            labels[route.samples[m - 1]] = route.clusters[m - 1]
+        point = point_of(samples, labels, 3)
+        assert route.costs[m] == pytest.approx(point.cost / 300, rel=1e-12)
+        assert route.balances[m] == pytest.approx(point.balance, rel=1e-12)
+    assert route.labels.dtype == np.uint8
+    np.testing.assert_array_equal(route.labels, start.clustering.labels)
+
+
+def test_polishing_lowers_the_cost_at_the_same_balance():
+    samples = samples_of(group_separation=0.8)
+    point = repair(samples, advance(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
+    polished, status = polish(samples, point, 0.8, 100, 0.0)
+    assert status == "optimal"
+    assert polished.balance >= 0.8
+    assert polished.cost < point.cost
+    assert polish(samples, polished, 0.8, 100, 0.0)[0] is polished
+    assert polish(samples, point, 0.8, 1, 0.0)[1] == "max_iter"
+    assert polish(samples, point, 0.8, 100, 1e9)[1] == "feasible"
+
+
+def test_polishing_certifies_nothing_where_weights_differ():
+    weights = np.random.default_rng(0).uniform(0.5, 2, 300)
+    samples = samples_of(weights=weights)
+    _, status = polish(samples, plain(samples), 0.0, 100, 0.0)
+    assert status == "feasible"
+
+
+def test_a_sweep_has_a_point_for_every_level():
+    samples = samples_of(group_separation=0.8)
+    levels = levels_between(0.1, 0.9, 5)
+    points = sweep(samples, plain(samples), levels, 1e-5)
+    assert len(points) == 5
+    for point, level in zip(points, levels, strict=True):
+        assert point.balance == pytest.approx(level, abs=0.1)
+    costs = [point.cost for point in points]
+    assert costs == sorted(costs)
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 3, 6])
+def test_a_front_has_a_route_from_kmeans_and_from_every_level(n_levels):
+    samples = samples_of(group_separation=0.8)
+    seeding, effort = Seeding(3, "k-means++", 3), Effort(100, 1e-5, None)
+    routes = Homotopy().front(samples, seeding, n_levels, effort, np.random.RandomState(0))
+    assert len(routes) == n_levels + 1
+    starts = [route.balances[0] for route in routes]
+    assert starts == sorted(starts)
+    assert starts[-1] >= samples.attainable_balance(3)
+
+
+def test_more_levels_make_a_finer_front():
+    X, _, groups = make_fair_blobs(300, group_separation=0.8, random_state=0)
+    sizes = [
+        fair_kmeans_front(
+            X, sensitive_features=groups, n_clusters=3, n_levels=n_levels, random_state=0
+        ).hypervolume(reference=(50, 0))
+        for n_levels in (1, 20)
+    ]
+    assert sizes[0] <= sizes[1] * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_levels": 1},
+        {"n_levels": 12},
+        {"n_followed": 1},
+        {"n_followed": 9},  # more than there are starts
+        {"n_relocations": 0},
+        {"max_samples": 50},
+    ],
+)
+def test_every_setting_leads_to_a_good_clustering(settings):
+    X, _, groups = make_fair_blobs(2000, group_separation=0.8, random_state=0)
+    costs = []
+    for algorithm in (Homotopy(), Homotopy(**settings)):
+        model = FairKMeans(3, algorithm=algorithm, random_state=0)
+        model.fit(X, sensitive_features=groups)
+        assert model.relative_balance_ >= 0.8
+        costs.append(model.objective_)
+    assert costs[1] == pytest.approx(costs[0], rel=0.02)
+
+
+def test_thinned_data_lead_to_all_samples():
+    X, _, groups = make_fair_blobs(3000, group_separation=0.8, random_state=0)
+    algorithm = Homotopy(max_samples=900)
+    model = FairKMeans(3, algorithm=algorithm, random_state=0).fit(X, sensitive_features=groups)
+    assert len(model.labels_) == model.group_counts_.sum() == 3000
+    front = fair_kmeans_front(
+        X, sensitive_features=groups, n_clusters=3, algorithm=algorithm, n_levels=5, random_state=0
+    )
+    assert len(front.labels(0)) == 3000
+    assert front.relative_balance[-1] > 0.99
+    exact = fair_kmeans_front(
+        X, sensitive_features=groups, n_clusters=3, n_levels=5, random_state=0
+    )
+    box = {"reference": (exact.cost[-1], 0), "ideal": (exact.cost[0], 1)}
+    assert front.hypervolume(**box) == pytest.approx(exact.hypervolume(**box), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"n_levels": 0}, {"n_followed": 0}, {"n_relocations": -1}, {"max_samples": 0.5}]
+)
+def test_settings_out_of_range_are_refused(settings):
+    X, groups = np.arange(8.0)[:, None], [0, 1] * 4
+    (name,) = settings
+    algorithm = Homotopy(**settings)
+    with pytest.raises(ValueError, match=f"'{name}' parameter of Homotopy"):
+        FairKMeans(2, algorithm=algorithm).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match=f"'{name}' parameter of Homotopy"):
+        fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, algorithm=algorithm)
+
+
+def test_settings_are_a_parameter_record():
+    algorithm = Homotopy(7, max_samples=100)
+    assert clone(algorithm).get_params() == algorithm.get_params()
+    assert repr(algorithm) == "Homotopy(max_samples=100, n_levels=7)"

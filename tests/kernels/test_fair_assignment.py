@@ -1,0 +1,291 @@
+"""The dual of the fair assignment against its definitions and against the linear programme.
+
+The dual is piecewise linear, so that finite differences say nothing at its kinks; that the counts
+give its slope is tested by the inequality that defines the supergradients of a concave function.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from skfair._kernels import fair_assignment as kernels
+
+
+class Problem(NamedTuple):
+    distances: np.ndarray  # (n_clusters, n_samples)
+    codes: np.ndarray
+    weights: np.ndarray
+    ratio: float
+    n_groups: int
+
+    @property
+    def memberships(self):
+        """Weight of each sample in the column of its group, (n_samples, n_groups)."""
+        return np.eye(self.n_groups)[self.codes] * self.weights[:, None]
+
+
+def make_problem(rng, n_samples, n_clusters, n_groups, share=0.8):
+    """Random points and centres; the ratio is a share of the data's own balance."""
+    X, centers = rng.normal(size=(n_samples, 2)), rng.normal(size=(n_clusters, 2))
+    codes = rng.permutation(np.arange(n_samples) % n_groups)
+    X[:, 0] += 2 * codes  # groups that live apart make the constraints bind
+    weights = rng.uniform(0.5, 2.0, n_samples)
+    by_group = np.bincount(codes, weights)
+    distances = ((X - centers[:, None]) ** 2).sum(axis=2)
+    return Problem(distances, codes, weights, share * by_group.min() / by_group.max(), n_groups)
+
+
+def random_multipliers(rng, n_clusters, n_groups):
+    """About half of them zero, as is the diagonal, where a group is bound to itself."""
+    multipliers = rng.exponential(size=(n_clusters, n_groups, n_groups))
+    return multipliers * (rng.random(multipliers.shape) < 0.5) * (1 - np.eye(n_groups))
+
+
+@st.composite
+def problems(draw):
+    """A random problem and two sets of multipliers."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_clusters, n_groups = draw(st.integers(1, 4)), draw(st.integers(2, 4))
+    problem = make_problem(rng, draw(st.integers(4, 20)), n_clusters, n_groups, rng.random())
+    scale = 10.0 ** draw(st.integers(-2, 2))
+    return problem, *(scale * random_multipliers(rng, n_clusters, n_groups) for _ in range(2))
+
+
+def dual(problem, multipliers):
+    """Value of the dual and the counts of the assignment at its prices."""
+    n_clusters, n_samples = problem.distances.shape
+    assignment = kernels._new_assignment(n_samples, n_clusters, problem.n_groups)
+    offsets = kernels.offsets_of(multipliers, problem.ratio)
+    distances, codes, weights = problem.distances, problem.codes, problem.weights
+    return kernels.assign(distances, codes, weights, offsets, assignment), assignment
+
+
+def solve(problem, start=None, slack=0.0, max_iter=50):
+    start = start or kernels.cold_start(len(problem.distances), problem.n_groups)
+    distances, codes, weights, ratio, _ = problem
+    return kernels.solve_dual(distances, codes, weights, ratio, start, slack, max_iter)
+
+
+def programme_optimum(problem):
+    """Cost of the cheapest fractional assignment, by HiGHS."""
+    n_clusters, n_samples = problem.distances.shape
+    memberships = problem.memberships.T  # rows: n[k, i] as a function of the shares s[k]
+    pairs = [(i, j) for i in range(problem.n_groups) for j in range(problem.n_groups) if i != j]
+    shortfall = np.array([problem.ratio * memberships[j] - memberships[i] for i, j in pairs])
+    result = linprog(
+        (problem.distances * problem.weights).ravel(),
+        A_ub=np.kron(np.eye(n_clusters), shortfall),
+        b_ub=np.zeros(n_clusters * len(pairs)),
+        A_eq=np.tile(np.eye(n_samples), n_clusters),
+        b_eq=np.ones(n_samples),
+        method="highs",
+    )
+    assert result.success
+    return result.fun
+
+
+def violations(problem, counts):
+    """``ratio n[k, j] - n[k, i]`` at position (k, i, j); 0 where i = j."""
+    excess = problem.ratio * counts[:, None, :] - counts[:, :, None]
+    return excess * (1 - np.eye(problem.n_groups))
+
+
+# One assignment -----------------------------------------------------------------------
+
+
+@given(problems())
+@settings(max_examples=25, deadline=None)
+def test_offsets_equal_their_formula(drawn):
+    problem, y, _ = drawn
+    expected = problem.ratio * np.einsum("kji->ki", y) - np.einsum("kij->ki", y)
+    np.testing.assert_allclose(kernels.offsets_of(y, problem.ratio), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_samples", [1, 127, 128, 130])
+@pytest.mark.parametrize("n_clusters", [1, 2, 4])
+def test_an_assignment_is_the_argmin_of_the_prices(n_samples, n_clusters):
+    rng = np.random.default_rng(n_samples)
+    problem = make_problem(rng, n_samples, n_clusters, 1 if n_samples == 1 else 3)
+    multipliers = random_multipliers(rng, n_clusters, problem.n_groups)
+    value, assignment = dual(problem, multipliers)
+    offsets = kernels.offsets_of(multipliers, problem.ratio)
+    prices = problem.distances + offsets[:, problem.codes]
+    ranked = np.argsort(prices, axis=0, kind="stable")
+    np.testing.assert_array_equal(assignment.labels, ranked[0])
+    if n_clusters > 1:
+        np.testing.assert_array_equal(assignment.runner_up, ranked[1])
+        gaps = np.diff(np.sort(prices, axis=0)[:2], axis=0)[0]
+        np.testing.assert_array_equal(assignment.gaps, gaps)
+    else:
+        assert (assignment.gaps == np.inf).all()
+    members = np.eye(n_clusters)[assignment.labels]
+    np.testing.assert_allclose(assignment.counts, members.T @ problem.memberships, atol=1e-12)
+    assert value == pytest.approx(problem.weights @ prices.min(axis=0))
+
+
+def test_equal_prices_go_to_the_lowest_index():
+    distances = np.array([[2.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
+    problem = Problem(distances, np.array([0, 1]), np.ones(2), 1.0, 2)
+    _, assignment = dual(problem, np.zeros((3, 2, 2)))
+    assert assignment.labels.tolist() == [1, 0]
+    assert assignment.runner_up.tolist() == [2, 1]
+    assert assignment.gaps.tolist() == [0, 0]
+
+
+@given(problems())
+@settings(max_examples=25, deadline=None)
+def test_the_counts_are_a_supergradient_of_the_dual(drawn):
+    problem, y, z = drawn
+    value, assignment = dual(problem, y)
+    slope = (violations(problem, assignment.counts) * (z - y)).sum()
+    other, _ = dual(problem, z)
+    assert other <= value + slope + 1e-10 * (1 + abs(value) + abs(slope))
+
+
+@given(problems())
+@settings(max_examples=25, deadline=None)
+def test_any_multipliers_bound_the_cost_from_below(drawn):
+    problem, y, _ = drawn
+    optimum = programme_optimum(problem)
+    for multipliers in (y, 0.01 * y, solve(problem).multipliers):
+        assert dual(problem, multipliers)[0] <= optimum + 1e-8 * (1 + optimum)
+
+
+# The parts of a Newton step -----------------------------------------------------------
+
+
+def test_density_counts_the_near_ties_of_each_pair_of_clusters():
+    rng = np.random.default_rng(0)
+    problem = make_problem(rng, 60, 3, 2)
+    _, assignment = dual(problem, np.zeros((3, 2, 2)))
+    density, width = np.empty((2, 3, 3)), 0.5
+    share = kernels._tie_density(assignment, problem.codes, problem.weights, width, density)
+    near = np.flatnonzero(assignment.gaps < width)
+    assert share == len(near) / 60
+    expected = np.zeros((2, 3, 3))
+    for p in near:
+        a, b, g = assignment.labels[p], assignment.runner_up[p], problem.codes[p]
+        expected[g, [a, b], [b, a]] += problem.weights[p] / (2 * width)
+    np.testing.assert_allclose(density, expected, rtol=1e-12)
+
+
+def test_the_width_takes_in_a_share_of_the_gaps():
+    gaps = np.random.default_rng(0).exponential(size=500)
+    width = kernels._fitting_width(gaps)
+    assert (gaps < width).mean() == pytest.approx(kernels.NEAR_TIES, abs=1 / 500)
+    assert kernels._fitting_width(np.zeros(9)) > 0
+
+
+def test_cholesky_solves_the_leading_system():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 5))
+    matrix, rhs = root @ root.T + np.eye(5), rng.normal(size=7)
+    expected = np.linalg.solve(matrix[:4, :4], rhs[:4])
+    kernels._solve_in_place(matrix.copy(), rhs, 4)
+    np.testing.assert_allclose(rhs[:4], expected)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_the_newton_step_solves_the_damped_system(n_groups):
+    """The Hessian is M L M': M maps multipliers to offsets, L is the Laplacian of the ties."""
+    rng = np.random.default_rng(n_groups)
+    n_clusters, ratio, ridge = 3, 0.7, 1e-3
+    multipliers = random_multipliers(rng, n_clusters, n_groups)
+    counts = rng.uniform(1, 9, (n_clusters, n_groups))
+    density = rng.uniform(size=(n_groups, n_clusters, n_clusters))
+    density = (density + density.transpose(0, 2, 1)) * (1 - np.eye(n_clusters))
+
+    laplacian = np.zeros((n_clusters, n_groups, n_clusters, n_groups))
+    for g in range(n_groups):
+        laplacian[:, g, :, g] = np.diag(density[g].sum(axis=1)) - density[g]
+    laplacian = laplacian.reshape(n_clusters * n_groups, -1)
+    unit = np.eye(multipliers.size).reshape(-1, *multipliers.shape)
+    to_offsets = np.array([kernels.offsets_of(u, ratio).ravel() for u in unit])
+    violation = violations(Problem(None, None, None, ratio, n_groups), counts).ravel()
+    k, i, j = np.indices(multipliers.shape).reshape(3, -1)
+    extreme = (i == counts.argmin(axis=1)[k]) | (j == counts.argmax(axis=1)[k])
+    free = np.flatnonzero((multipliers.ravel() > 0) | (extreme & (violation > 0)))
+    hessian = (to_offsets @ laplacian @ to_offsets.T)[np.ix_(free, free)]
+    damping = ridge * np.trace(hessian) / len(free)
+    expected = np.zeros(multipliers.size)
+    expected[free] = np.linalg.solve(hessian + damping * np.eye(len(free)), violation[free])
+
+    direction = kernels._newton_direction(multipliers, counts, ratio, density, ridge)
+    np.testing.assert_allclose(direction.ravel(), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_the_worst_violation_breaks_feasibility_or_slackness():
+    counts = np.array([[4.0, 10.0]])  # at ratio .5: group 0 lacks 1, group 1 has 8 too many
+    multipliers = np.zeros((1, 2, 2))
+    assert kernels._worst_violation(multipliers, counts, 0.5) == 1
+    multipliers[0, 0, 1] = 1  # a price on the violated constraint: still 1
+    assert kernels._worst_violation(multipliers, counts, 0.5) == 1
+    multipliers[0, 1, 0] = 1  # a price on a constraint with 8 to spare
+    assert kernels._worst_violation(multipliers, counts, 0.5) == 8
+
+
+# The ascent ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 4])
+def test_the_ascent_reaches_the_optimum_of_the_programme(n_groups):
+    problem = make_problem(np.random.default_rng(n_groups), 400, 4, n_groups)
+    optimum = programme_optimum(problem)
+    unfair, _ = dual(problem, np.zeros((4, n_groups, n_groups)))
+    assert unfair < 0.98 * optimum  # else nothing would be shown
+    assert solve(problem).value == pytest.approx(optimum, rel=1e-3)
+
+
+@given(problems())
+@settings(max_examples=25, deadline=None)
+def test_a_solution_is_consistent(drawn):
+    problem, y, _ = drawn
+    start = kernels.cold_start(len(problem.distances), problem.n_groups)
+    start = start._replace(multipliers=y.copy())
+    solution = solve(problem, start)
+    assert (solution.multipliers >= 0).all()
+    offsets = kernels.offsets_of(solution.multipliers, problem.ratio)
+    np.testing.assert_array_equal(solution.offsets, offsets)
+    value, assignment = dual(problem, solution.multipliers)
+    np.testing.assert_array_equal(solution.labels, assignment.labels)
+    np.testing.assert_array_equal(solution.gaps, assignment.gaps)
+    assert solution.value == pytest.approx(value, rel=1e-12, abs=1e-12)
+    assert solution.value >= dual(problem, y)[0]  # it never goes down
+    np.testing.assert_array_equal(start.multipliers, y)
+
+
+def test_the_ascent_stops_where_every_constraint_holds_within_the_slack():
+    problem = make_problem(np.random.default_rng(3), 400, 3, 2)
+    slack = 4.0
+    solution = solve(problem, slack=slack)
+    _, assignment = dual(problem, solution.multipliers)
+    assert violations(problem, assignment.counts).max() <= slack
+    again = solve(problem, solution, slack=slack)  # a warm start that needs no step
+    np.testing.assert_array_equal(again.multipliers, solution.multipliers)
+
+
+def test_a_ratio_of_zero_asks_for_nothing():
+    problem = make_problem(np.random.default_rng(0), 50, 3, 2, share=0.0)
+    solution = solve(problem)
+    assert not solution.offsets.any()
+    np.testing.assert_array_equal(solution.labels, problem.distances.argmin(axis=0))
+
+
+def test_one_group_pays_nothing():
+    problem = make_problem(np.random.default_rng(0), 50, 3, 1, share=1.0)
+    solution = solve(problem)
+    assert not solution.offsets.any()
+    assert solution.value == pytest.approx(problem.weights @ problem.distances.min(axis=0))
+
+
+def test_separated_groups_are_priced_into_shared_clusters():
+    """Two sites, one group each: at ratio 1 half of either group must travel, by symmetry."""
+    X = np.repeat([0.0, 1.0], 50)
+    distances = np.array([X**2, (X - 1) ** 2])
+    problem = Problem(distances, np.repeat([0, 1], 50), np.ones(100), 1.0, 2)
+    assert programme_optimum(problem) == pytest.approx(50)
+    assert solve(problem).value == pytest.approx(50)
