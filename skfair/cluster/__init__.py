@@ -1,16 +1,21 @@
 """Clusterings whose clusters mirror the groups of the data."""
 
 from skfair.cluster._alternating import AlternatingFront, AlternatingSwaps
+from skfair.cluster._fair_embedding import FairEmbedding, fair_embedding
 from skfair.cluster._fair_kmeans import FairKMeans
 from skfair.cluster._fair_kmeans_front import fair_kmeans_front
 from skfair.cluster._homotopy import Homotopy
+from skfair.cluster._normalized_affinity import RBFAffinity
 from skfair.cluster._pareto_front import ParetoFront
 
 __all__ = [
     "AlternatingFront",
     "AlternatingSwaps",
+    "FairEmbedding",
     "FairKMeans",
     "Homotopy",
     "ParetoFront",
+    "RBFAffinity",
+    "fair_embedding",
     "fair_kmeans_front",
 ]

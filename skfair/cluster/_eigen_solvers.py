@@ -189,7 +189,10 @@ class ADMMSettings(NamedTuple):
     ftol: float = 1e-4
 
 
-def dca_admm(operator, basis, n_pairs, tol, random_state, settings=ADMMSettings()):
+PAPER = ADMMSettings()
+
+
+def dca_admm(operator, basis, n_pairs, tol, random_state, settings=PAPER):
     r"""ADMM with a difference-of-convex dual for the embedding, and its own stop rule.
 
     Splits :math:`MH = Y` and alternates ::

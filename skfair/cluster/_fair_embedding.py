@@ -112,23 +112,27 @@ default="auto"
     >>> found.eigenvalues.round(2)
     array([1. , 0.5])
     """
-    affinity = _check_affinity(affinity)
-    operator = NormalizedAffinity(affinity)
+    if eigen_solver not in ("auto", *EIGEN_SOLVERS):
+        raise ValueError(
+            f"eigen_solver must be one of {['auto', *EIGEN_SOLVERS]}, got {eigen_solver!r}."
+        )
+    operator = NormalizedAffinity(check_affinity(affinity))
     groups = check_groups(sensitive_features, operator.n_nodes)
+    random_state = check_random_state(random_state)
+    return embed(operator, groups, n_components, eigen_solver, tol, random_state)
+
+
+def embed(operator, groups, n_components, eigen_solver, tol, random_state):
+    """The fair embedding of a checked affinity and encoded groups."""
     C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
     n_feasible = operator.n_nodes - C.shape[1]
     if not 1 <= n_components <= n_feasible:
         raise ValueError(
             f"n_components must lie between 1 and the {n_feasible} directions that the group "
-            f"constraint leaves of {operator.n_nodes} nodes, got {n_components}."
-        )
-    if eigen_solver not in ("auto", *EIGEN_SOLVERS):
-        raise ValueError(
-            f"eigen_solver must be one of {['auto', *EIGEN_SOLVERS]}, got {eigen_solver!r}."
+            f"constraint leaves of n_samples={operator.n_nodes}, got {n_components}."
         )
     trivial = np.sqrt(operator.degrees)[:, None]
     trivial /= np.linalg.norm(trivial)
-    random_state = check_random_state(random_state)
     if eigen_solver == "dca-admm":
         H, converged = EIGEN_SOLVERS[eigen_solver](operator, C, n_components, tol, random_state)
     elif n_components == 1:
@@ -174,7 +178,7 @@ def _fix_signs(H):
     return H * np.where(signs == 0, 1.0, signs)
 
 
-def _check_affinity(affinity):
+def check_affinity(affinity):
     """A finite, non-negative, symmetric affinity in double precision, as CSR where sparse."""
     if isinstance(affinity, RBFAffinity):
         return affinity

@@ -1,0 +1,202 @@
+"""The fair embedding against a dense oracle, and what bad affinities get."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import linalg, sparse
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skfair.cluster import RBFAffinity, fair_embedding
+from skfair.cluster._eigen_solvers import EIGEN_SOLVERS
+from skfair.cluster._normalized_affinity import NormalizedAffinity, group_constraint
+
+ITERATIVE = ["block-lanczos", "chebyshev"]
+EXACT = ["nullspace", "projected"]
+
+
+def block_graph(n_nodes=240, n_clusters=6, n_groups=3, seed=0):
+    """A dense random graph with clusters and groups, as 0-1 adjacency."""
+    rng = np.random.default_rng(seed)
+    cluster = rng.integers(n_clusters, size=n_nodes)
+    group = rng.integers(n_groups, size=n_nodes)
+    same_cluster = cluster[:, None] == cluster
+    probability = np.where(same_cluster, 0.5, 0.05) + 0.1 * (group[:, None] == group)
+    upper = np.triu(rng.random((n_nodes, n_nodes)) < probability, 1)
+    return (upper | upper.T).astype(float), group
+
+
+def oracle(graph, group, n_components):
+    """Largest feasible value of Tr(H'MH), by scipy's null space and a dense eigenproblem."""
+    degrees = graph.sum(axis=1)
+    M = graph / np.sqrt(np.outer(degrees, degrees))
+    membership = (group[:, None] == np.unique(group)).astype(float)
+    F = (membership - membership.mean(axis=0)) / np.sqrt(degrees)[:, None]
+    Z = linalg.null_space(F.T)
+    return linalg.eigvalsh(Z.T @ M @ Z)[-n_components:].sum(), F
+
+
+@pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE, "auto"])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array, sparse.coo_matrix])
+def test_solvers_reach_the_dense_optimum(eigen_solver, storage):
+    graph, group = block_graph()
+    best, F = oracle(graph, group, 6)
+    found = fair_embedding(
+        storage(graph),
+        sensitive_features=group,
+        n_components=6,
+        eigen_solver=eigen_solver,
+        random_state=0,
+    )
+    H = found.embedding
+    assert found.converged
+    assert best - 1e-4 <= found.objective <= best + 1e-9
+    np.testing.assert_allclose(H.T @ H, np.eye(6), atol=1e-9)
+    assert np.linalg.norm(F.T @ H) < 1e-9
+    assert found.violation < 1e-9
+    np.testing.assert_allclose(found.eigenvalues.sum(), found.objective)
+    assert found.eigenvalues[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE])
+def test_repeated_eigenvalues_of_a_disconnected_graph(eigen_solver):
+    # Eight copies of one graph: every eigenvalue of a copy occurs eight times.
+    part, group = block_graph(60, 2, 2)
+    graph = linalg.block_diag(*[part] * 8)
+    groups = np.tile(group, 8)
+    best, _ = oracle(graph, groups, 10)
+    found = fair_embedding(
+        sparse.csr_array(graph),
+        sensitive_features=groups,
+        n_components=10,
+        eigen_solver=eigen_solver,
+        tol=1e-4,
+        random_state=0,
+    )
+    assert found.objective == pytest.approx(best, abs=1e-4)
+
+
+def test_first_column_is_the_root_of_the_degrees():
+    graph, group = block_graph()
+    found = fair_embedding(graph, sensitive_features=group, n_components=4, random_state=0)
+    root = np.sqrt(graph.sum(axis=1))
+    np.testing.assert_allclose(found.embedding[:, 0], root / np.linalg.norm(root), atol=1e-6)
+
+
+def test_one_component_is_the_trivial_one():
+    graph, group = block_graph()
+    found = fair_embedding(graph, sensitive_features=group, n_components=1)
+    assert found.objective == pytest.approx(1.0)
+
+
+def test_dca_admm_is_orthonormal_and_says_that_it_is_not_exact():
+    graph, group = block_graph()
+    found = fair_embedding(
+        graph, sensitive_features=group, n_components=4, eigen_solver="dca-admm", random_state=0
+    )
+    np.testing.assert_allclose(found.embedding.T @ found.embedding, np.eye(4), atol=1e-8)
+    assert not found.converged
+    assert found.violation > 0
+
+
+def test_one_group_is_plain_spectral_embedding():
+    graph, _ = block_graph()
+    degrees = graph.sum(axis=1)
+    values = linalg.eigvalsh(graph / np.sqrt(np.outer(degrees, degrees)))
+    found = fair_embedding(graph, sensitive_features=["all"] * len(graph), n_components=5)
+    np.testing.assert_allclose(found.eigenvalues, values[::-1][:5], atol=1e-9)
+
+
+def test_dependent_group_columns_lose_their_rank():
+    # Attributes that say the same give groups of which some columns of F depend on others.
+    degrees = np.arange(1.0, 9.0)
+    codes = np.array([0, 1, 2, 0, 1, 2, 0, 1])
+    C = group_constraint(codes, 3, degrees)
+    assert C.shape == (8, 2)
+    np.testing.assert_allclose(C.T @ C, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(C.T @ np.sqrt(degrees), 0, atol=1e-12)
+
+
+def test_tiles_multiply_like_the_stored_kernel(monkeypatch):
+    monkeypatch.setattr("skfair.cluster._normalized_affinity.TILE_BYTES", 8 * 50 * 7)
+    rng = np.random.default_rng(0)
+    X, V = rng.normal(size=(50, 3)), rng.normal(size=(50, 4))
+    np.testing.assert_allclose(RBFAffinity(X, 0.7) @ V, rbf_kernel(X, gamma=0.7) @ V)
+    group = rng.integers(2, size=50)
+    stored = fair_embedding(rbf_kernel(X, gamma=0.7), sensitive_features=group, n_components=3)
+    tiled = fair_embedding(RBFAffinity(X, 0.7), sensitive_features=group, n_components=3)
+    assert tiled.objective == pytest.approx(stored.objective, abs=1e-9)
+
+
+@given(seed=st.integers(0, 50), n_groups=st.integers(1, 5), n_components=st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_every_embedding_is_feasible_and_no_better_than_the_optimum(seed, n_groups, n_components):
+    graph, group = block_graph(50, 3, n_groups, seed)
+    graph += 0.01  # no isolated nodes
+    best, F = oracle(graph, group, n_components)
+    found = fair_embedding(
+        graph,
+        sensitive_features=group,
+        n_components=n_components,
+        eigen_solver="block-lanczos",
+        random_state=seed,
+    )
+    assert found.objective <= best + 1e-8
+    assert np.linalg.norm(F.T @ found.embedding) < 1e-8
+
+
+def test_isolated_nodes_count_as_of_degree_one():
+    graph, group = block_graph(40, 2, 2)
+    graph[3], graph[:, 3] = 0, 0
+    operator = NormalizedAffinity(graph)
+    assert operator.isolated.nonzero()[0].tolist() == [3]
+    assert operator.degrees[3] == 1
+    found = fair_embedding(graph, sensitive_features=group, n_components=3)
+    assert np.isfinite(found.embedding).all()
+
+
+def test_duplicates_and_bipartite_graphs_are_fine():
+    graph, group = block_graph(60, 2, 2)
+    bipartite = np.block([[np.zeros_like(graph), graph], [graph, np.zeros_like(graph)]])
+    for affinity, groups in ((np.ones((20, 20)), [0, 1] * 10), (bipartite, np.tile(group, 2))):
+        found = fair_embedding(affinity, sensitive_features=groups, n_components=3)
+        assert found.violation < 1e-9
+
+
+def test_same_seed_same_embedding():
+    graph, group = block_graph(700, 4, 2)
+    first, second = (
+        fair_embedding(graph, sensitive_features=group, n_components=4, random_state=3)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.embedding, second.embedding)
+
+
+@pytest.mark.parametrize(
+    "affinity, message",
+    [
+        (np.ones((3, 4)), "square"),
+        (np.array([[0, 1.0], [2.0, 0]]), "symmetric"),
+        (sparse.csr_array(np.array([[0, 1.0], [2.0, 0]])), "symmetric"),
+        (np.array([[0, -1.0], [-1.0, 0]]), "negative"),
+        (np.array([[0, np.nan], [np.nan, 0]]), "NaN"),
+        (np.array([[0, np.inf], [np.inf, 0]]), "infinity"),
+    ],
+)
+def test_bad_affinities_are_refused(affinity, message):
+    with pytest.raises(ValueError, match=message):
+        fair_embedding(affinity, sensitive_features=[0, 1], n_components=1)
+
+
+def test_other_refusals():
+    graph, group = np.ones((10, 10)), np.arange(10) % 2
+    with pytest.raises(ValueError, match="between 1 and the 9 directions"):
+        fair_embedding(graph, sensitive_features=group, n_components=10)
+    with pytest.raises(ValueError, match="'chebyshev'"):
+        fair_embedding(graph, sensitive_features=group, n_components=2, eigen_solver="magic")
+    with pytest.raises(ValueError, match="10 samples"):
+        fair_embedding(graph, sensitive_features=group[:-1], n_components=2)
+
+
+def test_registry_names_are_hyphenated():
+    assert all(name == name.lower() and "_" not in name for name in EIGEN_SOLVERS)
