@@ -224,4 +224,5 @@ def _read(data_home, download_if_missing):
     where = {"data_home": data_home, "download_if_missing": download_if_missing}
     header = fetch(NAMES, **where).read_text(encoding="latin-1")
     names = re.findall(r"^@attribute (\S+)", header, flags=re.MULTILINE)
-    return pd.read_csv(fetch(TABLE, **where), names=names, na_values="?")
+    table = pd.read_csv(fetch(TABLE, **where), names=names, na_values="?")
+    return table.copy()  # in one block, else pandas warns at the next column that is added

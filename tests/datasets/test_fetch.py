@@ -199,3 +199,34 @@ def test_own_folder_without_the_file_is_passed_over(server, tmp_path, monkeypatc
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path / folder) if folder else "")
     path = fetch(remote_at(server, "/good"), data_home=tmp_path / "cache")
     assert path == tmp_path / "cache" / "skfair" / "people" / "people.csv"
+
+
+def test_a_file_can_be_cleaned_before_it_is_saved(server, tmp_path):
+    def clean(body):
+        return body.replace(b"Female", b"F")
+
+    kept = clean(BODY)
+    remote = RemoteFile(
+        f"http://127.0.0.1:{server.server_port}/good",
+        sha256=hashlib.sha256(kept).hexdigest(),
+        path="people/people.csv",
+        clean=clean,
+        public_sha256=DIGEST,
+    )
+    path = fetch(remote, data_home=tmp_path)
+    assert path.read_bytes() == kept
+    assert files_below(tmp_path) == ["skfair/people/people.csv"]
+    assert fetch(remote, data_home=tmp_path, download_if_missing=False) == path
+
+
+def test_a_file_is_cleaned_only_if_it_is_the_public_one(server, tmp_path):
+    remote = RemoteFile(
+        f"http://127.0.0.1:{server.server_port}/changed",
+        sha256="0" * 64,
+        path="people/people.csv",
+        clean=bytes.upper,
+        public_sha256=DIGEST,
+    )
+    with pytest.raises(OSError, match=DIGEST):
+        fetch(remote, data_home=tmp_path)
+    assert files_below(tmp_path) == []

@@ -1,0 +1,398 @@
+r"""Local search for the normalised cut: moves, exchanges within a group, and flows between clusters.
+
+With W_k the affinity inside cluster k and V_k its volume (the sum of its degrees), the normalised
+cut of K clusters is ::
+
+    K - sum_k W_k / V_k.
+
+When node i of degree d, with affinity s to itself and L_k to the nodes of cluster k, goes from
+cluster a to b, W_a falls by 2 L_a - s, W_b rises by 2 L_b + s, V_a falls and V_b rises by d. With
+the table of all L at hand the change costs O(1), and a move updates the rows of the neighbours.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from skfair._kernels import jit
+
+QUEUE_SIZE = 16  # candidates kept for every pair of clusters
+EPSILON = 1e-10  # a change of the normalised cut below this is rounding error
+
+# Called once per candidate: passing the structs would take longer than the work itself.
+inline = numba.njit(forceinline=True)
+
+
+class Graph(NamedTuple):
+    """A symmetric affinity of n nodes: stored rows, sparse or dense, or a Gaussian kernel.
+
+    Row i has ``sizes[i]`` stored entries, ``values[starts[i]:]``, in the ascending columns
+    ``columns[column_starts[i]:]`` (so that the rows of a dense array share one list of columns).
+    """
+
+    columns: np.ndarray  # (n_entries,) or (n,) int
+    values: np.ndarray  # (n_entries,); empty for a kernel
+    column_starts: np.ndarray  # (n,) int64
+    starts: np.ndarray  # (n,) int64
+    sizes: np.ndarray  # (n,) int64
+    degrees: np.ndarray  # (n,) sums of the rows, 0 for isolated nodes
+    loops: np.ndarray  # (n,) the diagonal
+    points: np.ndarray  # (n, n_features) of a kernel; (0, 0) where rows are stored
+    gamma: float
+    row: np.ndarray  # (n,) room for one row of a kernel; empty where rows are stored
+
+
+class Partition(NamedTuple):
+    """Nodes in clusters, which single moves change in place."""
+
+    labels: np.ndarray  # (n,) int32
+    links: np.ndarray  # (n, n_clusters) affinity of a node to the nodes of a cluster
+    within: np.ndarray  # (n_clusters,) sum of the affinities inside
+    volumes: np.ndarray  # (n_clusters,) sum of the degrees
+    counts: np.ndarray  # (n_clusters, n_groups) int64
+
+
+class Bounds(NamedTuple):
+    """How many members of each group a cluster may have."""
+
+    lower: np.ndarray  # (n_clusters, n_groups) int64
+    upper: np.ndarray  # (n_clusters, n_groups) int64
+
+
+class Queues(NamedTuple):
+    """The cheapest moves of one group between each pair of clusters."""
+
+    nodes: np.ndarray  # (n_clusters, n_clusters, QUEUE_SIZE) int64, the cheapest first
+    prices: np.ndarray  # the same shape: prices when the queue was filled
+    lengths: np.ndarray  # (n_clusters, n_clusters) int64
+
+
+@inline
+def _share(within, volume):
+    """W / V; a cluster of isolated nodes cuts nothing."""
+    return within / volume if volume > 0.0 else 1.0
+
+
+@jit
+def ncut_of(partition):
+    """The normalised cut."""
+    cut = 0.0
+    for k in range(partition.volumes.size):
+        cut += 1.0 - _share(partition.within[k], partition.volumes[k])
+    return cut
+
+
+@inline
+def _price(graph, partition, i, b):
+    """Change of the normalised cut by the move of node i to cluster b."""
+    a, d, s = partition.labels[i], graph.degrees[i], graph.loops[i]
+    wa, va = partition.within[a], partition.volumes[a]
+    wb, vb = partition.within[b], partition.volumes[b]
+    leaving = _share(wa, va) - _share(wa - 2.0 * partition.links[i, a] + s, va - d)
+    joining = _share(wb, vb) - _share(wb + 2.0 * partition.links[i, b] + s, vb + d)
+    return leaving + joining
+
+
+@inline
+def _may_leave(graph, partition, i):
+    """Whether the cluster of node i keeps a volume; isolated nodes have none to take away."""
+    d = graph.degrees[i]
+    return d == 0.0 or partition.volumes[partition.labels[i]] > d * (1.0 + 1e-9)
+
+
+@jit
+def _shift(graph, partition, i, a, b):
+    """Move the affinities to node i from column a to column b of the links."""
+    links = partition.links
+    if graph.points.shape[0] > 0:
+        for j in range(graph.points.shape[0]):
+            graph.row[j] = _kernel(graph, i, j)
+        for j in range(graph.row.size):
+            links[j, a] -= graph.row[j]
+            links[j, b] += graph.row[j]
+    else:
+        first, start = graph.column_starts[i], graph.starts[i]
+        for e in range(graph.sizes[i]):
+            j, w = graph.columns[first + e], graph.values[start + e]
+            links[j, a] -= w
+            links[j, b] += w
+
+
+@inline
+def _kernel(graph, i, j):
+    distance = 0.0
+    for f in range(graph.points.shape[1]):
+        gap = graph.points[i, f] - graph.points[j, f]
+        distance += gap * gap
+    return np.exp(-graph.gamma * distance)
+
+
+@jit
+def _affinity(graph, i, j):
+    """One entry of the affinity."""
+    if graph.points.shape[0] > 0:
+        return _kernel(graph, i, j)
+    first = graph.column_starts[i]
+    e = np.searchsorted(graph.columns[first : first + graph.sizes[i]], j)
+    if e < graph.sizes[i] and graph.columns[first + e] == j:
+        return float(graph.values[graph.starts[i] + e])
+    return 0.0
+
+
+@jit
+def move(graph, codes, partition, i, b):
+    """Give node i to cluster b."""
+    labels, links, within, volumes, counts = partition
+    a, g, d, s = labels[i], codes[i], graph.degrees[i], graph.loops[i]
+    within[a] -= 2.0 * links[i, a] - s
+    within[b] += 2.0 * links[i, b] + s
+    volumes[a] -= d
+    volumes[b] += d
+    counts[a, g] -= 1
+    counts[b, g] += 1
+    labels[i] = b
+    _shift(graph, partition, i, a, b)
+
+
+@jit
+def move_pass(graph, codes, partition, bounds):
+    """Move each node to where the normalised cut is least, within the bounds.
+
+    A pass without a move proves that no single move lowers the cut. Returns the number of moves.
+    """
+    counts, n_clusters = partition.counts, partition.volumes.size
+    n_moves = 0
+    for i in range(partition.labels.size):
+        a, g = partition.labels[i], codes[i]
+        if counts[a, g] <= bounds.lower[a, g] or not _may_leave(graph, partition, i):
+            continue
+        best, least = -1, -EPSILON
+        for b in range(n_clusters):
+            if b != a and counts[b, g] < bounds.upper[b, g]:
+                price = _price(graph, partition, i, b)
+                if price < least:
+                    best, least = b, price
+        if best >= 0:
+            move(graph, codes, partition, i, best)
+            n_moves += 1
+    return n_moves
+
+
+@jit
+def new_queues(n_clusters):
+    """Empty queues."""
+    shape = (n_clusters, n_clusters, QUEUE_SIZE)
+    return Queues(
+        np.empty(shape, np.int64), np.empty(shape), np.zeros((n_clusters, n_clusters), np.int64)
+    )
+
+
+@jit
+def _fill(graph, partition, rows, queues, a):
+    """Fill the queues from cluster a to all others with the cheapest of the rows."""
+    nodes, prices, lengths = queues
+    lengths[a] = 0
+    for i in rows:
+        if partition.labels[i] == a and _may_leave(graph, partition, i):
+            for b in range(partition.volumes.size):
+                if b != a:
+                    _queue(nodes[a, b], prices[a, b], lengths, a, b, i,
+                           _price(graph, partition, i, b))
+
+
+@inline
+def _queue(nodes, prices, lengths, a, b, i, price):
+    """Put node i in its place by price; the dearest drops out of a full queue."""
+    length = lengths[a, b]
+    if length < QUEUE_SIZE:
+        lengths[a, b] = length + 1
+    elif price < prices[length - 1]:
+        length -= 1
+    else:
+        return
+    while length > 0 and prices[length - 1] > price:
+        nodes[length], prices[length] = nodes[length - 1], prices[length - 1]
+        length -= 1
+    nodes[length], prices[length] = i, price
+
+
+# Flows --------------------------------------------------------------------------------
+
+
+@jit
+def repair(graph, codes, partition, bounds, rows, g):
+    """Bring the counts of group g within the bounds, along successive cheapest paths.
+
+    ``rows`` are the members of the group. The clusters are the nodes of a network in which the arc
+    from a to b costs what the cheapest move of a member costs. Each round takes one member from a
+    cluster with too many to one with too few, through others where that is cheaper, and prices the
+    touched arcs anew. Returns the number of paths; the bounds are met unless no path was left.
+    """
+    n_clusters = partition.volumes.size
+    queues = new_queues(n_clusters)
+    costs = np.full((n_clusters, n_clusters), np.inf)
+    carriers = np.full((n_clusters, n_clusters), -1, np.int64)
+    for a in range(n_clusters):
+        _fill(graph, partition, rows, queues, a)
+    for a in range(n_clusters):
+        for b in range(n_clusters):
+            _quote(graph, partition, rows, queues, a, b, costs, carriers)
+    path = np.empty(n_clusters, np.int64)
+    n_paths = 0
+    while True:
+        sources, sinks = _ends(partition.counts[:, g], bounds.lower[:, g], bounds.upper[:, g])
+        if not sources.any() or not sinks.any():
+            return n_paths
+        length = _cheapest_path(costs, sources, sinks, path)
+        if length < 2:
+            return n_paths
+        for e in range(length - 1):
+            move(graph, codes, partition, carriers[path[e], path[e + 1]], path[e + 1])
+        for e in range(length):
+            for k in range(n_clusters):
+                _quote(graph, partition, rows, queues, path[e], k, costs, carriers)
+                _quote(graph, partition, rows, queues, k, path[e], costs, carriers)
+        n_paths += 1
+
+
+@jit
+def _ends(counts, lower, upper):
+    """Where a path may start and end.
+
+    A cluster with too many is a start and one with too few an end; while there is only one of the
+    two, whoever can give or take serves as the other.
+    """
+    sources, sinks = counts > upper, counts < lower
+    if sources.any() and not sinks.any():
+        sinks = counts < upper
+    elif sinks.any() and not sources.any():
+        sources = counts > lower
+    return sources, sinks
+
+
+@jit
+def _quote(graph, partition, members, queues, a, b, market):
+    """Price the arc from a to b by its queue; a queue that has become too dear is filled again."""
+    if a == b:
+        return
+    best, least = -1, np.inf
+    for attempt in range(2):
+        length = queues.lengths[a, b]
+        for q in range(length):
+            i = queues.nodes[a, b, q]
+            if partition.labels[i] == a and _may_leave(graph, partition, i):
+                price = _price(graph, partition, i, b)
+                if price < least:
+                    best, least = i, price
+        # A full queue knows the cheapest move up to its last price, one with room knows all.
+        known = length < QUEUE_SIZE or least <= queues.prices[a, b, length - 1]
+        if attempt == 1 or partition.counts[a, g] == 0 or (best >= 0 and known):
+            break
+        _fill(graph, partition, rows, queues, a)
+    costs[a, b], carriers[a, b] = least, best
+
+
+@jit
+def _cheapest_path(costs, sources, sinks, path):
+    """Cheapest simple path from a source to a sink (Bellman and Ford); its number of clusters.
+
+    Costs may be negative, even around a cycle; so no path may come back to its own clusters.
+    """
+    n_clusters = costs.shape[0]
+    distances = np.where(sources, 0.0, np.inf)
+    parents = np.full(n_clusters, -1, np.int64)
+    for _ in range(n_clusters):
+        changed = False
+        for a in range(n_clusters):
+            for b in range(n_clusters):
+                if not sources[b] and distances[a] + costs[a, b] < distances[b] - EPSILON:
+                    if not _is_ancestor(parents, b, a):
+                        distances[b], parents[b] = distances[a] + costs[a, b], a
+                        changed = True
+        if not changed:
+            break
+    end = np.argmin(np.where(sinks, distances, np.inf))
+    if not sinks[end] or distances[end] == np.inf:
+        return 0
+    length, k = 0, end
+    while k >= 0:
+        path[length] = k
+        k = parents[k]
+        length += 1
+    path[:length] = path[:length][::-1].copy()
+    return length
+
+
+@jit
+def _is_ancestor(parents, b, a):
+    """Whether the path to a runs through b."""
+    while a >= 0 and a != b:
+        a = parents[a]
+    return a == b
+
+
+# Exchanges ----------------------------------------------------------------------------
+
+
+@jit
+def exchange_pass(graph, codes, partition, rows):
+    """Exchange members of one group (the rows) between clusters where that lowers the cut.
+
+    All counts stay. Candidates are those whose single moves are cheapest; the number of exchanges
+    is returned.
+    """
+    n_clusters = partition.volumes.size
+    queues = new_queues(n_clusters)
+    for a in range(n_clusters):
+        _fill(graph, partition, rows, queues, a)
+    n_exchanges = 0
+    for a in range(n_clusters):
+        for b in range(a + 1, n_clusters):
+            while _exchange(graph, codes, partition, queues, a, b):
+                n_exchanges += 1
+    return n_exchanges
+
+
+@jit
+def _exchange(graph, codes, partition, queues, a, b):
+    """Make the best exchange between the queues of two clusters, if one lowers the cut."""
+    best_i, best_j, least = -1, -1, -EPSILON
+    for p in range(queues.lengths[a, b]):
+        i = queues.nodes[a, b, p]
+        if partition.labels[i] != a or not _may_leave(graph, partition, i):
+            continue
+        for q in range(queues.lengths[b, a]):
+            if queues.prices[a, b, p] + queues.prices[b, a, q] >= 0.0:
+                break
+            j = queues.nodes[b, a, q]
+            if partition.labels[j] == b and _may_leave(graph, partition, j):
+                price = _exchange_price(graph, partition, i, j, least)
+                if price < least:
+                    best_i, best_j, least = i, j, price
+    if best_i < 0:
+        return False
+    move(graph, codes, partition, best_i, b)
+    move(graph, codes, partition, best_j, a)
+    return True
+
+
+@inline
+def _exchange_price(graph, partition, i, j, limit):
+    """Change of the normalised cut when i and j change places; exact where below the limit.
+
+    The affinity of the two to each other, which is lost on both sides, is looked up only if the
+    price without it is below the limit.
+    """
+    labels, links, within, volumes, _ = partition
+    a, b = labels[i], labels[j]
+    loops, growth = graph.loops[i] + graph.loops[j], graph.degrees[j] - graph.degrees[i]
+    va, vb = volumes[a], volumes[b]
+    wa = within[a] + 2.0 * (links[j, a] - links[i, a]) + loops
+    wb = within[b] + 2.0 * (links[i, b] - links[j, b]) + loops
+    before = _share(within[a], va) + _share(within[b], vb)
+    price = before - _share(wa, va + growth) - _share(wb, vb - growth)
+    if price < limit:
+        lost = 2.0 * _affinity(graph, i, j)
+        price = before - _share(wa - lost, va + growth) - _share(wb - lost, vb - growth)
+    return price

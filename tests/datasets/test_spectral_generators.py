@@ -1,0 +1,226 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.cluster import KMeans, SpectralClustering
+
+from skfair.datasets import make_elliptical, make_fair_sbm, make_rand_laplace
+from skfair.datasets._spectral_generators import _draw_edges, _draw_successes
+
+
+def table(y, groups):
+    counts = np.zeros((y.max() + 1, groups.max() + 1), dtype=int)
+    np.add.at(counts, (y, groups), 1)
+    return counts
+
+
+def is_simple_graph(adjacency):
+    return (
+        isinstance(adjacency, sparse.csr_array)
+        and adjacency.dtype == np.float64
+        and adjacency.has_canonical_format
+        and (adjacency != adjacency.T).nnz == 0
+        and not adjacency.diagonal().any()
+    )
+
+
+def rates_by_relation(adjacency, y, groups):
+    """Share of linked pairs by (same cluster, same group), from the dense matrix."""
+    links = adjacency.toarray()
+    cluster, group = y[:, None] == y, groups[:, None] == groups
+    others = ~np.eye(len(y), dtype=bool)
+    return {
+        (same_y, same_g): links[(cluster == same_y) & (group == same_g) & others].mean()
+        for same_y in (True, False)
+        for same_g in (True, False)
+    }
+
+
+# The draw of edges ---------------------------------------------------------------------
+
+
+def test_successes_of_certain_trials():
+    rng = np.random.RandomState(0)
+    assert _draw_successes(4, 1.0, rng).tolist() == [0, 1, 2, 3]
+    assert _draw_successes(4, 0.0, rng).tolist() == []
+
+
+@pytest.mark.parametrize("p", [0.02, 0.5, 0.97])
+def test_every_trial_succeeds_equally_often(p):
+    rng = np.random.RandomState(0)
+    counts = np.zeros(7)
+    for _ in range(4000):
+        hits = _draw_successes(7, p, rng)
+        assert np.all(np.diff(hits) > 0)
+        counts[hits] += 1
+    np.testing.assert_allclose(counts / 4000, p, atol=5 * np.sqrt(p * (1 - p) / 4000))
+
+
+def test_every_pair_has_the_probability_of_its_blocks():
+    sizes = np.array([2, 1, 3])
+    links = np.array([[0.9, 0.1, 0.5], [0.1, 0.9, 0.0], [0.5, 0.0, 0.3]])
+    rng = np.random.RandomState(1)
+    counts = np.zeros((6, 6))
+    for _ in range(4000):
+        rows, cols = _draw_edges(sizes, links, rng)
+        assert len(set(zip(rows.tolist(), cols.tolist(), strict=True))) == len(rows)
+        counts[rows, cols] += 1
+    block = np.repeat(np.arange(3), sizes)
+    expected = np.triu(links[block[:, None], block], 1)
+    np.testing.assert_allclose(counts / 4000, expected, atol=0.04)  # five standard deviations
+
+
+# make_fair_sbm -------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    n_samples=st.integers(12, 80),
+    n_clusters=st.integers(1, 4),
+    n_groups=st.integers(1, 3),
+    average_degree=st.none() | st.floats(0.1, 3),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_sbm_is_a_simple_graph_with_fair_clusters(
+    n_samples, n_clusters, n_groups, average_degree, seed
+):
+    adjacency, y, groups = make_fair_sbm(
+        n_samples,
+        n_clusters=n_clusters,
+        n_groups=n_groups,
+        average_degree=average_degree,
+        random_state=seed,
+    )
+    assert adjacency.shape == (n_samples, n_samples)
+    assert is_simple_graph(adjacency)
+    assert np.all(adjacency.data == 1)
+    counts = table(y, groups)
+    assert counts.shape == (n_clusters, n_groups)
+    assert np.ptp(counts) <= 1
+
+
+def test_sbm_links_by_the_table():
+    n = 1600
+    adjacency, y, groups = make_fair_sbm(n, n_clusters=4, n_groups=2, random_state=0)
+    s = (np.log(n) / n) ** 0.1 / 0.528
+    expected = {(True, True): 0.9, (False, True): 0.35, (True, False): 0.5, (False, False): 0.05}
+    measured = rates_by_relation(adjacency, y, groups)
+    for relation, p in expected.items():
+        assert measured[relation] == pytest.approx(s * p, abs=0.01)
+
+
+def test_sbm_cuts_probabilities_off_at_one():
+    adjacency, y, groups = make_fair_sbm(60, n_clusters=2, random_state=0)
+    assert rates_by_relation(adjacency, y, groups)[True, True] == 1
+
+
+def test_sbm_with_own_probabilities():
+    adjacency, y, groups = make_fair_sbm(
+        40, n_clusters=2, probabilities=(1, 0, 0, 0), random_state=0
+    )
+    block = 2 * y + groups
+    expected = (block[:, None] == block) & ~np.eye(40, dtype=bool)
+    np.testing.assert_array_equal(adjacency.toarray(), expected)
+
+
+def test_sbm_average_degree():
+    n = 20_000
+    adjacency, y, groups = make_fair_sbm(n, n_clusters=20, average_degree=12, random_state=0)
+    assert adjacency.sum() / n == pytest.approx(12, abs=0.1)
+    # the probabilities keep their ratios
+    rows, cols = adjacency.nonzero()
+    both = np.mean((y[rows] == y[cols]) & (groups[rows] == groups[cols]))
+    weight = np.array([0.9 * 1, 0.35 * 19, 0.5 * 1, 0.05 * 19])  # times blocks of that relation
+    assert both == pytest.approx(weight[0] / weight.sum(), abs=0.01)
+
+
+def test_sbm_average_degree_is_bounded_by_the_largest_probability():
+    with pytest.raises(ValueError, match="at most 7, where"):
+        make_fair_sbm(8, n_clusters=1, n_groups=1, average_degree=7.5)
+    adjacency, _, _ = make_fair_sbm(8, n_clusters=1, n_groups=1, average_degree=7)
+    assert adjacency.nnz == 8 * 7
+
+
+def test_sbm_same_seed_same_graph():
+    first, second = make_fair_sbm(100, random_state=3), make_fair_sbm(100, random_state=3)
+    assert (first[0] != second[0]).nnz == 0
+    np.testing.assert_array_equal(first[1], second[1])
+    np.testing.assert_array_equal(first[2], second[2])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_samples": 9}, "got 5 \\* 2 and n_samples=9"),
+        ({"n_groups": 0}, "at least 1"),
+        ({"probabilities": (0.9, 0.1)}, "four numbers"),
+        ({"probabilities": (1.2, 0.1, 0.1, 0.1)}, r"in \[0, 1\].*got \(1.2"),
+        ({"probabilities": (0, 0, 0, 0)}, "not all 0"),
+        ({"average_degree": 0}, "positive.*got 0"),
+        ({"average_degree": 1000}, "got 1000"),
+        ({"average_degree": np.nan}, "got nan"),
+    ],
+)
+def test_sbm_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_fair_sbm(**options)
+
+
+# make_rand_laplace ---------------------------------------------------------------------
+
+
+def test_rand_laplace():
+    n = 2000
+    adjacency, groups = make_rand_laplace(n, random_state=0)
+    assert is_simple_graph(adjacency)
+    assert adjacency.nnz / (n * (n - 1)) == pytest.approx(0.1, abs=0.002)
+    assert adjacency.data.min() > 0
+    assert adjacency.data.max() <= 1
+    assert adjacency.data.mean() == pytest.approx(0.5, abs=0.01)
+    assert np.bincount(groups) / n == pytest.approx([0.7, 0.3], abs=0.05)
+
+
+def test_rand_laplace_with_more_groups_and_all_links():
+    adjacency, groups = make_rand_laplace(
+        50, density=1.0, group_shares=[0.2] * 5, random_state=np.random.RandomState(0)
+    )
+    assert adjacency.nnz == 50 * 49
+    assert set(groups) == {0, 1, 2, 3, 4}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"density": 0}, r"density must lie in \(0, 1\]; got 0"),
+        ({"density": 1.5}, "got 1.5"),
+        ({"group_shares": [0.5, 0.6]}, "sum 1"),
+    ],
+)
+def test_rand_laplace_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_rand_laplace(**options)
+
+
+# make_elliptical -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_samples", [1, 4, 7, 500])
+def test_elliptical_lies_in_its_half_ellipses(n_samples):
+    X, y, groups = make_elliptical(n_samples, random_state=0)
+    assert X.shape == (n_samples, 2)
+    centred = X - np.column_stack([np.zeros(n_samples), 3 * y - 1.5])
+    assert np.all((centred[:, 0] / 4) ** 2 + centred[:, 1] ** 2 <= 1)
+    np.testing.assert_array_equal(X[:, 0] > 0, groups == 1)
+    assert np.ptp(np.bincount(2 * y + groups, minlength=4)) <= 1
+
+
+def test_elliptical_clusters_are_fair_and_k_means_finds_the_groups():
+    X, y, groups = make_elliptical(400, random_state=0)
+
+    def agreement(labels, truth):
+        return max(np.mean(labels == truth), np.mean(labels != truth))
+
+    spectral = SpectralClustering(2, gamma=4, random_state=0).fit_predict(X)
+    assert agreement(spectral, y) == 1
+    assert agreement(KMeans(2, n_init=3, random_state=0).fit_predict(X), groups) > 0.9
