@@ -40,6 +40,7 @@ class Graph(NamedTuple):
     loops: np.ndarray  # (n,) the diagonal
     points: np.ndarray  # (n, n_features) of a kernel; (0, 0) where rows are stored
     gamma: float
+    groups: np.ndarray  # (n,) group of each node
     row: np.ndarray  # (n,) room for one row of a kernel; empty where rows are stored
 
 
@@ -60,12 +61,15 @@ class Bounds(NamedTuple):
     upper: np.ndarray  # (n_clusters, n_groups) int64
 
 
-class Queues(NamedTuple):
-    """The cheapest moves of one group between each pair of clusters."""
+class Market(NamedTuple):
+    """The cheapest moves of one group's members between each pair of clusters."""
 
+    members: np.ndarray  # (n_members,) nodes of the group
     nodes: np.ndarray  # (n_clusters, n_clusters, QUEUE_SIZE) int64, the cheapest first
-    prices: np.ndarray  # the same shape: prices when the queue was filled
+    prices: np.ndarray  # the same shape: what they cost when the queue was filled
     lengths: np.ndarray  # (n_clusters, n_clusters) int64
+    costs: np.ndarray  # (n_clusters, n_clusters) what the cheapest costs now, inf if there is none
+    carriers: np.ndarray  # (n_clusters, n_clusters) int64, which one that is
 
 
 @inline
@@ -141,10 +145,10 @@ def _affinity(graph, i, j):
 
 
 @jit
-def move(graph, codes, partition, i, b):
+def move(graph, partition, i, b):
     """Give node i to cluster b."""
     labels, links, within, volumes, counts = partition
-    a, g, d, s = labels[i], codes[i], graph.degrees[i], graph.loops[i]
+    a, g, d, s = labels[i], graph.groups[i], graph.degrees[i], graph.loops[i]
     within[a] -= 2.0 * links[i, a] - s
     within[b] += 2.0 * links[i, b] + s
     volumes[a] -= d
@@ -156,7 +160,7 @@ def move(graph, codes, partition, i, b):
 
 
 @jit
-def move_pass(graph, codes, partition, bounds):
+def move_pass(graph, partition, bounds):
     """Move each node to where the normalised cut is least, within the bounds.
 
     A pass without a move proves that no single move lowers the cut. Returns the number of moves.
@@ -164,7 +168,7 @@ def move_pass(graph, codes, partition, bounds):
     counts, n_clusters = partition.counts, partition.volumes.size
     n_moves = 0
     for i in range(partition.labels.size):
-        a, g = partition.labels[i], codes[i]
+        a, g = partition.labels[i], graph.groups[i]
         if counts[a, g] <= bounds.lower[a, g] or not _may_leave(graph, partition, i):
             continue
         best, least = -1, -EPSILON
@@ -174,85 +178,85 @@ def move_pass(graph, codes, partition, bounds):
                 if price < least:
                     best, least = b, price
         if best >= 0:
-            move(graph, codes, partition, i, best)
+            move(graph, partition, i, best)
             n_moves += 1
     return n_moves
 
 
 @jit
-def new_queues(n_clusters):
-    """Empty queues."""
-    shape = (n_clusters, n_clusters, QUEUE_SIZE)
-    return Queues(
-        np.empty(shape, np.int64), np.empty(shape), np.zeros((n_clusters, n_clusters), np.int64)
+def _open_market(graph, partition, members):
+    """Queues for all pairs of clusters, filled; nothing is quoted yet."""
+    n = partition.volumes.size
+    market = Market(
+        members,
+        np.empty((n, n, QUEUE_SIZE), np.int64),
+        np.empty((n, n, QUEUE_SIZE)),
+        np.zeros((n, n), np.int64),
+        np.full((n, n), np.inf),
+        np.full((n, n), -1, np.int64),
     )
+    for a in range(n):
+        _fill(graph, partition, market, a)
+    return market
 
 
 @jit
-def _fill(graph, partition, rows, queues, a):
-    """Fill the queues from cluster a to all others with the cheapest of the rows."""
-    nodes, prices, lengths = queues
-    lengths[a] = 0
-    for i in rows:
+def _fill(graph, partition, market, a):
+    """Fill the queues from cluster a to all others."""
+    market.lengths[a] = 0
+    for i in market.members:
         if partition.labels[i] == a and _may_leave(graph, partition, i):
             for b in range(partition.volumes.size):
                 if b != a:
-                    _queue(nodes[a, b], prices[a, b], lengths, a, b, i,
-                           _price(graph, partition, i, b))
+                    _enqueue(market, a, b, i, _price(graph, partition, i, b))
 
 
 @inline
-def _queue(nodes, prices, lengths, a, b, i, price):
+def _enqueue(market, a, b, i, price):
     """Put node i in its place by price; the dearest drops out of a full queue."""
-    length = lengths[a, b]
-    if length < QUEUE_SIZE:
-        lengths[a, b] = length + 1
-    elif price < prices[length - 1]:
-        length -= 1
+    nodes, prices, place = market.nodes[a, b], market.prices[a, b], market.lengths[a, b]
+    if place < QUEUE_SIZE:
+        market.lengths[a, b] += 1
+    elif price < prices[place - 1]:
+        place -= 1
     else:
         return
-    while length > 0 and prices[length - 1] > price:
-        nodes[length], prices[length] = nodes[length - 1], prices[length - 1]
-        length -= 1
-    nodes[length], prices[length] = i, price
+    while place > 0 and prices[place - 1] > price:
+        nodes[place], prices[place] = nodes[place - 1], prices[place - 1]
+        place -= 1
+    nodes[place], prices[place] = i, price
 
 
 # Flows --------------------------------------------------------------------------------
 
 
 @jit
-def repair(graph, codes, partition, bounds, rows, g):
-    """Bring the counts of group g within the bounds, along successive cheapest paths.
+def repair(graph, partition, bounds, members):
+    """Bring the counts of one group within the bounds, along successive cheapest paths.
 
-    ``rows`` are the members of the group. The clusters are the nodes of a network in which the arc
-    from a to b costs what the cheapest move of a member costs. Each round takes one member from a
-    cluster with too many to one with too few, through others where that is cheaper, and prices the
-    touched arcs anew. Returns the number of paths; the bounds are met unless no path was left.
+    The clusters are the nodes of a network in which the arc from a to b costs what the cheapest
+    move of a member costs. Each path takes one member from a cluster with too many to one with too
+    few, through others where that is cheaper; then the arcs that it touched are priced anew.
+    Returns the number of paths; the bounds are met then, unless no path was left.
     """
-    n_clusters = partition.volumes.size
-    queues = new_queues(n_clusters)
-    costs = np.full((n_clusters, n_clusters), np.inf)
-    carriers = np.full((n_clusters, n_clusters), -1, np.int64)
-    for a in range(n_clusters):
-        _fill(graph, partition, rows, queues, a)
+    n_clusters, g = partition.volumes.size, graph.groups[members[0]]
+    market = _open_market(graph, partition, members)
     for a in range(n_clusters):
         for b in range(n_clusters):
-            _quote(graph, partition, rows, queues, a, b, costs, carriers)
+            _quote(graph, partition, market, a, b)
     path = np.empty(n_clusters, np.int64)
     n_paths = 0
     while True:
         sources, sinks = _ends(partition.counts[:, g], bounds.lower[:, g], bounds.upper[:, g])
-        if not sources.any() or not sinks.any():
-            return n_paths
-        length = _cheapest_path(costs, sources, sinks, path)
-        if length < 2:
+        length = _cheapest_path(market.costs, sources, sinks, path)
+        if length == 0:
             return n_paths
         for e in range(length - 1):
-            move(graph, codes, partition, carriers[path[e], path[e + 1]], path[e + 1])
-        for e in range(length):
-            for k in range(n_clusters):
-                _quote(graph, partition, rows, queues, path[e], k, costs, carriers)
-                _quote(graph, partition, rows, queues, k, path[e], costs, carriers)
+            move(graph, partition, market.carriers[path[e], path[e + 1]], path[e + 1])
+        for k in path[:length]:
+            for c in range(n_clusters):
+                _quote(graph, partition, market, k, c)
+                _quote(graph, partition, market, c, k)
         n_paths += 1
 
 
@@ -272,30 +276,37 @@ def _ends(counts, lower, upper):
 
 
 @jit
-def _quote(graph, partition, members, queues, a, b, market):
-    """Price the arc from a to b by its queue; a queue that has become too dear is filled again."""
+def _quote(graph, partition, market, a, b):
+    """Price the arc from a to b by its queue; one that has become too dear is filled again."""
     if a == b:
         return
+    vacant = partition.counts[a, graph.groups[market.members[0]]] == 0
+    best, least = _cheapest_queued(graph, partition, market, a, b)
+    length = market.lengths[a, b]
+    # A full queue knows the cheapest move up to its last price, one with room knows all.
+    known = length < QUEUE_SIZE or least <= market.prices[a, b, length - 1]
+    if not vacant and (best < 0 or not known):
+        _fill(graph, partition, market, a)
+        best, least = _cheapest_queued(graph, partition, market, a, b)
+    market.costs[a, b], market.carriers[a, b] = least, best
+
+
+@jit
+def _cheapest_queued(graph, partition, market, a, b):
+    """The queued node whose move from a to b costs least now, and what it costs."""
     best, least = -1, np.inf
-    for attempt in range(2):
-        length = queues.lengths[a, b]
-        for q in range(length):
-            i = queues.nodes[a, b, q]
-            if partition.labels[i] == a and _may_leave(graph, partition, i):
-                price = _price(graph, partition, i, b)
-                if price < least:
-                    best, least = i, price
-        # A full queue knows the cheapest move up to its last price, one with room knows all.
-        known = length < QUEUE_SIZE or least <= queues.prices[a, b, length - 1]
-        if attempt == 1 or partition.counts[a, g] == 0 or (best >= 0 and known):
-            break
-        _fill(graph, partition, rows, queues, a)
-    costs[a, b], carriers[a, b] = least, best
+    for q in range(market.lengths[a, b]):
+        i = market.nodes[a, b, q]
+        if partition.labels[i] == a and _may_leave(graph, partition, i):
+            price = _price(graph, partition, i, b)
+            if price < least:
+                best, least = i, price
+    return best, least
 
 
 @jit
 def _cheapest_path(costs, sources, sinks, path):
-    """Cheapest simple path from a source to a sink (Bellman and Ford); its number of clusters.
+    """Cheapest simple path from a source to a sink (Bellman and Ford); its length, 0 if none.
 
     Costs may be negative, even around a cycle; so no path may come back to its own clusters.
     """
@@ -336,44 +347,41 @@ def _is_ancestor(parents, b, a):
 
 
 @jit
-def exchange_pass(graph, codes, partition, rows):
-    """Exchange members of one group (the rows) between clusters where that lowers the cut.
+def exchange_pass(graph, partition, members):
+    """Exchange members of one group between clusters where that lowers the cut; counts stay.
 
-    All counts stay. Candidates are those whose single moves are cheapest; the number of exchanges
-    is returned.
+    Candidates are the members whose single moves cost least. Returns the number of exchanges.
     """
     n_clusters = partition.volumes.size
-    queues = new_queues(n_clusters)
-    for a in range(n_clusters):
-        _fill(graph, partition, rows, queues, a)
+    market = _open_market(graph, partition, members)
     n_exchanges = 0
     for a in range(n_clusters):
         for b in range(a + 1, n_clusters):
-            while _exchange(graph, codes, partition, queues, a, b):
+            while _exchange(graph, partition, market, a, b):
                 n_exchanges += 1
     return n_exchanges
 
 
 @jit
-def _exchange(graph, codes, partition, queues, a, b):
+def _exchange(graph, partition, market, a, b):
     """Make the best exchange between the queues of two clusters, if one lowers the cut."""
     best_i, best_j, least = -1, -1, -EPSILON
-    for p in range(queues.lengths[a, b]):
-        i = queues.nodes[a, b, p]
+    for p in range(market.lengths[a, b]):
+        i = market.nodes[a, b, p]
         if partition.labels[i] != a or not _may_leave(graph, partition, i):
             continue
-        for q in range(queues.lengths[b, a]):
-            if queues.prices[a, b, p] + queues.prices[b, a, q] >= 0.0:
+        for q in range(market.lengths[b, a]):
+            if market.prices[a, b, p] + market.prices[b, a, q] >= 0.0:
                 break
-            j = queues.nodes[b, a, q]
+            j = market.nodes[b, a, q]
             if partition.labels[j] == b and _may_leave(graph, partition, j):
                 price = _exchange_price(graph, partition, i, j, least)
                 if price < least:
                     best_i, best_j, least = i, j, price
     if best_i < 0:
         return False
-    move(graph, codes, partition, best_i, b)
-    move(graph, codes, partition, best_j, a)
+    move(graph, partition, best_i, b)
+    move(graph, partition, best_j, a)
     return True
 
 
