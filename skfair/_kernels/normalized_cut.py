@@ -1,4 +1,4 @@
-r"""Local search for the normalised cut: moves, exchanges within a group, and flows between clusters.
+r"""Local search for the normalised cut: moves, exchanges within groups, flows between clusters.
 
 With W_k the affinity inside cluster k and V_k its volume (the sum of its degrees), the normalised
 cut of K clusters is ::

@@ -36,6 +36,15 @@ class FairEmbedding(NamedTuple):
         Number of columns that were multiplied by M.
     converged : bool
         Whether the solver met its stop test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.cluster import fair_embedding
+    >>> graph = np.ones((6, 6))
+    >>> found = fair_embedding(graph, sensitive_features=[0, 1] * 3, n_components=1)
+    >>> round(found.objective, 6), found.violation < 1e-9, found.converged
+    (1.0, True, True)
     """
 
     embedding: np.ndarray
@@ -72,8 +81,8 @@ def fair_embedding(
         Group of each node.
     n_components : int
         Number k of columns of the embedding.
-    eigen_solver : {"auto", "block-lanczos", "chebyshev", "projected", "nullspace", "dca-admm"}, \
-default="auto"
+    eigen_solver : str, default="auto"
+        One of "auto", "block-lanczos", "chebyshev", "projected", "nullspace" and "dca-admm".
         "nullspace" is o-FSC of [2]_, "projected" s-FSC of [3]_, "dca-admm" Algorithm 1 of [1]_,
         all with their papers' settings; the others stop at ``tol``. "auto" takes the dense
         eigenproblem for up to 600 nodes, the Chebyshev filter for sparse graphs of up to 50,000
