@@ -196,17 +196,17 @@ def _open_market(graph, partition, members):
         np.full((n, n), -1, np.int64),
     )
     for a in range(n):
-        _fill(graph, partition, market, a)
+        _fill(graph, partition, market, a, 0, n)
     return market
 
 
 @jit
-def _fill(graph, partition, market, a):
-    """Fill the queues from cluster a to all others."""
-    market.lengths[a] = 0
+def _fill(graph, partition, market, a, first, last):
+    """Fill the queues from cluster a to the clusters ``first`` to ``last - 1``."""
+    market.lengths[a, first:last] = 0
     for i in market.members:
         if partition.labels[i] == a and _may_leave(graph, partition, i):
-            for b in range(partition.volumes.size):
+            for b in range(first, last):
                 if b != a:
                     _enqueue(market, a, b, i, _price(graph, partition, i, b))
 
@@ -282,11 +282,8 @@ def _quote(graph, partition, market, a, b):
         return
     vacant = partition.counts[a, graph.groups[market.members[0]]] == 0
     best, least = _cheapest_queued(graph, partition, market, a, b)
-    length = market.lengths[a, b]
-    # A full queue knows the cheapest move up to its last price, one with room knows all.
-    known = length < QUEUE_SIZE or least <= market.prices[a, b, length - 1]
-    if not vacant and (best < 0 or not known):
-        _fill(graph, partition, market, a)
+    if best < 0 and not vacant:
+        _fill(graph, partition, market, a, b, b + 1)
         best, least = _cheapest_queued(graph, partition, market, a, b)
     market.costs[a, b], market.carriers[a, b] = least, best
 

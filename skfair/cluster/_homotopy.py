@@ -22,7 +22,7 @@ from skfair.utils._balance import balance
 from skfair.utils._sklearn import Interval
 
 MAX_DUAL_ITER = 50
-SLACK = 1e-4  # share of all samples by which the dual may miss a count: single moves repair it
+SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 MIN_NEAR_TIES = 5000
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 ROUGH_TOL = 1e-3  # enough of k-means to tell good starts from bad ones
@@ -159,7 +159,7 @@ class Homotopy(BaseEstimator):
         levels = [0.0, *levels]
         if few is not samples:
             points = [
-                advance(samples, point, level, 2, effort.tol)[0]
+                advance(samples, point, level, 1, effort.tol)[0]
                 for point, level in zip(points, levels, strict=True)
             ]
         routes = []
@@ -249,7 +249,7 @@ def fair_assignment(samples, centers, ratio, prices=None):
     if prices is None:
         prices = cold_start(len(centers), samples.n_groups)
     distances = squared_distances_by_cluster(samples.X, centers)
-    slack = max(2.0 * samples.person, SLACK * samples.weights.sum())
+    slack = max(0.75 * samples.person, SLACK * samples.weights.sum())
     return solve_dual(
         distances, samples.codes, samples.weights, ratio, prices, slack, MAX_DUAL_ITER
     )

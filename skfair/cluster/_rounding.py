@@ -1,4 +1,4 @@
-"""From an embedding to clusters: k-means, the normalised cut, and counts of groups that bind."""
+"""From a spectral embedding to clusters: k-means, the normalised cut, and bounds on the groups."""
 
 from typing import NamedTuple
 
@@ -6,180 +6,300 @@ import numpy as np
 from scipy import optimize, sparse
 
 from skfair._kernels import normalized_cut as kernels
+from skfair._kernels.local_search import cost_of
 from skfair.cluster._normalized_affinity import RBFAffinity
 from skfair.cluster._samples import Samples, Seeding, lloyd
 from skfair.metrics._graph import cluster_links
 from skfair.utils._balance import balance, count_table, data_balance
 
-MAX_ITER = 300
-TOL = 1e-5  # of k-means: relative gain of the cost at which it stops
+MAX_ITER = 300  # of k-means ...
+TOL = 1e-5  # ... and the relative gain of its cost at which it stops
+N_FOLLOWED = 3  # k-means runs from which the local search starts
 MAX_PASSES = 100
-N_FOLLOWED = 3
-MULT = 1.0
+N_TIGHTENINGS = 4
+CROWD = 5  # members of the rarest group that a cluster should have room for
 
 
 class Rounding(NamedTuple):
     """What is asked of the clusters."""
 
     n_clusters: int
-    min_balance: float | None  # relative to the data's own; None asks for nothing
-    n_init: int
+    min_balance: float | None  # relative to the data's own balance; None or 0 asks for nothing
+    n_init: int = 10
 
 
 class Step(NamedTuple):
-    """A clustering on the way from the cheapest to the best balanced."""
+    """A clustering, with what it costs and how balanced it is."""
 
     labels: np.ndarray  # (n_nodes,) int32
     ncut: float
-    balance: float  # absolute
+    balance: float  # least ratio of the rarest to the commonest group in a cluster
 
 
 def round_kmeans(operator, embedding, groups, settings, random_state):
-    """The papers' rounding: plain k-means on the rows of D^-1/2 H, whatever the balance."""
+    """The papers' rounding: plain k-means on the rows of D^-1/2 H, whatever the balance.
+
+    Parameters and result are those of `round_ncut`.
+    """
     rows = embedding / np.sqrt(operator.degrees)[:, None]
-    ones = np.ones(len(rows))
-    runs = _kmeans(Samples(rows, ones, groups.codes, len(groups.labels)), settings, random_state)
-    return runs[0].labels
+    samples = Samples(rows, np.ones(len(rows)), groups.codes, len(groups.labels))
+    return _kmeans(samples, settings.n_clusters, settings.n_init, random_state)[0]
 
 
 def round_ncut(operator, embedding, groups, settings, random_state):
-    return ncut_path(operator, embedding, groups, settings, random_state)[-1].labels
+    """Clusters of small normalised cut in which the groups are as balanced as asked.
 
+    Weighted k-means on the embedding and a local search give a clustering without regard to
+    groups. If it is not balanced enough, flows of members between the clusters bring the count of
+    every group in every cluster near its proportional share, and a local search within the bounds
+    follows. The bounds become tighter until the measured balance is what was asked for, or no
+    rounding to whole persons reaches it.
 
-def _kmeans(samples, settings, random_state):
-    """Clusterings by k-means from every start, the cheapest first."""
-    starts = Seeding(settings.n_clusters, "k-means++", settings.n_init).draw(samples, random_state)
-    runs = [lloyd(samples, start, MAX_ITER, TOL) for start in starts]
-    return sorted(runs, key=lambda run: kernels_cost(samples, run))
+    Parameters
+    ----------
+    operator : NormalizedAffinity
+        The affinity, its degrees, and which nodes are isolated.
+    embedding : ndarray of shape (n_nodes, n_components)
+        H, in the scale of the normalised operator.
+    groups : Groups
+        Group of each node.
+    settings : Rounding
+        Number of clusters, balance, starts.
+    random_state : RandomState
+        Determines the starts of k-means.
 
-
-def kernels_cost(samples, run):
-    from skfair._kernels.local_search import cost_of
-
-    return cost_of(samples.X, samples.weights, run)
-
-
-def _start(operator, embedding, groups, settings, random_state):
-    graph = make_graph(operator, groups)
-    connected = ~operator.isolated
-    degrees = operator.degrees
-    rows = embedding / np.sqrt(degrees)[:, None]
-    samples = Samples(rows, degrees, groups.codes, len(groups.labels))
-    runs = _kmeans(samples, settings, random_state)
-    free = _free(settings.n_clusters, groups)
-    best = None
-    for run in runs[:N_FOLLOWED]:
-        p = make_partition(operator.affinity, groups, run.labels, settings.n_clusters)
-        descend(graph, p, free, [])
-        if best is None or kernels.ncut_of(p) < kernels.ncut_of(best):
-            best = p
-    return graph, best
-
-
-def _free(K, groups):
-    shape = (K, len(groups.labels))
-    return kernels.Bounds(np.zeros(shape, np.int64), np.full(shape, len(groups.codes)))
-
-
-def make_graph(operator, groups):
-    K = operator.affinity
-    n = operator.n_nodes
-    degrees = np.where(operator.isolated, 0.0, operator.degrees)
-    every, none = np.arange(n), np.zeros(n, dtype=np.int64)
-    none2 = np.empty((0, 0))
-    e = np.empty(0)
-    if sparse.issparse(K):
-        K = K if K.has_sorted_indices else K.sorted_indices()
-        starts = K.indptr[:-1].astype(np.int64)
-        return kernels.Graph(K.indices, K.data, starts, starts, np.diff(K.indptr).astype(np.int64), degrees, K.diagonal(), none2, 0.0, groups.codes, e)
-    if isinstance(K, RBFAffinity):
-        return kernels.Graph(every, e, none, none, none, degrees, np.ones(n), K.X, float(K.gamma), groups.codes, np.empty(n))
-    return kernels.Graph(every, K.ravel(), none, every * n, none + n, degrees, K.diagonal().copy(), none2, 0.0, groups.codes, e)
-
-
-def make_partition(affinity, groups, labels, K):
-    labels = np.array(labels, dtype=np.int32)
-    links, within, volumes = cluster_links(affinity, labels, K)
-    counts = count_table(labels, groups.codes, None, K, len(groups.labels)).astype(np.int64)
-    return kernels.Partition(labels, links, within, volumes, counts)
-
-
-def descend(graph, p, bounds, members):
-    n_moves = 0
-    for _ in range(MAX_PASSES):
-        moved = kernels.move_pass(graph, p, bounds)
-        for rows in members:
-            moved += kernels.exchange_pass(graph, p, rows)
-        n_moves += moved
-        if not moved:
+    Returns
+    -------
+    labels : ndarray of int32, shape (n_nodes,)
+        For every cluster k and two groups with members n_kj and n_kj', n_kj + 1 is at least
+        ``min_balance`` times the data's balance times (n_kj' - 1).
+    """
+    search = _Search.start(operator, embedding, groups, settings, random_state)
+    goal = (settings.min_balance or 0.0) * data_balance(groups.counts)
+    if search.step.balance >= goal:
+        return search.step.labels
+    level, tried = settings.min_balance, []
+    for _ in range(N_TIGHTENINGS):
+        tried.append(search.balanced(level).step)
+        if tried[-1].balance >= goal * (1 - 1e-12) or level == 1:
             break
-    return n_moves
+        level = (1 + level) / 2
+    return max(tried, key=lambda step: min(step.balance, goal)).labels
 
 
-def ncut_path(operator, embedding, groups, settings, random_state, n_levels=4, verbose=0):
-    graph, p = _start(operator, embedding, groups, settings, random_state)
-    steps = [Step(p.labels.copy(), kernels.ncut_of(p), balance(p.counts))]
-    b = settings.min_balance
-    r = data_balance(groups.counts)
-    if not b or len(groups.labels) == 1 or steps[0].balance >= b * r:
-        return steps
-    members = [np.flatnonzero(groups.codes == g) for g in range(len(groups.labels))]
-    start = steps[0].balance / r
-    levels = b - (b - start) * (1 - np.arange(1, n_levels + 1) / n_levels) ** 2
-    import time
-    for level in levels:
-        t0 = time.perf_counter()
-        bounds = bounds_of(p.counts, level)
-        n_paths = [kernels.repair(graph, p, bounds, rows) for rows in members]
-        t1 = time.perf_counter()
-        assert (p.counts >= bounds.lower).all() and (p.counts <= bounds.upper).all()
-        before = kernels.ncut_of(p)
-        n = descend(graph, p, bounds, members)
-        steps.append(Step(p.labels.copy(), kernels.ncut_of(p), balance(p.counts)))
-        if verbose:
-            print(f"level {level:.3f} paths {sum(n_paths)} {t1-t0:.3f}s ncut {before:.4f} -> {steps[-1].ncut:.4f} bal {steps[-1].balance/r:.3f} moves {n} {time.perf_counter()-t1:.3f}s")
-    return steps
+def ncut_path(operator, embedding, groups, settings, random_state, n_levels=20):
+    """Clusterings from the cheapest to the best balanced.
+
+    Each level is reached twice: by tightening the cheapest clustering, and by relaxing the
+    clustering of the next higher level.
+
+    Parameters
+    ----------
+    operator, embedding, groups, settings, random_state
+        As in `round_ncut`; the balance in ``settings`` is not used.
+    n_levels : int, default=20
+        Number of balances.
+
+    Returns
+    -------
+    steps : list of Step
+        Unsorted, some better than others.
+    """
+    search = _Search.start(operator, embedding, groups, settings, random_state)
+    if len(groups.labels) == 1:
+        return [search.step]
+    levels = np.arange(1, n_levels + 1) / n_levels
+    tightened = [search.balanced(level) for level in levels]
+    relaxed = [tightened[-1]]
+    for level in levels[-2::-1]:
+        relaxed.append(relaxed[-1].balanced(level))
+    return [search.step, *(end.step for end in tightened + relaxed[1:])]
+
+
+class _Search(NamedTuple):
+    """A graph and a clustering of it from which others are searched."""
+
+    graph: kernels.Graph
+    members: list  # nodes of each group
+    partition: kernels.Partition
+
+    @classmethod
+    def start(cls, operator, embedding, groups, settings, random_state):
+        """The smallest normalised cut that k-means and single moves find, groups aside."""
+        graph = _graph_of(operator, groups.codes)
+        members = [np.flatnonzero(groups.codes == g) for g in range(len(groups.labels))]
+        connected = np.flatnonzero(~operator.isolated)
+        n_clusters = min(settings.n_clusters, len(connected))
+        degrees = operator.degrees[connected]
+        rows = embedding[connected] / np.sqrt(degrees)[:, None]
+        samples = Samples(rows, degrees, groups.codes[connected], len(members))
+        searches = []
+        for run in _kmeans(samples, n_clusters, settings.n_init, random_state)[:N_FOLLOWED]:
+            labels = np.zeros(operator.n_nodes, dtype=np.int32)
+            labels[connected] = run
+            partition = _partition_of(operator.affinity, labels, settings.n_clusters, graph)
+            search = cls(graph, members, partition)
+            search._descend(_no_bounds(partition.counts))
+            searches.append(search)
+        best = min(searches, key=lambda search: search.step.ncut)
+        _place(best.partition, groups.codes, np.flatnonzero(operator.isolated))
+        return best
+
+    @property
+    def step(self):
+        labels, ncut = self.partition.labels, kernels.ncut_of(self.partition)
+        return Step(labels, float(ncut), balance(self.partition.counts))
+
+    def balanced(self, level):
+        """A search from here to a relative balance; this one stays as it is."""
+        partition = kernels.Partition(*(array.copy() for array in self.partition))
+        search = self._replace(partition=partition)
+        bounds = bounds_of(partition.counts, level)
+        for members in self.members:
+            kernels.repair(self.graph, partition, bounds, members)
+        search._descend(bounds)
+        return search
+
+    def _descend(self, bounds):
+        """Moves, and exchanges where bounds forbid moves, until none lowers the cut."""
+        for _ in range(MAX_PASSES):
+            n_changes = kernels.move_pass(self.graph, self.partition, bounds)
+            if bounds.lower.any():
+                for members in self.members:
+                    n_changes += kernels.exchange_pass(self.graph, self.partition, members)
+            if n_changes == 0:
+                break
+
+
+def _kmeans(samples, n_clusters, n_init, random_state):
+    """Labels found by k-means from every start, those of the least cost first."""
+    starts = Seeding(n_clusters, "k-means++", n_init).draw(samples, random_state)
+    runs = [lloyd(samples, start, MAX_ITER, TOL) for start in starts]
+    runs.sort(key=lambda run: cost_of(samples.X, samples.weights, run))
+    return [run.labels for run in runs]
+
+
+def _graph_of(operator, codes):
+    """The affinity as the kernels take it; a stored one is not copied."""
+    affinity, n_nodes = operator.affinity, operator.n_nodes
+    degrees = np.where(operator.isolated, 0.0, operator.degrees)
+    nodes, nobody = np.arange(n_nodes), np.zeros(n_nodes, dtype=np.int64)
+    no_values, no_points = np.empty(0), np.empty((0, 0))
+    if isinstance(affinity, RBFAffinity):
+        rows = (nodes, no_values, nobody, nobody, nobody)
+        points = (affinity.X, float(affinity.gamma))
+        return kernels.Graph(*rows, degrees, np.ones(n_nodes), *points, codes, np.empty(n_nodes))
+    if sparse.issparse(affinity):
+        if not affinity.has_canonical_format:
+            affinity = affinity.copy()
+            affinity.sum_duplicates()
+        starts = affinity.indptr.astype(np.int64)
+        rows = (affinity.indices, affinity.data, starts[:-1], starts[:-1], np.diff(starts))
+    else:
+        # A symmetric array may be read by rows or by columns: order "K" never copies it.
+        rows = (nodes, affinity.ravel("K"), nobody, n_nodes * nodes, nobody + n_nodes)
+    loops = np.array(affinity.diagonal())
+    return kernels.Graph(*rows, degrees, loops, no_points, 0.0, codes, no_values)
+
+
+def _partition_of(affinity, labels, n_clusters, graph):
+    """The clustering that labels describe, tabulated from scratch."""
+    links, within, volumes = cluster_links(affinity, labels, n_clusters)
+    n_groups = graph.groups.max() + 1
+    counts = count_table(labels, graph.groups, None, n_clusters, n_groups)
+    return kernels.Partition(labels, links, within, volumes, counts.astype(np.int64))
+
+
+def _place(partition, codes, isolated):
+    """Give each isolated node to the cluster that lacks its group most; empty clusters first."""
+    labels, counts = partition.labels, partition.counts
+    np.subtract.at(counts, (labels[isolated], codes[isolated]), 1)
+    shares = np.bincount(codes) / len(codes)
+    for i in isolated:
+        g, sizes = codes[i], counts.sum(axis=1)
+        lacking = np.where(sizes == 0, np.inf, sizes * shares[g] - counts[:, g])
+        labels[i] = np.argmax(lacking)
+        counts[labels[i], g] += 1
+
+
+# Bounds -------------------------------------------------------------------------------
+
+
+def _no_bounds(counts):
+    return kernels.Bounds(np.zeros_like(counts), np.full_like(counts, counts.sum()))
 
 
 def bounds_of(counts, level):
-    """Counts that keep the relative balance ``level`` in every cluster, up to one person."""
+    r"""Bounds that keep every cluster near its proportional share of every group.
+
+    With share s the bounds are :math:`(1 \pm \delta) s`, rounded inwards, where
+    :math:`(1 - \delta) / (1 + \delta)` is the relative balance that they guarantee. Where no whole
+    number lies between them both give way to a controlled rounding of the shares, so that there
+    are counts within the bounds.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (n_clusters, n_groups)
+        Members of a clustering, whose sizes the shares follow.
+    level : float in [0, 1]
+        Relative balance.
+
+    Returns
+    -------
+    bounds : Bounds
+    """
     shares = _shares(counts)
-    target = _round_table(shares)
-    slack = (1 - level) / (1 + level)
-    lower = np.minimum(target, np.ceil((1 - slack) * shares - 1e-9))
-    upper = np.maximum(target, np.floor((1 + slack) * shares + 1e-9))
+    target = _controlled_rounding(shares)
+    delta = (1 - level) / (1 + level)
+    lower = np.minimum(target, np.ceil((1 - delta) * shares - 1e-9))
+    upper = np.maximum(target, np.floor((1 + delta) * shares + 1e-9))
     return kernels.Bounds(lower.astype(np.int64), upper.astype(np.int64))
 
 
 def _shares(counts):
+    """Proportional shares of the groups in clusters of about the present sizes.
+
+    Small clusters grow until `CROWD` members of the rarest group fit in, or to half the mean size:
+    rounding to whole persons would make them unbalanced, and their cut is large. Wherever there
+    are enough members for all clusters, every share is at least 1.
+    """
     sizes, totals = counts.sum(axis=1), counts.sum(axis=0)
-    n, K = totals.sum(), len(counts)
-    everywhere = totals[totals >= K]
-    least = n / everywhere.min() if len(everywhere) else 0.0
-    least = min(n / K, least * MULT)
-    while (sizes < least - 1e-9).any():
-        small = sizes <= least
-        sizes = np.where(small, least, sizes * (n - least * small.sum()) / sizes[~small].sum())
-    return np.outer(sizes, totals) / n
+    n_nodes, n_clusters = totals.sum(), len(counts)
+    rarest = totals[totals >= n_clusters].min(initial=n_nodes)
+    least = max(n_nodes / rarest, min(CROWD * n_nodes / rarest, n_nodes / (2 * n_clusters)))
+    # Raising the small takes from the others, which may then be small themselves.
+    small = np.zeros(n_clusters, dtype=bool)
+    scaled = sizes.astype(np.float64)
+    while (scaled < least * (1 - 1e-12)).any():
+        small |= scaled < least
+        rest = n_nodes - least * small.sum()
+        scaled = np.where(small, least, sizes * rest / max(sizes[~small].sum(), 1))
+    return np.outer(scaled, totals) / n_nodes
 
 
-def _round_table(table):
-    """Integers within one of the table, with its column sums and within one of its row sums."""
+def _controlled_rounding(table):
+    """Whole numbers less than 1 from the table's, with its column sums and about its row sums.
+
+    A row sum is rounded up or down. Such a table always exists [1]_, and the vertices of the
+    linear programme are such tables.
+
+    References
+    ----------
+    .. [1] M. Bacharach, "Matrix rounding problems", Management Science 12 (9), 1966.
+    """
     n_rows, n_columns = table.shape
-    down = np.floor(table + 1e-9)
-    rest = np.clip(table - down, 0, 1)
-    cells = np.arange(table.size)
-    ones = np.ones(table.size)
-    rows = sparse.csr_array((ones, (cells // n_columns, cells)), shape=(n_rows, table.size))
-    columns = sparse.csr_array((ones, (cells % n_columns, cells)), shape=(n_columns, table.size))
-    row_sums = rest.sum(axis=1)
-    ups = optimize.linprog(
-        -rest.ravel(),
-        A_ub=sparse.vstack([rows, -rows]),
+    floor = np.floor(table + 1e-9)
+    fractions = np.clip(table - floor, 0.0, None)
+    by_row = sparse.kron(sparse.eye_array(n_rows), np.ones((1, n_columns)))
+    by_column = sparse.kron(np.ones((1, n_rows)), sparse.eye_array(n_columns))
+    row_sums = fractions.sum(axis=1)
+    raised = optimize.linprog(
+        -fractions.ravel(),
+        A_ub=sparse.vstack([by_row, -by_row]),
         b_ub=np.concatenate([np.ceil(row_sums - 1e-9), -np.floor(row_sums + 1e-9)]),
-        A_eq=columns,
-        b_eq=np.round(rest.sum(axis=0)),
-        bounds=np.column_stack([np.zeros(table.size), np.ceil(rest.ravel() - 1e-9)]),
+        A_eq=by_column,
+        b_eq=np.round(fractions.sum(axis=0)),
+        bounds=np.column_stack([np.zeros(table.size), fractions.ravel() > 1e-9]),
         method="highs-ds",
-    ).x
-    return (down + np.round(ups).reshape(table.shape)).astype(np.int64)
+    )
+    return floor + np.round(raised.x).reshape(table.shape)
