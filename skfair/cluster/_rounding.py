@@ -52,8 +52,8 @@ def round_ncut(operator, embedding, groups, settings, random_state):
     Weighted k-means on the embedding and a local search give a clustering without regard to
     groups. If it is not balanced enough, flows of members between the clusters bring the count of
     every group in every cluster near its proportional share, and a local search within the bounds
-    follows. The bounds become tighter until the measured balance is what was asked for, or no
-    rounding to whole persons reaches it.
+    follows. The bounds become tighter until the measured balance is what was asked for; where no
+    rounding to whole persons reaches it, the best balanced clustering is returned.
 
     Parameters
     ----------
@@ -75,16 +75,22 @@ def round_ncut(operator, embedding, groups, settings, random_state):
         ``min_balance`` times the data's balance times (n_kj' - 1).
     """
     search = _Search.start(operator, embedding, groups, settings, random_state)
-    goal = (settings.min_balance or 0.0) * data_balance(groups.counts)
+    asked = settings.min_balance or 0.0
+    goal = asked * data_balance(groups.counts) * (1 - 1e-12)
     if search.step.balance >= goal:
         return search.step.labels
-    level, tried = settings.min_balance, []
-    for _ in range(N_TIGHTENINGS):
-        tried.append(search.balanced(level).step)
-        if tried[-1].balance >= goal * (1 - 1e-12) or level == 1:
+    tight = search.balanced(1.0)
+    found = [tight.step]
+    slacks = (1 - asked) * 0.5 ** np.arange(N_TIGHTENINGS if tight.step.balance >= goal else 1)
+    for slack in slacks[slacks > 0]:
+        # Relaxing often leads to a smaller cut, as the clusters can already be mixed.
+        found += [search.balanced(1 - slack).step, tight.balanced(1 - slack).step]
+        if max(step.balance for step in found[1:]) >= goal:
             break
-        level = (1 + level) / 2
-    return max(tried, key=lambda step: min(step.balance, goal)).labels
+    reached = [step for step in found if step.balance >= goal]
+    if reached:
+        return min(reached, key=lambda step: step.ncut).labels
+    return max(found, key=lambda step: (step.balance, -step.ncut)).labels
 
 
 def ncut_path(operator, embedding, groups, settings, random_state, n_levels=20):
