@@ -190,22 +190,26 @@ def _cheapest_move(distances, weights, codes, clustering, p, bound):
 
 @jit
 def _stays_above(counts, members, g, w, sign, above):
-    """Whether a cluster's ratio stays above a bound, or at least as it is, after a change.
+    """Whether a cluster's ratio stays above a bound after a change.
 
-    A cluster never gives its last member of a group: what it lacks already is no excuse.
+    At the bound 0 a cluster that lacks a group anyway may change as long as it does not lose its
+    last member of another.
     """
-    ratio = _ratio_after(counts, members, g, w, sign)
-    return ratio > above or (ratio >= _ratio(counts, members) and members[g] + sign > 0)
+    if above == 0.0 and _ratio(counts, members) == 0.0:
+        return members[g] + sign > 0
+    return _ratio_after(counts, members, g, w, sign) > above
 
 
 @jit
 def _price(distances, weights, codes, clustering, p, target, above, limit):
     """Cost per unit of log balance, to first order, of the move of p that helps ``target``.
 
-    A sample of another cluster joins the target, a sample of the target leaves it; the other
-    cluster must stay above the balance ``above``, or be no worse for it. ``distances`` are those
-    of sample p to all centres. Returns (price, destination), (inf, -1) where no such move has a
-    price below the limit.
+    A sample of another cluster joins the target, a sample of the target leaves it; ``above`` is the
+    target's ratio, and the other cluster must stay above it (`_stays_above`). A leave must raise
+    the ratio; a join may keep it, as it breaks a tie of rarest groups or fills a gap. So every move
+    is progress, none is ever taken back, and the moves come to an end. ``distances`` are those of
+    sample p to all centres. Returns (price, destination), (inf, -1) where no such move has a price
+    below the limit.
     """
     labels, centers, sizes, counts, members = clustering
     a, g, w = labels[p], codes[p], weights[p]
@@ -213,9 +217,13 @@ def _price(distances, weights, codes, clustering, p, target, above, limit):
     best, least = -1, limit
     if a != target:
         price = worth * _change(distances[target], distances[a], sizes[target], sizes[a], w)
-        if price < limit and _stays_above(counts[a], members[a], g, w, -1, above):
+        if (
+            price < limit
+            and _stays_above(counts[a], members[a], g, w, -1, above)
+            and _ratio_after(counts[target], members[target], g, w, 1) >= above
+        ):
             best, least = target, price
-    elif members[target].min() > 0:  # where a group is missing, leaving does not help
+    elif _ratio_after(counts[a], members[a], g, w, -1) > above:
         for k in range(sizes.size):
             if k != a:
                 price = worth * _change(distances[k], distances[a], sizes[k], sizes[a], w)

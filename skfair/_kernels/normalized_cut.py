@@ -277,12 +277,11 @@ def _ends(counts, lower, upper):
 
 @jit
 def _quote(graph, partition, market, a, b):
-    """Price the arc from a to b by its queue; one that has become too dear is filled again."""
+    """Price the arc from a to b by its queue, which is filled again once all in it have left."""
     if a == b:
         return
-    vacant = partition.counts[a, graph.groups[market.members[0]]] == 0
     best, least = _cheapest_queued(graph, partition, market, a, b)
-    if best < 0 and not vacant:
+    if best < 0 and partition.counts[a, graph.groups[market.members[0]]] > 0:
         _fill(graph, partition, market, a, b, b + 1)
         best, least = _cheapest_queued(graph, partition, market, a, b)
     market.costs[a, b], market.carriers[a, b] = least, best
@@ -308,27 +307,32 @@ def _cheapest_path(costs, sources, sinks, path):
     Costs may be negative, even around a cycle; so no path may come back to its own clusters.
     """
     n_clusters = costs.shape[0]
-    distances = np.where(sources, 0.0, np.inf)
-    parents = np.full(n_clusters, -1, np.int64)
+    distances = np.empty(n_clusters)
+    parents = np.empty(n_clusters, np.int64)
+    for k in range(n_clusters):
+        distances[k], parents[k] = 0.0 if sources[k] else np.inf, -1
     for _ in range(n_clusters):
         changed = False
         for a in range(n_clusters):
             for b in range(n_clusters):
-                if not sources[b] and distances[a] + costs[a, b] < distances[b] - EPSILON:
-                    if not _is_ancestor(parents, b, a):
-                        distances[b], parents[b] = distances[a] + costs[a, b], a
-                        changed = True
+                distance = distances[a] + costs[a, b]
+                if distance < distances[b] - EPSILON and not _is_ancestor(parents, b, a):
+                    distances[b], parents[b] = distance, a
+                    changed = True
         if not changed:
             break
-    end = np.argmin(np.where(sinks, distances, np.inf))
-    if not sinks[end] or distances[end] == np.inf:
-        return 0
+    end, least = -1, np.inf
+    for k in range(n_clusters):
+        if sinks[k] and distances[k] < least:
+            end, least = k, distances[k]
     length, k = 0, end
     while k >= 0:
-        path[length] = k
-        k = parents[k]
         length += 1
-    path[:length] = path[:length][::-1].copy()
+        k = parents[k]
+    k = end
+    for place in range(length - 1, -1, -1):
+        path[place] = k
+        k = parents[k]
     return length
 
 

@@ -259,13 +259,13 @@ def repair(samples, point, ratio):
     """Raise the balance to the ratio where rounding left it below."""
     n_clusters = len(point.clustering.sizes)
     for rows in (near_ties(point), np.arange(len(samples.weights))):
-        stuck = False
-        while point.balance < ratio and not stuck:
+        cut_short = True
+        while point.balance < ratio and cut_short:
             path = lift(samples, point, ratio, rows, MAX_MOVES)
             labels = point.clustering.labels.copy()
             labels[path.samples] = path.clusters
             point = point_of(samples, labels, n_clusters, point.prices)
-            stuck = len(path.samples) == 0
+            cut_short = len(path.samples) == MAX_MOVES
     return point
 
 

@@ -200,11 +200,13 @@ class ParetoFront:
         """
         import pandas as pd
 
+        cheapest = self.cost[0]
+        extra = self.cost - cheapest
         return pd.DataFrame(
             {
                 "cost": self.cost,
                 "balance": self.balance,
                 "relative_balance": self.relative_balance,
-                "extra_cost": self.cost / self.cost[0] - 1,
+                "extra_cost": extra / cheapest if cheapest > 0 else np.where(extra > 0, np.inf, 0),
             }
         )

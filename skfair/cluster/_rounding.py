@@ -14,9 +14,8 @@ from skfair.utils._balance import balance, count_table, data_balance
 
 MAX_ITER = 300  # of k-means ...
 TOL = 1e-5  # ... and the relative gain of its cost at which it stops
-N_FOLLOWED = 3  # k-means runs from which the local search starts
-MAX_PASSES = 100
-N_TIGHTENINGS = 4
+MAX_PASSES = 100  # of a local search: what it has not found by then is worth little
+N_TIGHTENINGS = 4  # attempts to reach a balance that whole persons missed, each half as slack
 CROWD = 5  # members of the rarest group that a cluster should have room for
 
 
@@ -25,7 +24,7 @@ class Rounding(NamedTuple):
 
     n_clusters: int
     min_balance: float | None  # relative to the data's own balance; None or 0 asks for nothing
-    n_init: int = 10
+    n_init: int = 10  # runs of k-means
 
 
 class Step(NamedTuple):
@@ -43,7 +42,7 @@ def round_kmeans(operator, embedding, groups, settings, random_state):
     """
     rows = embedding / np.sqrt(operator.degrees)[:, None]
     samples = Samples(rows, np.ones(len(rows)), groups.codes, len(groups.labels))
-    return _kmeans(samples, settings.n_clusters, settings.n_init, random_state)[0]
+    return _kmeans(samples, settings.n_clusters, settings.n_init, random_state)
 
 
 def round_ncut(operator, embedding, groups, settings, random_state):
@@ -83,7 +82,7 @@ def round_ncut(operator, embedding, groups, settings, random_state):
     found = [tight.step]
     slacks = (1 - asked) * 0.5 ** np.arange(N_TIGHTENINGS if tight.step.balance >= goal else 1)
     for slack in slacks[slacks > 0]:
-        # Relaxing often leads to a smaller cut, as the clusters can already be mixed.
+        # Relaxing mixed clusters often leads to a smaller cut than mixing pure ones.
         found += [search.balanced(1 - slack).step, tight.balanced(1 - slack).step]
         if max(step.balance for step in found[1:]) >= goal:
             break
@@ -139,17 +138,13 @@ class _Search(NamedTuple):
         degrees = operator.degrees[connected]
         rows = embedding[connected] / np.sqrt(degrees)[:, None]
         samples = Samples(rows, degrees, groups.codes[connected], len(members))
-        searches = []
-        for run in _kmeans(samples, n_clusters, settings.n_init, random_state)[:N_FOLLOWED]:
-            labels = np.zeros(operator.n_nodes, dtype=np.int32)
-            labels[connected] = run
-            partition = _partition_of(operator.affinity, labels, settings.n_clusters, graph)
-            search = cls(graph, members, partition)
-            search._descend(_no_bounds(partition.counts))
-            searches.append(search)
-        best = min(searches, key=lambda search: search.step.ncut)
-        _place(best.partition, groups.codes, np.flatnonzero(operator.isolated))
-        return best
+        labels = np.zeros(operator.n_nodes, dtype=np.int32)
+        if n_clusters > 0:
+            labels[connected] = _kmeans(samples, n_clusters, settings.n_init, random_state)
+        partition = _partition_of(operator.affinity, labels, settings.n_clusters, groups)
+        _descend(graph, members, partition, _no_bounds(partition.counts))
+        _place(partition, groups.codes, np.flatnonzero(operator.isolated))
+        return cls(graph, members, partition)
 
     @property
     def step(self):
@@ -159,60 +154,68 @@ class _Search(NamedTuple):
     def balanced(self, level):
         """A search from here to a relative balance; this one stays as it is."""
         partition = kernels.Partition(*(array.copy() for array in self.partition))
-        search = self._replace(partition=partition)
         bounds = bounds_of(partition.counts, level)
-        for members in self.members:
-            kernels.repair(self.graph, partition, bounds, members)
-        search._descend(bounds)
-        return search
+        for rows in self.members:
+            kernels.repair(self.graph, partition, bounds, rows)
+        _descend(self.graph, self.members, partition, bounds)
+        return self._replace(partition=partition)
 
-    def _descend(self, bounds):
-        """Moves, and exchanges where bounds forbid moves, until none lowers the cut."""
-        for _ in range(MAX_PASSES):
-            n_changes = kernels.move_pass(self.graph, self.partition, bounds)
-            if bounds.lower.any():
-                for members in self.members:
-                    n_changes += kernels.exchange_pass(self.graph, self.partition, members)
-            if n_changes == 0:
-                break
+
+def _descend(graph, members, partition, bounds):
+    """Moves, and exchanges where bounds forbid moves, until none lowers the cut."""
+    for _ in range(MAX_PASSES):
+        n_changes = kernels.move_pass(graph, partition, bounds)
+        if bounds.lower.any():
+            n_changes += sum(kernels.exchange_pass(graph, partition, rows) for rows in members)
+        if n_changes == 0:
+            break
 
 
 def _kmeans(samples, n_clusters, n_init, random_state):
-    """Labels found by k-means from every start, those of the least cost first."""
+    """Labels of the cheapest of ``n_init`` runs of k-means."""
     starts = Seeding(n_clusters, "k-means++", n_init).draw(samples, random_state)
     runs = [lloyd(samples, start, MAX_ITER, TOL) for start in starts]
-    runs.sort(key=lambda run: cost_of(samples.X, samples.weights, run))
-    return [run.labels for run in runs]
+    return min(runs, key=lambda run: cost_of(samples.X, samples.weights, run)).labels
 
 
 def _graph_of(operator, codes):
-    """The affinity as the kernels take it; a stored one is not copied."""
+    """The affinity as the kernels take it: one type for all kinds; dense arrays are not copied."""
     affinity, n_nodes = operator.affinity, operator.n_nodes
-    degrees = np.where(operator.isolated, 0.0, operator.degrees)
-    nodes, nobody = np.arange(n_nodes), np.zeros(n_nodes, dtype=np.int64)
-    no_values, no_points = np.empty(0), np.empty((0, 0))
+    nodes, zeros = np.arange(n_nodes), np.zeros(n_nodes, dtype=np.int64)
+    columns, values, column_starts, starts, sizes = nodes, np.empty(0), zeros, zeros, zeros
+    points, gamma, row, loops = np.empty((0, 0)), 0.0, np.empty(0), np.ones(n_nodes)
     if isinstance(affinity, RBFAffinity):
-        rows = (nodes, no_values, nobody, nobody, nobody)
-        points = (affinity.X, float(affinity.gamma))
-        return kernels.Graph(*rows, degrees, np.ones(n_nodes), *points, codes, np.empty(n_nodes))
-    if sparse.issparse(affinity):
+        points, gamma, row = np.ascontiguousarray(affinity.X), affinity.gamma, np.empty(n_nodes)
+    elif sparse.issparse(affinity):
         if not affinity.has_canonical_format:
             affinity = affinity.copy()
             affinity.sum_duplicates()
-        starts = affinity.indptr.astype(np.int64)
-        rows = (affinity.indices, affinity.data, starts[:-1], starts[:-1], np.diff(starts))
+        columns, values, loops = affinity.indices, affinity.data, affinity.diagonal()
+        starts = column_starts = affinity.indptr[:-1].astype(np.int64)
+        sizes = np.diff(affinity.indptr).astype(np.int64)
     else:
         # A symmetric array may be read by rows or by columns: order "K" never copies it.
-        rows = (nodes, affinity.ravel("K"), nobody, n_nodes * nodes, nobody + n_nodes)
-    loops = np.array(affinity.diagonal())
-    return kernels.Graph(*rows, degrees, loops, no_points, 0.0, codes, no_values)
+        values, loops = affinity.ravel("K"), np.array(affinity.diagonal())
+        starts, sizes = n_nodes * nodes, zeros + n_nodes
+    return kernels.Graph(
+        columns=columns.astype(np.int32, copy=False),
+        values=values,
+        column_starts=column_starts,
+        starts=starts,
+        sizes=sizes,
+        degrees=np.where(operator.isolated, 0.0, operator.degrees),
+        loops=loops,
+        points=points,
+        gamma=float(gamma),
+        groups=codes,
+        row=row,
+    )
 
 
-def _partition_of(affinity, labels, n_clusters, graph):
+def _partition_of(affinity, labels, n_clusters, groups):
     """The clustering that labels describe, tabulated from scratch."""
     links, within, volumes = cluster_links(affinity, labels, n_clusters)
-    n_groups = graph.groups.max() + 1
-    counts = count_table(labels, graph.groups, None, n_clusters, n_groups)
+    counts = count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
     return kernels.Partition(labels, links, within, volumes, counts.astype(np.int64))
 
 
@@ -265,22 +268,31 @@ def bounds_of(counts, level):
 def _shares(counts):
     """Proportional shares of the groups in clusters of about the present sizes.
 
-    Small clusters grow until `CROWD` members of the rarest group fit in, or to half the mean size:
-    rounding to whole persons would make them unbalanced, and their cut is large. Wherever there
-    are enough members for all clusters, every share is at least 1.
+    Sizes are counted in members of the rarest group that has enough of them for every cluster,
+    and these are whole, as the balance suffers most where its few members are split. Small
+    clusters grow until they have `CROWD` of them, or half as many as a cluster has on average:
+    rounding the other groups would make them unbalanced, and their cut is large.
     """
     sizes, totals = counts.sum(axis=1), counts.sum(axis=0)
-    n_nodes, n_clusters = totals.sum(), len(counts)
-    rarest = totals[totals >= n_clusters].min(initial=n_nodes)
-    least = max(n_nodes / rarest, min(CROWD * n_nodes / rarest, n_nodes / (2 * n_clusters)))
-    # Raising the small takes from the others, which may then be small themselves.
+    n_clusters = len(counts)
+    rarest = totals[totals >= n_clusters].min(initial=totals.sum())
+    least = max(1, min(CROWD, rarest / (2 * n_clusters)))
     small = np.zeros(n_clusters, dtype=bool)
-    scaled = sizes.astype(np.float64)
-    while (scaled < least * (1 - 1e-12)).any():
-        small |= scaled < least
-        rest = n_nodes - least * small.sum()
-        scaled = np.where(small, least, sizes * rest / max(sizes[~small].sum(), 1))
-    return np.outer(scaled, totals) / n_nodes
+    units = sizes * (rarest / totals.sum())
+    # Raising the small takes from the others, which may then be small themselves.
+    while (units < least * (1 - 1e-12)).any():
+        small |= units < least
+        rest = rarest - least * small.sum()
+        units = np.where(small, least, sizes * (rest / max(sizes[~small].sum(), 1)))
+    return np.outer(_largest_remainders(units), totals / rarest)
+
+
+def _largest_remainders(values):
+    """Whole numbers of the same sum: the values of largest fraction are rounded up."""
+    floor = np.floor(values + 1e-9)
+    n_raised = round(values.sum() - floor.sum())
+    floor[np.argsort(floor - values, kind="stable")[:n_raised]] += 1
+    return floor
 
 
 def _controlled_rounding(table):
