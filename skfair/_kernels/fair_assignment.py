@@ -205,7 +205,7 @@ def _dot(a, b):
 
 @jit
 def _combine(a, factor, b, result):
-    """result = a + factor * b, element by element."""
+    """Set ``result`` to ``a + factor * b``, element by element."""
     for k in range(a.shape[0]):
         for i in range(a.shape[1]):
             for j in range(a.shape[2]):

@@ -112,12 +112,7 @@ class Homotopy(BaseEstimator):
         """
         self._validate_params()
         few = self._thin(samples, seeding, random_state)
-        ends = []
-        for point in self._plain(few, seeding, effort, random_state):
-            for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
-                point, _, _ = advance(few, point, level, 1, effort.tol)
-            ends.append(point)
-        best = min(ends, key=lambda end: end.cost)
+        best = self._climb(few, self._plain(few, seeding, effort, random_state), ratio, effort)
         point, n_iter, converged = advance(samples, best, ratio, effort.max_iter, effort.tol, watch)
         point = repair(samples, point, ratio)
         point, status = polish(samples, point, ratio, effort.max_iter, effort.tol)
@@ -143,20 +138,7 @@ class Homotopy(BaseEstimator):
         few = self._thin(samples, seeding, random_state)
         lowest, *others = self._plain(few, seeding, effort, random_state)
         lowest, _ = polish(few, lowest, 0.0, effort.max_iter, effort.tol, exchange=False)
-        top = few.attainable_balance(seeding.n_clusters)
-        if lowest.balance >= top:
-            return [route_from(samples, advance(samples, lowest, 0.0, 2, effort.tol)[0], 1.0)]
-        levels = levels_between(lowest.balance, top, n_levels)
-        upward = sweep(few, lowest, levels, effort.tol)
-        summits = [upward[-1]] + [advance(few, p, top, 5, effort.tol)[0] for p in others]
-        summit = min(summits, key=lambda point: point.cost)
-        downward = sweep(few, summit, levels[::-1], effort.tol)[::-1]
-        lowest, _, _ = advance(few, lowest, 0.0, 1, effort.tol)  # prices of zero
-        points = [lowest]
-        points += [
-            min(p, q, key=lambda end: end.cost) for p, q in zip(upward, downward, strict=True)
-        ]
-        levels = [0.0, *levels]
+        points, levels = between(few, lowest, others, n_levels, effort.tol)
         if few is not samples:
             points = [
                 advance(samples, point, level, 1, effort.tol)[0]
@@ -169,7 +151,21 @@ class Homotopy(BaseEstimator):
             point = repair(samples, point, level)
             point, _ = polish(samples, point, level, 1, effort.tol, exchange=False)
             routes.append(route_from(samples, point, goal))
-        return routes
+        # The best balance there is, searched for as `solve` does.
+        highest = self._climb(few, [lowest, *others], samples.balance, effort)
+        point, _, _ = advance(samples, highest, samples.balance, 5, effort.tol)
+        point = repair(samples, point, samples.balance)
+        point, _ = polish(samples, point, samples.balance, 10, effort.tol)
+        return [*routes, route_from(samples, point, 1.0)]
+
+    def _climb(self, samples, points, ratio, effort):
+        """The cheapest of the ends of the ways from some points of plain k-means to a balance."""
+        ends = []
+        for point in points:
+            for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
+                point, _, _ = advance(samples, point, level, 1, effort.tol)
+            ends.append(point)
+        return min(ends, key=lambda end: end.cost)
 
     def _thin(self, samples, seeding, random_state):
         """Few samples to go the way on, but several for every cluster and group."""
@@ -183,8 +179,7 @@ class Homotopy(BaseEstimator):
             delayed(lloyd)(samples, start, effort.max_iter, max(effort.tol, ROUGH_TOL))
             for start in starts
         )
-        rough.sort(key=lambda clustering: cost_of(samples.X, samples.weights, clustering))
-        best, *others = rough[: self.n_followed]
+        best, *others = distinct(samples, rough)[: self.n_followed]
         best = relocate_centers(samples, best, self.n_relocations, random_state)
         points = []
         for clustering in (best, *others):
@@ -193,9 +188,44 @@ class Homotopy(BaseEstimator):
         return sorted(points, key=lambda point: point.cost)
 
 
+def distinct(samples, clusterings):
+    """The clusterings by cost, the cheapest first, without those that cost (nearly) the same.
+
+    Starts that ended in the same local minimum would be followed twice for nothing.
+    """
+    costs = [cost_of(samples.X, samples.weights, clustering) for clustering in clusterings]
+    kept = []
+    previous = -1.0
+    for i in np.argsort(costs, kind="stable"):
+        if costs[i] > previous * (1 + ROUGH_TOL):
+            kept.append(clusterings[i])
+            previous = costs[i]
+    return kept
+
+
 def levels_between(low, high, n_levels):
     """Balances from ``low`` (left out) to ``high``, denser near ``high`` where the cost rises."""
     return high - (high - low) * (1 - np.arange(1, n_levels + 1) / n_levels) ** 2
+
+
+def between(samples, lowest, others, n_levels, tol):
+    """Points from plain k-means to the attainable balance, and the levels they stand for.
+
+    The homotopy goes up from ``lowest`` and down from the cheapest point at the top that it or one
+    of the other starts leads to; at each level the cheaper of the two is kept.
+    """
+    top = samples.attainable_balance(len(lowest.clustering.sizes))
+    points, levels = [advance(samples, lowest, 0.0, 1, tol)[0]], [0.0]  # with prices of zero
+    if lowest.balance < top:
+        rising = levels_between(lowest.balance, top, n_levels)
+        upward = sweep(samples, lowest, rising, tol)
+        summits = [upward[-1]] + [advance(samples, p, top, 5, tol)[0] for p in others]
+        summit = min(summits, key=lambda point: point.cost)
+        downward = sweep(samples, summit, rising[::-1], tol)[::-1]
+        for p, q in zip(upward, downward, strict=True):
+            points.append(min(p, q, key=lambda point: point.cost))
+        levels += list(rising)
+    return points, levels
 
 
 def sweep(samples, point, levels, tol):
@@ -228,7 +258,7 @@ def advance(samples, point, ratio, max_iter, tol, watch=None):
     n_iter = 0
     while n_iter < max_iter and not converged:
         centers = clustering.centers
-        prices = fair_assignment(samples, centers, ratio, prices)
+        prices = fair_assignment(samples, centers, ratio, prices, persons=2.0)
         clustering = samples.occupy(prices.labels, centers)
         n_iter += 1
         converged = previous - prices.value <= tol * prices.value
@@ -239,17 +269,18 @@ def advance(samples, point, ratio, max_iter, tol, watch=None):
     return Point(clustering, cost, prices), n_iter, converged
 
 
-def fair_assignment(samples, centers, ratio, prices=None):
+def fair_assignment(samples, centers, ratio, prices=None, persons=0.75):
     """Cheapest assignment to fixed centres with cluster balances of at least ``ratio``.
 
     Solves the dual of the assignment's linear programme, warm-started by earlier prices. The labels
     round its solution, so that they may miss the ratio by the few samples that sit on a tie; the
-    value bounds from below the cost of every assignment of that balance to these centres.
+    value bounds from below the cost of every assignment of that balance to these centres. No count
+    misses its bound by more than so many ``persons``, or a small share of all.
     """
     if prices is None:
         prices = cold_start(len(centers), samples.n_groups)
     distances = squared_distances_by_cluster(samples.X, centers)
-    slack = max(0.75 * samples.person, SLACK * samples.weights.sum())
+    slack = max(persons * samples.person, SLACK * samples.weights.sum())
     return solve_dual(
         distances, samples.codes, samples.weights, ratio, prices, slack, MAX_DUAL_ITER
     )

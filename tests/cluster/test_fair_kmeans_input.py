@@ -1,0 +1,457 @@
+"""What FairKMeans does with bad, odd and extreme input: a test each."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+import skfair
+from skfair.cluster import FairKMeans
+from skfair.datasets import make_fair_blobs
+from skfair.exceptions import InfeasibleConstraintWarning
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, _, groups = make_fair_blobs(120, centers=3, group_separation=0.7, random_state=0)
+    return X, np.array(["a", "b"])[groups]
+
+
+def fit(X, groups, n_clusters=3, sample_weight=None, **settings):
+    model = FairKMeans(n_clusters, **{"random_state": 0, **settings})
+    return model.fit(X, sensitive_features=groups, sample_weight=sample_weight)
+
+
+@pytest.fixture(scope="module")
+def expected(blobs):
+    """The labels that any harmless form of the same data must give."""
+    return fit(*blobs).labels_
+
+
+# X ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("value", "message"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_what_is_no_number_is_refused(blobs, value, message):
+    X, groups = blobs[0].copy(), blobs[1]
+    X[3, 1] = value
+    with pytest.raises(ValueError, match=message):
+        fit(X, groups)
+
+
+@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array])
+def test_sparse_data_are_refused_and_never_made_dense(blobs, container):
+    X, groups = blobs
+    with pytest.raises(TypeError, match="dense data is required. Use '.toarray"):
+        fit(container(X), groups)
+    with pytest.raises(TypeError, match="dense data is required. Use '.toarray"):
+        fit(X, groups).predict(container(X))
+
+
+def test_one_dimension_is_refused(blobs):
+    X, groups = blobs
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
+        fit(X[:, 0], groups)
+
+
+def test_a_column_too_few_is_refused_by_predict(blobs):
+    X, groups = blobs
+    with pytest.raises(ValueError, match="X has 1 features, but FairKMeans is expecting 2"):
+        fit(X, groups).predict(X[:, :1])
+
+
+def test_fortran_order_changes_nothing(blobs, expected):
+    X, groups = blobs
+    np.testing.assert_array_equal(fit(np.asfortranarray(X), groups).labels_, expected)
+
+
+def test_the_input_is_never_written_to(blobs, expected):
+    X, groups = blobs[0].copy(), blobs[1].copy()
+    weights = np.ones(len(X))
+    for array in (X, groups, weights):
+        array.setflags(write=False)
+    model = fit(X, groups, sample_weight=weights)
+    np.testing.assert_array_equal(model.labels_, expected)
+    model.predict(X, sensitive_features=groups)
+    model.transform(X)
+    np.testing.assert_array_equal(X, blobs[0])
+
+
+def test_a_read_only_memmap_will_do(blobs, expected, tmp_path):
+    X, groups = blobs
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = fit(mapped, groups)
+    np.testing.assert_array_equal(model.labels_, expected)
+    model.predict(mapped, sensitive_features=groups)
+
+
+def test_float32_is_clustered_in_float64(blobs):
+    X, groups = blobs[0].astype(np.float32), blobs[1]
+    model = fit(X, groups)
+    np.testing.assert_array_equal(model.labels_, fit(X.astype(np.float64), groups).labels_)
+    assert model.cluster_centers_.dtype == np.float64
+    assert model.predict(X, sensitive_features=groups).dtype == np.int32
+
+
+def test_lists_will_do(blobs, expected):
+    X, groups = blobs
+    np.testing.assert_array_equal(fit(X.tolist(), groups.tolist()).labels_, expected)
+
+
+# The number of clusters ---------------------------------------------------------------
+
+
+def test_more_clusters_than_people_are_refused(blobs):
+    X, groups = blobs
+    with pytest.raises(ValueError, match="n_samples=120 should be >= n_clusters=121"):
+        fit(X, groups, n_clusters=121)
+    weights = np.r_[np.ones(5), np.zeros(115)]
+    with pytest.raises(ValueError, match="n_samples=5 rows of positive sample_weight"):
+        fit(X, groups, n_clusters=6, sample_weight=weights)
+
+
+def test_one_cluster_is_as_balanced_as_the_data(blobs):
+    X, groups = blobs
+    model = fit(X, groups, n_clusters=1, min_balance=1)
+    assert model.relative_balance_ == 1
+    assert model.status_ == "optimal"
+    np.testing.assert_allclose(model.cluster_centers_, [X.mean(axis=0)])
+
+
+def test_a_cluster_for_everybody_costs_nothing_and_is_unbalanced(blobs):
+    X, groups = blobs
+    with pytest.warns(InfeasibleConstraintWarning, match="fewer clusters"):
+        model = fit(X[:10], groups[:10], n_clusters=10)
+    assert model.inertia_ == 0
+    assert sorted(model.labels_) == list(range(10))
+    assert model.balance_ == 0
+
+
+# Groups -------------------------------------------------------------------------------
+
+
+def test_one_group_is_no_constraint(blobs):
+    X, _ = blobs
+    model = fit(X, ["a"] * len(X), min_balance=1)
+    assert model.balance_ == model.relative_balance_ == 1
+    assert model.status_ == "optimal"
+
+
+@pytest.mark.parametrize("n_rare", [1, 2])
+def test_a_group_smaller_than_the_number_of_clusters_cannot_be_in_all(blobs, n_rare):
+    X, _ = blobs
+    groups = np.where(np.arange(len(X)) < n_rare, "rare", "common")
+    message = f"smallest group has {n_rare} members for 3 clusters.*join small groups"
+    with pytest.warns(InfeasibleConstraintWarning, match=message) as caught:
+        model = fit(X, groups)
+    assert caught[0].filename == __file__
+    assert model.balance_ == 0
+    assert model.status_ == "infeasible"
+    assert model.constraint_violation_ == 0.8
+
+
+def test_a_group_as_large_as_the_number_of_clusters_is_in_all(blobs):
+    X, _ = blobs
+    groups = np.where(np.arange(len(X)) < 3, "rare", "common")
+    model = fit(X, groups)
+    assert (model.group_counts_ >= 1).all()
+    assert model.status_ in {"optimal", "feasible"}
+
+
+def test_fully_separated_groups_are_brought_together():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 50]
+    groups = np.repeat(["here", "there"], 30)
+    model = fit(X, groups, n_clusters=2)
+    assert model.relative_balance_ >= 0.8
+    assert model.status_ == "optimal"
+    apart = fit(X, groups, n_clusters=2, min_balance=None)
+    assert apart.balance_ == 0
+    assert model.objective_ > 100 * apart.objective_
+
+
+@pytest.mark.parametrize("rows", [119, 121])
+def test_a_wrong_number_of_groups_is_refused(blobs, rows):
+    X, _ = blobs
+    with pytest.raises(ValueError, match=f"{rows} rows but there are 120 samples"):
+        fit(X, ["a"] * rows)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({"a": 1}, "a dict of 0 dimensions"),
+        ("abc", "a str of 0 dimensions"),
+        (3, "a int of 0 dimensions"),
+        (np.ones(120, dtype=complex), "is complex"),
+        ([None] + ["a"] * 119, r"1 missing value\(s\), the first in row 0"),
+        (np.zeros((120, 1, 1)), "3 dimensions"),
+    ],
+)
+def test_what_are_no_groups_is_refused(blobs, groups, message):
+    with pytest.raises(ValueError, match=message):
+        fit(blobs[0], groups)
+
+
+@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csc_array])
+def test_overlapping_groups_are_refused(blobs, container):
+    X, groups = blobs
+    membership = container(np.c_[groups == "a", np.ones(len(X), dtype=bool)])
+    with pytest.raises(TypeError, match="overlapping groups.*exactly one group"):
+        fit(X, membership)
+    with pytest.raises(TypeError, match="overlapping groups.*exactly one group"):
+        fit(X, groups).predict(X, sensitive_features=membership)
+
+
+def test_groups_unseen_at_fit_are_refused_by_predict_with_those_known(blobs):
+    X, groups = blobs
+    model = fit(X, groups)
+    with pytest.raises(ValueError, match="not seen at fit: 'c'; the known groups are 'a', 'b'"):
+        model.predict(X[:3], sensitive_features=["a", "c", "b"])
+    np.testing.assert_array_equal(
+        model.predict(X[:2], sensitive_features=["b", "b"]),
+        model.predict(X, sensitive_features=["b"] * len(X))[:2],
+    )
+
+
+@pytest.mark.parametrize(
+    "container", [list, pd.Series, pd.Categorical, pl.Series, lambda g: pd.DataFrame({"sex": g})]
+)
+def test_groups_may_come_in_any_container(blobs, expected, container):
+    X, groups = blobs
+    model = fit(X, container(groups))
+    np.testing.assert_array_equal(model.labels_, expected)
+    np.testing.assert_array_equal(
+        model.predict(X, sensitive_features=container(groups)),
+        model.predict(X, sensitive_features=groups),
+    )
+
+
+def test_rows_of_different_people_are_refused(blobs):
+    X, groups = pd.DataFrame(blobs[0]).add_prefix("x"), pd.Series(blobs[1])
+    other = groups.sort_values()
+    message = "X and sensitive_features must have the same pandas index"
+    with pytest.raises(ValueError, match=message):
+        fit(X, other)
+    with pytest.raises(ValueError, match=message):
+        fit(X, groups).predict(X, sensitive_features=other)
+    weights = pd.Series(1.0, index=other.index)
+    with pytest.raises(ValueError, match="X and sample_weight must have the same pandas index"):
+        fit(X, groups, sample_weight=weights)
+
+
+# Points -------------------------------------------------------------------------------
+
+
+def test_equal_rows_are_dealt_to_the_clusters_by_group():
+    model = fit(np.full((30, 2), 7.0), [0, 1, 1] * 10, min_balance=1)
+    assert model.objective_ == 0
+    assert (model.group_counts_ > 0).all()
+    assert model.status_ in {"optimal", "feasible"}
+    np.testing.assert_array_equal(model.cluster_centers_, np.full((3, 2), 7.0))
+
+
+def test_fewer_different_rows_than_clusters_leave_no_cluster_empty():
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 30, axis=0)
+    model = fit(X, [0, 1] * 30, n_clusters=4)
+    assert (np.bincount(model.labels_) > 0).all()
+    assert model.objective_ == pytest.approx(0, abs=1e-12)
+    assert model.relative_balance_ >= 0.8
+
+
+def test_many_twins_are_kept_in_balance(blobs):
+    X, groups = np.round(blobs[0] / 2), blobs[1]
+    assert len(np.unique(X, axis=0)) < len(X) / 2
+    model = fit(X, groups)
+    assert model.relative_balance_ >= 0.8
+    assert model.lower_bound_ <= model.inertia_
+
+
+def test_constant_columns_change_nothing(blobs, expected):
+    X, groups = blobs
+    model = fit(np.c_[X, np.full(len(X), 5.0)], groups)
+    np.testing.assert_array_equal(model.labels_, expected)
+    np.testing.assert_allclose(model.cluster_centers_[:, 2], 5)
+
+
+@pytest.mark.parametrize(("offset", "scale"), [(1e8, 1), (0, 1e-8), (0, 1e8), (1e8, 1e-3)])
+def test_neither_offset_nor_scale_matter(blobs, expected, offset, scale):
+    X, groups = blobs
+    # So many digits survive the shift that the problem stays the same.
+    kept = (scale * X + offset) - offset
+    shifted, centred = fit(kept + offset, groups), fit(kept, groups)
+    np.testing.assert_array_equal(shifted.labels_, centred.labels_)
+    assert shifted.objective_ == pytest.approx(centred.objective_, rel=1e-10)
+    if offset == 0:
+        np.testing.assert_array_equal(shifted.labels_, expected)
+
+
+def test_digits_that_the_input_lost_are_the_only_ones_lost(blobs, from_scratch):
+    """At an offset of 1e8 a scale of 1e-8 leaves two or three different values per column."""
+    X, groups = 1e-8 * blobs[0] + 1e8, blobs[1]
+    model = fit(X, groups)
+    truth = from_scratch(X, model.labels_, groups)
+    assert model.inertia_ == pytest.approx(truth.cost, rel=0, abs=1e-12 * truth.total)
+    assert model.relative_balance_ >= 0.8
+
+
+# Settings -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("min_balance", [-0.1, 1.01, np.nan, "much"])
+def test_a_balance_outside_the_range_is_refused(blobs, min_balance):
+    with pytest.raises(ValueError, match=r"'min_balance' .* in the range \[0.0, 1.0\] or None"):
+        fit(*blobs, min_balance=min_balance)
+
+
+def test_a_balance_out_of_reach_warns_and_keeps_the_best_fit():
+    """Four people of one group in five clusters; elsewhere all is as it should be."""
+    X, groups = np.repeat(np.arange(5.0), 4)[:, None], [0] * 16 + [1] * 4
+    message = r"min_balance=1 is not reached: the relative balance of the fit is 0\.0000"
+    with pytest.warns(InfeasibleConstraintWarning, match=message):
+        model = fit(X, groups, n_clusters=5, min_balance=1)
+    assert (np.bincount(model.labels_) > 0).all()
+    assert model.status_ == "infeasible"
+    assert model.constraint_violation_ == 1
+    assert model.predict(X, sensitive_features=groups).shape == (20,)
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        np.zeros((2, 2)),  # too few centres
+        np.zeros((3, 3)),  # too many columns
+        np.zeros((3, 1)),  # too few: must not be broadcast
+        np.zeros(2),  # one dimension
+        np.full((3, 2), np.nan),
+    ],
+)
+def test_starting_centres_must_fit_the_data(blobs, init):
+    with pytest.raises(ValueError, match="init"):
+        fit(*blobs, init=init)
+
+
+@pytest.mark.parametrize(
+    ("sample_weight", "message"),
+    [
+        (-np.ones(120), "[Nn]egative"),
+        (np.zeros(120), "at least one non-zero"),
+        (np.ones(119), "sample_weight.shape"),
+        (np.full(120, np.nan), "NaN"),
+    ],
+)
+def test_bad_weights_are_refused(blobs, sample_weight, message):
+    with pytest.raises(ValueError, match=message):
+        fit(*blobs, sample_weight=sample_weight)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_clusters": 0},
+        {"n_clusters": 2.5},
+        {"n_init": 0},
+        {"max_iter": 0},
+        {"tol": -1},
+        {"init": "best"},
+        {"algorithm": "lloyd"},
+        {"random_state": "seed"},
+        {"n_jobs": 1.5},
+    ],
+)
+def test_settings_out_of_range_are_refused(blobs, settings):
+    (name,) = settings
+    with pytest.raises(ValueError, match=f"'{name}' parameter of FairKMeans"):
+        fit(*blobs, **settings)
+
+
+# Interruption and threads -------------------------------------------------------------
+
+
+class Interrupt:
+    """A callback that presses Ctrl-C in the given round."""
+
+    def __init__(self, rounds):
+        self.rounds = rounds
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.rounds -= 1
+        if self.rounds < 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_an_interrupted_fit_leaves_the_last_one(blobs, rounds):
+    X, groups = blobs
+    model = fit(X, groups)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    model.set_params(n_clusters=5).set_callbacks(Interrupt(rounds))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[::2], sensitive_features=groups[::2])
+    for name, value in before.items():
+        assert getattr(model, name) is value
+    assert model.predict(X).max() == 2
+
+
+def test_an_interrupted_first_fit_leaves_no_fit(blobs):
+    X, groups = blobs
+    model = FairKMeans(3).set_callbacks(Interrupt(0))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, sensitive_features=groups)
+    assert not hasattr(model, "labels_")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_the_number_of_jobs_changes_nothing(blobs, expected, n_jobs):
+    model = fit(*blobs, n_jobs=n_jobs)
+    np.testing.assert_array_equal(model.labels_, expected)
+    np.testing.assert_array_equal(model.group_counts_, fit(*blobs).group_counts_)
+
+
+THREADS = """
+import hashlib
+from skfair.cluster import FairKMeans
+from skfair.datasets import make_fair_blobs
+X, _, groups = make_fair_blobs(5000, n_features=8, centers=6, random_state=0)
+model = FairKMeans(6, random_state=0, n_jobs=2).fit(X, sensitive_features=groups)
+for array in (model.labels_, model.group_counts_):
+    print(hashlib.sha256(array.tobytes()).hexdigest())
+print(float(model.inertia_).hex())
+"""
+
+
+def test_the_number_of_threads_changes_nothing():
+    root = Path(skfair.__file__).parents[1]
+    runs = []
+    for n_threads in ("1", "2"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+        environment = {**os.environ, **dict.fromkeys(names, n_threads)}
+        runs.append(
+            subprocess.Popen(
+                [sys.executable, "-c", THREADS],
+                cwd=root,
+                env=environment,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+    answers = [run.communicate(timeout=120)[0] for run in runs]
+    assert all(run.returncode == 0 for run in runs)
+    assert answers[0] == answers[1]
+    assert len(answers[0].splitlines()) == 3

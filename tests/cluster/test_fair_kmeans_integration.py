@@ -1,0 +1,261 @@
+"""FairKMeans among scikit-learn's pipelines, searches and callbacks."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.callback import ProgressBar
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skfair.callbacks import FairnessMonitor
+from skfair.cluster import AlternatingSwaps, FairKMeans, Homotopy
+from skfair.datasets import make_fair_blobs
+from skfair.exceptions import MissingSensitiveFeaturesError, MissingSensitiveFeaturesWarning
+from skfair.metrics import balance_score, get_scorer
+
+CV = KFold(3)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, _, groups = make_fair_blobs(240, centers=3, group_separation=0.8, random_state=0)
+    return X, np.array(["a", "b"])[groups]
+
+
+def model(**settings):
+    return FairKMeans(**{"n_clusters": 3, "random_state": 0, **settings})
+
+
+def pipeline(**settings):
+    return make_pipeline(StandardScaler(), model(**settings))
+
+
+# Pipelines ----------------------------------------------------------------------------
+
+
+def test_groups_travel_through_a_pipeline(routing, data):
+    X, groups = data
+    labels = pipeline().fit_predict(X, sensitive_features=groups)
+    alone = model().fit(StandardScaler().fit_transform(X), sensitive_features=groups)
+    np.testing.assert_array_equal(labels, alone.labels_)
+    assert balance_score(labels, sensitive_features=groups, relative=True) >= 0.8
+
+
+def test_predict_of_a_pipeline_takes_groups(routing, data):
+    X, groups = data
+    fitted = pipeline().fit(X, sensitive_features=groups)
+    scaled = fitted[0].transform(X)
+    told = fitted.predict(X, sensitive_features=groups)
+    np.testing.assert_array_equal(told, fitted[-1].predict(scaled, sensitive_features=groups))
+    np.testing.assert_array_equal(fitted.predict(X), fitted[-1].predict(scaled))
+    assert (told != fitted.predict(X)).any()
+    np.testing.assert_array_equal(fitted.transform(X), fitted[-1].transform(scaled))
+
+
+def test_a_pipeline_without_groups_warns(routing, data):
+    with pytest.warns(MissingSensitiveFeaturesWarning):
+        pipeline().fit(data[0])
+
+
+def test_a_pipeline_names_its_columns(routing, data):
+    X, groups = data
+    fitted = pipeline().set_output(transform="pandas").fit(X, sensitive_features=groups)
+    assert fitted.transform(X).columns.tolist() == ["fairkmeans0", "fairkmeans1", "fairkmeans2"]
+
+
+# Searches -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("container", [list, np.array, pd.Series])
+def test_cross_validation_scores_the_balance_of_new_people(routing, data, container):
+    X, groups = data
+    scoring = {name: get_scorer(name) for name in ("balance", "neg_additive_violation")}
+    params = {"sensitive_features": container(groups)}
+    scores = cross_validate(model(), X, scoring=scoring, params=params, cv=CV)
+    for fold, (train, test) in enumerate(CV.split(X)):
+        fitted = model().fit(X[train], sensitive_features=groups[train])
+        labels = fitted.predict(X[test], sensitive_features=groups[test])
+        balance = balance_score(labels, sensitive_features=groups[test])
+        assert scores["test_balance"][fold] == balance
+    assert (scores["test_balance"] > 0).all()
+    assert np.isfinite(scores["test_neg_additive_violation"]).all()
+
+
+@pytest.mark.parametrize("estimator", [model(), pipeline()], ids=["alone", "pipeline"])
+def test_a_grid_search_finds_the_better_balanced(routing, data, estimator):
+    X, groups = data
+    prefix = "" if isinstance(estimator, FairKMeans) else "fairkmeans__"
+    grid = {f"{prefix}min_balance": [0, 0.9]}
+    search = GridSearchCV(estimator, grid, scoring=get_scorer("balance"), cv=CV)
+    search.fit(X, sensitive_features=groups)
+    scores = search.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all()
+    assert search.best_params_ == {f"{prefix}min_balance": 0.9}
+    labels = search.best_estimator_.predict(X, sensitive_features=groups)
+    assert search.score(X, sensitive_features=groups) == balance_score(
+        labels, sensitive_features=groups
+    )
+
+
+def test_a_grid_search_by_the_own_score_needs_no_scorer(routing, data):
+    X, groups = data
+    search = GridSearchCV(model(), {"n_clusters": [2, 3]}, cv=CV)
+    search.fit(X, sensitive_features=groups)
+    assert search.best_params_ == {"n_clusters": 3}
+
+
+def test_settings_of_the_algorithm_can_be_searched(routing, data):
+    X, groups = data
+    search = GridSearchCV(model(algorithm=Homotopy()), {"algorithm__n_levels": [1, 6]}, cv=CV)
+    search.fit(X, sensitive_features=groups)
+    assert search.best_estimator_.algorithm.n_levels in (1, 6)
+
+
+def test_a_search_without_routing_stops_and_says_why(data):
+    X, groups = data
+    search = GridSearchCV(
+        model(), {"min_balance": [0.5, 0.9]}, scoring=get_scorer("balance"), cv=CV
+    )
+    with pytest.raises(MissingSensitiveFeaturesError, match="enable_metadata_routing=True"):
+        search.fit(X, sensitive_features=groups)
+    with (
+        pytest.raises(MissingSensitiveFeaturesError, match="enable_metadata_routing=True"),
+        pytest.warns(MissingSensitiveFeaturesWarning),
+    ):
+        cross_validate(model(), X, scoring=get_scorer("balance"), cv=CV)
+
+
+def test_weights_are_routed_where_asked_for(routing, data):
+    X, groups = data
+    weights = np.where(groups == "a", 1.0, 2.0)
+    weighted = make_pipeline(StandardScaler(), model().set_fit_request(sample_weight=True))
+    weighted[0].set_fit_request(sample_weight=False)
+    weighted.fit(X, sensitive_features=groups, sample_weight=weights)
+    assert weighted[-1].group_counts_.sum() == weights.sum()
+
+
+def test_labels_of_people_left_out_can_be_collected(routing, data):
+    X, groups = data
+    labels = cross_val_predict(model(), X, params={"sensitive_features": groups}, cv=CV)
+    assert labels.shape == (240,)
+
+
+# Parameters ---------------------------------------------------------------------------
+
+
+def test_a_clone_has_the_settings_and_no_fit(data):
+    X, groups = data
+    fitted = model(algorithm=Homotopy(6), init=X[:3]).fit(X, sensitive_features=groups)
+    copy = clone(fitted)
+    assert not hasattr(copy, "labels_")
+    assert copy.algorithm.n_levels == 6
+    assert copy.algorithm is not fitted.algorithm
+    copy.fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(copy.labels_, fitted.labels_)
+
+
+def test_settings_change_for_the_next_fit(data):
+    X, groups = data
+    fitted = model().fit(X, sensitive_features=groups)
+    fitted.set_params(n_clusters=2, min_balance=None).fit(X, sensitive_features=groups)
+    assert fitted.cluster_centers_.shape == (2, 2)
+    fresh = model(n_clusters=2, min_balance=None).fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(fitted.labels_, fresh.labels_)
+    fitted.set_params(algorithm=AlternatingSwaps()).set_params(algorithm__n_iter=5)
+    assert fitted.algorithm.n_iter == 5
+
+
+def test_a_pickled_fit_predicts_the_same(data):
+    X, groups = data
+    fitted = model().fit(X, sensitive_features=groups)
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(
+        copy.predict(X, sensitive_features=groups), fitted.predict(X, sensitive_features=groups)
+    )
+
+
+# Callbacks ----------------------------------------------------------------------------
+
+
+class Recorder:
+    """Keeps the fitted views it is shown and asks to stop after some of them."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after = stop_after
+        self.views = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        if context.parent is not None:
+            self.views.append(fitted_estimator)
+            return len(self.views) == self.stop_after
+
+
+def test_the_progress_bar_shows_the_fit(data, capsys):
+    X, groups = data
+    fitted = model().set_callbacks(ProgressBar()).fit(X, sensitive_features=groups)
+    assert "FairKMeans" in capsys.readouterr().out
+    np.testing.assert_array_equal(fitted.labels_, model().fit(X, sensitive_features=groups).labels_)
+
+
+@pytest.mark.parametrize("min_balance", [None, 0.8])
+def test_the_monitor_has_a_row_for_every_round(data, min_balance):
+    X, groups = data
+    monitor = FairnessMonitor()
+    fitted = model(min_balance=min_balance, tol=0).set_callbacks(monitor)
+    fitted.fit(X, sensitive_features=groups)
+    log = monitor.log
+    assert log["iteration"].tolist() == list(range(fitted.n_iter_))
+    assert log["objective"].iloc[-1] == pytest.approx(fitted.objective_, rel=0.02)
+    assert log["balance"].iloc[-1] == pytest.approx(fitted.balance_, abs=0.1)
+    assert log["balance"].between(0, 1).all()
+
+
+def test_callbacks_see_a_fitted_view_of_every_round(data):
+    X, groups = data
+    recorder = Recorder()
+    fitted = model().set_callbacks(recorder).fit(X, sensitive_features=groups)
+    assert len(recorder.views) == fitted.n_iter_
+    for view in recorder.views:
+        np.testing.assert_array_equal(np.bincount(view.labels_), view.group_counts_.sum(axis=1))
+        assert view.balance_ == view.cluster_balances_.min()
+
+
+def test_a_callback_stops_a_fit_that_still_keeps_its_promise(data):
+    X, groups = data
+    settings = {"tol": 0, "min_balance": 0.9}
+    patient = model(**settings).fit(X, sensitive_features=groups)
+    assert patient.n_iter_ > 1
+    recorder = Recorder(stop_after=1)
+    stopped = model(**settings).set_callbacks(recorder).fit(X, sensitive_features=groups)
+    assert stopped.n_iter_ == len(recorder.views) == 1
+    assert stopped.relative_balance_ >= 0.9
+    assert stopped.status_ in {"optimal", "feasible"}
+
+
+def test_a_monitor_watches_all_fits_of_a_search(routing, data):
+    X, groups = data
+    monitor = FairnessMonitor()
+    search = GridSearchCV(model().set_callbacks(monitor), {"min_balance": [0.5, 0.9]}, cv=CV)
+    search.fit(X, sensitive_features=groups)
+    assert monitor.log["run"].nunique() == 2 * 3 + 1
+    assert np.isfinite(monitor.log[["objective", "balance"]]).all(axis=None)
