@@ -4,6 +4,7 @@ from skfair.cluster._alternating import AlternatingFront, AlternatingSwaps
 from skfair.cluster._fair_embedding import FairEmbedding, fair_embedding
 from skfair.cluster._fair_kmeans import FairKMeans
 from skfair.cluster._fair_kmeans_front import fair_kmeans_front
+from skfair.cluster._fair_spectral import FairSpectralClustering
 from skfair.cluster._homotopy import Homotopy
 from skfair.cluster._normalized_affinity import RBFAffinity
 from skfair.cluster._pareto_front import ParetoFront
@@ -13,6 +14,7 @@ __all__ = [
     "AlternatingSwaps",
     "FairEmbedding",
     "FairKMeans",
+    "FairSpectralClustering",
     "Homotopy",
     "ParetoFront",
     "RBFAffinity",

@@ -8,7 +8,7 @@ from skfair._kernels.local_search import cost_of
 from skfair.cluster._algorithms import ALGORITHMS, by_name
 from skfair.cluster._homotopy import Homotopy
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.utils._balance import balance, cluster_balances
+from skfair.utils._balance import balance, cluster_balances, keeps_promise
 
 
 def describe(population, clustering, cost, min_balance):
@@ -17,7 +17,7 @@ def describe(population, clustering, cost, min_balance):
     asked = min_balance or 0.0
     reached = balance(clustering.counts)
     relative = reached / samples.balance
-    kept = keeps_promise(clustering, asked * samples.balance, samples.person)
+    kept = keeps_promise(clustering.counts, asked * samples.balance, samples.person)
     return {
         "labels_": population.complete(clustering.labels, clustering.centers),
         "cluster_centers_": clustering.centers + population.mean,
@@ -31,20 +31,6 @@ def describe(population, clustering, cost, min_balance):
         "groups_": population.groups.summary,
         "constraint_violation_": 0.0 if kept else asked - relative,
     }
-
-
-def keeps_promise(clustering, ratio, person):
-    """Whether every cluster has balance ``ratio`` up to one person, and lacks no group.
-
-    That is ``n_kj + w >= ratio (n_kj' - w)`` for all clusters k and groups j, j', with w the weight
-    of one person.
-    """
-    if ratio == 0:
-        return True
-    counts, members = clustering.counts, clustering.members
-    least = ratio * (counts.max(axis=1) - person)
-    rounded = counts.min(axis=1) + person >= least * (1 - 1e-12)
-    return bool(rounded.all() and members.all())
 
 
 def warn_of_status(estimator, population):

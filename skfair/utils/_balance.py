@@ -63,6 +63,28 @@ def data_balance(counts_per_group):
     return float(np.min(counts_per_group) / np.max(counts_per_group))
 
 
+def keeps_promise(counts, ratio, person):
+    """Whether every cluster has balance ``ratio`` up to one person, and lacks no group.
+
+    That is ``n_kj + w >= ratio (n_kj' - w)`` for all clusters k and groups j, j', with w the weight
+    of one person. A ratio of 0 asks for nothing.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_clusters, n_groups)
+        Weight of every group in every cluster.
+    ratio : float
+        Balance asked for.
+    person : float
+        Weight of one person.
+    """
+    if ratio == 0:
+        return True
+    least = ratio * (counts.max(axis=1) - person)
+    rounded = counts.min(axis=1) + person >= least * (1 - 1e-12)
+    return bool(rounded.all() and (counts > 0).all())
+
+
 def non_dominated(cost, balance):
     """Mark the strict Pareto front of points with a cost (less is better) and a balance (more is).
 
