@@ -5,6 +5,7 @@ from skfair.cluster._fair_embedding import FairEmbedding, fair_embedding
 from skfair.cluster._fair_kmeans import FairKMeans
 from skfair.cluster._fair_kmeans_front import fair_kmeans_front
 from skfair.cluster._fair_spectral import FairSpectralClustering
+from skfair.cluster._fair_spectral_front import fair_spectral_front
 from skfair.cluster._homotopy import Homotopy
 from skfair.cluster._normalized_affinity import RBFAffinity
 from skfair.cluster._pareto_front import ParetoFront
@@ -20,4 +21,5 @@ __all__ = [
     "RBFAffinity",
     "fair_embedding",
     "fair_kmeans_front",
+    "fair_spectral_front",
 ]

@@ -2,10 +2,11 @@
 
 import warnings
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 from sklearn.utils import check_random_state
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._eigen_solvers import EIGEN_SOLVERS
-from skfair.cluster._fair_embedding import check_affinity, embed
+from skfair.cluster._fair_embedding import FairEmbedding, check_affinity, embed
 from skfair.cluster._normalized_affinity import NormalizedAffinity, RBFAffinity
 from skfair.cluster._rounding import Rounding, round_kmeans, round_ncut
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -29,6 +30,15 @@ from skfair.utils._groups import Groups, check_alignment, check_groups
 from skfair.utils._sklearn import Interval, StrOptions
 
 ROUNDINGS = {"ncut": round_ncut, "kmeans": round_kmeans}
+
+
+class Embedded(NamedTuple):
+    """A validated input and its fair embedding."""
+
+    X: object  # array or sparse
+    operator: NormalizedAffinity
+    groups: Groups
+    found: FairEmbedding
 
 
 class FairSpectralClustering(ClusterMixin, BaseEstimator):
@@ -202,31 +212,14 @@ default=None
             If the affinity would exceed ``memory_limit`` and cannot be recomputed tile by tile;
             nothing is allocated.
         """
-        self._validate_params()
         random_state = check_random_state(self.random_state)
-        check_alignment(X=X, sensitive_features=sensitive_features)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
-        n_samples = X.shape[0]
-        if n_samples < self.n_clusters:
-            raise ValueError(
-                f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}; ask for fewer "
-                "clusters."
-            )
-        groups = self._check_groups(sensitive_features, n_samples)
-        affinity = self._affinity_of(X)
-        operator = NormalizedAffinity(affinity)
-        found = embed(
-            operator,
-            groups,
-            self.n_components or min(self.n_clusters, n_samples),
-            self.eigen_solver,
-            self.eigen_tol,
-            random_state,
-        )
+        embedded = self._embed(X, sensitive_features, random_state)
         settings = Rounding(self.n_clusters, self.min_balance or None, self.n_init)
-        labels = ROUNDINGS[self.rounding](operator, found.embedding, groups, settings, random_state)
-        self._store(X, operator, groups, found, labels)
-        self._warn()
+        labels = ROUNDINGS[self.rounding](
+            embedded.operator, embedded.found.embedding, embedded.groups, settings, random_state
+        )
+        self._store(embedded, labels)
+        self._report()
         return self
 
     def predict(self, X):
@@ -277,6 +270,38 @@ default=None
         tags.input_tags.pairwise = self.affinity == "precomputed"
         return tags
 
+    def _embed(self, X, sensitive_features, random_state):
+        """Validate the input of a fit and embed it."""
+        self._validate_params()
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        n_samples = X.shape[0]
+        if n_samples < self.n_clusters:
+            raise ValueError(
+                f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}; ask for fewer "
+                "clusters."
+            )
+        groups = self._check_groups(sensitive_features, n_samples)
+        operator = NormalizedAffinity(self._affinity_of(X))
+        n_components = self.n_components or self.n_clusters
+        found = embed(
+            operator, groups, n_components, self.eigen_solver, self.eigen_tol, random_state
+        )
+        return Embedded(X, operator, groups, found)
+
+    def _of_labels(self, embedded, labels):
+        """A fitted clone whose clustering is the given one: a point of a front."""
+        counts = count_table(
+            labels, embedded.groups.codes, None, self.n_clusters, len(embedded.groups.labels)
+        )
+        reached = min(1.0, balance(counts) / data_balance(embedded.groups.counts))
+        estimator = clone(self).set_params(min_balance=reached)
+        estimator._store(embedded, labels)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(estimator, name, getattr(self, name))
+        return estimator
+
     def _check_groups(self, sensitive_features, n_samples):
         if sensitive_features is not None:
             return check_groups(sensitive_features, n_samples)
@@ -286,7 +311,7 @@ default=None
                 "sensitive_features: everybody is one group and the fit is plain spectral "
                 "clustering. Pass fit(X, sensitive_features=...), or min_balance=None.",
                 MissingSensitiveFeaturesWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return Groups.single(n_samples)
 
@@ -332,8 +357,9 @@ default=None
             return neighbors.fit(self._X_fit).kneighbors_graph(X)
         return self._kernel(X, self._X_fit)
 
-    def _store(self, X, operator, groups, found, labels):
+    def _store(self, embedded, labels):
         """Set all fitted attributes at once, so that an interrupted fit leaves the last one."""
+        X, operator, groups, found = embedded
         n_groups = len(groups.labels)
         counts = count_table(labels, groups.codes, None, self.n_clusters, n_groups)
         T = found.embedding / np.sqrt(operator.degrees)[:, None]
@@ -366,7 +392,7 @@ default=None
         vars(self).pop("affinity_matrix_", None)
         vars(self).update(fitted)
 
-    def _warn(self):
+    def _report(self):
         if self.verbose:
             print(
                 f"embedding: eigenvalues {self.eigenvalues_.sum():.6g}; "

@@ -25,13 +25,14 @@ class Route(NamedTuple):
 class ParetoFront:
     """Clusterings of which none is both cheaper and better balanced than another.
 
-    Made by `fair_kmeans_front`. Points are sorted by cost, so that the balance rises along the
+    Made by `fair_kmeans_front` or `fair_spectral_front`. Points are sorted by cost, so that the balance rises along the
     front: point 0 is the cheapest, the last point is the best balanced.
 
     Attributes
     ----------
     cost : ndarray of shape (n_points,)
-        Cost of each clustering, the squared distance to its centre of an average sample (f1).
+        Cost of each clustering: the squared distance to its centre of an average sample (f1), or
+        the normalised cut.
     balance : ndarray of shape (n_points,)
         Balance of each clustering: the least ratio, over its clusters, of the rarest to the
         commonest group (f2, in [0, 1]).
@@ -117,7 +118,7 @@ class ParetoFront:
         return labels
 
     def centers(self, i):
-        """Means of the clusters at point ``i``, (n_clusters, n_features).
+        """Means of the clusters at point ``i``, (n_clusters, n_features); of k-means only.
 
         Parameters
         ----------
@@ -136,7 +137,7 @@ class ParetoFront:
 
         Returns
         -------
-        estimator : FairKMeans
+        estimator : FairKMeans or FairSpectralClustering
         """
         return self._build(self.labels(i))
 

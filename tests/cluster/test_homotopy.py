@@ -164,11 +164,11 @@ def test_a_sweep_has_a_point_for_every_level():
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 3, 6])
-def test_a_front_has_a_route_from_kmeans_and_from_every_level(n_levels):
+def test_a_front_has_a_route_from_kmeans_from_every_level_and_from_the_top(n_levels):
     samples = samples_of(group_separation=0.8)
     seeding, effort = Seeding(3, "k-means++", 3), Effort(100, 1e-5, None)
     routes = Homotopy().front(samples, seeding, n_levels, effort, np.random.RandomState(0))
-    assert len(routes) == n_levels + 1
+    assert len(routes) == n_levels + 2  # and one from the best balance there is
     starts = [route.balances[0] for route in routes]
     assert starts == sorted(starts)
     assert starts[-1] >= samples.attainable_balance(3)

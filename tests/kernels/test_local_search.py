@@ -350,14 +350,17 @@ def test_every_prefix_of_a_path_is_what_it_says(seed, n_clusters, n_groups, equa
     check_against_scratch(problem, clustering)
 
 
-@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 3))
+@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 3), st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_the_balance_never_falls_on_a_path_of_equal_weights(seed, n_clusters, n_groups):
+def test_the_balance_never_falls_on_a_path_which_comes_to_an_end(
+    seed, n_clusters, n_groups, equal_weights
+):
     rng = np.random.default_rng(seed)
-    problem = unbalanced(rng, 30, n_clusters, n_groups, equal_weights=True)
-    path, _ = climb(problem, 1.0)
-    balances = [ratios_by_definition(problem).min(), *path.balances]
-    assert (np.diff(balances) >= 0).all()
+    problem = unbalanced(rng, 30, n_clusters, n_groups, equal_weights)
+    path, _ = climb(problem, 1.0, max_moves=1000)
+    balances = np.array([ratios_by_definition(problem).min(), *path.balances])
+    assert (np.diff(balances) >= -1e-12).all()
+    assert len(path.samples) < 1000
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -389,6 +392,16 @@ def test_the_cheapest_helpful_sample_moves_first():
     codes, labels = np.array([0, 0, 0, 1, 1, 1, 1, 0]), np.array([0, 0, 0, 0, 1, 1, 1, 1])
     path, _ = climb(Problem(X, np.ones(8), codes, labels, 2, 2), 0.5)
     assert (path.samples[0], path.clusters[0]) == (4, 0)
+
+
+def test_a_sample_does_not_go_to_and_fro():
+    """4 5 3 against 1 2 1: one more of the first group helps as little as one less."""
+    codes = np.array([0] * 5 + [1] * 7 + [2] * 4)
+    labels = np.array([0] * 4 + [1] + [0] * 5 + [1] * 2 + [0] * 3 + [1])
+    X = np.random.default_rng(0).normal(size=(16, 2))
+    path, clustering = climb(Problem(X, np.ones(16), codes, labels, 2, 3), 4 / 7, max_moves=1000)
+    assert len(path.samples) < 16
+    assert (clustering.counts.min(axis=1) / clustering.counts.max(axis=1)).min() >= 0.5
 
 
 def test_a_missing_group_is_brought_in():

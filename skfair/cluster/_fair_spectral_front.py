@@ -1,0 +1,108 @@
+"""The Pareto front of normalised cut and balance."""
+
+from functools import partial
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skfair.cluster._fair_spectral import FairSpectralClustering
+from skfair.cluster._pareto_front import ParetoFront, Route
+from skfair.cluster._rounding import Rounding, ncut_path
+from skfair.utils._balance import data_balance
+
+
+def fair_spectral_front(
+    X,
+    *,
+    sensitive_features,
+    n_clusters=8,
+    n_levels=20,
+    affinity="rbf",
+    gamma=1.0,
+    n_neighbors=10,
+    n_components=None,
+    eigen_solver="auto",
+    eigen_tol=2e-3,
+    n_init=10,
+    memory_limit=2**30,
+    random_state=None,
+    n_jobs=None,
+):
+    """What every degree of balance costs: a front of spectral clusterings.
+
+    The cost is the normalised cut, the balance the least balance of a cluster; the embedding is
+    computed once, the rounding at every level.
+
+    Parameters
+    ----------
+    X, affinity, gamma, n_neighbors, n_components, eigen_solver, eigen_tol, n_init, memory_limit
+        As in :class:`FairSpectralClustering` and its ``fit``.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample.
+    n_clusters : int, default=8
+        Number of clusters.
+    n_levels : int, default=20
+        Number of balances at which a clustering is computed.
+    random_state : int, RandomState instance or None, default=None
+        Determines the solver's and k-means' starts.
+    n_jobs : int or None, default=None
+        Number of jobs of the neighbours search.
+
+    Returns
+    -------
+    front : ParetoFront
+        Normalised cut, balance and labels of every clustering, sorted by cut.
+
+    Raises
+    ------
+    ValueError
+        If a parameter or the data is invalid; the message says what must hold.
+    MemoryError
+        As in :meth:`FairSpectralClustering.fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.cluster import fair_spectral_front
+    >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
+    >>> front = fair_spectral_front(
+    ...     X, sensitive_features=["a", "b"] * 4, n_clusters=2, random_state=0
+    ... )
+    >>> front.balance
+    array([1.])
+    """
+    if not isinstance(n_levels, Integral) or n_levels < 1:
+        raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
+    estimator = FairSpectralClustering(
+        n_clusters,
+        affinity=affinity,
+        gamma=gamma,
+        n_neighbors=n_neighbors,
+        n_components=n_components,
+        eigen_solver=eigen_solver,
+        eigen_tol=eigen_tol,
+        n_init=n_init,
+        memory_limit=memory_limit,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    random_state = check_random_state(random_state)
+    embedded = estimator._embed(X, sensitive_features, random_state)
+    steps = ncut_path(
+        embedded.operator,
+        embedded.found.embedding,
+        embedded.groups,
+        Rounding(n_clusters, None, n_init),
+        random_state,
+        n_levels,
+    )
+    build = partial(FairSpectralClustering._of_labels, estimator, embedded)
+    r = data_balance(embedded.groups.counts)
+    return ParetoFront.from_routes([_point(step) for step in steps], r, build)
+
+
+def _point(step):
+    """A route without moves."""
+    nobody = np.empty(0, dtype=np.intp)
+    return Route(step.labels, nobody, nobody, np.array([step.ncut]), np.array([step.balance]))
