@@ -118,7 +118,7 @@ def _fitting_width(gaps):
     stride = 1 + gaps.size // 1000
     lower, upper = 0.0, 1e-150
     for p in range(0, gaps.size, stride):
-        upper = max(upper, gaps[p])
+        upper = max(upper, gaps[p] * (1.0 + 1e-9))  # so that the widest gap is below it
     for _ in range(30):
         width = 0.5 * (lower + upper)
         near, n = 0, 0

@@ -19,7 +19,7 @@ from skfair.cluster._algorithms import ALGORITHMS, by_name
 from skfair.cluster._homotopy import fair_assignment, point_of
 from skfair.cluster._outcome import Watch, describe, warn_of_status
 from skfair.cluster._population import check_population
-from skfair.cluster._samples import Effort, Seeding
+from skfair.cluster._samples import Effort, Seeding, check_centers
 from skfair.utils._groups import check_alignment, match_groups
 from skfair.utils._sklearn import Interval, StrOptions, check_sample_weight
 
@@ -319,7 +319,9 @@ class FairKMeans(
 
     def _seeding(self, mean):
         given = not (isinstance(self.init, str) or callable(self.init))
-        init = np.asarray(self.init, dtype=np.float64) - mean if given else self.init
+        init = self.init
+        if given:
+            init = check_centers(init, (self.n_clusters, len(mean))) - mean
         return Seeding(self.n_clusters, init, self.n_init)
 
     def _of_labels(self, population, labels):

@@ -25,8 +25,8 @@ class Route(NamedTuple):
 class ParetoFront:
     """Clusterings of which none is both cheaper and better balanced than another.
 
-    Made by `fair_kmeans_front` or `fair_spectral_front`. Points are sorted by cost, so that the balance rises along the
-    front: point 0 is the cheapest, the last point is the best balanced.
+    Made by `fair_kmeans_front` or `fair_spectral_front`. Points are sorted by cost, so that the
+    balance rises along the front: point 0 is the cheapest, the last point is the best balanced.
 
     Attributes
     ----------

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
+from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.local_search import cost_of, tabulate
@@ -96,15 +97,20 @@ class Seeding(NamedTuple):
         if isinstance(init, str):
             share = weights / weights.sum()
             return X[random_state.choice(len(X), self.n_clusters, replace=False, p=share)]
-        centers = init(X, self.n_clusters, random_state=random_state) if callable(init) else init
-        centers = np.array(centers, dtype=np.float64, order="C")
-        expected = (self.n_clusters, X.shape[1])
-        if centers.shape != expected:
-            raise ValueError(
-                f"init must give one centre per cluster, shape {expected}, but it has shape "
-                f"{centers.shape}; change init or n_clusters."
-            )
-        return centers
+        if callable(init):
+            init = init(X, self.n_clusters, random_state=random_state)
+        return check_centers(init, (self.n_clusters, X.shape[1]))
+
+
+def check_centers(centers, shape):
+    """Finite starting centres of the right shape, as a new array."""
+    centers = check_array(centers, dtype=np.float64, ensure_2d=False, input_name="init", copy=True)
+    if centers.shape != shape:
+        raise ValueError(
+            f"init must give one centre per cluster, shape {shape}, but it has shape "
+            f"{centers.shape}; change init or n_clusters."
+        )
+    return np.ascontiguousarray(centers)
 
 
 class Effort(NamedTuple):
