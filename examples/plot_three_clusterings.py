@@ -36,8 +36,9 @@ for ax, i in zip(axes, chosen, strict=True):
             ax.scatter(*members.T, s=14, c=color, marker=mark, alpha=0.7, linewidths=0)
         ax.plot(*centers[k], "X", color=color, markersize=13, markeredgecolor="black")
     ax.set_title(
-        f"balance {front.balance[i]:.2f} ({front.relative_balance[i]:.0%} of the data's)\n"
-        f"cost {front.cost[i]:.2f}"
+        f"balance {front.balance[i]:.2f}, cost {front.cost[i]:.2f}\n"
+        f"({front.relative_balance[i]:.0%} of the data's balance)",
+        fontsize="medium",
     )
     ax.set(aspect="equal", xlabel="feature 0")
 axes[0].set_ylabel("feature 1")
