@@ -147,6 +147,8 @@ def hartigan_pass(X, distances, weights, codes, clustering, floor):
     row = np.empty(sizes.size)
     for p in range(labels.size):
         a, w = labels[p], weights[p]
+        if sizes[a] <= w:
+            continue
         leaving = distances[p, a] * sizes[a] / (sizes[a] - w)
         attractive = 0
         for k in range(sizes.size):
@@ -173,6 +175,8 @@ def _cheapest_move(distances, weights, codes, clustering, p, bound):
     """
     labels, centers, sizes, counts, members = clustering
     a, g, w = labels[p], codes[p], weights[p]
+    if sizes[a] <= w:
+        return -1
     best, least = -1, -1e-12 * w * distances[a]
     may_leave = False
     for k in range(sizes.size):
@@ -215,6 +219,8 @@ def _price(distances, weights, codes, clustering, p, target, above, limit):
     a, g, w = labels[p], codes[p], weights[p]
     worth = max(counts[target, g] / w, 1.0)
     best, least = -1, limit
+    if not _may_leave(clustering, p, w):
+        return np.inf, -1
     if a != target:
         price = worth * _change(distances[target], distances[a], sizes[target], sizes[a], w)
         if (
@@ -229,7 +235,7 @@ def _price(distances, weights, codes, clustering, p, target, above, limit):
                 price = worth * _change(distances[k], distances[a], sizes[k], sizes[a], w)
                 if price < least and _stays_above(counts[k], members[k], g, w, 1, above):
                     best, least = k, price
-    if best < 0 or not _may_leave(clustering, p, w):
+    if best < 0:
         return np.inf, -1
     return least, best
 
@@ -253,7 +259,9 @@ def _queue_candidates(rows, distances, weights, codes, clustering, target, above
     for r in range(rows.size):
         p, limit = rows[r], prices[queue.size - 1]
         a, w = labels[p], weights[p]
-        if a != target and codes[p] == rare:
+        if sizes[a] <= w:
+            promising = False
+        elif a != target and codes[p] == rare:
             change = _change(distances[r, target], distances[r, a], sizes[target], sizes[a], w)
             promising = change * max(counts[target, rare] / w, 1.0) < limit
         else:

@@ -114,7 +114,8 @@ def fair_kmeans_front(
     if len(population.present) < len(population.X):
         routes = [_over_everyone(route, population, n_clusters) for route in routes]
     build = partial(FairKMeans._of_labels, estimator, population)
-    return ParetoFront.from_routes(routes, samples.balance, build)
+    cost_name = "cost (mean squared distance to centre)"
+    return ParetoFront.from_routes(routes, samples.balance, build, cost_name)
 
 
 def _over_everyone(route, population, n_clusters):

@@ -99,7 +99,8 @@ def fair_spectral_front(
     )
     build = partial(FairSpectralClustering._of_labels, estimator, embedded)
     r = data_balance(embedded.groups.counts)
-    return ParetoFront.from_routes([_point(step) for step in steps], r, build)
+    routes = [_point(step) for step in steps]
+    return ParetoFront.from_routes(routes, r, build, cost_name="normalised cut")
 
 
 def _point(step):

@@ -38,6 +38,8 @@ class ParetoFront:
         commonest group (f2, in [0, 1]).
     data_balance : float
         The same ratio in the data as a whole, which no clustering exceeds.
+    cost_name : str
+        What the cost is, in words: the label of an axis.
 
     Examples
     --------
@@ -54,12 +56,13 @@ class ParetoFront:
     cost: np.ndarray
     balance: np.ndarray
     data_balance: float
+    cost_name: str
     _routes: tuple
     _positions: np.ndarray  # (n_points, 2): route, number of its moves
     _build: Callable  # labels -> fitted estimator
 
     @classmethod
-    def from_routes(cls, routes, data_balance, build):
+    def from_routes(cls, routes, data_balance, build, cost_name):
         """The non-dominated points of all prefixes of the routes.
 
         Parameters
@@ -70,6 +73,8 @@ class ParetoFront:
             Balance of the data as one cluster.
         build : callable
             Turns labels into a fitted estimator.
+        cost_name : str
+            What the cost is, in words.
 
         Returns
         -------
@@ -82,7 +87,15 @@ class ParetoFront:
         )
         kept = np.flatnonzero(non_dominated(cost, balance))
         kept = kept[np.argsort(cost[kept], kind="stable")]
-        return cls(cost[kept], balance[kept], data_balance, tuple(routes), positions[kept], build)
+        return cls(
+            cost[kept],
+            balance[kept],
+            data_balance,
+            cost_name,
+            tuple(routes),
+            positions[kept],
+            build,
+        )
 
     def __len__(self):
         return len(self.cost)

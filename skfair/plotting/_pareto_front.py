@@ -20,8 +20,8 @@ class ParetoFrontDisplay:
     Parameters
     ----------
     cost : array-like of shape (n_points,)
-        Clustering cost of each point: mean squared distance to the cluster's centre, in squared
-        units of the features.
+        Clustering cost of each point, such as the mean squared distance to the cluster's centre or
+        the normalised cut.
     balance : array-like of shape (n_points,)
         Balance of each point, in [0, 1]: rarest over commonest group, in the worst cluster.
     data_balance : float, default=None
@@ -31,6 +31,8 @@ class ParetoFrontDisplay:
         Index of the point to mark.
     name : str, default=None
         Name of the front in the legend.
+    cost_name : str, default="cost"
+        Label of the cost axis.
 
     Attributes
     ----------
@@ -43,7 +45,8 @@ class ParetoFrontDisplay:
 
     See Also
     --------
-    skfair.cluster.fair_kmeans_front : Compute a front.
+    skfair.cluster.fair_kmeans_front : Compute a front of k-means clusterings.
+    skfair.cluster.fair_spectral_front : Compute a front of spectral clusterings.
 
     Examples
     --------
@@ -53,12 +56,15 @@ class ParetoFrontDisplay:
     'balance (rarest / commonest group, worst cluster)'
     """
 
-    def __init__(self, cost, balance, *, data_balance=None, selected=None, name=None):
+    def __init__(
+        self, cost, balance, *, data_balance=None, selected=None, name=None, cost_name="cost"
+    ):
         self.cost = cost
         self.balance = balance
         self.data_balance = data_balance
         self.selected = selected
         self.name = name
+        self.cost_name = cost_name
 
     @classmethod
     def from_front(cls, front, *, selected=None, name=None, ax=None):
@@ -68,7 +74,7 @@ class ParetoFrontDisplay:
         ----------
         front : ParetoFront
             The front, for instance from :func:`skfair.cluster.fair_kmeans_front`: its `cost`,
-            `balance` and `data_balance` are drawn.
+            `balance` and `data_balance` are drawn, its `cost_name` labels the axis.
         selected : int, default=None
             Index of the point to mark, for instance ``front.select(min_balance=0.8)``.
         name : str, default=None
@@ -82,7 +88,12 @@ class ParetoFrontDisplay:
             The drawn display.
         """
         display = cls(
-            front.cost, front.balance, data_balance=front.data_balance, selected=selected, name=name
+            front.cost,
+            front.balance,
+            data_balance=front.data_balance,
+            selected=selected,
+            name=name,
+            cost_name=front.cost_name,
         )
         return display.plot(ax=ax)
 
@@ -105,7 +116,7 @@ class ParetoFrontDisplay:
         self._draw_limit()
         self._draw_selected()
         ax.set_xlabel("balance (rarest / commonest group, worst cluster)")
-        ax.set_ylabel("cost (mean squared distance to centre)")
+        ax.set_ylabel(self.cost_name)
         strip_frame(ax, "top", "right")
         self._write_legend()
         return self

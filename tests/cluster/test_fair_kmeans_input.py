@@ -372,49 +372,7 @@ def test_settings_out_of_range_are_refused(blobs, settings):
         fit(*blobs, **settings)
 
 
-# Interruption and threads -------------------------------------------------------------
-
-
-class Interrupt:
-    """A callback that presses Ctrl-C in the given round."""
-
-    def __init__(self, rounds):
-        self.rounds = rounds
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        self.rounds -= 1
-        if self.rounds < 0:
-            raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("rounds", [0, 1])
-def test_an_interrupted_fit_leaves_the_last_one(blobs, rounds):
-    X, groups = blobs
-    model = fit(X, groups)
-    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    model.set_params(n_clusters=5).set_callbacks(Interrupt(rounds))
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X[::2], sensitive_features=groups[::2])
-    for name, value in before.items():
-        assert getattr(model, name) is value
-    assert model.predict(X).max() == 2
-
-
-def test_an_interrupted_first_fit_leaves_no_fit(blobs):
-    X, groups = blobs
-    model = FairKMeans(3).set_callbacks(Interrupt(0))
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, sensitive_features=groups)
-    assert not hasattr(model, "labels_")
+# Threads ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])

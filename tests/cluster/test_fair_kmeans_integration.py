@@ -1,6 +1,8 @@
-"""FairKMeans among scikit-learn's pipelines, searches and callbacks."""
+"""FairKMeans by its methods, and among scikit-learn's pipelines, searches and callbacks."""
 
+import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,13 +10,14 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.callback import ProgressBar
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize, scale
 
 from skfair.callbacks import FairnessMonitor
 from skfair.cluster import AlternatingSwaps, FairKMeans, Homotopy
-from skfair.datasets import make_fair_blobs
+from skfair.datasets import fetch_adult, make_fair_blobs
 from skfair.exceptions import MissingSensitiveFeaturesError, MissingSensitiveFeaturesWarning
 from skfair.metrics import balance_score, get_scorer
 
@@ -39,6 +42,87 @@ def model(**settings):
 
 def pipeline(**settings):
     return make_pipeline(StandardScaler(), model(**settings))
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    X, groups = data
+    return model().fit(X, sensitive_features=groups)
+
+
+# Methods ------------------------------------------------------------------------------
+
+
+def test_predict_with_groups_adds_the_price_of_the_place(fitted, data):
+    X, groups = data
+    squares = ((X[:, None] - fitted.cluster_centers_) ** 2).sum(axis=2)
+    codes = (groups == "b").astype(int)
+    expected = (squares + fitted.offsets_.T[codes]).argmin(axis=1)
+    predicted = fitted.predict(X, sensitive_features=groups)
+    np.testing.assert_array_equal(predicted, expected)
+    assert predicted.dtype == np.int32
+    # Few sit on a tie or were moved by the local search.
+    assert (predicted == fitted.labels_).mean() > 0.9
+
+
+def test_predict_without_groups_is_the_nearest_centre(fitted, data):
+    X, _ = data
+    squares = ((X[:, None] - fitted.cluster_centers_) ** 2).sum(axis=2)
+    predicted = fitted.predict(X)
+    np.testing.assert_array_equal(predicted, squares.argmin(axis=1))
+    assert predicted.dtype == np.int32
+
+
+def test_transform_and_score_are_distances(fitted, data):
+    X, _ = data
+    distances = np.linalg.norm(X[:, None] - fitted.cluster_centers_, axis=2)
+    np.testing.assert_allclose(fitted.transform(X), distances)
+    nearest = (distances**2).min(axis=1)
+    assert fitted.score(X) == pytest.approx(-nearest.sum())
+    weights = np.arange(len(X))
+    assert fitted.score(X, sample_weight=weights) == pytest.approx(-(weights @ nearest))
+
+
+def test_fit_predict_and_fit_transform_fit(data):
+    X, groups = data
+    estimator = model()
+    labels = estimator.fit_predict(X, sensitive_features=groups)
+    np.testing.assert_array_equal(labels, estimator.labels_)
+    distances = estimator.fit_transform(X, sensitive_features=groups)
+    np.testing.assert_array_equal(distances, estimator.transform(X))
+    assert estimator.relative_balance_ >= 0.8
+
+
+def test_columns_of_transform_are_named(fitted):
+    assert fitted.get_feature_names_out().tolist() == [f"fairkmeans{k}" for k in range(3)]
+
+
+def test_nothing_works_before_fit(data):
+    X, _ = data
+    for method in ("predict", "transform", "score"):
+        with pytest.raises(NotFittedError):
+            getattr(FairKMeans(), method)(X)
+
+
+def test_predict_with_groups_gives_back_a_fit_that_needed_no_price():
+    X, groups = np.array([[0.0], [0.1], [9.0], [9.1]]), [0, 1, 0, 1]
+    fitted = model(n_clusters=2, min_balance=1).fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(fitted.predict(X, sensitive_features=groups), fitted.labels_)
+
+
+def test_new_people_are_better_balanced_when_their_groups_are_told():
+    folder = Path(os.environ.get("SKFAIR_DATA") or "no such folder") / "adult"
+    if not all((folder / name).is_file() for name in ("adult.data", "adult.test")):
+        pytest.skip("adult is not in SKFAIR_DATA")
+    adult = fetch_adult(subset="all", columns="clustering")
+    rows = np.random.default_rng(0).choice(len(adult.data), 12_000, replace=False)
+    X = normalize(scale(adult.data.iloc[rows]))
+    sex = adult.sensitive_features.iloc[rows].to_numpy()
+    fitted = model(n_clusters=10, min_balance=0.95).fit(X[:6000], sensitive_features=sex[:6000])
+    told = fitted.predict(X[6000:], sensitive_features=sex[6000:])
+    blind = fitted.predict(X[6000:])
+    balances = [balance_score(labels, sensitive_features=sex[6000:]) for labels in (told, blind)]
+    assert balances[0] > 1.5 * balances[1]
 
 
 # Pipelines ----------------------------------------------------------------------------
@@ -188,12 +272,8 @@ def test_a_pickled_fit_predicts_the_same(data):
 # Callbacks ----------------------------------------------------------------------------
 
 
-class Recorder:
-    """Keeps the fitted views it is shown and asks to stop after some of them."""
-
-    def __init__(self, stop_after=None):
-        self.stop_after = stop_after
-        self.views = []
+class Callback:
+    """The hooks that every callback must have, doing nothing."""
 
     def setup(self, estimator, context):
         pass
@@ -203,6 +283,14 @@ class Recorder:
 
     def on_fit_task_begin(self, estimator, context):
         pass
+
+
+class Recorder(Callback):
+    """Keeps the fitted views it is shown and asks to stop after some of them."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after = stop_after
+        self.views = []
 
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
         if context.parent is not None:
@@ -259,3 +347,36 @@ def test_a_monitor_watches_all_fits_of_a_search(routing, data):
     search.fit(X, sensitive_features=groups)
     assert monitor.log["run"].nunique() == 2 * 3 + 1
     assert np.isfinite(monitor.log[["objective", "balance"]]).all(axis=None)
+
+
+class Interrupt(Callback):
+    """A callback that presses Ctrl-C in the given round."""
+
+    def __init__(self, rounds):
+        self.rounds = rounds
+
+    def on_fit_task_end(self, estimator, context):
+        self.rounds -= 1
+        if self.rounds < 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_an_interrupted_fit_leaves_the_last_one(data, rounds):
+    X, groups = data
+    estimator = model().fit(X, sensitive_features=groups)
+    before = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    estimator.set_params(n_clusters=5).set_callbacks(Interrupt(rounds))
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(X[::2], sensitive_features=groups[::2])
+    for name, value in before.items():
+        assert getattr(estimator, name) is value
+    assert estimator.predict(X).max() == 2
+
+
+def test_an_interrupted_first_fit_leaves_no_fit(data):
+    X, groups = data
+    estimator = model().set_callbacks(Interrupt(0))
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(X, sensitive_features=groups)
+    assert not hasattr(estimator, "labels_")

@@ -41,7 +41,7 @@ ROUTES = [
 
 @pytest.fixture
 def front():
-    return ParetoFront.from_routes(ROUTES, 0.5, Built)
+    return ParetoFront.from_routes(ROUTES, 0.5, Built, cost_name="cost")
 
 
 def test_the_points_are_those_that_no_other_dominates_by_rising_cost(front):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skfair._kernels import local_search as kernels
 
 # Compiled kernels divide by zero in silence; run by the interpreter, they warn.
-pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in .*divide:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:RuntimeWarning")
 
 
 class Problem(NamedTuple):
