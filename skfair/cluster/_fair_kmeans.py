@@ -236,6 +236,7 @@ class FairKMeans(
             random_state,
             watch,
         )
+        validate_data(self, X, skip_check_array=True)  # number and names of features
         self._store(population, point, n_iter, status)
         warn_of_status(self, population)
         context.call_on_fit_task_end(estimator=self, X=X)

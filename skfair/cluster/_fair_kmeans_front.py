@@ -5,6 +5,7 @@ from functools import partial
 from numbers import Integral
 
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
 
 from skfair.cluster._algorithms import FRONT_ALGORITHMS, by_name
 from skfair.cluster._fair_kmeans import FairKMeans
@@ -103,6 +104,7 @@ def fair_kmeans_front(
             stacklevel=2,
         )
     population = check_population(estimator, X, sensitive_features, sample_weight, None)
+    validate_data(estimator, X, skip_check_array=True)  # number and names of features
     samples = population.samples
     routes = algorithm.front(
         samples,

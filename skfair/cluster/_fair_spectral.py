@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers
@@ -274,20 +274,24 @@ default=None
         """Validate the input of a fit and embed it."""
         self._validate_params()
         check_alignment(X=X, sensitive_features=sensitive_features)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
-        n_samples = X.shape[0]
+        # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays whole.
+        checked = check_array(
+            X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=self
+        )
+        n_samples = checked.shape[0]
         if n_samples < self.n_clusters:
             raise ValueError(
                 f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}; ask for fewer "
                 "clusters."
             )
         groups = self._check_groups(sensitive_features, n_samples)
-        operator = NormalizedAffinity(self._affinity_of(X))
+        operator = NormalizedAffinity(self._affinity_of(checked))
         n_components = self.n_components or self.n_clusters
         found = embed(
             operator, groups, n_components, self.eigen_solver, self.eigen_tol, random_state
         )
-        return Embedded(X, operator, groups, found)
+        validate_data(self, X, skip_check_array=True)  # number and names of features
+        return Embedded(checked, operator, groups, found)
 
     def _of_labels(self, embedded, labels):
         """A fitted clone whose clustering is the given one: a point of a front."""

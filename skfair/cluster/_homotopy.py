@@ -131,8 +131,8 @@ class Homotopy(BaseEstimator):
         Returns
         -------
         routes : list of Route
-            One per level, the first from plain k-means; each leads by single moves past the next
-            levels, or as far as they go.
+            From plain k-means, from every level and from the best balance found; each leads by
+            single moves past the next levels, or as far as they go.
         """
         self._validate_params()
         few = self._thin(samples, seeding, random_state)

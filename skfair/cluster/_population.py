@@ -4,7 +4,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._samples import Samples
@@ -41,7 +41,8 @@ def check_population(estimator, X, sensitive_features, sample_weight, min_balanc
         for fewer rows of positive weight than clusters.
     """
     check_alignment(X=X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    X = validate_data(estimator, X, dtype=np.float64, order="C", copy=True)
+    # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays whole.
+    X = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator)
     weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     present = np.flatnonzero(weights > 0)
     if len(present) < estimator.n_clusters:

@@ -368,10 +368,19 @@ def test_an_interrupted_fit_leaves_the_last_one(data, rounds):
     before = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     estimator.set_params(n_clusters=5).set_callbacks(Interrupt(rounds))
     with pytest.raises(KeyboardInterrupt):
-        estimator.fit(X[::2], sensitive_features=groups[::2])
+        estimator.fit(np.hstack([X, X])[::2], sensitive_features=groups[::2])
     for name, value in before.items():
         assert getattr(estimator, name) is value
     assert estimator.predict(X).max() == 2
+
+
+def test_a_refused_refit_leaves_the_last_one(data):
+    X, groups = data
+    estimator = model().fit(X, sensitive_features=groups)
+    labels = estimator.predict(X)
+    with pytest.raises(ValueError, match="rows"):
+        estimator.fit(np.hstack([X, X]), sensitive_features=groups[:-1])
+    np.testing.assert_array_equal(estimator.predict(X), labels)
 
 
 def test_an_interrupted_first_fit_leaves_no_fit(data):
