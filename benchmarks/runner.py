@@ -3,11 +3,13 @@
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from time import perf_counter
 
+from benchmarks.embedding import embedding
 from benchmarks.exact_balance import exact_balance
 from benchmarks.fair_assignment import fair_assignment
 from benchmarks.fronts import fronts
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
+from benchmarks.spectral import spectral_fit, spectral_quality
 from benchmarks.speed import children, fit_time, front_time
 from benchmarks.table_1 import table_1
 from benchmarks.tables import check_table, show
@@ -24,6 +26,9 @@ BENCHMARKS = {
     "exact-balance": exact_balance,
     "peers": peer_methods,
     "table-1": table_1,
+    "embedding": embedding,
+    "spectral-quality": spectral_quality,
+    "spectral-fit": spectral_fit,
 }
 """Functions of a `Budget` that return a `Report`; one line here is all that a new one needs."""
 

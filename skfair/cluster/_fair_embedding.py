@@ -202,10 +202,23 @@ def check_affinity(affinity):
             f"affinity must not be negative, but its least entry is {least:g}; degrees would lose "
             "their meaning. Clip it, or use another kernel."
         )
-    gap = abs(affinity - affinity.T).max()
+    gap = _asymmetry(affinity)
     if gap > 1e-8 * abs(affinity).max():
         raise ValueError(
             f"affinity must be symmetric, but two mirrored entries differ by {gap:g}; pass "
             "(affinity + affinity.T) / 2."
         )
     return affinity
+
+
+def _asymmetry(affinity, block=512):
+    """Largest difference of two mirrored entries; dense arrays are not copied."""
+    if sparse.issparse(affinity):
+        return abs(affinity - affinity.T).max()
+    n_nodes = len(affinity)
+    slices = [slice(start, start + block) for start in range(0, n_nodes, block)]
+    return max(
+        np.abs(affinity[a, b] - affinity[b, a].T).max()
+        for i, a in enumerate(slices)
+        for b in slices[i:]
+    )

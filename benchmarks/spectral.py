@@ -1,0 +1,151 @@
+"""Fair spectral clusterings: how good, and how long whole fits take."""
+
+import numpy as np
+from sklearn.cluster import SpectralClustering
+
+from benchmarks.spectral_cases import facebook_net, lastfm, sparse_sbm, thyroid_kernel
+from benchmarks.tables import Check, Report
+from benchmarks.timing import in_turns, median_seconds, timed
+from skfair.cluster import FairSpectralClustering, fair_embedding
+from skfair.metrics import additive_violation
+
+PRINTED_COSTS = {2: 0.126, 25: 14.114, 50: 37.084}  # k - Tr(H'MH), FacebookNet
+N_SEEDS = 8
+LARGE = 100_000
+
+
+def spectral_quality(budget):
+    """Costs of exact embeddings, and cuts and balances of clusterings with 25 clusters."""
+    reports = [_facebook(), _lastfm_quality(), _thyroid_quality()]
+    records, checks = ([part for report in reports for part in report[i]] for i in (0, 1))
+    return Report("Embedding costs, and clusterings into 25", records, checks)
+
+
+def _facebook():
+    graph = facebook_net()
+    records, checks = [], []
+    for n_components, printed in PRINTED_COSTS.items():
+        costs = {}
+        for solver in ("nullspace", "projected", "auto"):
+            found = fair_embedding(
+                graph.affinity,
+                sensitive_features=graph.codes,
+                n_components=n_components,
+                eigen_solver=solver,
+                random_state=0,
+            )
+            costs[solver] = n_components - found.objective
+            records.append(
+                {
+                    "problem": f"{graph.name} k={n_components}",
+                    "method": solver,
+                    "k - Tr(H'MH)": costs[solver],
+                }
+            )
+        where = f"{graph.name} k={n_components}"
+        off = [abs(costs[solver] - printed) for solver in ("nullspace", "projected")]
+        gap = abs(costs["auto"] / costs["nullspace"] - 1)
+        checks += [
+            Check(f"cost off the printed {printed:g}, {where}", off, "<=", 5e-4),
+            Check(f"cost of the default off the exact one, {where}", [gap], "<=", 1e-4),
+        ]
+    return records, checks
+
+
+def _lastfm_quality():
+    graph = lastfm()
+    plain, fair = (_fits(graph, min_balance) for min_balance in (None, 1.0))
+    checks = [
+        Check("mean cut, LastFM", [_mean(plain, "cut")], "<=", 2.85),
+        Check("mean cut, LastFM min_balance=1", [_mean(fair, "cut")], "<=", 11.5),
+        Check("average balance, the same", [_mean(fair, "average balance")], ">=", 0.32),
+        Check("minimum balance, the same", [_mean(fair, "minimum balance")], ">=", 0.27),
+        Check("worst deviation in people, the same", _each(fair, "deviation"), "<=", 1.0),
+        Check("feasible, the same", _each(fair, "feasible"), ">=", 1.0),
+    ]
+    return [_means(graph, plain, None), _means(graph, fair, 1.0)], checks
+
+
+def _thyroid_quality():
+    graph = thyroid_kernel()
+    plain, fair = (_fits(graph, min_balance) for min_balance in (None, 1.0))
+    excess = _mean(fair, "cut") / _mean(plain, "cut")
+    checks = [
+        Check(
+            "average balance, Thyroid min_balance=1", [_mean(fair, "average balance")], ">=", 0.024
+        ),
+        Check("minimum balance, the same", [_mean(fair, "minimum balance")], ">=", 0.018),
+        Check("cut / cut without balance, the same", [excess], "<=", 1.001),
+    ]
+    return [_means(graph, plain, None), _means(graph, fair, 1.0)], checks
+
+
+def _fits(graph, min_balance):
+    """What fits with the seeds 0, 1, ... reach: a list of dicts."""
+    found = []
+    for seed in range(N_SEEDS):
+        model = _fit(graph, 25, min_balance, seed)
+        found.append(
+            {
+                "cut": model.objective_,
+                "average balance": model.cluster_balances_.mean(),
+                "minimum balance": model.balance_,
+                "deviation": additive_violation(model.labels_, sensitive_features=graph.codes),
+                "feasible": float(model.status_ == "feasible"),
+            }
+        )
+    return found
+
+
+def _each(found, key):
+    return [one[key] for one in found]
+
+
+def _mean(found, key):
+    return float(np.mean(_each(found, key)))
+
+
+def _means(graph, found, min_balance):
+    means = {key: _mean(found, key) for key in found[0]}
+    means["deviation"] = max(_each(found, "deviation"))
+    return {"problem": graph.name, "method": f"min_balance={min_balance}", **means}
+
+
+def _fit(graph, n_clusters, min_balance, seed):
+    model = FairSpectralClustering(
+        n_clusters, min_balance=min_balance, affinity="precomputed", random_state=seed
+    )
+    return model.fit(graph.affinity, sensitive_features=graph.codes)
+
+
+def spectral_fit(budget):
+    """Time of whole fits against scikit-learn's SpectralClustering, and at n = 100,000."""
+    graph = lastfm()
+    contenders = {
+        "SpectralClustering": lambda seed: _sklearn_fit(graph, seed),
+        "min_balance=None": lambda seed: _fit(graph, 25, None, seed),
+        "min_balance=0.8": lambda seed: _fit(graph, 25, 0.8, seed),
+    }
+    runs = in_turns(contenders, budget.n_runs)
+    seconds = {name: median_seconds(runs[name]) for name in contenders}
+    reference = seconds["SpectralClustering"]
+    records = [
+        {"problem": "LastFM k=25", "method": name, "CPU s": spent, "ratio": spent / reference}
+        for name, spent in seconds.items()
+    ]
+    checks = [
+        Check(f"{name} / SpectralClustering, LastFM", [seconds[name] / reference], "<=", bound)
+        for name, bound in (("min_balance=None", 1.0), ("min_balance=0.8", 3.0))
+    ]
+    # Everything is compiled by now, so that the large fits need no warm-up of their own.
+    large = sparse_sbm(LARGE)
+    fits = [timed(_fit, large, 20, 0.8, seed) for seed in range(min(budget.n_runs, 3))]
+    spent = median_seconds(fits)
+    records.append({"problem": f"{large.name} k=20", "method": "min_balance=0.8", "CPU s": spent})
+    checks.append(Check(f"CPU s of a fit, {large.name}", [spent], "<=", 60.0))
+    return Report("Whole fits (ratio: time / SpectralClustering)", records, checks)
+
+
+def _sklearn_fit(graph, seed):
+    model = SpectralClustering(25, affinity="precomputed", eigen_solver="arpack", random_state=seed)
+    return model.fit(graph.affinity)

@@ -1,0 +1,616 @@
+"""FairSpectralClustering: what it promises, and what bad input gets."""
+
+import itertools
+import pickle
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import linalg, sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+from sklearn.model_selection import KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from skfair.cluster import FairSpectralClustering, fair_embedding
+from skfair.cluster._eigen_solvers import EIGEN_SOLVERS
+from skfair.datasets import fetch_facebook_net, fetch_lastfm_asia, make_fair_blobs
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.metrics import additive_violation, balance_score, get_scorer, normalized_cut
+
+STORAGES = [np.asarray, sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_array]
+
+
+def model(n_clusters=3, **params):
+    return FairSpectralClustering(n_clusters, **{"random_state": 0, **params})
+
+
+def graph_model(n_clusters=2, **params):
+    return model(n_clusters, affinity="precomputed", **params)
+
+
+def laplacian(X, Y):
+    return laplacian_kernel(X, Y, gamma=0.5)
+
+
+def keeps_its_promise(fitted):
+    """Every cluster has everybody, and the balance asked for up to one person."""
+    counts = fitted.group_counts_
+    ratio = (fitted.min_balance or 0) * fitted.data_balance_
+    least = ratio * (counts.max(axis=1) - 1)
+    return (counts.min(axis=1) + 1 >= least - 1e-9).all() and (counts > 0).all()
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Three blobs with a mix of two groups each; every cut that follows the blobs is unfair."""
+    X, _, groups = make_fair_blobs(120, centers=3, group_separation=0.7, random_state=0)
+    return X, np.array(["a", "b"])[groups]
+
+
+@pytest.fixture(scope="module")
+def islands():
+    """Three blobs far from each other, with groups in equal shares."""
+    rng = np.random.default_rng(0)
+    blob = np.arange(60) % 3
+    X = rng.normal(scale=0.1, size=(60, 2)) + 5.0 * np.column_stack([blob, blob % 2])
+    return X, np.array(["a", "b"])[np.arange(60) // 3 % 2], blob
+
+
+def two_cliques():
+    """Nodes 0-3 and 4-7, complete but for loops, and the edge 3-4 between them."""
+    graph = linalg.block_diag(*[np.ones((4, 4)) - np.eye(4)] * 2)
+    graph[3, 4] = graph[4, 3] = 1
+    return graph
+
+
+def random_graph(rng, n_nodes):
+    graph = np.triu(rng.random((n_nodes, n_nodes)) < rng.choice([0.1, 0.3, 0.7]), 1)
+    return (graph | graph.T).astype(float)
+
+
+# Known answers ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("min_balance", [None, 0.8, 1])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_fair_cliques_are_found(storage, min_balance):
+    fitted = graph_model(min_balance=min_balance).fit(
+        storage(two_cliques()), sensitive_features=["a", "b"] * 4
+    )
+    first = fitted.labels_[0]
+    assert (fitted.labels_ == first).tolist() == [True] * 4 + [False] * 4
+    assert fitted.labels_.dtype == np.int32
+    # Of volume 13 each, one edge is cut.
+    assert fitted.objective_ == pytest.approx(2 / 13)
+    assert fitted.group_counts_.tolist() == [[2, 2], [2, 2]]
+    assert fitted.balance_ == fitted.relative_balance_ == fitted.data_balance_ == 1
+    assert fitted.status_ == "feasible"
+    assert fitted.constraint_violation_ == 0
+    assert fitted.embedding_violation_ < 1e-9
+    assert fitted.eigenvalues_[0] == pytest.approx(1)
+
+
+def test_segregated_cliques_are_mixed_at_the_least_cut():
+    graph, groups = two_cliques(), np.repeat([0, 1], 4)
+    fitted = graph_model(min_balance=1).fit(graph, sensitive_features=groups)
+    halves = itertools.chain(*(itertools.combinations(range(8), size) for size in (2, 4)))
+    fair = [half for half in halves if groups[list(half)].mean() == 0.5]
+    best = min(normalized_cut(np.isin(range(8), half), graph) for half in fair)
+    # The ends of the edge between the cliques lose 6 of 8 and 6 of 18 links.
+    assert best == pytest.approx(6 / 8 + 6 / 18)
+    assert fitted.objective_ == pytest.approx(best)
+    assert sorted(fitted.group_counts_.tolist()) == [[1, 1], [3, 3]]
+
+
+def test_one_cluster_holds_everybody(blobs):
+    X, groups = blobs
+    for eigen_solver in EIGEN_SOLVERS:
+        fitted = model(1, eigen_solver=eigen_solver).fit(X, sensitive_features=groups)
+        assert set(fitted.labels_) == {0}
+        assert fitted.objective_ == pytest.approx(0, abs=1e-12)
+        assert fitted.relative_balance_ == 1
+
+
+def test_as_many_clusters_as_nodes_of_one_group():
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    fitted = model(9).fit(X, sensitive_features=["all"] * 9)
+    assert sorted(fitted.labels_) == list(range(9))
+
+
+def test_least_data():
+    fitted = model(1).fit([[0.0]], sensitive_features=["a"])
+    assert fitted.labels_.tolist() == fitted.predict([[3.0]]).tolist() == [0]
+
+
+# Balance ------------------------------------------------------------------------------
+
+
+@given(
+    seed=st.integers(0, 2**16),
+    n_clusters=st.integers(1, 4),
+    n_groups=st.integers(1, 3),
+    min_balance=st.sampled_from([None, 0, 0.3, 0.8, 1]),
+    rounding=st.sampled_from(["ncut", "kmeans"]),
+    kind=st.sampled_from(["rbf", "nearest_neighbors", "dense", "csr", "coo", "callable"]),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_balance_promised_is_kept(seed, n_clusters, n_groups, min_balance, rounding, kind):
+    rng = np.random.default_rng(seed)
+    n_samples = int(rng.integers(12, 50))
+    groups = rng.integers(n_groups, size=n_samples)
+    X, affinity = rng.normal(size=(n_samples, 2)) + 3 * groups[:, None], kind
+    if kind == "callable":
+        affinity = laplacian
+    elif kind in ("dense", "csr", "coo"):
+        storage = {"dense": np.asarray, "csr": sparse.csr_array, "coo": sparse.coo_array}[kind]
+        X, affinity = storage(random_graph(rng, n_samples)), "precomputed"
+    fitted = model(
+        n_clusters, min_balance=min_balance, affinity=affinity, rounding=rounding, n_init=2
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted.fit(X, sensitive_features=groups)
+    kept = not min_balance or keeps_its_promise(fitted)
+    assert fitted.status_ == ("feasible" if kept else "infeasible")
+    assert [w.category for w in caught] == ([] if kept else [InfeasibleConstraintWarning])
+    assert fitted.constraint_violation_ == (0 if kept else min_balance - fitted.relative_balance_)
+    # Only the papers' rounding fails where every group has a member for every cluster.
+    assert kept or rounding == "kmeans" or fitted.groups_.counts.min() < n_clusters
+    assert fitted.labels_.shape == (n_samples,)
+    assert 0 <= fitted.objective_ <= n_clusters
+    assert fitted.embedding_violation_ < 1e-5
+    np.testing.assert_allclose(
+        fitted.embedding_.T @ fitted.embedding_, np.eye(n_clusters), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("min_balance", [None, 0.8, 1])
+def test_what_is_reported_is_what_the_metrics_measure(blobs, min_balance):
+    X, groups = blobs
+    fitted = model(min_balance=min_balance).fit(X, sensitive_features=groups)
+    labels = fitted.labels_
+    np.testing.assert_allclose(fitted.affinity_matrix_, rbf_kernel(X, gamma=1.0))
+    assert fitted.objective_ == normalized_cut(labels, fitted.affinity_matrix_)
+    assert fitted.balance_ == balance_score(labels, sensitive_features=groups)
+    assert fitted.relative_balance_ == pytest.approx(
+        balance_score(labels, sensitive_features=groups, relative=True)
+    )
+    counts = pd.crosstab(labels, groups).to_numpy()
+    np.testing.assert_array_equal(fitted.group_counts_, counts)
+    np.testing.assert_array_equal(fitted.cluster_balances_, counts.min(axis=1) / counts.max(axis=1))
+    assert fitted.groups_.labels.ravel().tolist() == ["a", "b"]
+    assert fitted.groups_.counts.tolist() == counts.sum(axis=0).tolist()
+
+
+def test_balance_is_paid_with_a_larger_cut(blobs):
+    X, groups = blobs
+    cuts = [
+        model(min_balance=min_balance).fit(X, sensitive_features=groups).objective_
+        for min_balance in (None, 0.8, 1)
+    ]
+    assert cuts == sorted(cuts)
+    assert cuts[0] < cuts[-1]
+
+
+def test_nothing_asked_for_nothing_said(blobs):
+    X, groups = blobs
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        none, zero = (model(min_balance=b).fit(X, sensitive_features=groups) for b in (None, 0))
+        plain = model(min_balance=None).fit(X)
+        model(min_balance=0).fit(X)
+    np.testing.assert_array_equal(none.labels_, zero.labels_)
+    assert none.relative_balance_ < 0.8
+    assert none.status_ == plain.status_ == "feasible"
+    assert plain.groups_.labels.tolist() == [["all"]]
+
+
+def test_missing_groups_warn_where_the_user_stands(blobs):
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="everybody is one group") as caught:
+        fitted = model().fit(blobs[0])
+    assert caught[0].filename == __file__
+    told = model().fit(blobs[0], sensitive_features=["all"] * 120)
+    np.testing.assert_array_equal(fitted.labels_, told.labels_)
+
+
+def test_the_papers_rounding_promises_nothing(islands):
+    X, _, blob = islands
+    with pytest.warns(
+        InfeasibleConstraintWarning, match=r"min_balance=1 is not reached.* 0\.0000 .*'ncut'"
+    ) as caught:
+        fitted = model(min_balance=1, rounding="kmeans", gamma=0.1).fit(X, sensitive_features=blob)
+    assert caught[0].filename == __file__
+    assert fitted.status_ == "infeasible"
+    assert fitted.constraint_violation_ == 1 - fitted.relative_balance_ > 0
+    swapped = model(min_balance=1, gamma=0.1).fit(X, sensitive_features=blob)
+    assert swapped.status_ == "feasible"
+
+
+def test_what_lacks_is_relative_to_the_balance_of_the_data(blobs):
+    X, groups = blobs
+    kept = (groups == "a") | (np.arange(120) % 3 > 0)
+    with pytest.warns(InfeasibleConstraintWarning):
+        fitted = model(min_balance=1, rounding="kmeans").fit(
+            X[kept], sensitive_features=groups[kept]
+        )
+    assert fitted.data_balance_ < 1
+    assert fitted.balance_ > 0
+    assert fitted.relative_balance_ == pytest.approx(fitted.balance_ / fitted.data_balance_)
+    assert fitted.constraint_violation_ == pytest.approx(1 - fitted.relative_balance_)
+
+
+@pytest.mark.parametrize(("n_rare", "status"), [(8, "feasible"), (7, "infeasible")])
+def test_the_promise_forgives_one_person(n_rare, status):
+    # 8 + 1 >= 0.8 * (12 - 1), but 7 + 1 < 0.8 * (13 - 1).
+    clique = np.arange(40) // 20
+    groups = (np.arange(40) % 20 < n_rare) ^ (clique == 1)
+    fitted = graph_model(min_balance=0.8, rounding="kmeans")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InfeasibleConstraintWarning)
+        fitted.fit((clique[:, None] == clique).astype(float), sensitive_features=groups)
+    counts = [[20 - n_rare, n_rare], [n_rare, 20 - n_rare]]
+    assert sorted(fitted.group_counts_.tolist()) == sorted(counts)
+    assert fitted.status_ == status
+    missing = 0.8 - n_rare / (20 - n_rare)
+    assert fitted.constraint_violation_ == pytest.approx(missing if status == "infeasible" else 0)
+
+
+def test_a_group_smaller_than_the_clusters_warns(blobs):
+    for n_rare in (1, 2):
+        groups = np.arange(120) < n_rare
+        with pytest.warns(InfeasibleConstraintWarning, match=r"relative balance .* is 0\.0000"):
+            fitted = model(3).fit(blobs[0], sensitive_features=groups)
+        assert fitted.constraint_violation_ == 0.8
+        assert fitted.group_counts_[:, 1].sum() == n_rare
+
+
+# Affinities ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("min_balance", [None, 0.8, 1])
+def test_tiles_give_the_labels_of_the_stored_kernel(blobs, min_balance):
+    X, groups = blobs
+    stored = model(min_balance=min_balance).fit(X, sensitive_features=groups)
+    tiled = clone(stored).set_params(memory_limit=8 * 120**2 - 1).fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(tiled.labels_, stored.labels_)
+    np.testing.assert_array_equal(tiled.predict(X), stored.predict(X))
+    assert tiled.objective_ == pytest.approx(stored.objective_)
+    assert tiled.score(X) == pytest.approx(stored.score(X))
+    assert hasattr(stored, "affinity_matrix_")
+    assert not hasattr(tiled, "affinity_matrix_")
+    stored.set_params(memory_limit=1).fit(X, sensitive_features=groups)
+    assert not hasattr(stored, "affinity_matrix_")
+
+
+def never(X, Y):
+    raise AssertionError("the affinity was computed")
+
+
+@pytest.mark.parametrize(
+    ("storage", "params"),
+    [
+        (np.asarray, {"affinity": never}),
+        (np.asarray, {"eigen_solver": "nullspace"}),
+        (sparse.csr_array, {}),
+    ],
+    ids=["callable", "nullspace", "sparse rows"],
+)
+def test_too_little_memory_is_said_before_any_is_taken(storage, params):
+    X = storage(np.random.default_rng(0).random((5000, 2)))
+    groups = np.arange(5000) % 2
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match="200000000 bytes.*tile by tile.*nearest_neighbors"):
+            model(memory_limit=10**8, **params).fit(X, sensitive_features=groups)
+        assert tracemalloc.get_traced_memory()[1] < 5e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_nearest_neighbors_are_symmetrised(blobs):
+    X, groups = blobs
+    fitted = model(affinity="nearest_neighbors", n_neighbors=6).fit(X, sensitive_features=groups)
+    affinity = fitted.affinity_matrix_.toarray()
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    nearest = (distances <= np.sort(distances)[:, 5:6]).astype(float)
+    np.testing.assert_array_equal(affinity, (nearest + nearest.T) / 2)
+    everybody = model(affinity="nearest_neighbors", n_neighbors=999)
+    assert everybody.fit(X, sensitive_features=groups).affinity_matrix_.nnz == 120**2
+
+
+def test_rows_may_be_sparse_or_a_frame_or_served_as_a_kernel(blobs):
+    X, groups = blobs
+    expected = model().fit(X, sensitive_features=groups).labels_
+    for rows in (X.tolist(), pd.DataFrame(X, columns=["x", "y"]), sparse.csr_array(X)):
+        labels = model().fit_predict(rows, sensitive_features=groups)
+        assert adjusted_rand_score(labels, expected) == 1
+    kernel = rbf_kernel(X, gamma=1.0)
+    np.testing.assert_array_equal(
+        graph_model(3).fit_predict(kernel, sensitive_features=groups), expected
+    )
+    np.testing.assert_array_equal(
+        model(affinity=rbf_kernel).fit(X, sensitive_features=groups).labels_,
+        model(gamma=0.5).fit(X, sensitive_features=groups).labels_,  # rbf_kernel's 1 / n_features
+    )
+
+
+@pytest.mark.parametrize("eigen_solver", ["auto", *EIGEN_SOLVERS])
+@pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
+def test_every_solver_leads_to_balanced_clusters(blobs, affinity, eigen_solver):
+    X, groups = blobs
+    fitted = model(affinity=affinity, eigen_solver=eigen_solver).fit(X, sensitive_features=groups)
+    assert keeps_its_promise(fitted)
+    assert fitted.embedding_.shape == (120, 3)
+    assert len(set(fitted.labels_)) == 3
+
+
+def test_n_components(blobs):
+    X, groups = blobs
+    fitted = model(n_components=5).fit(X, sensitive_features=groups)
+    assert fitted.embedding_.shape == (120, 5)
+    assert keeps_its_promise(fitted)
+    with pytest.raises(ValueError, match="the 119 directions .* n_samples=120, got 120"):
+        model(n_components=120).fit(X, sensitive_features=groups)
+
+
+# Odd graphs ---------------------------------------------------------------------------
+
+
+def test_isolated_nodes_go_where_their_group_lacks():
+    # Each clique lacks one "b"; the two isolated nodes are "b".
+    graph = linalg.block_diag(*[np.ones((3, 3))] * 2, np.zeros((2, 2)))
+    groups = list("aabaabbb")
+    fitted = graph_model(min_balance=1).fit(sparse.csr_array(graph), sensitive_features=groups)
+    assert fitted.labels_[0] != fitted.labels_[3]
+    assert fitted.group_counts_.tolist() == [[2, 2], [2, 2]]
+    assert fitted.objective_ == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no division by the degree of a node without edges
+        assert fitted.predict(np.zeros((1, 8)))[0] in (0, 1)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_no_edges_at_all(storage):
+    fitted = graph_model().fit(storage(np.zeros((8, 8))), sensitive_features=[0, 1] * 4)
+    assert fitted.objective_ == 0
+    assert keeps_its_promise(fitted)
+    assert sorted(set(fitted.labels_)) == [0, 1]
+
+
+@pytest.mark.parametrize("eigen_solver", ["auto", "block-lanczos", "chebyshev", "nullspace"])
+def test_components_of_a_disconnected_graph_are_the_clusters(eigen_solver):
+    component = np.repeat(np.arange(8), 10)
+    graph = sparse.csr_array((component[:, None] == component).astype(float))
+    fitted = graph_model(8, min_balance=1, eigen_solver=eigen_solver).fit(
+        graph, sensitive_features=np.arange(80) % 2
+    )
+    assert adjusted_rand_score(fitted.labels_, component) == 1
+    assert fitted.objective_ == pytest.approx(0, abs=1e-12)
+
+
+def test_duplicates_and_bipartite_graphs_are_fine():
+    groups = [0, 1] * 6
+    identical = model(min_balance=1).fit(np.zeros((12, 2)), sensitive_features=groups)
+    assert keeps_its_promise(identical)
+    assert identical.objective_ == pytest.approx(2)  # no cut is better than another
+    bipartite = np.kron(1 - np.eye(2), np.ones((6, 6)))
+    assert keeps_its_promise(graph_model(min_balance=1).fit(bipartite, sensitive_features=groups))
+
+
+@pytest.mark.parametrize("gamma", [1e-12, 1e6])
+def test_extreme_kernels_still_give_balanced_clusters(blobs, gamma):
+    X, groups = blobs
+    fitted = model(gamma=gamma).fit(X, sensitive_features=groups)
+    assert keeps_its_promise(fitted)
+    assert np.isfinite(fitted.embedding_).all()
+
+
+# New rows -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors", laplacian])
+def test_rows_of_separated_blobs_are_predicted_into_their_clusters(islands, affinity):
+    X, groups, blob = islands
+    fitted = model(affinity=affinity, n_neighbors=5).fit(X, sensitive_features=groups)
+    assert adjusted_rand_score(fitted.labels_, blob) == 1
+    np.testing.assert_array_equal(fitted.predict(X), fitted.labels_)
+    assert fitted.predict(X).dtype == np.int32
+    near = X + np.random.default_rng(1).normal(scale=0.05, size=X.shape)
+    np.testing.assert_array_equal(fitted.predict(near), fitted.labels_)
+    assert fitted.score(X) == pytest.approx(-fitted.objective_)
+
+
+def test_the_embedding_is_extended_by_its_formula(blobs):
+    X, groups = blobs
+    fitted = model(n_components=5).fit(X, sensitive_features=groups)
+    degrees = fitted.affinity_matrix_.sum(axis=1)
+    T = fitted.embedding_ / np.sqrt(degrees)[:, None]
+    members = [np.flatnonzero(fitted.labels_ == k) for k in range(3)]
+    means = np.array([np.average(T[rows], axis=0, weights=degrees[rows]) for rows in members])
+    new = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), size=(500, 2))
+    kernel = rbf_kernel(new, X, gamma=1.0)
+    extended = kernel @ T / kernel.sum(axis=1, keepdims=True) / fitted.eigenvalues_
+    distances = np.linalg.norm(extended[:, None] - means, axis=2)
+    np.testing.assert_array_equal(fitted.predict(new), distances.argmin(axis=1))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array, sparse.coo_array])
+def test_new_nodes_come_with_their_affinities_to_the_training_nodes(islands, storage):
+    X, groups, _ = islands
+    fitted = graph_model(3).fit(storage(rbf_kernel(X, gamma=0.5)), sensitive_features=groups)
+    similarity = storage(rbf_kernel(X[:7] + 0.05, X, gamma=0.5))
+    np.testing.assert_array_equal(fitted.predict(similarity), fitted.labels_[:7])
+    with pytest.raises(ValueError, match="59 features, but .* expecting 60"):
+        fitted.predict(np.ones((7, 59)))
+    with pytest.raises(ValueError, match="square, but its shape is"):
+        fitted.score(similarity)
+
+
+def test_score_is_minus_the_cut_of_the_predicted_labels(blobs):
+    X, groups = blobs
+    fitted = model().fit(X, sensitive_features=groups)
+    cut = normalized_cut(fitted.predict(X[:50]), rbf_kernel(X[:50], gamma=1.0))
+    assert fitted.score(X[:50]) == pytest.approx(-cut)
+
+
+# Refusals -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [(3.0, "symmetric"), (-1.0, "negative"), (np.nan, "NaN"), (np.inf, "infinity")],
+)
+def test_bad_affinities_are_refused(storage, entry, message):
+    graph = two_cliques()
+    graph[0, 1] = entry
+    with pytest.raises(ValueError, match=message):
+        graph_model().fit(storage(graph), sensitive_features=[0, 1] * 4)
+    if np.isfinite(entry):
+        with pytest.raises(ValueError, match=message):
+            model(2, affinity=lambda X, Y: graph).fit(np.eye(8), sensitive_features=[0, 1] * 4)
+
+
+def test_affinities_of_the_wrong_shape_are_refused(blobs):
+    X, groups = blobs
+    with pytest.raises(ValueError, match=r"shape \(120, 120\), but it returned shape \(120,\)"):
+        model(affinity=lambda X, Y: X[:, 0]).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"square, but its shape is \(120, 2\)"):
+        graph_model().fit(X, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_clusters": 9}, "n_samples=8 should be >= n_clusters=9"),
+        ({"n_clusters": 8}, "the 7 directions that the group constraint leaves"),
+        ({"n_clusters": 0}, "'n_clusters' parameter"),
+        ({"min_balance": 1.5}, "'min_balance' parameter"),
+        ({"affinity": "cosine"}, "'affinity' parameter .*'nearest_neighbors'"),
+        ({"eigen_solver": "lobpcg"}, "'eigen_solver' parameter .*'chebyshev'"),
+        ({"rounding": "qr"}, "'rounding' parameter .*'ncut'"),
+        ({"gamma": 0.0}, "'gamma' parameter"),
+    ],
+)
+def test_bad_parameters_are_refused(params, message):
+    X = np.arange(8.0)[:, None]
+    with pytest.raises(ValueError, match=message):
+        model(**params).fit(X, sensitive_features=[0, 1] * 4)
+
+
+def test_people_must_match(blobs):
+    X, groups = blobs
+    with pytest.raises(ValueError, match="119 rows but there are 120 samples"):
+        model().fit(X, sensitive_features=groups[:-1])
+    with pytest.raises(ValueError, match="same pandas index"):
+        model().fit(pd.DataFrame(X), sensitive_features=pd.Series(groups)[::-1])
+    with pytest.raises(NotFittedError):
+        model().predict(X)
+
+
+# Repeatability and scikit-learn -------------------------------------------------------
+
+
+@pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
+def test_same_seed_same_labels_for_any_number_of_threads(affinity):
+    X, _, groups = make_fair_blobs(700, centers=4, random_state=1)  # too many for a dense solver
+    fits = []
+    for n_threads in (1, 2, 2):
+        with threadpool_limits(n_threads):
+            fits.append(model(4, affinity=affinity).fit(X, sensitive_features=groups))
+    for other in fits[1:]:
+        np.testing.assert_array_equal(fits[0].labels_, other.labels_)
+
+
+def test_clone_pickle_and_set_params(blobs):
+    X, groups = blobs
+    fitted = model(min_balance=1).fit(X, sensitive_features=groups)
+    restored = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(restored.labels_, fitted.labels_)
+    np.testing.assert_array_equal(restored.predict(X), fitted.predict(X))
+    changed = clone(fitted).set_params(n_clusters=2)
+    assert not hasattr(changed, "labels_")
+    assert set(changed.fit(X, sensitive_features=groups).labels_) == {0, 1}
+
+
+def test_groups_travel_through_a_pipeline(blobs):
+    X, groups = blobs
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), model())
+        labels = pipeline.fit_predict(X, sensitive_features=groups)
+    alone = model().fit(StandardScaler().fit_transform(X), sensitive_features=groups)
+    np.testing.assert_array_equal(labels, alone.labels_)
+
+
+def test_cross_validation_cuts_rows_and_columns_of_an_affinity(blobs):
+    X, groups = blobs
+    with sklearn.config_context(enable_metadata_routing=True):
+        scores = cross_validate(
+            graph_model(3),
+            rbf_kernel(X),
+            scoring=get_scorer("balance"),
+            params={"sensitive_features": groups},
+            cv=KFold(3),
+            error_score="raise",
+        )
+    assert (scores["test_score"] >= 0).all()
+
+
+# Real data ----------------------------------------------------------------------------
+
+
+def on_disk(fetch):
+    try:
+        return fetch(download_if_missing=False)
+    except OSError:
+        pytest.skip("the data are not on this disk")
+
+
+@pytest.fixture(scope="module")
+def lastfm():
+    return on_disk(fetch_lastfm_asia)
+
+
+def test_lastfm_without_balance_is_cut_better_than_by_plain_kmeans(lastfm):
+    fitted = graph_model(25, min_balance=None).fit(
+        lastfm.adjacency, sensitive_features=lastfm.sensitive_features
+    )
+    assert fitted.objective_ <= 2.85
+
+
+def test_lastfm_is_balanced_to_one_person(lastfm):
+    countries = lastfm.sensitive_features
+    fitted = graph_model(25, min_balance=1).fit(lastfm.adjacency, sensitive_features=countries)
+    assert fitted.status_ == "feasible"
+    assert fitted.cluster_balances_.mean() >= 0.32
+    assert fitted.balance_ >= 0.27
+    assert fitted.objective_ <= 11.5
+    assert additive_violation(fitted.labels_, sensitive_features=countries) <= 1
+
+
+@pytest.mark.parametrize(("n_components", "cost"), [(2, 0.126), (25, 14.114), (50, 37.084)])
+@pytest.mark.parametrize("eigen_solver", ["nullspace", "projected", "auto", "chebyshev"])
+def test_facebook_costs_what_the_paper_prints(n_components, cost, eigen_solver):
+    graph = on_disk(fetch_facebook_net)
+    found = fair_embedding(
+        graph.adjacency,
+        sensitive_features=graph.sensitive_features,
+        n_components=n_components,
+        eigen_solver=eigen_solver,
+        random_state=0,
+    )
+    reached = n_components - found.objective
+    if eigen_solver in ("nullspace", "projected"):
+        assert round(reached, 3) == cost
+    else:
+        assert reached == pytest.approx(cost, rel=1e-4, abs=5e-4)
