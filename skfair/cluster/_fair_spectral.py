@@ -240,11 +240,11 @@ default=None
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        similarity = self._similarity(X)
-        degrees = np.asarray(similarity.sum(axis=1), dtype=np.float64).ravel()
-        degrees[degrees <= 0] = 1.0
-        extended = (similarity @ self._extension) / degrees[:, None]
-        return nearest_centers(np.ascontiguousarray(extended), self._means)[0]
+        # Row blocks, so that the similarities to all training rows keep within memory_limit.
+        block = max(1, self.memory_limit // (8 * len(self._extension)))
+        starts = range(0, X.shape[0], block)
+        extended = [self._extend(X[start : start + block]) for start in starts]
+        return nearest_centers(np.vstack(extended), self._means)[0]
 
     def score(self, X, y=None):
         """Minus the normalised cut of ``predict(X)`` on the affinity of X itself.
@@ -343,13 +343,22 @@ default=None
     def _kernel(self, X, Y):
         if not callable(self.affinity):
             return rbf_kernel(X, Y, gamma=self.gamma)
-        similarity = np.asarray(self.affinity(X, Y), dtype=np.float64)
+        similarity = self.affinity(X, Y)
+        similarity = similarity.toarray() if sparse.issparse(similarity) else similarity
+        similarity = np.asarray(similarity, dtype=np.float64)
         if similarity.shape != (X.shape[0], Y.shape[0]):
             raise ValueError(
                 f"affinity(X, Y) must return one similarity per pair of rows, shape "
                 f"{(X.shape[0], Y.shape[0])}, but it returned shape {similarity.shape}."
             )
         return similarity
+
+    def _extend(self, X):
+        """Coordinates of new rows in the embedding."""
+        similarity = self._similarity(X)
+        degrees = np.asarray(similarity.sum(axis=1), dtype=np.float64).ravel()
+        degrees[degrees <= 0] = 1.0
+        return (similarity @ self._extension) / degrees[:, None]
 
     def _similarity(self, X):
         """Similarities of new rows to the training rows."""
