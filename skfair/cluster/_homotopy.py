@@ -155,7 +155,7 @@ class Homotopy(BaseEstimator):
         highest = self._climb(few, [lowest, *others], samples.balance, effort)
         point, _, _ = advance(samples, highest, samples.balance, 5, effort.tol)
         point = repair(samples, point, samples.balance)
-        point, _ = polish(samples, point, samples.balance, 10, effort.tol)
+        point, _ = polish(samples, point, samples.balance, 5, effort.tol)
         return [*routes, route_from(samples, point, 1.0)]
 
     def _climb(self, samples, points, ratio, effort):

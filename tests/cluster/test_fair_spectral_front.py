@@ -1,0 +1,56 @@
+"""The front of normalised cut and balance: every point is what it says."""
+
+import numpy as np
+import pytest
+
+from skfair.cluster import fair_spectral_front
+from skfair.datasets import make_fair_sbm
+from skfair.metrics import balance_score, normalized_cut
+
+
+@pytest.fixture(scope="module")
+def network():
+    return make_fair_sbm(200, n_clusters=3, n_groups=2, average_degree=15, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def front(network):
+    adjacency, _, groups = network
+    return fair_spectral_front(
+        adjacency,
+        sensitive_features=groups,
+        n_clusters=3,
+        n_levels=5,
+        affinity="precomputed",
+        random_state=0,
+    )
+
+
+def test_every_point_is_what_its_labels_say(front, network):
+    adjacency, _, groups = network
+    for i in range(len(front)):
+        labels = front.labels(i)
+        assert front.cost[i] == pytest.approx(normalized_cut(labels, adjacency))
+        assert front.balance[i] == balance_score(labels, sensitive_features=groups)
+
+
+def test_the_front_is_sorted_and_not_dominated(front):
+    assert (np.diff(front.cost) > 0).all()
+    assert (np.diff(front.balance) > 0).all()
+    assert front.cost_name == "normalised cut"
+
+
+def test_a_point_becomes_a_fitted_estimator(front, network):
+    i = len(front) - 1
+    estimator = front.to_estimator(i)
+    np.testing.assert_array_equal(estimator.labels_, front.labels(i))
+    assert estimator.objective_ == pytest.approx(front.cost[i])
+    assert estimator.balance_ == front.balance[i]
+    assert estimator.status_ == "feasible"
+    assert estimator.n_features_in_ == network[0].shape[1]
+
+
+def test_the_number_of_levels_must_be_positive(network):
+    adjacency, _, groups = network
+    with pytest.raises(ValueError, match="n_levels must be a positive int, got 0"):
+        fair_spectral_front(adjacency, sensitive_features=groups, n_levels=0)
