@@ -2,15 +2,22 @@
 
 Submodules load when first used, so ``import skfair`` imports no other package.
 
-========================  ==================================================================
-:mod:`skfair.cluster`     clusterings in which every group is well represented
-:mod:`skfair.metrics`     how balanced a clustering is, how good a front is, scorers
-:mod:`skfair.plotting`    pictures of fronts and of the composition of clusters
-:mod:`skfair.datasets`    real data with sensitive attributes, and generators
-:mod:`skfair.solvers`     the optimisation methods by themselves
-:mod:`skfair.callbacks`   what happens during a fit
-:mod:`skfair.exceptions`  the warnings of the package
-========================  ==================================================================
+=============================  ================================================================
+:mod:`skfair.cluster`          clusterings in which every group is well represented
+:mod:`skfair.classification`   classifiers whose decisions are fair
+:mod:`skfair.constraints`      what must be equal, between whom, and up to which tolerance
+:mod:`skfair.metrics`          how unequally groups are treated, how good a front is, scorers
+:mod:`skfair.model_selection`  the best model of a search that keeps a fairness bound
+:mod:`skfair.plotting`         pictures of fronts, of groups, and of solvers at work
+:mod:`skfair.datasets`         real data with sensitive attributes, and generators
+:mod:`skfair.solvers`          the optimisation methods by themselves
+:mod:`skfair.problems`         model, loss and constraint put together, for solvers
+:mod:`skfair.models`           scores from parameters, gradients from slopes
+:mod:`skfair.losses`           losses of a score
+:mod:`skfair.surrogates`       smooth stand-ins for a decision
+:mod:`skfair.callbacks`        what happens during a fit
+:mod:`skfair.exceptions`       the warnings of the package
+=============================  ================================================================
 """
 
 import importlib
@@ -19,12 +26,19 @@ __version__ = "0.1.0.dev0"
 
 _SUBMODULES = (
     "callbacks",
+    "classification",
     "cluster",
+    "constraints",
     "datasets",
     "exceptions",
+    "losses",
     "metrics",
+    "model_selection",
+    "models",
     "plotting",
+    "problems",
     "solvers",
+    "surrogates",
 )
 
 __all__ = ["__version__", *_SUBMODULES]

@@ -13,16 +13,26 @@ PACKAGE = Path(skfair.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 FOUNDATION = {"exceptions", "_kernels", "utils"}
+ENGINE = FOUNDATION | {"losses", "surrogates", "constraints", "models", "problems", "solvers"}
 MAY_IMPORT = {
     "": set(),
     "exceptions": set(),
     "_kernels": set(),
     "utils": {"exceptions", "_kernels"},
     "metrics": FOUNDATION,
+    "model_selection": FOUNDATION | {"metrics"},
     "datasets": FOUNDATION,
     "callbacks": FOUNDATION,
-    "solvers": FOUNDATION,
+    "losses": FOUNDATION,
+    "surrogates": FOUNDATION | {"losses"},
+    "constraints": FOUNDATION | {"losses", "surrogates"},
+    "models": FOUNDATION,
+    "problems": FOUNDATION | {"losses", "surrogates", "constraints", "models"},
+    "solvers": FOUNDATION | {"problems"},
     "cluster": FOUNDATION | {"solvers", "metrics"},
+    "enforcement": ENGINE,
+    "classification": ENGINE | {"enforcement", "metrics"},
+    "regression": ENGINE | {"enforcement", "metrics", "classification"},
     "plotting": FOUNDATION | {"cluster", "metrics"},
 }
 """For every room, the other rooms it may import; "" is the package's own front door."""

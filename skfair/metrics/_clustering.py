@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
+from skfair.metrics._people import group_index
 from skfair.utils._balance import balance, cluster_balances, count_table, data_balance
 from skfair.utils._groups import Groups, check_alignment, check_groups
 from skfair.utils._sklearn import check_sample_weight
@@ -207,16 +208,5 @@ def cluster_composition(labels, *, sensitive_features, sample_weight=None, norma
         counts = counts / counts.sum(axis=1, keepdims=True)
     elif normalize == "group":
         counts = counts / counts.sum(axis=0)
-    columns = pd.MultiIndex.from_arrays(
-        list(groups.labels.T), names=_attribute_names(sensitive_features, groups)
-    )
-    if columns.nlevels == 1:
-        columns = columns.get_level_values(0)
+    columns = group_index(groups.labels, sensitive_features)
     return pd.DataFrame(counts, index=pd.Index(clusters, name="cluster"), columns=columns)
-
-
-def _attribute_names(sensitive_features, groups):
-    """Names that a DataFrame or Series gives to the sensitive attributes, else None."""
-    if hasattr(sensitive_features, "columns"):
-        return list(sensitive_features.columns)
-    return [getattr(sensitive_features, "name", None)] * groups.labels.shape[1]

@@ -52,6 +52,29 @@ class Groups(NamedTuple):
         """Labels and counts alone, as a `GroupSummary`."""
         return GroupSummary(self.labels, self.counts)
 
+    def memberships(self, attributes="intersections"):
+        """Who belongs to which group, as a `Memberships`.
+
+        Parameters
+        ----------
+        attributes : {"intersections", "each"}, default="intersections"
+            "each" makes one group per value of every single attribute: they overlap.
+        """
+        n_samples, n_groups = len(self.codes), len(self.labels)
+        one_hot = sparse.csr_array(
+            (np.ones(n_samples, dtype=bool), self.codes, np.arange(n_samples + 1)),
+            shape=(n_samples, n_groups),
+        )
+        if attributes == "intersections" or self.labels.shape[1] == 1:
+            return Memberships(one_hot, group_names(self.labels))
+        names, columns = [], []
+        for attribute, column in enumerate(self.labels.T):
+            for value in sorted(set(column)):
+                names.append((attribute, value))
+                columns.append(column == value)
+        unions = sparse.csr_array(np.column_stack(columns))
+        return Memberships(sparse.csr_array(one_hot @ unions), names)
+
     def take(self, rows):
         """Keep some of the samples; a group that no longer occurs vanishes.
 
@@ -64,6 +87,89 @@ class Groups(NamedTuple):
         counts = np.bincount(codes, minlength=len(self.labels))
         present = np.flatnonzero(counts)
         return Groups(np.searchsorted(present, codes), self.labels[present], counts[present])
+
+
+class Memberships(NamedTuple):
+    """Groups that may overlap, made by `check_memberships` or `Groups.memberships`.
+
+    Attributes
+    ----------
+    matrix : csr_array of bool, shape (n_samples, n_groups)
+        Whether a sample belongs to a group.
+    names : list of length n_groups
+        What each group is called.
+    """
+
+    matrix: sparse.csr_array
+    names: list
+
+    @property
+    def summary(self):
+        """Names and counts alone, as a `GroupSummary`."""
+        labels = np.fromiter(self.names, dtype=object, count=len(self.names))
+        return GroupSummary(labels[:, np.newaxis], self.counts)
+
+    @property
+    def counts(self):
+        """Members of each group, (n_groups,)."""
+        return np.bincount(self.matrix.indices, minlength=len(self.names))
+
+    def take(self, rows):
+        """Keep some of the samples; a group that no longer has members vanishes.
+
+        Parameters
+        ----------
+        rows : ndarray of int or bool
+            Positions of the samples to keep, or a mask over all samples.
+        """
+        kept = Memberships(self.matrix[rows], self.names)
+        present = np.flatnonzero(kept.counts)
+        return Memberships(kept.matrix[:, present], [self.names[g] for g in present])
+
+
+def check_memberships(sensitive_features, n_samples):
+    """Encode overlapping groups given as a sparse matrix.
+
+    Parameters
+    ----------
+    sensitive_features : sparse array or matrix of bool, shape (n_samples, n_groups)
+        Whether a sample belongs to a group; any stored value that is not 0 or 1 is refused.
+    n_samples : int
+        Number of samples of X.
+
+    Returns
+    -------
+    memberships : Memberships
+        Groups called by the number of their column.
+
+    Raises
+    ------
+    ValueError
+        If the number of rows is wrong, a value is not 0 or 1, or a group has no member.
+    """
+    matrix = sparse.csr_array(sensitive_features)
+    if matrix.shape[0] != n_samples:
+        raise ValueError(
+            f"sensitive_features has {matrix.shape[0]} rows but there are {n_samples} samples; "
+            "pass one row per sample, in the same order."
+        )
+    if not np.isin(matrix.data, (0, 1)).all():
+        wrong = matrix.data[~np.isin(matrix.data, (0, 1))][0]
+        raise ValueError(
+            "A sparse sensitive_features must be boolean (0 or 1), one column per group, but it "
+            f"holds {wrong}."
+        )
+    matrix = matrix.astype(bool)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    found = Memberships(matrix, list(range(matrix.shape[1])))
+    empty = np.flatnonzero(found.counts == 0)
+    if len(empty):
+        raise ValueError(
+            f"Every group needs members, but column(s) {_listing(empty.tolist())} of "
+            "sensitive_features are empty; leave them out."
+        )
+    return found
 
 
 def check_groups(sensitive_features, n_samples):

@@ -1,7 +1,11 @@
 """The only place that imports private names of scikit-learn."""
 
 from sklearn.callback._transport import can_reuse_listener, open_listener, send
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 __all__ = [
@@ -11,4 +15,5 @@ __all__ = [
     "check_sample_weight",
     "open_listener",
     "send",
+    "validate_parameter_constraints",
 ]

@@ -1,4 +1,4 @@
-"""The normalised cut by hand and by its definition."""
+"""Metrics of graphs, by hand and by their definitions."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skfair.metrics import normalized_cut
+from skfair.metrics import group_constraint_residual, normalized_cut, spectral_objective
 
 TWO_TRIANGLES = np.array(
     [
@@ -82,3 +82,127 @@ def test_shapes_are_checked():
         normalized_cut([0] * 6, TWO_TRIANGLES[:, :2])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         normalized_cut([0, 1], TWO_TRIANGLES)
+
+
+# Embeddings ---------------------------------------------------------------------------
+
+
+def indicator(labels, affinity):
+    """The clustering as an embedding with orthonormal columns."""
+    member = np.eye(max(labels) + 1)[labels]
+    degrees = affinity.sum(axis=1)
+    return np.sqrt(degrees[:, None] / (degrees @ member)) * member
+
+
+def test_objective_by_hand():
+    H = indicator([0, 0, 0, 1, 1, 1], TWO_TRIANGLES)
+    assert spectral_objective(H, TWO_TRIANGLES) == pytest.approx(2 - 2 / 7)
+    trivial = np.sqrt(TWO_TRIANGLES.sum(axis=1, keepdims=True) / TWO_TRIANGLES.sum())
+    assert spectral_objective(trivial, TWO_TRIANGLES) == pytest.approx(1)
+    assert spectral_objective([[1], [0], [0], [0], [0], [0]], TWO_TRIANGLES) == 0
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4))
+def test_the_objective_of_clusters_is_their_number_minus_their_cut(seed, n_clusters):
+    rng = np.random.default_rng(seed)
+    K = rng.random((9, 9)) + 1e-3
+    K += K.T
+    labels = rng.permutation(np.arange(9) % n_clusters)
+    H = indicator(labels, K)
+    expected = n_clusters - normalized_cut(labels, K)
+    assert spectral_objective(H, K) == pytest.approx(expected)
+    assert spectral_objective(H, 1e-3 * K) == pytest.approx(expected)
+
+
+def test_the_objective_is_greatest_for_the_leading_eigenvectors():
+    rng = np.random.default_rng(0)
+    K = rng.random((12, 12))
+    K += K.T
+    degrees = K.sum(axis=1)
+    values, vectors = np.linalg.eigh(K / np.sqrt(degrees[:, None] * degrees))
+    assert spectral_objective(vectors[:, -3:], K) == pytest.approx(values[-3:].sum())
+    for _ in range(20):
+        H, _ = np.linalg.qr(rng.normal(size=(12, 3)))
+        assert spectral_objective(H, K) <= values[-3:].sum() + 1e-12
+
+
+def definition_of_residual(H, affinity, groups):
+    """The part of H in the span of the group constraint, by least squares on all its columns."""
+    member = (np.unique(groups) == np.asarray(groups)[:, None]).astype(float)
+    degrees = np.where(affinity.sum(axis=1) > 0, affinity.sum(axis=1), 1)
+    F = (member - member.mean(axis=0)) / np.sqrt(degrees)[:, None]
+    return np.linalg.norm(F @ np.linalg.lstsq(F, H, rcond=1e-12)[0])
+
+
+@given(st.integers(0, 2**32), st.integers(1, 5))
+def test_the_residual_is_the_part_of_the_embedding_that_is_unfair(seed, n_groups):
+    rng = np.random.default_rng(seed)
+    K = np.triu(rng.random((11, 11)) < 0.4, 1) * rng.random((11, 11))
+    K += K.T
+    groups = rng.permutation(np.arange(11) % n_groups)
+    H = np.linalg.qr(rng.normal(size=(11, 3)))[0]
+    found = group_constraint_residual(H, K, sensitive_features=groups)
+    assert found == pytest.approx(definition_of_residual(H, K, groups), abs=1e-9)
+    assert 0 <= found <= np.sqrt(min(n_groups - 1, 3)) + 1e-12
+
+
+def test_residual_by_hand():
+    # On a ring the degrees are equal, and the constraint is that the groups have equal means.
+    ring = np.roll(np.eye(4), 1, axis=0) + np.roll(np.eye(4), -1, axis=0)
+    H = np.array([[3.0], [1.0], [0.0], [0.0]])
+    # C is (1, 1, -1, -1) / 2.
+    assert group_constraint_residual(H, ring, sensitive_features=list("aabb")) == pytest.approx(2)
+    H = np.array([[2.0], [-1.0], [1.0], [0.0]])
+    assert group_constraint_residual(H, ring, sensitive_features=list("aabb")) == pytest.approx(0)
+
+
+def test_one_group_constrains_nothing():
+    H = np.random.default_rng(0).normal(size=(6, 2))
+    assert group_constraint_residual(H, TWO_TRIANGLES, sensitive_features=["all"] * 6) == 0
+
+
+def test_equal_means_leave_no_residual_and_scaling_changes_nothing():
+    rng = np.random.default_rng(0)
+    K = rng.random((8, 8))
+    K += K.T
+    groups = np.arange(8) % 2
+    T = rng.normal(size=(8, 3))
+    H = T * np.sqrt(K.sum(axis=1, keepdims=True))
+    unfair = group_constraint_residual(H, K, sensitive_features=groups)
+    assert unfair > 0.1
+    assert group_constraint_residual(H, 1e6 * K, sensitive_features=groups) == pytest.approx(unfair)
+    T[groups == 1] += T[groups == 0].mean(axis=0) - T[groups == 1].mean(axis=0)
+    H = T * np.sqrt(K.sum(axis=1, keepdims=True))
+    assert group_constraint_residual(H, K, sensitive_features=groups) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.coo_array, np.ndarray.tolist])
+def test_embeddings_are_measured_on_graphs_in_any_container(container):
+    H = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 2)))[0]
+    graph, groups = container(TWO_TRIANGLES), [0, 1, 1, 0, 1, 0]
+    assert spectral_objective(H, graph) == pytest.approx(spectral_objective(H, TWO_TRIANGLES))
+    assert group_constraint_residual(H, graph, sensitive_features=groups) == pytest.approx(
+        group_constraint_residual(H, TWO_TRIANGLES, sensitive_features=groups)
+    )
+
+
+def test_isolated_nodes_count_as_of_degree_one():
+    graph = np.zeros((4, 4))
+    graph[0, 1] = graph[1, 0] = 1
+    H = np.eye(4)[:, [0, 3]]
+    assert spectral_objective(H, graph) == 0
+    assert group_constraint_residual(H, graph, sensitive_features=[0, 0, 1, 1]) == pytest.approx(
+        np.sqrt(0.5)
+    )
+
+
+def test_bad_embeddings_are_refused():
+    H = np.eye(6)[:, :2]
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        spectral_objective(H[:5], TWO_TRIANGLES)
+    with pytest.raises(ValueError, match="embedding contains NaN"):
+        spectral_objective(np.full((6, 1), np.nan), TWO_TRIANGLES)
+    with pytest.raises(ValueError, match="one row and one column per node"):
+        group_constraint_residual(H, TWO_TRIANGLES[:, :5], sensitive_features=[0, 1] * 3)
+    with pytest.raises(ValueError, match="5 rows but there are 6 samples"):
+        group_constraint_residual(H, TWO_TRIANGLES, sensitive_features=[0] * 5)

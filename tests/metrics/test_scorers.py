@@ -4,14 +4,24 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import clone
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skfair.exceptions import MissingSensitiveFeaturesError
-from skfair.metrics import METRICS, Metric, additive_violation, get_scorer
+from skfair.metrics import (
+    METRICS,
+    Metric,
+    additive_violation,
+    demographic_parity_difference,
+    get_scorer,
+    wasserstein_distance_between_groups,
+)
 from skfair.metrics import balance_score as balance
 
 
@@ -207,6 +217,138 @@ def test_a_metric_of_ones_own(data):
     metric = Metric(n_clusters, "clustering", greater_is_better=False, best=1)
     kmeans = clone(PLAIN).fit(X)
     assert get_scorer(metric)(kmeans, X, sensitive_features=people) == -2
+
+
+# Classifiers --------------------------------------------------------------------------
+
+LOGISTIC = LogisticRegression()
+PARITY = get_scorer("neg_demographic_parity_difference")
+DISTANCE = get_scorer("neg_wasserstein_distance_between_groups")
+
+
+class QuotaClassifier(ClassifierMixin, BaseEstimator):
+    """Selects every second member of each group, whatever they are like."""
+
+    __metadata_request__predict = {"sensitive_features": True}
+    __metadata_request__decision_function = {"sensitive_features": True}
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X, *, sensitive_features):
+        people, scores = np.asarray(sensitive_features), np.empty(len(X))
+        for group in np.unique(people):
+            members = np.flatnonzero(people == group)
+            scores[members] = np.arange(len(members)) % 2 - 0.5
+        return scores
+
+    def predict(self, X, *, sensitive_features):
+        selected = self.decision_function(X, sensitive_features=sensitive_features) > 0
+        return self.classes_[selected.astype(int)]
+
+
+@pytest.fixture
+def hired(data):
+    X, people = data
+    return X, np.where(X.sum(axis=1) > 1, "yes", "no"), people
+
+
+@pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "classification"])
+def test_score_of_a_classifier_is_the_metric_of_its_predictions(hired, name):
+    X, y, people = hired
+    model = clone(LOGISTIC).fit(X[:, :1], y)
+    metric = METRICS[name]
+    value = metric(y, model.predict(X[:, :1]), sensitive_features=people, pos_label="yes")
+    scorer = get_scorer(name if metric.greater_is_better else f"neg_{name}")
+    score = scorer(model, X[:, :1], y, sensitive_features=people)
+    assert score == (value if metric.greater_is_better else -value)
+    assert value != metric.best
+
+
+def test_the_positive_class_is_the_estimators_second(hired):
+    X, y, people = hired
+    model = clone(LOGISTIC).fit(X, np.where(y == "yes", 2, 1))
+    selected = np.flatnonzero(model.predict(X) == 2)
+    score = PARITY(
+        model, X[selected], np.full(len(selected), 2), sensitive_features=people[selected]
+    )
+    # By their labels alone nobody could tell what these people got.
+    assert score == 0
+    opportunity = get_scorer("equal_opportunity_ratio")
+    assert opportunity(model, X, np.where(y == "yes", 2, 1), sensitive_features=people) < 1
+
+
+def test_metrics_of_scores_take_probabilities_or_the_decision_function(hired):
+    X, y, people = hired
+    for estimator, method in (LOGISTIC, "predict_proba"), (RidgeClassifier(), "decision_function"):
+        model = make_pipeline(StandardScaler(), estimator).fit(X, y)
+        scores = getattr(model, method)(X)
+        scores = scores[:, 1] if method == "predict_proba" else scores
+        expected = wasserstein_distance_between_groups(scores, sensitive_features=people)
+        assert DISTANCE(model, X, y, sensitive_features=people) == -expected < 0
+        assert DISTANCE(model, X, sensitive_features=people) == -expected
+
+
+def test_groups_reach_the_classifier_that_asks_for_them(routing, hired):
+    X, y, people = hired
+    for model in QuotaClassifier(), make_pipeline(StandardScaler(), QuotaClassifier()):
+        scores = cross_validate(
+            model,
+            X,
+            y,
+            scoring={"parity": PARITY, "distance": DISTANCE},
+            params={"sensitive_features": people},
+            cv=CV,
+            error_score="raise",
+        )
+        assert scores["test_parity"].tolist() == scores["test_distance"].tolist() == [0, 0, 0]
+
+
+def test_overlapping_groups_are_split_with_the_samples(routing, hired):
+    X, y, people = hired
+    members = sparse.csr_array(np.column_stack((people == "a", X[:, 0] > 0)))
+    scores = cross_validate(
+        LOGISTIC, X, y, scoring=PARITY, params={"sensitive_features": members}, cv=CV
+    )["test_score"]
+    expected = [
+        -demographic_parity_difference(
+            y[test],
+            clone(LOGISTIC).fit(X[train], y[train]).predict(X[test]),
+            sensitive_features=members[test],
+        )
+        for train, test in CV.split(X)
+    ]
+    assert scores.tolist() == expected
+
+
+def test_a_classifier_in_a_search_without_routing_stops_and_says_why(hired):
+    X, y, _ = hired
+    search = GridSearchCV(LOGISTIC, {"C": [0.1, 1]}, scoring=PARITY, cv=CV)
+    with pytest.raises(MissingSensitiveFeaturesError, match="enable_metadata_routing=True"):
+        search.fit(X, y)
+
+
+@pytest.mark.parametrize("scorer", [PARITY, DISTANCE])
+def test_more_than_two_classes_are_refused(data, scorer):
+    X, people = data
+    model = clone(LOGISTIC).fit(X, np.arange(48) % 3)
+    with pytest.raises(ValueError, match="LogisticRegression knows 3"):
+        scorer(model, X, np.arange(48) % 2, sensitive_features=people)
+
+
+@pytest.mark.parametrize("label", ["yes", "no"])
+def test_a_classifier_that_saw_one_class_treats_everybody_alike(data, label):
+    X, people = data
+    model = DummyClassifier().fit(X, [label] * 48)
+    assert DISTANCE(model, X, sensitive_features=people) == 0
+    with pytest.raises(ValueError, match=f"Only the label '{label}' occurs"):
+        PARITY(model, X, [label] * 48, sensitive_features=people)
+
+
+def test_unknown_kinds():
+    with pytest.raises(ValueError, match="one of .*'clustering'.* got 'ranking of dogs'"):
+        get_scorer(Metric(additive_violation, "ranking of dogs", False, 0.0))
 
 
 def test_unknown_names():

@@ -1,0 +1,360 @@
+"""How much the rates of a binary classifier differ between groups."""
+
+import numpy as np
+
+from skfair.metrics._rates import confusions, difference, ratio
+
+
+def demographic_parity_difference(
+    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+):
+    r"""Largest difference between groups in the share of people who are selected.
+
+    .. math:: \max_g s_g - \min_g s_g, \quad s_g = \Pr(\hat{y} = 1 \mid g)
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True class of each sample, of two classes. This metric does not depend on it.
+    y_pred : array-like of shape (n_samples,)
+        Predicted class of each sample.
+    sensitive_features : array-like or sparse matrix
+        Group of each sample, of shape (n_samples,); or (n_samples, n_attributes), which means the
+        combinations that occur. A sparse matrix of booleans of shape (n_samples, n_groups) says
+        for each group who belongs to it: these groups may overlap. Groups that do not occur in
+        these samples cannot be seen here and do not count.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; a sample of weight zero counts as absent.
+    pos_label : int, float, bool or str, default=None
+        The class that means success: "selected". None takes 1 if the labels are 0 and 1, -1 and 1
+        or booleans, else the larger of two labels, which is the second of a classifier's
+        ``classes_``.
+
+    Returns
+    -------
+    difference : float
+        In [0, 1], 0 is fair; 0 with a single group.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, hold missing values or more than
+        two classes, or if None leaves open which class is positive.
+
+    See Also
+    --------
+    demographic_parity_ratio : The smallest share over the largest.
+    group_report : The rates of every group with their standard errors.
+
+    Notes
+    -----
+    All metrics of this kind treat groups alike. A rate over nobody, such as the true positive rate
+    of a group without positives, is unknown: the group is left out of the comparison with an
+    `sklearn.exceptions.UndefinedMetricWarning` that names it, and where fewer than two groups are
+    left the metric is nan. With integer weights they equal the metric of repeated samples.
+
+    References
+    ----------
+    .. [1] A. Agarwal, A. Beygelzimer, M. Dudík, J. Langford and H. Wallach, "A reductions approach
+       to fair classification", ICML 2018, Definition 1.
+
+    Examples
+    --------
+    >>> from skfair.metrics import demographic_parity_difference
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> demographic_parity_difference(y_true, y_pred, sensitive_features=group)  # 3/4 - 1/4
+    0.5
+    """
+    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(cells, "selection_rate")
+
+
+def demographic_parity_ratio(
+    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+):
+    r"""Smallest over largest share of people who are selected, among groups.
+
+    .. math:: \min_g s_g \, / \, \max_g s_g, \quad s_g = \Pr(\hat{y} = 1 \mid g)
+
+    The four-fifths rule of employment law asks for at least 0.8.
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight, pos_label
+        As in :func:`demographic_parity_difference`.
+
+    Returns
+    -------
+    ratio : float
+        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
+        than two rates are known.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`demographic_parity_difference`.
+
+    See Also
+    --------
+    demographic_parity_difference : The largest share minus the smallest.
+
+    Examples
+    --------
+    >>> from skfair.metrics import demographic_parity_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> demographic_parity_ratio(y_true, y_pred, sensitive_features=group)  # (1/4) / (3/4)
+    0.3333333333333333
+    """
+    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return ratio(cells, "selection_rate")
+
+
+def equal_opportunity_difference(
+    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+):
+    r"""Largest difference between groups in the true positive rate.
+
+    .. math:: \max_g t_g - \min_g t_g, \quad t_g = \Pr(\hat{y} = 1 \mid y = 1, g)
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight, pos_label
+        As in :func:`demographic_parity_difference`.
+
+    Returns
+    -------
+    difference : float
+        In [0, 1], 0 is fair; 0 with a single group; nan where fewer than two rates are known.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`demographic_parity_difference`.
+
+    References
+    ----------
+    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
+       NeurIPS 2016.
+
+    Examples
+    --------
+    >>> from skfair.metrics import equal_opportunity_difference
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> equal_opportunity_difference(y_true, y_pred, sensitive_features=group)  # 2/2 - 1/2
+    0.5
+    """
+    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(cells, "true_positive_rate")
+
+
+def equal_opportunity_ratio(
+    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+):
+    r"""Smallest over largest true positive rate among groups.
+
+    .. math:: \min_g t_g \, / \, \max_g t_g, \quad t_g = \Pr(\hat{y} = 1 \mid y = 1, g)
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight, pos_label
+        As in :func:`demographic_parity_difference`.
+
+    Returns
+    -------
+    ratio : float
+        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
+        than two rates are known.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`demographic_parity_difference`.
+
+    References
+    ----------
+    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
+       NeurIPS 2016.
+
+    Examples
+    --------
+    >>> from skfair.metrics import equal_opportunity_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> equal_opportunity_ratio(y_true, y_pred, sensitive_features=group)  # (1/2) / (2/2)
+    0.5
+    """
+    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return ratio(cells, "true_positive_rate")
+
+
+def false_positive_rate_difference(
+    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+):
+    r"""Largest difference between groups in the false positive rate.
+
+    .. math:: \max_g f_g - \min_g f_g, \quad f_g = \Pr(\hat{y} = 1 \mid y = 0, g)
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight, pos_label
+        As in :func:`demographic_parity_difference`.
+
+    Returns
+    -------
+    difference : float
+        In [0, 1], 0 is fair; 0 with a single group; nan where fewer than two rates are known.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`demographic_parity_difference`.
+
+    See Also
+    --------
+    equalized_odds_difference : The same of the true positive rate too.
+
+    Examples
+    --------
+    >>> from skfair.metrics import false_positive_rate_difference
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> false_positive_rate_difference(y_true, y_pred, sensitive_features=group)  # 1/2 - 0/2
+    0.5
+    """
+    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(cells, "false_positive_rate")
+
+
+def equalized_odds_difference(
+    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+):
+    r"""Larger of the differences between groups in true and in false positive rate.
+
+    .. math:: \max\left(\max_g t_g - \min_g t_g, \; \max_g f_g - \min_g f_g\right)
+
+    with :math:`t_g = \Pr(\hat{y} = 1 \mid y = 1, g)` and
+    :math:`f_g = \Pr(\hat{y} = 1 \mid y = 0, g)`.
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight, pos_label
+        As in :func:`demographic_parity_difference`.
+
+    Returns
+    -------
+    difference : float
+        In [0, 1], 0 is fair; 0 with a single group; nan where fewer than two rates of
+        either kind are known.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`demographic_parity_difference`.
+
+    See Also
+    --------
+    separation_gap : The sum of the two differences.
+
+    References
+    ----------
+    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
+       NeurIPS 2016.
+
+    Examples
+    --------
+    >>> from skfair.metrics import equalized_odds_difference
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> equalized_odds_difference(y_true, y_pred, sensitive_features=group)  # both are 1/2
+    0.5
+    """
+    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    gaps = difference(cells, "true_positive_rate"), difference(cells, "false_positive_rate")
+    return float(np.max(gaps))
+
+
+def equalized_odds_ratio(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
+    r"""Smaller of the ratios between groups of true and of false positive rates.
+
+    .. math:: \min\left(\frac{\min_g t_g}{\max_g t_g}, \; \frac{\min_g f_g}{\max_g f_g}\right)
+
+    with :math:`t_g = \Pr(\hat{y} = 1 \mid y = 1, g)` and
+    :math:`f_g = \Pr(\hat{y} = 1 \mid y = 0, g)`.
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight, pos_label
+        As in :func:`demographic_parity_difference`.
+
+    Returns
+    -------
+    ratio : float
+        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
+        than two rates are known.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`demographic_parity_difference`.
+
+    References
+    ----------
+    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
+       NeurIPS 2016.
+
+    Examples
+    --------
+    >>> from skfair.metrics import equalized_odds_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> equalized_odds_ratio(y_true, y_pred, sensitive_features=group)  # that of 0/2 and 1/2
+    0.0
+    """
+    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    ratios = ratio(cells, "true_positive_rate"), ratio(cells, "false_positive_rate")
+    return float(np.min(ratios))
+
+
+def accuracy_score_difference(
+    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+):
+    r"""Largest difference between groups in accuracy, and so in the error rate.
+
+    .. math:: \max_g a_g - \min_g a_g, \quad a_g = \Pr(\hat{y} = y \mid g)
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight, pos_label
+        As in :func:`demographic_parity_difference`.
+
+    Returns
+    -------
+    difference : float
+        In [0, 1], 0 is fair; 0 with a single group; nan where fewer than two rates are known.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`demographic_parity_difference`.
+
+    Examples
+    --------
+    >>> from skfair.metrics import accuracy_score_difference
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> accuracy_score_difference(y_true, y_pred, sensitive_features=group)  # 3/4 - 3/4
+    0.0
+    """
+    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(cells, "accuracy")

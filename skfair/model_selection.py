@@ -1,0 +1,136 @@
+"""Choose among models by accuracy, subject to a bound on unfairness."""
+
+import numbers
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from skfair.exceptions import InfeasibleConstraintWarning
+
+__all__ = ["best_subject_to"]
+
+
+def best_subject_to(metric, bound, *, objective=None):
+    """Make the `refit` of a search: the best candidate among those that keep a fairness bound.
+
+    For `sklearn.model_selection.GridSearchCV` and its relatives with several scorers. What counts
+    is a candidate's mean score over the test folds. If no candidate keeps the bound, the one that
+    misses it least is taken, with a warning. Candidates with a score of nan are never taken.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the fairness scorer among the search's `scoring`. The name tells the direction:
+        one that starts with ``"neg_"`` is minus a metric of which less is better, as
+        `skfair.metrics.get_scorer` has it, and the metric must be at most `bound`; any other
+        score must be at least `bound`.
+    bound : float
+        In the unit of the metric itself, without a minus sign: 0.05 for
+        "neg_demographic_parity_difference", 0.8 for "demographic_parity_ratio".
+    objective : str, default=None
+        Name of the scorer to be as large as possible; None takes the first of the others.
+
+    Returns
+    -------
+    refit : callable
+        Maps the ``cv_results_`` of a search to the index of its best candidate. It can be pickled.
+
+    Raises
+    ------
+    ValueError
+        If the bound is not a finite number. By the search: if it has no scorer of one of the
+        names, or no candidate has both scores.
+
+    Warns
+    -----
+    InfeasibleConstraintWarning
+        By the search: if no candidate keeps the bound.
+
+    See Also
+    --------
+    skfair.metrics.get_scorer : Makes the fairness scorers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sklearn
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from skfair.metrics import get_scorer
+    >>> from skfair.model_selection import best_subject_to
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=500)
+    >>> X = np.column_stack((rng.normal(size=500), group + rng.normal(size=500)))
+    >>> y = X @ [1.0, 1.0] > 0.5
+    >>> name = "neg_demographic_parity_difference"
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     search = GridSearchCV(
+    ...         LogisticRegression(),
+    ...         {"C": [1e-3, 1e-2, 1.0]},
+    ...         scoring={"accuracy": "accuracy", name: get_scorer(name)},
+    ...         refit=best_subject_to(name, 0.25),
+    ...     ).fit(X, y, sensitive_features=group)
+    >>> search.cv_results_["mean_test_accuracy"].round(2)
+    array([0.85, 0.97, 0.99])
+    >>> -search.cv_results_[f"mean_test_{name}"].round(2)
+    array([0.22, 0.26, 0.27])
+    >>> search.best_params_
+    {'C': 0.001}
+    """
+    if not (isinstance(bound, numbers.Real) and np.isfinite(bound)):
+        raise ValueError(f"bound must be a finite number, in the metric's unit; got {bound!r}.")
+    return BestSubjectTo(metric, bound, objective)
+
+
+@dataclass(frozen=True)
+class BestSubjectTo:
+    """The best candidate of a search under a bound; made by `best_subject_to`."""
+
+    metric: str
+    bound: float
+    objective: str | None
+
+    def __call__(self, cv_results):
+        """Index of the best candidate in the ``cv_results_`` of a search."""
+        fairness, objective = self._scores(cv_results)
+        known = ~(np.isnan(fairness) | np.isnan(objective))
+        if not known.any():
+            raise ValueError(
+                f"No candidate has scores for both {self.metric!r} and the objective: one is nan "
+                'for each. Run the search with error_score="raise" to see why.'
+            )
+        kept = known & (fairness >= (-self.bound if self._is_negated() else self.bound))
+        if not kept.any():
+            closest = fairness[known].max()
+            self._warn(closest)
+            kept = known & (fairness == closest)
+        return int(np.argmax(np.where(kept, objective, -np.inf)))
+
+    def _is_negated(self):
+        return self.metric.startswith("neg_")
+
+    def _scores(self, cv_results):
+        """Mean test scores of every candidate, by the metric and by the objective."""
+        prefix = "mean_test_"
+        names = [key.removeprefix(prefix) for key in cv_results if key.startswith(prefix)]
+        others = [name for name in names if name != self.metric]
+        objective = self.objective or (others[0] if others else "an objective")
+        for name in (self.metric, objective):
+            if name not in names:
+                raise ValueError(
+                    f"best_subject_to compares {self.metric!r} with {objective}, but the scorers "
+                    f"of this search are {names}; name both in its scoring, as in "
+                    f'scoring={{"accuracy": "accuracy", {self.metric!r}: ...}}.'
+                )
+        return cv_results[prefix + self.metric], cv_results[prefix + objective]
+
+    def _warn(self, closest):
+        sign, relation = (-1, "at most") if self._is_negated() else (1, "at least")
+        warnings.warn(
+            f"No candidate has a mean {self.metric.removeprefix('neg_')} of {relation} "
+            f"{self.bound:g} over the test folds; the closest, with {sign * closest:.4g}, is taken."
+            " Search fairer candidates, such as smaller tolerances, or loosen the bound.",
+            InfeasibleConstraintWarning,
+            stacklevel=3,
+        )

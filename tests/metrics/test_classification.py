@@ -1,0 +1,199 @@
+import warnings
+
+import hypothesis.extra.numpy as hnp
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import METRICS, demographic_parity_difference, equalized_odds_difference
+
+CLASSIFICATION = {name: m for name, m in METRICS.items() if m.kind == "classification"}
+every_metric = pytest.mark.parametrize("metric", CLASSIFICATION.values(), ids=CLASSIFICATION)
+
+# Three groups; of every one [[true negatives, false positives], [false negatives, true positives]].
+TABLE = np.array([[[4, 1], [2, 3]], [[2, 0], [1, 2]], [[3, 2], [2, 1]]])
+GROUP, Y_TRUE, Y_PRED = (
+    np.repeat(cell, TABLE.ravel()) for cell in np.indices(TABLE.shape).reshape(3, -1)
+)
+
+
+BY_HAND = {
+    "demographic_parity_difference": 2 / 5 - 3 / 8,
+    "demographic_parity_ratio": (3 / 8) / (2 / 5),
+    "equal_opportunity_difference": 2 / 3 - 1 / 3,
+    "equal_opportunity_ratio": (1 / 3) / (2 / 3),
+    "false_positive_rate_difference": 2 / 5,
+    "equalized_odds_difference": 2 / 5,
+    "equalized_odds_ratio": 0,
+    "accuracy_score_difference": 4 / 5 - 1 / 2,
+    "independence_gap": 2 / 5 - 3 / 8,
+    "separation_gap": 1 / 3 + 2 / 5,
+    "sufficiency_gap": (1 - 1 / 3) + (2 / 5 - 1 / 3),
+}
+
+
+@every_metric
+def test_by_hand(metric):
+    value = metric(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    assert value == pytest.approx(BY_HAND[metric.function.__name__], rel=1e-14)
+    assert isinstance(value, float)
+
+
+@pytest.fixture
+def peer():
+    return pytest.importorskip("fairlearn.metrics")
+
+
+NAMES_OF_FAIRLEARN = [name for name in CLASSIFICATION if not name.endswith("_gap")]
+
+
+def value_of_fairlearn(peer, name, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return getattr(peer, name)(*args, **kwargs)
+
+
+@pytest.mark.parametrize("name", NAMES_OF_FAIRLEARN)
+@pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fairlearn_gives_the_same(peer, name, n_groups, weighted):
+    rng = np.random.default_rng(n_groups)
+    for _ in range(3):
+        y_true, y_pred = rng.integers(0, 2, (2, 200))
+        people = rng.integers(0, n_groups, 200)
+        weights = rng.random(200) if weighted else None
+        given = {"sensitive_features": people, "sample_weight": weights}
+        ours = CLASSIFICATION[name](y_true, y_pred, **given)
+        assert 0 < ours < 1
+        theirs = value_of_fairlearn(peer, name, y_true, y_pred, **given)
+        assert ours == pytest.approx(theirs, rel=1e-12)
+
+
+def test_where_fairlearn_gives_something_else(peer):
+    people = list("aabb")
+    # Nobody of group b is positive: fairlearn takes the unknown rate to be zero.
+    unknown = [1, 0, 0, 0], [1, 0, 1, 0]
+    given = {"sensitive_features": people}
+    assert value_of_fairlearn(peer, "equal_opportunity_difference", *unknown, **given) == 1
+    with pytest.warns(UndefinedMetricWarning, match="nobody of the positive class: 'b'"):
+        ours = CLASSIFICATION["equal_opportunity_difference"](*unknown, **given)
+    assert np.isnan(ours)
+    # Nobody is selected at all: fairlearn's ratio is 0 / 0.
+    nobody = [1, 0, 1, 0], [0, 0, 0, 0]
+    assert np.isnan(value_of_fairlearn(peer, "demographic_parity_ratio", *nobody, **given))
+    assert CLASSIFICATION["demographic_parity_ratio"](*nobody, **given) == 1
+
+
+# Properties ---------------------------------------------------------------------------
+
+classes = hnp.arrays(np.intp, 15, elements=st.integers(0, 1))
+groups = hnp.arrays(np.intp, 15, elements=st.integers(0, 2))
+repeats = hnp.arrays(np.intp, 15, elements=st.integers(0, 3)).filter(np.any)
+
+
+def quietly(metric, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return metric(*args, **kwargs)
+
+
+def same(expected):
+    return pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
+
+
+@every_metric
+@settings(max_examples=30)
+@given(y_true=classes, y_pred=classes, people=groups, repeats=repeats)
+def test_integer_weights_equal_repeated_rows(metric, y_true, y_pred, people, repeats):
+    weighted = quietly(metric, y_true, y_pred, sensitive_features=people, sample_weight=repeats)
+    y_true, y_pred, people = (np.repeat(a, repeats) for a in (y_true, y_pred, people))
+    assert weighted == same(quietly(metric, y_true, y_pred, sensitive_features=people))
+
+
+@every_metric
+@settings(max_examples=30)
+@given(y_true=classes, y_pred=classes, people=groups, order=st.permutations(range(15)))
+def test_order_and_names_do_not_matter(metric, y_true, y_pred, people, order):
+    expected = quietly(metric, y_true, y_pred, sensitive_features=people)
+    words, names = np.array(["reject", "select"]), np.array([30.0, -1.0, 2.0])
+    renamed = quietly(
+        metric,
+        words[y_true][order],
+        words[y_pred][order],
+        sensitive_features=names[people][order],
+        pos_label="select",
+    )
+    assert renamed == same(expected)
+
+
+@every_metric
+@settings(max_examples=30)
+@given(y_true=classes, y_pred=classes, people=groups)
+def test_memberships_are_the_same_as_labels(metric, y_true, y_pred, people):
+    members = sparse.csr_array(people[:, np.newaxis] == np.arange(3))
+    expected = quietly(metric, y_true, y_pred, sensitive_features=people)
+    assert quietly(metric, y_true, y_pred, sensitive_features=members) == same(expected)
+
+
+@every_metric
+@settings(max_examples=30)
+@given(y_true=classes, y_pred=classes, people=groups)
+def test_values_are_between_fair_and_unfair(metric, y_true, y_pred, people):
+    value = quietly(metric, y_true, y_pred, sensitive_features=people)
+    worst = 2 if metric.function.__name__ in ("separation_gap", "sufficiency_gap") else 1
+    assert np.isnan(value) or 0 <= value <= worst
+
+
+@every_metric
+def test_the_best_value_is_reached(metric):
+    alike = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (2, 1))
+    assert metric(*alike.T, sensitive_features=np.repeat(["a", "b"], 4)) == metric.best
+    assert metric(*alike.T, sensitive_features=["a"] * 8) == metric.best
+
+
+# Input --------------------------------------------------------------------------------
+
+
+def test_overlapping_groups():
+    # Columns: the first four people, the last four, and one person who is in both.
+    members = np.zeros((7, 3), dtype=bool)
+    members[:4, 0] = members[3:, 1] = members[3, 2] = True
+    y_pred = [0, 0, 0, 1, 1, 1, 0]
+    value = demographic_parity_difference(
+        y_pred, y_pred, sensitive_features=sparse.csr_array(members)
+    )
+    assert value == 1 - 1 / 4
+
+
+def test_several_attributes_mean_their_combinations():
+    people = pd.DataFrame({"sex": list("ffmm"), "age": [1, 2, 1, 2]})
+    y_pred = [1, 0, 0, 1]
+    for attribute in people:
+        assert (
+            demographic_parity_difference(y_pred, y_pred, sensitive_features=people[attribute]) == 0
+        )
+    assert demographic_parity_difference(y_pred, y_pred, sensitive_features=people) == 1
+
+
+def test_warnings_point_to_the_caller():
+    with pytest.warns(UndefinedMetricWarning) as caught:
+        value = equalized_odds_difference([1, 0, 0], [1, 0, 1], sensitive_features=list("aab"))
+    assert np.isnan(value)
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+@every_metric
+def test_misaligned_input_is_refused(metric):
+    y, people = pd.Series([0, 1]), pd.Series(["a", "b"], index=[1, 0])
+    with pytest.raises(ValueError, match="y_true and sensitive_features must have the same pandas"):
+        metric(y, [0, 1], sensitive_features=people)
+
+
+@every_metric
+def test_more_than_two_classes_are_refused(metric):
+    with pytest.raises(ValueError, match="at most two classes"):
+        metric([0, 1, 2], [0, 1, 2], sensitive_features=list("aab"))

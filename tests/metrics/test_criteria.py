@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from skfair.metrics import (
+    demographic_parity_difference,
+    equal_opportunity_difference,
+    false_positive_rate_difference,
+    independence_gap,
+    separation_gap,
+    sufficiency_gap,
+)
+
+GROUP = np.repeat(["a", "b"], 200)
+RNG = np.random.default_rng(0)
+Y_TRUE, Y_PRED = RNG.integers(0, 2, (2, 400))
+
+
+def test_gaps_are_made_of_the_rates_differences():
+    given = {"sensitive_features": GROUP}
+    assert independence_gap(Y_TRUE, Y_PRED, **given) == demographic_parity_difference(
+        Y_TRUE, Y_PRED, **given
+    )
+    assert separation_gap(Y_TRUE, Y_PRED, **given) == equal_opportunity_difference(
+        Y_TRUE, Y_PRED, **given
+    ) + false_positive_rate_difference(Y_TRUE, Y_PRED, **given)
+
+
+def test_sufficiency_is_separation_with_truth_and_prediction_exchanged():
+    given = {"sensitive_features": GROUP}
+    assert sufficiency_gap(Y_TRUE, Y_PRED, **given) == pytest.approx(
+        separation_gap(Y_PRED, Y_TRUE, **given), rel=1e-12
+    )
+
+
+def test_a_perfect_prediction_violates_independence_alone():
+    y = np.array([1, 1, 0, 1, 0, 0])
+    given = {"sensitive_features": list("aaabbb")}
+    assert independence_gap(y, y, **given) == pytest.approx(1 / 3)
+    assert separation_gap(y, y, **given) == sufficiency_gap(y, y, **given) == 0
+
+
+def test_the_worst_gaps_are_two():
+    y_true, y_pred = np.array([0, 1, 0, 1]), np.array([0, 1, 1, 0])
+    assert separation_gap(y_true, y_pred, sensitive_features=list("aabb")) == 2
+    assert sufficiency_gap(y_true, y_pred, sensitive_features=list("aabb")) == 2

@@ -1,0 +1,157 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics._rates import (
+    RATES,
+    Cells,
+    check_predictions,
+    confusions,
+    count_cells,
+    difference,
+    ratio,
+)
+
+# Of every group: [[true negatives, false positives], [false negatives, true positives]].
+TABLE = np.array([[[4.0, 1], [2, 3]], [[2, 0], [1, 2]]])
+
+
+def outcomes(y_true, y_pred, pos_label=None):
+    people = ["a"] * len(y_true)
+    return check_predictions(y_true, y_pred, people, None, pos_label)[1].tolist()
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("selection_rate", [4 / 10, 2 / 5]),
+        ("true_positive_rate", [3 / 5, 2 / 3]),
+        ("false_positive_rate", [1 / 5, 0]),
+        ("positive_predictive_value", [3 / 4, 1]),
+        ("false_omission_rate", [2 / 6, 1 / 3]),
+        ("accuracy", [7 / 10, 4 / 5]),
+    ],
+)
+def test_rates_by_hand(name, expected):
+    assert RATES[name](TABLE) == pytest.approx(expected, rel=1e-15)
+
+
+def test_a_rate_of_nobody_is_nan():
+    nobody = np.zeros((1, 2, 2))
+    for rate in RATES.values():
+        assert np.isnan(rate(nobody)).all()
+
+
+def test_cells_are_indexed_by_group_truth_and_prediction():
+    y_true, y_pred = [0, 0, 1, 1, 1], [0, 1, 0, 1, 1]
+    cells = confusions(y_true, y_pred, list("aaaab"), [1, 2, 3, 4, 5], None)
+    assert cells.names == ["a", "b"]
+    assert cells.weights.tolist() == [[[1, 2], [3, 4]], [[0, 0], [0, 5]]]
+    people, flat = check_predictions(y_true, y_pred, list("aaaab"), [1, 2, 3, 4, 5], None)
+    assert count_cells(people.together(), flat).weights.tolist() == [[[1, 2], [3, 9]]]
+
+
+def test_difference_and_ratio_by_hand():
+    cells = Cells(["a", "b"], TABLE)
+    assert difference(cells, "selection_rate") == 0
+    assert ratio(cells, "selection_rate") == 1
+    assert difference(cells, "accuracy") == pytest.approx(0.1)
+    assert ratio(cells, "true_positive_rate") == pytest.approx(0.9)
+    assert ratio(cells, "false_positive_rate") == 0
+
+
+def test_rates_that_are_all_zero_are_equal():
+    nobody_selected = Cells(["a", "b"], np.array([[[1.0, 0], [1, 0]], [[2, 0], [0, 0]]]))
+    assert difference(nobody_selected, "selection_rate") == 0
+    assert ratio(nobody_selected, "selection_rate") == 1
+
+
+def test_a_single_group_is_treated_like_itself():
+    alone = Cells(["a"], np.zeros((1, 2, 2)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert difference(alone, "true_positive_rate") == 0
+        assert ratio(alone, "true_positive_rate") == 1
+
+
+def test_a_group_of_unknown_rate_is_named_and_left_out():
+    without_positives = [[5.0, 1], [0, 0]]
+    cells = Cells(["a", "b", "c"], np.array([*TABLE, without_positives]))
+    with pytest.warns(
+        UndefinedMetricWarning, match="true_positive_rate is unknown for 1 of 3 .*'c'"
+    ):
+        assert difference(cells, "true_positive_rate") == pytest.approx(2 / 3 - 3 / 5)
+    with pytest.warns(UndefinedMetricWarning, match="nobody of the positive class: 'c'"):
+        assert ratio(cells, "true_positive_rate") == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("compare", [difference, ratio])
+def test_too_few_known_rates_are_nan_and_never_fair(compare):
+    cells = Cells(["a", "b"], np.array([TABLE[0], [[5.0, 1], [0, 0]]]))
+    with pytest.warns(UndefinedMetricWarning, match="leaves no two to compare"):
+        assert np.isnan(compare(cells, "true_positive_rate"))
+
+
+def test_a_long_list_of_unknown_groups_is_cut_off():
+    cells = Cells(list(range(12)), np.zeros((12, 2, 2)))
+    with pytest.warns(UndefinedMetricWarning, match=r"unknown for 12 of 12 .* 8, 9, \.\.\."):
+        difference(cells, "accuracy")
+
+
+@pytest.mark.parametrize(
+    "negative, positive",
+    [(0, 1), (-1, 1), (False, True), (0.0, 1.0), (1, 2), (0, 255), ("no", "yes"), ("1", "2")],
+)
+def test_the_positive_class_by_default(negative, positive):
+    labels = [negative, positive]
+    assert outcomes([labels[0], labels[0], labels[1], labels[1]], labels * 2) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("only, expected", [(1, 3), (0, 0), (-1, 0), (True, 3), (False, 0)])
+def test_a_single_label_that_says_what_it_is(only, expected):
+    assert outcomes([only], [only]) == [expected]
+
+
+def test_booleans_and_numbers_mean_the_same():
+    assert outcomes([True, True, False], np.array([1.0, 0.0, 1.0])) == [3, 2, 1]
+
+
+@pytest.mark.parametrize("container", [list, np.array, pd.Series, pd.Categorical])
+def test_labels_in_any_container(container):
+    y_true, y_pred = container(["y", "n", "n"]), container(["y", "n", "y"])
+    assert outcomes(y_true, y_pred) == [3, 0, 1]
+    assert outcomes(y_true, y_pred, "n") == [0, 3, 2]
+
+
+def test_pos_label_may_be_absent_from_a_single_class():
+    assert outcomes(["no", "no"], ["no", "no"], "yes") == [0, 0]
+    assert outcomes(["no", "no"], ["no", "no"], "no") == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "y_true, y_pred, pos_label, error, match",
+    [
+        ([0, 1, 2], [0, 1, 1], None, ValueError, "at most two classes .* 3 labels came: 0, 1, 2"),
+        ([0, 1, 2], [0, 1, 1], 1, ValueError, "at most two classes"),
+        ([0, 1, 0], [0.1, 0.7, 0.2], None, ValueError, "if y_pred holds scores"),
+        (["a", "b", "a"], [0, 1, 0], None, ValueError, "in the same words"),
+        (["a", "a"], [1, 1], None, TypeError, "of different kinds"),
+        (
+            ["yes", "yes"],
+            ["yes", "yes"],
+            None,
+            ValueError,
+            "Only the label 'yes' .* pass pos_label",
+        ),
+        ([3, 4], [4, 4], 1, ValueError, "pos_label must be one of the labels 3, 4; got 1"),
+        ([0, np.nan], [0, 1], None, ValueError, "y_true contains NaN"),
+        ([0, 1], [0, None], None, ValueError, "must not hold missing values"),
+        (["a", None], ["a", "a"], "a", ValueError, "must not hold missing values"),
+    ],
+)
+def test_refused_labels(y_true, y_pred, pos_label, error, match):
+    with pytest.raises(error, match=match):
+        outcomes(y_true, y_pred, pos_label)

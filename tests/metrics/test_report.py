@@ -1,0 +1,89 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from skfair.metrics import METRICS, group_report
+from skfair.metrics._rates import RATES
+
+# True class, predicted class, group.
+ROWS = np.array(
+    [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 1, 1], [1, 1, 1]]
+)
+Y_TRUE, Y_PRED, GROUP = ROWS.T
+
+
+def test_by_hand():
+    report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    assert report.index.tolist() == [0, 1, "overall"]
+    assert report.columns.tolist() == ["n", *(n + s for n in RATES for s in ("", "_se"))]
+    assert report["n"].tolist() == [5, 3, 8]
+    expected = {
+        "selection_rate": [2 / 5, 2 / 3, 4 / 8],
+        "true_positive_rate": [1 / 2, 1, 3 / 4],
+        "false_positive_rate": [1 / 3, 0, 1 / 4],
+        "positive_predictive_value": [1 / 2, 1, 3 / 4],
+        "false_omission_rate": [1 / 3, 0, 1 / 4],
+        "accuracy": [3 / 5, 1, 6 / 8],
+    }
+    for name, rates in expected.items():
+        assert report[name].tolist() == pytest.approx(rates)
+
+
+def test_standard_errors_are_of_a_mean_over_the_samples_of_the_condition():
+    report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    assert report.loc[0, "selection_rate_se"] == pytest.approx(np.sqrt(0.4 * 0.6 / 5))
+    assert report.loc[0, "true_positive_rate_se"] == pytest.approx(np.sqrt(0.5 * 0.5 / 2))
+    assert report.loc["overall", "false_omission_rate_se"] == pytest.approx(
+        np.sqrt(0.25 * 0.75 / 4)
+    )
+    assert report.loc[1, "accuracy_se"] == 0
+
+
+def test_integer_weights_equal_repeated_rows():
+    repeats = np.arange(8) % 3
+    weighted = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, sample_weight=repeats)
+    rows = np.repeat(ROWS, repeats, axis=0)
+    repeated = group_report(rows[:, 0], rows[:, 1], sensitive_features=rows[:, 2])
+    pd.testing.assert_frame_equal(weighted, repeated, rtol=1e-12)
+
+
+def test_a_rate_of_nobody_is_nan():
+    report = group_report([0, 0, 1], [0, 1, 1], sensitive_features=list("aab"))
+    assert np.isnan(report.loc["a", ["true_positive_rate", "true_positive_rate_se"]]).all()
+    assert report.loc["overall", "true_positive_rate"] == 1
+
+
+def test_the_metrics_are_columns_of_the_report():
+    rates = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP).iloc[:-1]
+    for metric, column in {
+        "demographic_parity_difference": "selection_rate",
+        "equal_opportunity_difference": "true_positive_rate",
+        "false_positive_rate_difference": "false_positive_rate",
+        "accuracy_score_difference": "accuracy",
+    }.items():
+        value = METRICS[metric](Y_TRUE, Y_PRED, sensitive_features=GROUP)
+        assert value == pytest.approx(np.ptp(rates[column]))
+
+
+def test_several_attributes():
+    people = pd.DataFrame({"sex": list("fmfm"), "age": [1, 1, 2, 2]})
+    report = group_report([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=people)
+    assert report.index.names == ["sex", "age"]
+    assert report.index.tolist() == [("f", 1), ("f", 2), ("m", 1), ("m", 2), ("overall", "")]
+    assert report.loc[("f", 2), "false_positive_rate"] == 1
+
+
+def test_overlapping_groups_count_everybody_once_overall():
+    members = sparse.csr_array(np.array([[1, 0], [1, 1], [0, 1], [0, 0]], dtype=bool))
+    report = group_report([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=members)
+    assert report.index.tolist() == [0, 1, "overall"]
+    assert report["n"].tolist() == [2, 2, 4]
+
+
+def test_the_positive_class():
+    words = np.array(["no", "yes"])
+    report = group_report(words[Y_TRUE], words[Y_PRED], sensitive_features=GROUP)
+    pd.testing.assert_frame_equal(report, group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP))
+    swapped = group_report(words[Y_TRUE], words[Y_PRED], sensitive_features=GROUP, pos_label="no")
+    np.testing.assert_allclose(swapped["true_positive_rate"], 1 - report["false_positive_rate"])

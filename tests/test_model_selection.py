@@ -1,0 +1,148 @@
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.metrics import demographic_parity_difference, get_scorer
+from skfair.model_selection import best_subject_to
+
+PARITY = "neg_demographic_parity_difference"
+
+
+def results(**scores):
+    return {f"mean_test_{name}": np.array(values) for name, values in scores.items()}
+
+
+FRONT = results(
+    accuracy=[0.9, 0.8, 0.7, 0.6], recall=[0.1, 0.2, 0.3, 0.4], **{PARITY: [-0.3, -0.2, -0.1, -0.2]}
+)
+
+
+@pytest.mark.parametrize(
+    "bound, index", [(0.5, 0), (0.3, 0), (0.25, 1), (0.2, 1), (0.15, 2), (0.1, 2)]
+)
+def test_the_best_that_keeps_an_upper_bound(bound, index):
+    assert best_subject_to(PARITY, bound)(FRONT) == index
+
+
+def test_a_metric_of_which_more_is_better_has_a_lower_bound():
+    ratios = results(demographic_parity_ratio=[0.5, 0.8, 0.9], accuracy=[0.9, 0.8, 0.7])
+    assert best_subject_to("demographic_parity_ratio", 0.8)(ratios) == 1
+    assert best_subject_to("demographic_parity_ratio", 0.81)(ratios) == 2
+
+
+def test_the_objective_is_the_first_other_scorer_unless_named():
+    assert best_subject_to(PARITY, 0.2)(FRONT) == 1
+    assert best_subject_to(PARITY, 0.2, objective="recall")(FRONT) == 3
+    assert best_subject_to("recall", 0.3, objective=PARITY)(FRONT) == 2
+
+
+def test_if_no_candidate_keeps_the_bound_the_closest_is_taken():
+    with pytest.warns(
+        InfeasibleConstraintWarning,
+        match="mean demographic_parity_difference of at most 0.05 .* closest, with 0.1, is taken",
+    ):
+        assert best_subject_to(PARITY, 0.05)(FRONT) == 2
+    with pytest.warns(InfeasibleConstraintWarning, match="mean recall of at least 0.5 .* 0.4"):
+        assert best_subject_to("recall", 0.5)(FRONT) == 3
+
+
+def test_among_equally_close_candidates_the_objective_decides():
+    equal = results(balance=[0, 0, 0], accuracy=[0.5, 0.7, 0.6])
+    with pytest.warns(InfeasibleConstraintWarning):
+        assert best_subject_to("balance", 0.5)(equal) == 1
+
+
+def test_candidates_without_a_score_are_never_taken():
+    holes = results(accuracy=[np.nan, 0.9, 0.8, 0.7], **{PARITY: [0, np.nan, -0.4, -0.1]})
+    assert best_subject_to(PARITY, 0.2)(holes) == 3
+    with pytest.warns(InfeasibleConstraintWarning, match="closest, with 0.1"):
+        assert best_subject_to(PARITY, 0.05)(holes) == 3
+    nothing = results(accuracy=[np.nan, 1], **{PARITY: [0, np.nan]})
+    with pytest.raises(ValueError, match='No candidate .* error_score="raise"'):
+        best_subject_to(PARITY, 0.2)(nothing)
+
+
+@pytest.mark.parametrize(
+    "metric, objective, scores, missing",
+    [
+        ("neg_separation_gap", None, FRONT, "'neg_separation_gap'"),
+        (PARITY, "precision", FRONT, "precision"),
+        ("score", None, results(score=[1, 2]), "an objective"),
+    ],
+)
+def test_scorers_that_the_search_has_not(metric, objective, scores, missing):
+    with pytest.raises(ValueError, match=rf"{missing}.* scorers of this search are \["):
+        best_subject_to(metric, 0.1, objective=objective)(scores)
+
+
+def test_it_can_be_pickled_compared_and_read():
+    refit = best_subject_to(PARITY, 0.2, objective="recall")
+    assert pickle.loads(pickle.dumps(refit)) == refit
+    assert repr(refit) == f"BestSubjectTo(metric='{PARITY}', bound=0.2, objective='recall')"
+
+
+@pytest.mark.parametrize("bound", ["0.2", None, np.nan, [0.2]])
+def test_a_bound_must_be_a_number(bound):
+    with pytest.raises(ValueError, match="bound must be a finite number"):
+        best_subject_to(PARITY, bound)
+
+
+# In a search --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def applicants():
+    """The more regularisation, the less weight on the feature that tells the groups apart."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=600)
+    X = np.column_stack((rng.normal(size=600), 0.5 * group + 0.1 * rng.normal(size=600)))
+    y = (X @ [0.5, 2.0] + 0.2 * rng.normal(size=600) > 0.5).astype(int)
+    return X, y, group
+
+
+def search_for(bound, search=GridSearchCV, **kwargs):
+    return search(
+        LogisticRegression(),
+        {"C": [10.0, 0.1, 0.01]},
+        scoring={"accuracy": "accuracy", PARITY: get_scorer(PARITY)},
+        refit=best_subject_to(PARITY, bound),
+        **kwargs,
+    )
+
+
+@pytest.mark.parametrize("kind", [{}, {"search": RandomizedSearchCV, "n_iter": 3}])
+def test_a_search_refits_the_best_fair_candidate(applicants, kind):
+    X, y, group = applicants
+    with sklearn.config_context(enable_metadata_routing=True):
+        plain = search_for(1.0, **kind).fit(X, y, sensitive_features=group)
+        accuracy = plain.cv_results_["mean_test_accuracy"]
+        gaps = -plain.cv_results_[f"mean_test_{PARITY}"]
+        bound = np.median(gaps)
+        fair = clone(plain).set_params(refit=best_subject_to(PARITY, bound))
+        fair.fit(X, y, sensitive_features=group)
+    assert plain.best_index_ == accuracy.argmax()
+    assert gaps[plain.best_index_] > bound >= gaps[fair.best_index_]
+    assert accuracy[fair.best_index_] == accuracy[gaps <= bound].max()
+    assert (
+        fair.best_estimator_.C
+        == fair.best_params_["C"]
+        == fair.cv_results_["params"][fair.best_index_]["C"]
+    )
+    value = demographic_parity_difference(y, fair.predict(X), sensitive_features=group)
+    assert value < demographic_parity_difference(y, plain.predict(X), sensitive_features=group)
+
+
+def test_a_search_warns_where_no_candidate_is_fair_enough(applicants):
+    X, y, group = applicants
+    with (
+        sklearn.config_context(enable_metadata_routing=True),
+        pytest.warns(InfeasibleConstraintWarning, match="at most 0.001"),
+    ):
+        search = search_for(0.001).fit(X, y, sensitive_features=group)
+    assert search.best_index_ == search.cv_results_[f"mean_test_{PARITY}"].argmax()
