@@ -1,5 +1,46 @@
-"""Solvers for problems with more than one aim."""
+"""Solvers of problems with constraints, and of problems with more than one aim."""
 
+from skfair.solvers._augmented_lagrangian import AugmentedLagrangian
+from skfair.solvers._gda import GDA
+from skfair.solvers._ipp import IPPSSG, IPPConEx
+from skfair.solvers._plada import PLADA
+from skfair.solvers._proxy_lagrangian import ProxyLagrangian
 from skfair.solvers._sa2gd import BiObjectiveFront, BiObjectiveResult, sa2gd, sa2gd_front
+from skfair.solvers._solver import Progress, Result
+from skfair.solvers._sqp import SQP
+from skfair.solvers._sqp_lbfgs import SQPLBFGS
+from skfair.solvers._switching_subgradient import GeometricDecay, Harmonic, SwitchingSubgradient
 
-__all__ = ["BiObjectiveFront", "BiObjectiveResult", "sa2gd", "sa2gd_front"]
+SOLVERS = {
+    "sqp": SQP,
+    "sqp-lbfgs": SQPLBFGS,
+    "augmented-lagrangian": AugmentedLagrangian,
+    "plada": PLADA,
+    "gda": GDA,
+    "proxy-lagrangian": ProxyLagrangian,
+    "switching-subgradient": SwitchingSubgradient,
+    "ipp-ssg": IPPSSG,
+    "ipp-conex": IPPConEx,
+}
+"""Solvers that have a name of their own."""
+
+__all__ = [
+    "GDA",
+    "IPPSSG",
+    "PLADA",
+    "SOLVERS",
+    "SQP",
+    "SQPLBFGS",
+    "AugmentedLagrangian",
+    "BiObjectiveFront",
+    "BiObjectiveResult",
+    "GeometricDecay",
+    "Harmonic",
+    "IPPConEx",
+    "Progress",
+    "ProxyLagrangian",
+    "Result",
+    "SwitchingSubgradient",
+    "sa2gd",
+    "sa2gd_front",
+]

@@ -1,0 +1,83 @@
+"""Products of matrices in compressed sparse rows (CSR), with dense answers."""
+
+import numpy as np
+
+from skfair._kernels import jit
+
+
+@jit
+def weighted_gram(data, indices, indptr, weights, n_columns):
+    """Sum over rows i of ``weights[i] * outer(row_i, row_i)``, for sorted rows without duplicates.
+
+    Returns a symmetric array of shape (n_columns, n_columns).
+    """
+    gram = np.zeros((n_columns, n_columns))
+    for i in range(len(indptr) - 1):
+        weight = weights[i]
+        if weight == 0.0:
+            continue
+        for a in range(indptr[i], indptr[i + 1]):
+            row, scaled = gram[indices[a]], weight * data[a]
+            # Columns ascend within a row, so only the lower triangle is written.
+            for b in range(indptr[i], a + 1):
+                row[indices[b]] += scaled * data[b]
+    for j in range(n_columns):
+        for k in range(j):
+            gram[k, j] = gram[j, k]
+    return gram
+
+
+@jit
+def outer_sum(left, right, n_left, n_right):
+    """Sum over rows i of ``outer(left_i, right_i)``, for two matrices (data, indices, indptr).
+
+    One pass over both, in the order of their rows. Returns an array of shape (n_left, n_right),
+    the numbers of columns.
+    """
+    left_data, left_indices, left_indptr = left
+    right_data, right_indices, right_indptr = right
+    total = np.zeros((n_left, n_right))
+    for i in range(len(left_indptr) - 1):
+        for a in range(left_indptr[i], left_indptr[i + 1]):
+            row, factor = total[left_indices[a]], left_data[a]
+            for b in range(right_indptr[i], right_indptr[i + 1]):
+                row[right_indices[b]] += factor * right_data[b]
+    return total
+
+
+@jit
+def stored_deviations(data, indices, indptr, share, mean):
+    """Deviations of the stored entries from the mean of their column, weighted by the rows' shares.
+
+    Returns, for each column, the shares of the rows that store it, and the sums of deviations and
+    of their squares.
+    """
+    stored, deviations, squares = np.zeros_like(mean), np.zeros_like(mean), np.zeros_like(mean)
+    for i in range(len(indptr) - 1):
+        for a in range(indptr[i], indptr[i + 1]):
+            j = indices[a]
+            deviation = data[a] - mean[j]
+            stored[j] += share[i]
+            deviations[j] += share[i] * deviation
+            squares[j] += share[i] * deviation**2
+    return stored, deviations, squares
+
+
+@jit
+def compressed_rows(X):
+    """A dense matrix as CSR: data, indices, indptr."""
+    n_rows, n_columns = X.shape
+    indptr = np.zeros(n_rows + 1, dtype=np.int64)
+    for i in range(n_rows):
+        count = 0
+        for j in range(n_columns):
+            count += X[i, j] != 0.0
+        indptr[i + 1] = indptr[i] + count
+    data, indices = np.empty(indptr[n_rows]), np.empty(indptr[n_rows], dtype=np.int32)
+    for i in range(n_rows):
+        a = indptr[i]
+        for j in range(n_columns):
+            if X[i, j] != 0.0:
+                data[a], indices[a] = X[i, j], j
+                a += 1
+    return data, indices, indptr

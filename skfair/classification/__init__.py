@@ -1,0 +1,5 @@
+"""Classifiers whose decisions are fair."""
+
+from skfair.classification._constrained_erm import ConstrainedERMClassifier
+
+__all__ = ["ConstrainedERMClassifier"]

@@ -1,0 +1,247 @@
+"""Constraints on the mean loss of groups."""
+
+from numbers import Real
+
+import numpy as np
+
+from skfair.constraints._aggregates import Largest
+from skfair.constraints._constraint import Constraint
+from skfair.losses import LOSSES
+from skfair.utils._sklearn import Interval, StrOptions
+
+
+class GroupLoss(Constraint):
+    """Base of the constraints on mean losses.
+
+    Parameters
+    ----------
+    loss : str, callable or None, default=None
+        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
+        the loss that the estimator minimises.
+    tolerance, reference, aggregate, attributes, min_group_size, form
+        See :class:`Constraint`.
+    """
+
+    _parameter_constraints = {
+        **Constraint._parameter_constraints,
+        "loss": [StrOptions(set(LOSSES)), callable, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss=None,
+        tolerance=None,
+        reference="groups",
+        aggregate="max",
+        attributes="intersections",
+        min_group_size=None,
+        form="signed",
+    ):
+        super().__init__(
+            tolerance=tolerance,
+            reference=reference,
+            aggregate=aggregate,
+            attributes=attributes,
+            min_group_size=min_group_size,
+            form=form,
+        )
+        self.loss = loss
+
+    def rate(self, target, rates):
+        """The loss of each sample.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+        rates : Rates
+            The surrogate of the decision, and the loss.
+
+        Returns
+        -------
+        rate : callable
+            scores -> Pointwise.
+        """
+        own = LOSSES[self.loss] if isinstance(self.loss, str) else self.loss
+        loss = rates.loss if own is None else own
+        return lambda scores: loss(scores, target)
+
+
+class LossParity(GroupLoss):
+    r"""Equal mean losses: :math:`E[\ell(s, y) \mid g]` is the same for all groups g.
+
+    With ``reference="overall"`` no group's mean loss may exceed everybody's by more than the
+    tolerance, one-sided.
+
+    Parameters
+    ----------
+    loss : str, callable or None, default=None
+        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
+        the loss that the estimator minimises.
+    tolerance : float or None, default=None
+        Largest gap allowed, in units of the loss; None takes the estimator's.
+    reference, aggregate, attributes, min_group_size, form
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import LossParity
+    >>> LossParity(loss="hinge", reference="overall")
+    LossParity(loss='hinge', reference='overall')
+    """
+
+    def cells(self, target):
+        """Everybody.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+        """
+        return {"all": np.ones(len(target), dtype=bool)}
+
+
+class EqualOpportunityLoss(GroupLoss):
+    r"""Equal mean losses of the positive class.
+
+    Parameters
+    ----------
+    loss : str, callable or None, default=None
+        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
+        the loss that the estimator minimises.
+    tolerance : float or None, default=None
+        Largest gap allowed, in units of the loss; None takes the estimator's.
+    reference, aggregate, attributes, min_group_size, form
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualOpportunityLoss
+    >>> EqualOpportunityLoss()
+    EqualOpportunityLoss()
+    """
+
+    def cells(self, target):
+        """The positive class.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+        """
+        return {"positives": target > 0}
+
+
+class EqualizedOddsLoss(GroupLoss):
+    r"""Equal mean losses of each class; the larger of the two gaps counts, or their sum.
+
+    Parameters
+    ----------
+    loss : str, callable or None, default=None
+        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
+        the loss that the estimator minimises.
+    tolerance : float or None, default=None
+        Largest gap allowed, in units of the loss; None takes the estimator's.
+    reference, aggregate, attributes, min_group_size, form
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualizedOddsLoss
+    >>> EqualizedOddsLoss(aggregate="sum")
+    EqualizedOddsLoss(aggregate='sum')
+    """
+
+    def cells(self, target):
+        """The positive and the negative class.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+        """
+        return {"positives": target > 0, "negatives": target < 0}
+
+
+class BoundedGroupLoss(GroupLoss):
+    r"""No group's mean loss exceeds a bound: :math:`E[\ell(s, y) \mid g] \le upper\_bound`.
+
+    The gap of this constraint is the largest mean loss itself, so it binds a single group too.
+
+    Parameters
+    ----------
+    upper_bound : float
+        Largest mean loss allowed.
+    loss : str, callable or None, default=None
+        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
+        the loss that the estimator minimises.
+    attributes, min_group_size, form
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import BoundedGroupLoss
+    >>> BoundedGroupLoss(0.6)
+    BoundedGroupLoss(upper_bound=0.6)
+    """
+
+    _parameter_constraints = {
+        "upper_bound": [Interval(Real, 0, None, closed="left")],
+        "loss": [StrOptions(set(LOSSES)), callable, None],
+        "attributes": Constraint._parameter_constraints["attributes"],
+        "min_group_size": Constraint._parameter_constraints["min_group_size"],
+        "form": Constraint._parameter_constraints["form"],
+    }
+
+    def __init__(
+        self,
+        upper_bound,
+        *,
+        loss=None,
+        attributes="intersections",
+        min_group_size=None,
+        form="signed",
+    ):
+        self.upper_bound = upper_bound
+        self.loss = loss
+        self.attributes = attributes
+        self.min_group_size = min_group_size
+        self.form = form
+
+    reference = "groups"
+    aggregate = "max"
+
+    @property
+    def tolerance(self):
+        """The bound, under the name that all constraints share."""
+        return self.upper_bound
+
+    def cells(self, target):
+        """Everybody.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+        """
+        return {"all": np.ones(len(target), dtype=bool)}
+
+    def _compare(self, events):
+        return Largest(tuple(range(len(events.names))))

@@ -1,0 +1,219 @@
+"""Parity of decision rates between groups."""
+
+import numpy as np
+
+from skfair.constraints._constraint import Constraint
+from skfair.losses import Pointwise
+
+
+def _everybody(target):
+    return {"all": np.ones(len(target), dtype=bool)}
+
+
+class DecisionRateParity(Constraint):
+    """Base of the constraints on how often the decision is positive."""
+
+    always_attainable = True
+    counts_decisions = True
+
+    def rate(self, target, rates):
+        """The decision's surrogate, whatever the target.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+        rates : Rates
+            The surrogate of the decision, and the loss.
+
+        Returns
+        -------
+        rate : callable
+            scores -> Pointwise.
+        """
+        return rates.surrogate
+
+
+class DemographicParity(DecisionRateParity):
+    r"""Equal selection rates: :math:`P(\hat y = 1 \mid g)` is the same for all groups g.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest gap allowed; None takes the estimator's.
+    reference, aggregate, attributes, min_group_size, form
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import DemographicParity
+    >>> DemographicParity(tolerance=0.05)
+    DemographicParity(tolerance=0.05)
+    """
+
+    def cells(self, target):
+        """Everybody.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+        """
+        return _everybody(target)
+
+
+class EqualOpportunity(DecisionRateParity):
+    r"""Equal true positive rates: :math:`P(\hat y = 1 \mid y = 1, g)` is the same for all g.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest gap allowed; None takes the estimator's.
+    reference, aggregate, attributes, min_group_size, form
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualOpportunity
+    >>> EqualOpportunity(min_group_size=100)
+    EqualOpportunity(min_group_size=100)
+    """
+
+    def cells(self, target):
+        """The positive class.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+        """
+        return {"positives": target > 0}
+
+
+class FalsePositiveRateParity(DecisionRateParity):
+    r"""Equal false positive rates: :math:`P(\hat y = 1 \mid y = 0, g)` is the same for all g.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest gap allowed; None takes the estimator's.
+    reference, aggregate, attributes, min_group_size, form
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import FalsePositiveRateParity
+    >>> FalsePositiveRateParity()
+    FalsePositiveRateParity()
+    """
+
+    def cells(self, target):
+        """The negative class.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+        """
+        return {"negatives": target < 0}
+
+
+class EqualizedOdds(DecisionRateParity):
+    r"""Equal true and false positive rates; the larger of the two gaps counts, or their sum.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest gap allowed; None takes the estimator's.
+    reference, aggregate, attributes, min_group_size, form
+        See :class:`Constraint`; ``aggregate="sum"`` bounds the sum of the two gaps.
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualizedOdds
+    >>> EqualizedOdds(aggregate="sum")
+    EqualizedOdds(aggregate='sum')
+    """
+
+    def cells(self, target):
+        """The positive and the negative class.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+        """
+        return {"positives": target > 0, "negatives": target < 0}
+
+
+class ErrorRateParity(Constraint):
+    r"""Equal error rates: :math:`P(\hat y \ne y \mid g)` is the same for all groups g.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest gap allowed; None takes the estimator's.
+    reference, aggregate, attributes, min_group_size, form
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import ErrorRateParity
+    >>> ErrorRateParity()
+    ErrorRateParity()
+    """
+
+    counts_decisions = True
+
+    def cells(self, target):
+        """Everybody.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+        """
+        return _everybody(target)
+
+    def rate(self, target, rates):
+        """The decision's surrogate where it is wrong, its complement where it is right.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_samples,)
+            Classes -1 and +1.
+        rates : Rates
+            The surrogate of the decision, and the loss.
+
+        Returns
+        -------
+        rate : callable
+            scores -> Pointwise.
+        """
+
+        def errors(scores):
+            value, slope, curvature = rates.surrogate(scores)
+            missed = np.where(target > 0, 1.0 - value, value)
+            return Pointwise(missed, -target * slope, -target * curvature)
+
+        return errors

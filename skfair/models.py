@@ -1,0 +1,338 @@
+"""Models: scores from parameters, and gradients by parameters from slopes by scores.
+
+A model is the only one who knows X. Losses and constraints give one slope per sample; the model's
+transpose turns them into a gradient.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from skfair._kernels.sparse_rows import (
+    compressed_rows,
+    outer_sum,
+    stored_deviations,
+    weighted_gram,
+)
+
+__all__ = ["LinearModel"]
+
+_SPARSE_BELOW = 0.3
+"""Share of non-zeros below which dense columns are stored as CSR: one-hot columns are."""
+
+_CHUNK = 8192
+"""Rows of a dense matrix that are centred or weighted at a time."""
+
+_ROUNDING = 1e-13
+"""Standard deviation, relative to the mean, below which a column is constant up to rounding."""
+
+_FAR = 1e3
+"""Mean, relative to the standard deviation, from which on columns are stored less their mean."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    r"""Linear scores, parametrised by standardised columns.
+
+    Parameters are :math:`(v, b)` with scores :math:`\sum_j v_j (x_{ij} - \mu_j)/\sigma_j + b`:
+    first-order methods need columns of one scale, and no method is hurt by them. X is stored
+    as it comes, neither centred nor scaled, so sparse columns stay sparse. Without an intercept
+    :math:`\mu = 0` and there is no b.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Features less their origin, float64; rows in CSR are sorted and without duplicates.
+    center : ndarray of shape (n_features,)
+        :math:`\mu`, the means of X.
+    scale : ndarray of shape (n_features,)
+        :math:`\sigma`, positive.
+    fit_intercept : bool
+        Whether there is an intercept.
+    origin : ndarray of shape (n_features,), default=0.0
+        What was subtracted from the columns before: the mean of those, such as time stamps, whose
+        digits would else be lost in products; 0 for all others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.models import LinearModel
+    >>> X = np.array([[1.0, 10.0], [3.0, 30.0]])
+    >>> model = LinearModel.standardized(X, weights=np.ones(2))
+    >>> model.scores(model.parameters([1.0, 0.1], 0.0))
+    array([2., 6.])
+    """
+
+    X: object
+    center: np.ndarray
+    scale: np.ndarray
+    fit_intercept: bool
+    origin: np.ndarray | float = 0.0
+
+    @classmethod
+    def standardized(cls, X, weights, fit_intercept=True):
+        """Make a model whose columns have weighted mean 0 and variance 1.
+
+        Parameters
+        ----------
+        X : ndarray or sparse array of shape (n_samples, n_features)
+            Features; they are not changed.
+        weights : ndarray of shape (n_samples,)
+            Positive sample weights.
+        fit_intercept : bool, default=True
+            Whether there is an intercept.
+
+        Returns
+        -------
+        model : LinearModel
+        """
+        X = _stored(X)
+        mean, variance = _moments(X, weights / weights.sum())
+        second_moment = variance + mean**2
+        if not fit_intercept:
+            return cls(X, np.zeros_like(mean), _positive(np.sqrt(second_moment)), False)
+        # A column that is constant up to rounding tells nothing once it is centred.
+        constant = variance <= _ROUNDING**2 * second_moment
+        scale = _positive(np.sqrt(np.where(constant, second_moment, variance)))
+        far = ~constant & (np.abs(mean) > _FAR * scale) & _full(X)
+        origin = np.where(far, mean, 0.0)
+        return cls(_less(X, origin) if far.any() else X, mean - origin, scale, True, origin)
+
+    @property
+    def n_parameters(self):
+        """Length of a parameter vector."""
+        return len(self.scale) + self.fit_intercept
+
+    def parameters(self, coef, intercept):
+        """Parameters of given coefficients.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_features,)
+            Coefficients of the columns of X.
+        intercept : float
+            Intercept of the columns of X.
+
+        Returns
+        -------
+        parameters : ndarray of shape (n_parameters,)
+        """
+        coef = np.asarray(coef, dtype=np.float64)
+        if not self.fit_intercept:
+            return coef * self.scale
+        return np.append(coef * self.scale, intercept + coef @ (self.origin + self.center))
+
+    def coefficients(self, parameters):
+        """Coefficients and intercept of the columns of X.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the model.
+
+        Returns
+        -------
+        coef : ndarray of shape (n_features,)
+        intercept : float
+        """
+        coef, intercept = self._stored_coefficients(parameters)
+        return coef, float(intercept - coef @ (np.zeros_like(coef) + self.origin))
+
+    def scores(self, parameters):
+        """Score of each sample.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the model.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        coef, intercept = self._stored_coefficients(parameters)
+        return self.X @ coef + intercept
+
+    def _stored_coefficients(self, parameters):
+        """Coefficients and intercept of the columns as they are stored, less their origin."""
+        coef = parameters[: len(self.scale)] / self.scale
+        return coef, parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
+
+    def intercept_direction(self):
+        """Direction in which all scores rise alike.
+
+        Returns
+        -------
+        direction : ndarray of shape (n_parameters,) or None
+            None if there is no intercept.
+        """
+        if not self.fit_intercept:
+            return None
+        return np.append(np.zeros(len(self.scale)), 1.0)
+
+    def pull_back(self, slopes):
+        """Gradient by the parameters, from one slope per sample.
+
+        Parameters
+        ----------
+        slopes : ndarray of shape (n_samples,)
+            Derivative by each score.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_parameters,)
+        """
+        total = slopes.sum()
+        gradient = (self.X.T @ slopes - total * self.center) / self.scale
+        return np.append(gradient, total) if self.fit_intercept else gradient
+
+    def pull_back_rows(self, slopes):
+        """Gradients of several functions at once.
+
+        Parameters
+        ----------
+        slopes : csr_array of shape (n_rows, n_samples)
+            Derivative of each function by each score.
+
+        Returns
+        -------
+        jacobian : ndarray of shape (n_rows, n_parameters)
+        """
+        product = _times(slopes, self.X)
+        totals = slopes.sum(axis=1)
+        jacobian = (product - totals[:, np.newaxis] * self.center) / self.scale
+        return np.column_stack((jacobian, totals)) if self.fit_intercept else jacobian
+
+    def gram(self, weights):
+        """Sum over the samples of ``weights[i]`` times the outer product of the i-th row.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_samples,)
+            Weight of each sample, of any sign.
+
+        Returns
+        -------
+        gram : ndarray of shape (n_parameters, n_parameters)
+            In the standardised columns, the intercept's last.
+        """
+        X, center = self.X, self.center
+        raw = _gram(X, weights)
+        sums, total = X.T @ weights, weights.sum()
+        shift = np.outer(center, sums)
+        centered = raw - shift - shift.T + total * np.outer(center, center)
+        gram = centered / np.outer(self.scale, self.scale)
+        if not self.fit_intercept:
+            return gram
+        border = (sums - total * center) / self.scale
+        return np.block([[gram, border[:, np.newaxis]], [border, np.array([[total]])]])
+
+    def ridge(self, alpha):
+        """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter.
+
+        Parameters
+        ----------
+        alpha : float
+            Strength of the penalty; the intercept has none.
+
+        Returns
+        -------
+        ridge : ndarray of shape (n_parameters,)
+        """
+        ridge = alpha / self.scale**2
+        return np.append(ridge, 0.0) if self.fit_intercept else ridge
+
+
+def _chunks(n_samples):
+    return [slice(start, start + _CHUNK) for start in range(0, n_samples, _CHUNK)]
+
+
+def _positive(scale):
+    return np.where(scale > 0, scale, 1.0)
+
+
+def _stored(X):
+    """The features as float64, sparse where that pays, in CSR sorted and without duplicates."""
+    if not sparse.issparse(X):
+        X = np.asarray(X, dtype=np.float64)
+        if np.count_nonzero(X) >= _SPARSE_BELOW * X.size:
+            return X
+        return _compressed(X)
+    X = sparse.csr_array(X, dtype=np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()  # the arrays are the user's
+        X.sum_duplicates()
+    return X
+
+
+def _compressed(X):
+    if X.flags.f_contiguous:  # as frames are: columns are read as they lie in memory
+        return sparse.csr_array(sparse.csc_array(compressed_rows(X.T), shape=X.shape))
+    return sparse.csr_array(compressed_rows(X), shape=X.shape)
+
+
+def _moments(X, share):
+    """Mean and variance of each column, rows weighted by shares that sum to 1.
+
+    A second pass takes the squares around the mean, mended by what the mean missed: one pass
+    loses the digits of columns whose mean is large.
+    """
+    mean = X.T @ share
+    missed, squares = (_sparse_deviations if sparse.issparse(X) else _deviations)(X, share, mean)
+    return mean + missed, np.maximum(0.0, squares - missed**2)
+
+
+def _deviations(X, share, mean):
+    """Mean deviation and mean squared deviation of each column from the means given."""
+    missed, squares = np.zeros_like(mean), np.zeros_like(mean)
+    for rows in _chunks(len(share)):
+        deviation = X[rows] - mean
+        missed += share[rows] @ deviation
+        squares += share[rows] @ deviation**2
+    return missed, squares
+
+
+def _sparse_deviations(X, share, mean):
+    stored, missed, squares = stored_deviations(X.data, X.indices, X.indptr, share, mean)
+    # Shares sum to 1 up to rounding only: nothing is absent from a full column.
+    absent = np.where(_full(X), 0.0, np.maximum(0.0, 1.0 - stored))
+    return missed - absent * mean, squares + absent * mean**2
+
+
+def _full(X):
+    """Columns all of whose entries are stored."""
+    if not sparse.issparse(X):
+        return np.ones(X.shape[1], dtype=bool)
+    return np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+
+
+def _less(X, origin):
+    """X with full columns shifted by their origin."""
+    if not sparse.issparse(X):
+        return X - origin
+    return sparse.csr_array((X.data - origin[X.indices], X.indices, X.indptr), shape=X.shape)
+
+
+def _times(rows, X):
+    """Product of few sparse rows with X, dense."""
+    if not sparse.issparse(X):
+        return rows @ X
+    # Sample by sample: row by row, X would be read from memory once for each.
+    left, right = ((A.data, A.indices, A.indptr) for A in (sparse.csr_array(rows.T), X))
+    return outer_sum(left, right, rows.shape[0], X.shape[1])
+
+
+def _gram(X, weights):
+    """``X.T @ diag(weights) @ X``."""
+    if sparse.issparse(X):
+        return weighted_gram(X.data, X.indices, X.indptr, weights, X.shape[1])
+    gram = np.zeros((X.shape[1], X.shape[1]))
+    signed = bool((weights < 0).any())
+    roots = np.sqrt(np.abs(weights))[:, np.newaxis]
+    for rows in _chunks(len(X)):
+        half = X[rows] * roots[rows]
+        # With weights of one sign the product is of a matrix with itself, which BLAS halves.
+        other = half * np.sign(weights[rows])[:, np.newaxis] if signed else half
+        gram += half.T @ other
+    return gram

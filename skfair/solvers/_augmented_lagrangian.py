@@ -1,0 +1,100 @@
+"""Augmented Lagrangian method with inner problems solved by L-BFGS."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.optimize import minimize
+
+from skfair.solvers._one_sided import OneSided
+from skfair.solvers._solver import Iterate, Solver
+from skfair.utils._sklearn import Interval
+
+
+class AugmentedLagrangian(Solver):
+    r"""Method of multipliers.
+
+    With the rows written as :math:`G \le 0`, each iteration minimises by L-BFGS
+
+    .. math::
+
+        L_\rho(x; \lambda) = F(x) + \frac{1}{2\rho} \sum_i
+        \bigl([\lambda_i + \rho\, G_i(x)]_+^2 - \lambda_i^2\bigr),
+
+    then sets :math:`\lambda \leftarrow [\lambda + \rho\, G(x)]_+` and raises :math:`\rho` unless
+    infeasibility and complementarity, :math:`\max_i |\max(G_i, -\lambda_i/\rho)|`, have shrunk
+    enough ([1]_, Algorithm 17.4; [2]_, Algorithm 4.1).
+
+    Parameters
+    ----------
+    max_iter : int, default=100
+        Most iterations, that is updates of the multipliers.
+    tol : float, default=1e-6
+        Largest violation and largest residual of the optimality conditions at the answer.
+    rho : float, default=10.0
+        First penalty :math:`\rho`.
+    growth : float, default=4.0
+        What the penalty is multiplied with.
+    shrink : float, default=0.25
+        The penalty stays while infeasibility falls to this share from one iteration to the next.
+    inner_iter : int, default=1000
+        Most steps of L-BFGS per iteration.
+
+    References
+    ----------
+    .. [1] J. Nocedal and S. Wright, "Numerical Optimization", 2nd edition, 2006, chapter 17.
+    .. [2] E. G. Birgin and J. M. Martinez, "Practical Augmented Lagrangian Methods for Constrained
+       Optimization", 2014.
+
+    Examples
+    --------
+    >>> from skfair.solvers import AugmentedLagrangian
+    >>> AugmentedLagrangian(rho=1.0)
+    AugmentedLagrangian(rho=1.0)
+    """
+
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "rho": [Interval(Real, 0, None, closed="neither")],
+        "growth": [Interval(Real, 1, None, closed="left")],
+        "shrink": [Interval(Real, 0, 1, closed="both")],
+        "inner_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self, max_iter=100, tol=1e-6, rho=10.0, growth=4.0, shrink=0.25, inner_iter=1000
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rho = rho
+        self.growth = growth
+        self.shrink = shrink
+        self.inner_iter = inner_iter
+
+    def _iterate(self, problem, x, random_state):
+        sides = OneSided.between(problem.lower, problem.upper)
+        pressures, rho = np.zeros(len(sides.rows)), self.rho
+        evaluation, infeasibility, accuracy = problem.evaluate(x), np.inf, 1e-2
+        while True:
+            yield Iterate(evaluation, sides.signed(pressures))
+            accuracy = max(0.1 * accuracy, 0.1 * self.tol)
+            evaluation = self._minimise(evaluation, sides, pressures, rho, accuracy)
+            G = sides.excess(evaluation.values)
+            left = np.abs(np.maximum(G, -pressures / rho)).max(initial=0.0)
+            pressures = np.maximum(0.0, pressures + rho * G)
+            if left > self.shrink * infeasibility:
+                rho *= self.growth
+            infeasibility = left
+
+    def _minimise(self, start, sides, pressures, rho, accuracy):
+        """Minimise the augmented Lagrangian up to an accuracy of its gradient."""
+        problem = start.problem
+
+        def augmented(x):
+            evaluation = problem.evaluate(x)
+            pressed = np.maximum(0.0, pressures + rho * sides.excess(evaluation.values))
+            value = evaluation.fun + (pressed @ pressed - pressures @ pressures) / (2.0 * rho)
+            return value, evaluation.lagrangian_gradient(sides.signed(pressed))
+
+        options = {"maxiter": self.inner_iter, "gtol": accuracy, "ftol": 1e-15, "maxcor": 20}
+        found = minimize(augmented, start.x, jac=True, method="L-BFGS-B", options=options)
+        return problem.evaluate(found.x)

@@ -1,0 +1,215 @@
+"""Inexact proximal point methods: double loops for weakly convex rows."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+
+from skfair.solvers._one_sided import OneSided
+from skfair.solvers._solver import Iterate, Solver
+from skfair.solvers._step_sizes import lipschitz_constants
+from skfair.utils._sklearn import Interval
+
+
+@dataclass(frozen=True, eq=False)
+class _Proximal:
+    r"""F and G with :math:`\frac{\rho}{2} \|x - center\|^2` added to each."""
+
+    sides: OneSided
+    center: np.ndarray
+    rho: float
+
+    def bowl(self, evaluation):
+        """What is added, and its gradient."""
+        away = evaluation.x - self.center
+        return self.rho / 2.0 * away @ away, self.rho * away
+
+    def rows(self, evaluation):
+        """G, (n_bounds,)."""
+        return self.sides.excess(evaluation.values) + self.bowl(evaluation)[0]
+
+    def linearised_rows(self, evaluation, x):
+        """G at x by its values and derivative at an evaluation."""
+        jacobian = self.sides.spread(evaluation.jacobian) + self.bowl(evaluation)[1]
+        return self.rows(evaluation) + jacobian @ (x - evaluation.x)
+
+    def row_gradient(self, evaluation, i):
+        """Gradient of one component of G."""
+        one = np.arange(len(self.sides.rows)) == i
+        return evaluation.pull_back(self.sides.signed(one)) + self.bowl(evaluation)[1]
+
+    def lagrangian_gradient(self, evaluation, pressures):
+        """Gradient of F plus the pressures times G."""
+        gradient = evaluation.lagrangian_gradient(self.sides.signed(pressures))
+        return gradient + (1.0 + pressures.sum()) * self.bowl(evaluation)[1]
+
+
+class _InexactProximalPoint(Solver):
+    """The outer loop: strongly convex problems around one centre after another."""
+
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "rho": [Interval(Real, 0, None, closed="neither")],
+        "inner_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    check_every = 9
+
+    def _iterate(self, problem, x, random_state):
+        sides = OneSided.between(problem.lower, problem.upper)
+        lipschitz = lipschitz_constants(problem, sides, x)
+        evaluation, pressures = problem.evaluate(x), np.zeros(len(sides.rows))
+        while True:
+            proximal = _Proximal(sides, evaluation.x, self.rho)
+            inner = self._solve_inner(proximal, evaluation, pressures, lipschitz)
+            evaluation, pressures = yield from inner
+
+
+class IPPSSG(_InexactProximalPoint):
+    r"""Inexact proximal point method with switching subgradients inside.
+
+    Around the centre :math:`x_t` the outer loop solves, for a while, the strongly convex problem
+
+    .. math::
+
+        x_{t+1} \approx \arg\min_x F(x) + \tfrac{\rho}{2} \|x - x_t\|^2 \quad \text{s.t.} \quad
+        \max_i G_i(x) + \tfrac{\rho}{2} \|x - x_t\|^2 \le 0 ,
+
+    with :math:`\rho` above the weak convexity of F and G ([1]_, [2]_). The inner loop steps against
+    the gradient of the objective where the rows are kept up to `tol`, else against that of the
+    worst row, by :math:`\gamma_k = 2 / (2 L_F + \rho (k + 2))`; the next centre is the average of
+    the points of the first kind with weights k + 1. Multipliers are estimated as by
+    :class:`SwitchingSubgradient`.
+
+    Parameters
+    ----------
+    max_iter : int, default=20000
+        Most iterations, counted over all inner loops.
+    tol : float, default=1e-4
+        Largest violation and largest residual of the optimality conditions at the answer.
+    rho : float, default=0.1
+        :math:`\rho`.
+    inner_iter : int, default=100
+        Iterations of an inner loop.
+
+    References
+    ----------
+    .. [1] R. Ma, Q. Lin and T. Yang, "Quadratically regularized subgradient methods for weakly
+       convex optimization with weakly convex constraints", ICML 2020.
+    .. [2] Y. Huang and Q. Lin, "Oracle complexity of single-loop switching subgradient methods for
+       non-smooth weakly convex functional constrained optimization", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> from skfair.solvers import IPPSSG
+    >>> IPPSSG(inner_iter=50)
+    IPPSSG(inner_iter=50)
+    """
+
+    def __init__(self, max_iter=20000, tol=1e-4, rho=0.1, inner_iter=100):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rho = rho
+        self.inner_iter = inner_iter
+
+    def _solve_inner(self, proximal, evaluation, pressures, lipschitz):
+        problem, sides = evaluation.problem, proximal.sides
+        average, weight = np.zeros_like(evaluation.x), 0.0
+        against_rows, against_objective = np.zeros_like(pressures), 0.0
+        for k in range(self.inner_iter):
+            yield Iterate(evaluation, sides.signed(pressures))
+            G = proximal.rows(evaluation)
+            step = 2.0 / (2.0 * lipschitz[0] + self.rho * (k + 2))
+            direction = np.zeros_like(G)
+            if G.max(initial=-np.inf) <= self.tol:
+                slope = proximal.lagrangian_gradient(evaluation, direction)
+                average += (k + 1) * evaluation.x
+                weight += k + 1
+                against_objective += step
+            else:
+                worst = G.argmax()
+                slope = proximal.row_gradient(evaluation, worst)
+                step = G[worst] / max(slope @ slope, 1e-300)
+                against_rows[worst] += step
+            evaluation = problem.evaluate(evaluation.x - step * slope)
+        if weight:
+            evaluation = problem.evaluate(average / weight)
+            pressures = against_rows / against_objective
+        return evaluation, pressures
+
+
+class IPPConEx(_InexactProximalPoint):
+    r"""Inexact proximal point method with constraint extrapolation inside.
+
+    The outer problems are those of :class:`IPPSSG`; the inner loop is primal-dual ([1]_,
+    Algorithm 1). With :math:`\ell(x_k) = G(x_{k-1}) + J(x_{k-1}) (x_k - x_{k-1})`, where G and F
+    contain :math:`\tfrac{\rho}{2} \|x - x_t\|^2`,
+
+    .. math::
+
+        s_k &= 2\, \ell(x_k) - \ell(x_{k-1}), \\
+        \lambda_{k+1} &= \mathrm{clip}(\lambda_k + \sigma s_k,\, 0,\, \lambda_{max}), \\
+        x_{k+1} &= x_k - \eta \bigl(\nabla F(x_k) + J(x_k)^T \lambda_{k+1}\bigr), \qquad
+        1 / \eta = L_F + \sigma M_G^2 + \rho\,(1 + \textstyle\sum \lambda_{k+1}).
+
+    Multipliers are carried from one inner loop to the next. The cap bounds them where a centre
+    cannot keep the rows; long dual steps make the inner loop circle.
+
+    Parameters
+    ----------
+    max_iter : int, default=20000
+        Most iterations, counted over all inner loops.
+    tol : float, default=1e-4
+        Largest violation and largest residual of the optimality conditions at the answer.
+    rho : float, default=0.1
+        :math:`\rho`.
+    inner_iter : int, default=20
+        Iterations of an inner loop.
+    dual_step : float, default=0.25
+        :math:`\sigma`, below 0.3.
+    dual_max : float, default=10.0
+        :math:`\lambda_{max}`.
+
+    References
+    ----------
+    .. [1] D. Boob, Q. Deng and G. Lan, "Stochastic first-order methods for convex and nonconvex
+       functional constrained optimization", Mathematical Programming, 2022.
+
+    Examples
+    --------
+    >>> from skfair.solvers import IPPConEx
+    >>> IPPConEx(dual_max=5.0)
+    IPPConEx(dual_max=5.0)
+    """
+
+    _parameter_constraints = {
+        **_InexactProximalPoint._parameter_constraints,
+        "dual_step": [Interval(Real, 0, 0.3, closed="neither")],
+        "dual_max": [Interval(Real, 0, None, closed="right")],
+    }
+
+    def __init__(
+        self, max_iter=20000, tol=1e-4, rho=0.1, inner_iter=20, dual_step=0.25, dual_max=10.0
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rho = rho
+        self.inner_iter = inner_iter
+        self.dual_step = dual_step
+        self.dual_max = dual_max
+
+    def _solve_inner(self, proximal, evaluation, pressures, lipschitz):
+        problem, sides = evaluation.problem, proximal.sides
+        L_F, M_G = lipschitz
+        previous, linear = evaluation, proximal.rows(evaluation)
+        for _ in range(self.inner_iter):
+            yield Iterate(evaluation, sides.signed(pressures))
+            before = linear
+            linear = proximal.linearised_rows(previous, evaluation.x)
+            ascent = 2.0 * linear - before
+            pressures = np.clip(pressures + self.dual_step * ascent, 0.0, self.dual_max)
+            curvature = L_F + self.dual_step * M_G**2 + self.rho * (1.0 + pressures.sum())
+            slope = proximal.lagrangian_gradient(evaluation, pressures)
+            previous = evaluation
+            evaluation = problem.evaluate(evaluation.x - slope / curvature)
+        return evaluation, pressures
