@@ -1,4 +1,4 @@
-"""Pictures of fairness: the price of balance, and who is in which cluster.
+"""Pictures of fairness: how groups are treated, and what it costs to treat them alike.
 
 Displays work as scikit-learn's: ``from_...`` builds and draws, ``plot(ax=None)`` draws again, and
 ``ax_`` and ``figure_`` hold what was drawn. Colours stay apart for colour-blind eyes, and markers
@@ -6,6 +6,17 @@ and hatches stay apart in grey. matplotlib is imported when something is drawn.
 """
 
 from skfair.plotting._cluster_composition import ClusterCompositionDisplay
+from skfair.plotting._convergence import ConvergenceDisplay
+from skfair.plotting._group_rate_curve import GroupRateCurveDisplay
+from skfair.plotting._group_rates import GroupRateDisplay
+from skfair.plotting._group_scores import GroupScoreDisplay
 from skfair.plotting._pareto_front import ParetoFrontDisplay
 
-__all__ = ["ClusterCompositionDisplay", "ParetoFrontDisplay"]
+__all__ = [
+    "ClusterCompositionDisplay",
+    "ConvergenceDisplay",
+    "GroupRateCurveDisplay",
+    "GroupRateDisplay",
+    "GroupScoreDisplay",
+    "ParetoFrontDisplay",
+]

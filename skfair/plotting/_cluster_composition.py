@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.metrics import cluster_composition
-from skfair.plotting._style import COLORS, HATCHES, INK, cycle, new_axes, strip_frame
+from skfair.plotting._style import COLORS, HATCHES, INK, cycle, new_axes, readable, strip_frame
 from skfair.utils._balance import cluster_balances
 from skfair.utils._groups import group_names
 
@@ -74,7 +74,7 @@ class ClusterCompositionDisplay:
             If the estimator is not fitted.
         """
         check_is_fitted(estimator, "group_counts_")
-        names = _readable(group_names(estimator.groups_.labels))
+        names = readable(group_names(estimator.groups_.labels))
         return cls(estimator.group_counts_, group_names=names).plot(ax=ax)
 
     @classmethod
@@ -106,7 +106,7 @@ class ClusterCompositionDisplay:
             labels, sensitive_features=sensitive_features, sample_weight=sample_weight
         )
         display = cls(
-            table.to_numpy(), group_names=_readable(table.columns), cluster_names=table.index
+            table.to_numpy(), group_names=readable(table.columns), cluster_names=table.index
         )
         return display.plot(ax=ax)
 
@@ -201,8 +201,3 @@ class ClusterCompositionDisplay:
             borderaxespad=0,
             borderpad=0,
         )
-
-
-def _readable(names):
-    """Names as text; those of several attributes, which come as tuples, joined by commas."""
-    return [", ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]

@@ -26,6 +26,29 @@ def new_axes(ax, size):
     return ax
 
 
+def legend_above(ax, last=None):
+    """Name what is drawn above the axes, where the legend can never cover it.
+
+    Groups and models come in the order of drawing, the label `last` after them.
+    """
+    handles, labels = ax.get_legend_handles_labels()
+    if handles:
+        order = sorted(range(len(labels)), key=lambda i: labels[i] == last)
+        ax.legend(
+            [handles[i] for i in order],
+            [labels[i] for i in order],
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=max(1, 64 // (8 + max(map(len, labels)))),
+            frameon=False,
+        )
+
+
+def readable(names):
+    """Names as text; those of several attributes, which come as tuples, joined by commas."""
+    return [", ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
+
+
 def strip_frame(ax, *sides):
     """Remove the sides of the frame that carry no scale."""
     for side in sides:

@@ -1,14 +1,22 @@
 """Partial opportunity and odds: the definitions in exact fractions, and what else must hold."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import ceil
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import RidgeClassifier
+from sklearn.model_selection import cross_validate
+from sklearn.tree import DecisionTreeClassifier
 
 from skfair.metrics import (
+    METRICS,
+    get_scorer,
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,
     partial_equalized_odds_difference,
@@ -194,3 +202,62 @@ def test_bad_input_is_refused(function):
         function(range(8), SCORE, **people)
     with pytest.raises(ValueError, match="inconsistent"):
         function(TRUE[:-1], SCORE, **people)
+
+
+# Scorers -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in METRICS if name.startswith("partial_")])
+@pytest.mark.parametrize(
+    "estimator, method, threshold",
+    [
+        (RidgeClassifier(), "decision_function", 0.0),
+        (DecisionTreeClassifier(max_depth=4, random_state=0), "predict_proba", 0.5),
+    ],
+)
+def test_scorers_judge_scores_at_the_threshold_of_the_estimator(
+    people, name, estimator, method, threshold
+):
+    y_true, score, group = people
+    y_true = np.array(["no", "yes"])[y_true]
+    X = score[:, np.newaxis]
+    model = clone(estimator).fit(X, y_true)
+    response = getattr(model, method)(X)
+    response = response[:, 1] if method == "predict_proba" else response
+    metric = replace(METRICS[name], params={"interval": (0.0, 0.8)})
+    inputs, options = [response], {}
+    if metric.kind == "labelled_decision":
+        inputs, options = [y_true, response], {"pos_label": "yes"}
+    if metric.kind != "score":
+        options["threshold"] = threshold
+    expected = metric(*inputs, sensitive_features=group, **options)
+    assert get_scorer(metric)(model, X, y_true, sensitive_features=group) == -expected
+    assert 0 < expected < 1
+
+
+def test_parameters_of_a_metric_prevail_over_the_estimators(people):
+    y_true, score, group = people
+    X = score[:, np.newaxis]
+    model = RidgeClassifier().fit(X, y_true)
+    params = {"interval": (0, 1), "threshold": 0.4}
+    metric = replace(METRICS["partial_demographic_parity_difference"], params=params)
+    expected = partial_demographic_parity_difference(
+        model.decision_function(X), sensitive_features=group, **params
+    )
+    assert get_scorer(metric)(model, X, y_true, sensitive_features=group) == -expected
+
+
+def test_scorers_work_in_cross_validation(people):
+    y_true, score, group = people
+    scoring = {name: get_scorer(f"neg_{name}") for name in METRICS if name.startswith("partial_")}
+    with sklearn.config_context(enable_metadata_routing=True):
+        scores = cross_validate(
+            RidgeClassifier(),
+            score[:, np.newaxis],
+            y_true,
+            scoring=scoring,
+            params={"sensitive_features": group},
+            cv=3,
+            error_score="raise",
+        )
+    assert all(np.all(scores[f"test_{name}"] <= 0) for name in scoring)

@@ -13,6 +13,7 @@ from skfair.utils._groups import (
     Groups,
     check_alignment,
     check_groups,
+    check_memberships,
     group_names,
     match_groups,
 )
@@ -352,3 +353,91 @@ def test_events_of_columns():
 def test_events_refuse(make, match):
     with pytest.raises(ValueError, match=match):
         make()
+
+
+def test_memberships_of_groups():
+    groups = check_groups(PEOPLE, 6)
+    members = groups.memberships()
+    assert members.names == ["female", "male", "other"]
+    np.testing.assert_array_equal(members.matrix.toarray(), np.eye(3)[groups.codes])
+    np.testing.assert_array_equal(members.counts, groups.counts)
+    assert members.matrix.dtype == bool
+
+
+def test_memberships_of_intersections_and_of_each_attribute():
+    groups = check_groups([["f", "old"], ["f", "young"], ["m", "old"], ["f", "old"]], 4)
+    assert groups.memberships().names == [("f", "old"), ("f", "young"), ("m", "old")]
+    each = groups.memberships("each")
+    assert each.names == [(0, "f"), (0, "m"), (1, "old"), (1, "young")]
+    expected = [[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 1, 0]]
+    np.testing.assert_array_equal(each.matrix.toarray(), expected)
+    np.testing.assert_array_equal(each.counts, [3, 1, 3, 1])
+
+
+def test_one_attribute_has_no_intersections():
+    groups = check_groups(PEOPLE, 6)
+    assert groups.memberships("each").names == groups.memberships().names
+
+
+@pytest.mark.parametrize(
+    "container",
+    [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix, sparse.lil_array],
+)
+@pytest.mark.parametrize("dtype", [bool, int, float])
+def test_overlapping_memberships(container, dtype):
+    inside = np.array([[1, 1], [0, 1], [1, 0]], dtype=dtype)
+    members = check_memberships(container(inside), 3)
+    assert members.names == [0, 1]
+    assert members.matrix.dtype == bool
+    np.testing.assert_array_equal(members.matrix.toarray(), inside.astype(bool))
+    np.testing.assert_array_equal(members.counts, [2, 2])
+
+
+def test_memberships_do_not_change_what_was_given():
+    given = sparse.csr_array(np.array([[1.0, 1.0], [0.0, 1.0]]))
+    given.data[1] = 0.0  # a stored zero
+    members = check_memberships(given, 2)
+    np.testing.assert_array_equal(members.counts, [1, 1])
+    np.testing.assert_array_equal(given.data, [1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("dtype", [bool, float])
+def test_entries_stored_twice_count_once(dtype):
+    entries = (np.ones(4, dtype=dtype), [1, 0, 1, 0], [0, 3, 4])
+    given = sparse.csr_array(entries, shape=(2, 2))
+    members = check_memberships(given, 2)
+    np.testing.assert_array_equal(members.matrix.toarray(), [[1, 1], [1, 0]])
+    np.testing.assert_array_equal(members.counts, [2, 1])
+    np.testing.assert_array_equal(given.indices, [1, 0, 1, 0])
+
+
+def test_take_of_memberships():
+    inside = np.array([[1, 1, 0], [0, 1, 0], [0, 1, 1]], dtype=bool)
+    members = check_memberships(sparse.csr_array(inside), 3)
+    for rows in ([1, 2], np.array([False, True, True])):
+        taken = members.take(rows)
+        assert taken.names == [1, 2]
+        np.testing.assert_array_equal(taken.matrix.toarray(), inside[1:, 1:])
+
+
+def test_summary_of_memberships():
+    members = check_memberships(sparse.csr_array(np.eye(3, dtype=bool)), 3)
+    summary = members.summary
+    assert summary.labels.tolist() == [[0], [1], [2]]
+    assert summary.counts.tolist() == [1, 1, 1]
+    pairs = check_groups([["f", 1], ["m", 2]], 2).memberships("each").summary
+    assert pairs.labels.shape == (4, 1) and pairs.labels[0, 0] == (0, "f")
+
+
+@pytest.mark.parametrize(
+    "given, match",
+    [
+        (sparse.csr_array(np.eye(2)), "has 2 rows but there are 3 samples"),
+        (sparse.csr_array([[0.5, 1], [1, 1], [1, 1]]), "boolean .* it holds 0.5"),
+        (sparse.csr_array([[1, 0], [1, 0], [1, 0]]), r"column\(s\) 1 of sensitive_features are"),
+        (sparse.csr_array([[np.nan], [1], [1]]), "boolean .* it holds nan"),
+    ],
+)
+def test_memberships_refuse(given, match):
+    with pytest.raises(ValueError, match=match):
+        check_memberships(given, 3)

@@ -1,0 +1,222 @@
+"""How a fit goes: objective, violation and stop test from iteration to iteration."""
+
+import numpy as np
+
+from skfair.plotting._style import COLORS, LINES, cycle, strip_frame
+
+_QUANTITIES = {
+    "objective": "objective",
+    "violation": "excess over the tolerance",
+    "residual": "residual of the stop test",
+    "balance": "balance",
+}
+"""Column of a log -> the label of its axis."""
+_TO_ZERO = ("violation", "residual")
+"""Quantities that a fit brings down to zero, drawn on a logarithmic axis."""
+
+
+class ConvergenceDisplay:
+    """Picture of what a :class:`skfair.callbacks.FairnessMonitor` recorded.
+
+    Each quantity has axes of its own, in one row. Every fit, or every start of a fit, is one line;
+    lines of one name share their colour. Violation and residual are on a logarithmic scale, below
+    the smallest positive value on a linear one, so that zero can be seen.
+
+    Parameters
+    ----------
+    logs : dict of str to DataFrame
+        Logs by the name that the legend shall give them, with the columns of
+        ``FairnessMonitor.log``.
+    quantities : sequence of str, default=None
+        Columns to draw: "objective", "violation", "residual", "balance"; None draws those of which
+        anything was recorded.
+    against : {"iteration", "seconds"}, default="iteration"
+        Column of the horizontal axis; seconds are wall-clock time since the fit began.
+
+    Attributes
+    ----------
+    ax_ : ndarray of matplotlib.axes.Axes, shape (n_quantities,)
+        The axes, once drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure with the axes, once drawn.
+
+    See Also
+    --------
+    skfair.callbacks.FairnessMonitor : The callback that records.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.callbacks import FairnessMonitor
+    >>> from skfair.cluster import FairKMeans
+    >>> from skfair.plotting import ConvergenceDisplay
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> monitor = FairnessMonitor()
+    >>> model = FairKMeans(n_clusters=3, random_state=0).set_callbacks(monitor)
+    >>> _ = model.fit(X, sensitive_features=X.sum(axis=1) > 0)
+    >>> display = ConvergenceDisplay.from_monitor(monitor, quantities=["objective", "balance"])
+    >>> [ax.get_ylabel() for ax in display.ax_]
+    ['objective', 'balance']
+    """
+
+    def __init__(self, logs, *, quantities=None, against="iteration"):
+        self.logs = logs
+        self.quantities = quantities
+        self.against = against
+
+    @classmethod
+    def from_monitor(cls, monitor, *, quantities=None, against="iteration", ax=None):
+        """Draw everything that one monitor recorded.
+
+        Parameters
+        ----------
+        monitor : FairnessMonitor
+            The monitor; a line for each of its runs.
+        quantities : sequence of str, default=None
+            Columns to draw; None draws those of which anything was recorded.
+        against : {"iteration", "seconds"}, default="iteration"
+            Column of the horizontal axis.
+        ax : matplotlib.axes.Axes or array of them, default=None
+            One axes for each quantity; None makes a new figure.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            As `plot`.
+        """
+        return cls({"": monitor.log}, quantities=quantities, against=against).plot(ax=ax)
+
+    @classmethod
+    def from_monitors(cls, monitors, *, quantities=None, against="iteration", ax=None):
+        """Draw several monitors for comparison.
+
+        Parameters
+        ----------
+        monitors : dict of str to FairnessMonitor
+            Monitors by the name that the legend shall give them.
+        quantities : sequence of str, default=None
+            Columns to draw; None draws those of which anything was recorded.
+        against : {"iteration", "seconds"}, default="iteration"
+            Column of the horizontal axis.
+        ax : matplotlib.axes.Axes or array of them, default=None
+            One axes for each quantity; None makes a new figure.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            As `plot`.
+        """
+        logs = {name: monitor.log for name, monitor in monitors.items()}
+        return cls(logs, quantities=quantities, against=against).plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw the quantities side by side.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or array of them, default=None
+            One axes for each quantity; None makes a new figure.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+            This display, with `ax_` and `figure_`.
+
+        Raises
+        ------
+        ValueError
+            If nothing was recorded, `quantities` or `against` are no columns of a log, or `ax`
+            does not hold one axes for each quantity.
+        """
+        quantities = self._check_quantities()
+        self.ax_ = _row_of_axes(ax, len(quantities))
+        self.figure_ = self.ax_[0].figure
+        for axes, quantity in zip(self.ax_, quantities, strict=True):
+            for index, (name, log) in enumerate(self.logs.items()):
+                self._draw_runs(axes, log, quantity, name, index)
+            if quantity in _TO_ZERO:
+                _set_scale_to_zero(axes, [log[quantity] for log in self.logs.values()])
+            axes.set_xlabel(self.against)
+            axes.set_ylabel(_QUANTITIES[quantity])
+            strip_frame(axes, "top", "right")
+        self._write_legend()
+        return self
+
+    def _check_quantities(self):
+        if self.against not in ("iteration", "seconds"):
+            raise ValueError(f'against must be "iteration" or "seconds"; got {self.against!r}.')
+        if self.quantities is not None:
+            unknown = [name for name in self.quantities if name not in _QUANTITIES]
+            if unknown or not len(self.quantities):
+                raise ValueError(
+                    f"quantities must be among {list(_QUANTITIES)}; got {list(self.quantities)}."
+                )
+            return list(self.quantities)
+        recorded = [
+            q for q in _QUANTITIES if any(log[q].notna().any() for log in self.logs.values())
+        ]
+        if not recorded:
+            raise ValueError(
+                "Nothing was recorded. Hand the monitor to the estimator before the fit, as in "
+                "estimator.set_callbacks(monitor).fit(X, ...)."
+            )
+        return recorded
+
+    def _draw_runs(self, axes, log, quantity, name, index):
+        runs = [run for _, run in log.dropna(subset=quantity).groupby("run")]
+        for number, run in enumerate(runs):
+            axes.plot(
+                run[self.against],
+                run[quantity],
+                color=cycle(COLORS, index),
+                linestyle=cycle(LINES, index),
+                linewidth=1.5 if len(runs) == 1 else 0.9,
+                marker="." if len(run) < 30 else None,
+                label=name if name and not number else None,
+            )
+
+    def _write_legend(self):
+        """Name each log once, above all axes."""
+        named = {}
+        for axes in self.ax_:
+            handles, labels = axes.get_legend_handles_labels()
+            named |= dict(zip(labels, handles, strict=True))
+        if named:
+            self.figure_.legend(
+                named.values(), named.keys(), loc="outside upper left", ncols=4, frameon=False
+            )
+
+
+def _row_of_axes(ax, n_axes):
+    """One-dimensional array of axes: those given, or a new row."""
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        size = (max(3.2 * n_axes, 4.8), 3.2)
+        _, ax = plt.subplots(1, n_axes, figsize=size, layout="constrained")
+    axes = np.atleast_1d(ax)
+    if axes.shape != (n_axes,):
+        raise ValueError(
+            f"ax must hold one axes for each of the {n_axes} quantities, such as "
+            f"plt.subplots(1, {n_axes})[1]; got an array of shape {np.shape(ax)}."
+        )
+    return axes
+
+
+def _set_scale_to_zero(axes, columns):
+    """Logarithmic scale, linear below the smallest positive value."""
+    values = np.concatenate(columns)
+    positive = values[values > 0]
+    if len(positive):
+        axes.set_yscale("symlog", linthresh=positive.min())
+        axes.set_ylim(bottom=0)

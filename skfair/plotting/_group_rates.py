@@ -1,0 +1,225 @@
+"""How often each group is selected, rightly and wrongly, and how sure that is."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.metrics import group_report
+from skfair.metrics._scorers import PREDICTIONS
+from skfair.plotting._style import (
+    COLORS,
+    INK,
+    MARKERS,
+    cycle,
+    legend_above,
+    new_axes,
+    readable,
+    strip_frame,
+)
+
+_RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
+_OVERALL = "all samples"
+_Z_95 = 1.96
+
+
+class GroupRateDisplay:
+    """Picture of the rates of each group, with 95 % confidence intervals.
+
+    Each rate is one row with a mark for every group; the bars reach 1.96 standard errors to both
+    sides, and a line marks the rate of all samples. A difference between marks means little where
+    the bars overlap by much.
+
+    Parameters
+    ----------
+    rates : array-like of shape (n_groups, n_rates)
+        Rates of the groups, in [0, 1]; nan draws nothing.
+    standard_errors : array-like of shape (n_groups, n_rates)
+        Their standard errors.
+    overall : array-like of shape (n_rates,)
+        Rates of all samples.
+    rate_names : sequence of str
+        Names of the rates.
+    group_names : sequence of str, default=None
+        Names of the groups; None numbers them.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        The axes with the rates, once drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure with the axes, once drawn.
+
+    See Also
+    --------
+    skfair.metrics.group_report : The same numbers as a table.
+
+    Examples
+    --------
+    >>> from skfair.plotting import GroupRateDisplay
+    >>> display = GroupRateDisplay.from_predictions(
+    ...     [1, 1, 0, 0, 1, 1, 0, 0], [1, 1, 1, 0, 1, 0, 0, 0], sensitive_features=[*"aaaabbbb"]
+    ... )
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['selection rate', 'true positive rate', 'false positive rate']
+    """
+
+    def __init__(self, rates, standard_errors, overall, *, rate_names, group_names=None):
+        self.rates = rates
+        self.standard_errors = standard_errors
+        self.overall = overall
+        self.rate_names = rate_names
+        self.group_names = group_names
+
+    @classmethod
+    def from_estimator(
+        cls, estimator, X, y, *, sensitive_features, rates=_RATES, sample_weight=None, ax=None
+    ):
+        """Draw the rates of a classifier's predictions.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            A fitted classifier of two classes; the second of its ``classes_`` is positive.
+        X : array-like of shape (n_samples, n_features)
+            Samples to predict.
+        y : array-like of shape (n_samples,)
+            True class of each sample.
+        sensitive_features : array-like or sparse matrix
+            Group of each sample.
+        rates : sequence of str
+            Rates to draw, columns of :func:`skfair.metrics.group_report`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each sample; None counts each once.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure.
+
+        Returns
+        -------
+        display : GroupRateDisplay
+            The drawn display.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the estimator is not fitted.
+        """
+        check_is_fitted(estimator)
+        (y_true, y_pred), params = PREDICTIONS["classification"](
+            estimator, X, y, sensitive_features
+        )
+        return cls.from_predictions(
+            y_true,
+            y_pred,
+            sensitive_features=sensitive_features,
+            rates=rates,
+            sample_weight=sample_weight,
+            ax=ax,
+            **params,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true,
+        y_pred,
+        *,
+        sensitive_features,
+        rates=_RATES,
+        sample_weight=None,
+        pos_label=None,
+        ax=None,
+    ):
+        """Draw the rates of any predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True class of each sample, of two classes.
+        y_pred : array-like of shape (n_samples,)
+            Predicted class of each sample.
+        sensitive_features : array-like or sparse matrix
+            Group of each sample.
+        rates : sequence of str
+            Rates to draw, columns of :func:`skfair.metrics.group_report`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each sample; None counts each once.
+        pos_label : int, float, bool or str, default=None
+            The positive class; None finds it as :func:`skfair.metrics.group_report` does.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure.
+
+        Returns
+        -------
+        display : GroupRateDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If a rate is unknown, or for what :func:`skfair.metrics.group_report` refuses.
+        """
+        report = group_report(
+            y_true,
+            y_pred,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+        )
+        rates = list(rates)
+        errors = [f"{rate}_se" for rate in rates]
+        known = [name.removesuffix("_se") for name in report if name.endswith("_se")]
+        unknown = sorted(set(rates) - set(known))
+        if unknown:
+            raise ValueError(f"rates must be among {known}; got {unknown}.")
+        display = cls(
+            report[rates].to_numpy()[:-1],
+            report[errors].to_numpy()[:-1],
+            report[rates].to_numpy()[-1],
+            rate_names=[rate.replace("_", " ") for rate in rates],
+            group_names=readable(report.index[:-1]),
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw the rates.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure whose height follows the number of marks.
+
+        Returns
+        -------
+        display : GroupRateDisplay
+            This display, with `ax_` and `figure_`.
+        """
+        rates, errors = np.asarray(self.rates), np.asarray(self.standard_errors)
+        n_groups, n_rates = rates.shape
+        self.ax_ = ax = new_axes(ax, size=(6.4, 1.3 + n_rates * (0.3 + 0.16 * n_groups)))
+        self.figure_ = ax.figure
+        rows = np.arange(n_rates)
+        names = self.group_names or [f"group {k}" for k in range(n_groups)]
+        # The groups of a rate stand below each other, on the inner 60 % of its row.
+        offsets = 0.6 * ((np.arange(n_groups) + 0.5) / n_groups - 0.5)
+        for k, (name, offset) in enumerate(zip(names, offsets, strict=True)):
+            reach = _Z_95 * errors[k]
+            ax.errorbar(
+                rates[k],
+                rows + offset,
+                xerr=[np.minimum(reach, rates[k]), np.minimum(reach, 1 - rates[k])],
+                linestyle="none",
+                color=cycle(COLORS, k),
+                marker=cycle(MARKERS, k),
+                markersize=5.5,
+                capsize=2.5,
+                label=name,
+            )
+        ax.vlines(self.overall, rows - 0.42, rows + 0.42, color=INK, linestyle=":", label=_OVERALL)
+        ax.set_yticks(rows, self.rate_names)
+        ax.set_xlim(-0.02, 1.02)
+        ax.set_ylim(n_rates - 0.5, -0.5)
+        ax.xaxis.set_major_formatter("{x:.0%}")
+        ax.set_xlabel("rate, with 95 % confidence interval")
+        ax.tick_params(axis="y", length=0)
+        strip_frame(ax, "top", "right", "left")
+        legend_above(ax, last=_OVERALL)
+        return self

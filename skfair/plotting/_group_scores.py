@@ -1,0 +1,238 @@
+"""How the scores of each group are distributed, and which of them an interval selects."""
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.metrics._scored import check_scored
+from skfair.metrics._scorers import PREDICTIONS
+from skfair.plotting._style import (
+    COLORS,
+    HATCHES,
+    INK,
+    LINES,
+    cycle,
+    legend_above,
+    new_axes,
+    readable,
+    strip_frame,
+)
+from skfair.utils._balance import count_table
+from skfair.utils._percentiles import ranks_inside
+
+_N_POINTS = 512
+
+
+class GroupScoreDisplay:
+    """Picture of the distribution of the scores in each group.
+
+    Where groups are treated alike the curves lie on each other. An interval of percentiles is
+    shaded under the curve of each group: partial parity asks for alike curves there only.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_points,)
+        Where the densities are known, ascending.
+    densities : array-like of shape (n_groups, n_points)
+        Density of the scores of each group.
+    inside : array-like of bool, shape (n_groups, n_points), default=None
+        Where the rank of a score in its group is to be shaded; None shades nothing.
+    group_names : sequence of str, default=None
+        Names of the groups; None numbers them.
+    score_name : str, default="score"
+        Label of the score axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        The axes with the curves, once drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure with the axes, once drawn.
+
+    See Also
+    --------
+    skfair.metrics.partial_statistical_parity_difference : How far the shaded parts differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.plotting import GroupScoreDisplay
+    >>> score = np.random.default_rng(0).normal(size=100)
+    >>> display = GroupScoreDisplay.from_predictions(
+    ...     score, sensitive_features=["men", "women"] * 50, interval=(0.0, 0.2)
+    ... )
+    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    ['men', 'women', 'in the interval']
+    """
+
+    def __init__(self, scores, densities, *, inside=None, group_names=None, score_name="score"):
+        self.scores = scores
+        self.densities = densities
+        self.inside = inside
+        self.group_names = group_names
+        self.score_name = score_name
+
+    @classmethod
+    def from_estimator(
+        cls, estimator, X, *, sensitive_features, interval=None, sample_weight=None, ax=None
+    ):
+        """Draw the scores that a classifier gives to samples.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            A fitted classifier of two classes; its decision_function is drawn or, if it has none,
+            its predict_proba.
+        X : array-like of shape (n_samples, n_features)
+            Samples to score.
+        sensitive_features : array-like or sparse matrix
+            Group of each sample.
+        interval : pair of floats, list of pairs, or dict of either by group, default=None
+            Ranks to shade, counted from the highest score: (0.0, 0.2) is the top fifth.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each sample; None counts each once.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure.
+
+        Returns
+        -------
+        display : GroupScoreDisplay
+            The drawn display.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the estimator is not fitted.
+        """
+        check_is_fitted(estimator)
+        (y_score,), _ = PREDICTIONS["decision"](estimator, X, None, sensitive_features)
+        has_decision = hasattr(estimator, "decision_function")
+        return cls.from_predictions(
+            y_score,
+            sensitive_features=sensitive_features,
+            interval=interval,
+            sample_weight=sample_weight,
+            score_name="decision function" if has_decision else "probability of the positive class",
+            ax=ax,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_score,
+        *,
+        sensitive_features,
+        interval=None,
+        sample_weight=None,
+        score_name="score",
+        ax=None,
+    ):
+        """Draw any scores.
+
+        The densities are Gaussian kernel estimates, with a bandwidth by Silverman's rule for each
+        group, and reflected at the lowest and the highest score of all.
+
+        Parameters
+        ----------
+        y_score : array-like of shape (n_samples,)
+            Score of each sample; the higher, the more positive.
+        sensitive_features : array-like or sparse matrix
+            Group of each sample.
+        interval : pair of floats, list of pairs, or dict of either by group, default=None
+            Ranks to shade, counted from the highest score: (0.0, 0.2) is the top fifth.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each sample; None counts each once.
+        score_name : str, default="score"
+            Label of the score axis.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure.
+
+        Returns
+        -------
+        display : GroupScoreDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the inputs differ in length, hold missing values, or the interval is not one.
+        """
+        ranks = (0.0, 1.0) if interval is None else interval
+        scored, _ = check_scored(sensitive_features, sample_weight, ranks, y_score=y_score)
+        scores, densities, above = _estimate(scored)
+        display = cls(
+            scores,
+            densities,
+            inside=None if interval is None else ranks_inside(above, scored.intervals),
+            group_names=readable(scored.names),
+            score_name=score_name,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure.
+
+        Returns
+        -------
+        display : GroupScoreDisplay
+            This display, with `ax_` and `figure_`.
+        """
+        self.ax_ = ax = new_axes(ax, size=(6.4, 3.8))
+        self.figure_ = ax.figure
+        names = self.group_names or [f"group {k}" for k in range(len(self.densities))]
+        for k, (name, density) in enumerate(zip(names, self.densities, strict=True)):
+            color = cycle(COLORS, k)
+            ax.plot(self.scores, density, color=color, linestyle=cycle(LINES, k), label=name)
+            if self.inside is not None:
+                ax.fill_between(
+                    self.scores,
+                    density,
+                    where=self.inside[k],
+                    facecolor=(color, 0.25),
+                    edgecolor=(color, 0.6),
+                    linewidth=0,
+                    hatch=cycle(HATCHES, k),
+                )
+        if self.inside is not None:
+            ax.fill_between([], [], facecolor=(INK, 0.25), linewidth=0, label="in the interval")
+        ax.set_ylim(bottom=0)
+        ax.margins(x=0)
+        ax.set_xlabel(self.score_name)
+        ax.set_ylabel("density")
+        strip_frame(ax, "top", "right")
+        legend_above(ax)
+        return self
+
+
+def _estimate(scored):
+    """Grid of scores, density of each group on it, and share of each group above its points."""
+    lowest, highest = scored.y_score.min(), scored.y_score.max()
+    if lowest == highest:  # a spike, in the middle of something
+        lowest, highest = lowest - 0.5, highest + 0.5
+    width = (highest - lowest) / _N_POINTS
+    cells = np.minimum(((scored.y_score - lowest) / width).astype(np.intp), _N_POINTS - 1)
+    counts = count_table(scored.codes, cells, scored.weights, len(scored.names), _N_POINTS)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    bandwidths = _bandwidths(shares, np.bincount(scored.codes, minlength=len(shares)))
+    densities = [
+        gaussian_filter1d(share, max(bandwidth, 1.0), mode="reflect") / width
+        for share, bandwidth in zip(shares, bandwidths, strict=True)
+    ]
+    scores = lowest + width * (np.arange(_N_POINTS) + 0.5)
+    return scores, np.array(densities), 1 - np.cumsum(shares, axis=1)
+
+
+def _bandwidths(shares, n_samples):
+    """Bandwidth of each group in cells, by Silverman's rule: 0.9 min(sd, iqr / 1.34) n^(-1/5)."""
+    cells = np.arange(_N_POINTS)
+    mean = shares @ cells
+    deviation = np.sqrt(np.maximum(shares @ cells**2 - mean**2, 0))
+    lower, upper = (np.argmax(np.cumsum(shares, axis=1) >= q, axis=1) for q in (0.25, 0.75))
+    iqr = (upper - lower) / 1.34
+    spread = np.where(iqr > 0, np.minimum(deviation, iqr), deviation)
+    return 0.9 * spread * n_samples**-0.2

@@ -1,0 +1,129 @@
+"""GroupRateCurveDisplay: the curve of one group's positive rate against another's."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_curve
+
+from skfair.plotting import GroupRateCurveDisplay
+
+SCORE = [5, 4, 3, 2, 1, 3, 3]
+GROUP = list("aaaaabb")
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def curves(ax):
+    return [line for line in ax.lines if line.get_gid()]
+
+
+def bands(ax):
+    """Corners (x0, x1, y0, y1) of the shaded bands."""
+    return [patch.get_extents().transformed(ax.transData.inverted()) for patch in ax.patches]
+
+
+@pytest.fixture
+def ax():
+    return GroupRateCurveDisplay.from_predictions(SCORE, sensitive_features=GROUP).ax_
+
+
+def test_by_hand(ax):
+    (line,) = curves(ax)
+    # Above 5, 4, 3, 2, 1 and -inf; both of b fall at once, below 3.
+    np.testing.assert_allclose(line.get_xdata(), [0, 0.2, 0.4, 0.6, 0.8, 1])
+    np.testing.assert_allclose(line.get_ydata(), [0, 0, 0, 1, 1, 1])
+
+
+def test_the_largest_group_is_the_reference_unless_named(ax):
+    assert ax.get_xlabel() == "share of a above the threshold"
+    assert ax.get_ylabel() == "share of b above the threshold"
+    other = GroupRateCurveDisplay.from_predictions(
+        SCORE, sensitive_features=GROUP, reference="b"
+    ).ax_
+    assert other.get_xlabel() == "share of b above the threshold"
+    weighted = GroupRateCurveDisplay.from_predictions(
+        SCORE, sensitive_features=GROUP, sample_weight=[1] * 5 + [9] * 2
+    ).ax_
+    assert weighted.get_xlabel() == "share of b above the threshold"
+
+
+def test_it_is_the_roc_curve_of_telling_groups_apart():
+    rng = np.random.default_rng(0)
+    group = rng.random(200) < 0.3
+    score = np.round(rng.normal(size=200) + group, 1)
+    (line,) = curves(GroupRateCurveDisplay.from_predictions(score, sensitive_features=group).ax_)
+    fpr, tpr, _ = roc_curve(group, score, drop_intermediate=False)
+    np.testing.assert_allclose(line.get_xydata(), np.column_stack((fpr, tpr)))
+
+
+def test_bands_mark_the_interval_on_both_axes():
+    ax = GroupRateCurveDisplay.from_predictions(
+        SCORE, sensitive_features=GROUP, interval={"a": (0.2, 0.4), "b": [(0, 0.1), (0.5, 1)]}
+    ).ax_
+    upright, *flat = bands(ax)
+    np.testing.assert_allclose(upright.intervalx, [0.2, 0.4])
+    np.testing.assert_allclose([band.intervaly for band in flat], [[0, 0.1], [0.5, 1]])
+
+
+def test_several_groups_are_drawn_against_the_reference():
+    ax = GroupRateCurveDisplay.from_predictions(
+        range(6), sensitive_features=list("aabbcc"), reference="b", name="model"
+    ).ax_
+    assert legend_of(ax) == ["model: a", "model: c"]
+    assert ax.get_ylabel() == "share of the other group above the threshold"
+
+
+def test_several_models_stay_apart_and_share_one_background():
+    ax = None
+    for name in ("one", "two", "three"):
+        ax = GroupRateCurveDisplay.from_predictions(
+            SCORE, sensitive_features=GROUP, interval=(0, 0.5), name=name, ax=ax
+        ).ax_
+    for look in ("get_color", "get_linestyle"):
+        assert len({getattr(line, look)() for line in curves(ax)}) == 3
+    assert legend_of(ax) == ["one", "two", "three"]
+    assert len(ax.lines) == 4 and len(ax.patches) == 2
+
+
+def test_many_thresholds_are_drawn_as_few_points():
+    score = np.random.default_rng(0).normal(size=10_000)
+    group = np.arange(10_000) % 2
+    (line,) = curves(GroupRateCurveDisplay.from_predictions(score, sensitive_features=group).ax_)
+    assert len(line.get_xdata()) <= 2000
+    np.testing.assert_array_equal(line.get_xydata()[[0, -1]], [[0, 0], [1, 1]])
+
+
+def test_from_estimator_names_the_curve():
+    X = np.array(SCORE, dtype=float)[:, np.newaxis]
+    model = LogisticRegression().fit(X, np.array(SCORE) > 3)
+    ax = GroupRateCurveDisplay.from_estimator(model, X, sensitive_features=GROUP).ax_
+    (line,) = curves(ax)
+    np.testing.assert_allclose(line.get_xdata(), [0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert legend_of(ax) == ["LogisticRegression"]
+
+
+def test_an_unfitted_estimator_is_refused():
+    with pytest.raises(NotFittedError):
+        GroupRateCurveDisplay.from_estimator(
+            LogisticRegression(), [[0.0]], sensitive_features=["a"]
+        )
+
+
+def test_plot_draws_on_given_axes():
+    figure, ax = plt.subplots()
+    display = GroupRateCurveDisplay([[0, 0.5, 1], [0, 0.2, 1]])
+    assert display.plot(ax=ax) is display
+    assert display.ax_ is ax and display.figure_ is figure
+    assert ax.get_legend() is None
+    assert ax.get_xlabel() == "share of group 0 above the threshold"
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="at least two groups"):
+        GroupRateCurveDisplay.from_predictions([1, 2], sensitive_features=["a", "a"])
+    with pytest.raises(ValueError, match=r"one of the groups \['a', 'b'\]; got 'c'"):
+        GroupRateCurveDisplay.from_predictions(SCORE, sensitive_features=GROUP, reference="c")

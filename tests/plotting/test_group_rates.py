@@ -1,0 +1,118 @@
+"""GroupRateDisplay: marks and bars are the rates and standard errors of the report."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from skfair.plotting import GroupRateDisplay
+
+TRUE = [1, 1, 0, 0, 1, 1, 0, 0]
+PREDICTED = [1, 1, 1, 0, 1, 0, 0, 0]
+GROUP = list("aaaabbbb")
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def marks(ax):
+    """Rates that were drawn, one row per group."""
+    return np.array([bars[0].get_xdata() for bars in ax.containers])
+
+
+def reaches(ax):
+    """Ends of the bars, one row per group, each with (low, high) per rate."""
+    return np.array([np.array(bars[2][0].get_segments())[:, :, 0] for bars in ax.containers])
+
+
+@pytest.fixture
+def ax():
+    return GroupRateDisplay.from_predictions(TRUE, PREDICTED, sensitive_features=GROUP).ax_
+
+
+def test_marks_are_the_rates(ax):
+    np.testing.assert_allclose(marks(ax), [[0.75, 1, 0.5], [0.25, 0.5, 0]])
+
+
+def test_bars_reach_two_standard_errors_but_no_impossible_rate(ax):
+    error = 1.96 * np.sqrt(0.75 * 0.25 / 4)
+    np.testing.assert_allclose(
+        reaches(ax),
+        [[(0.75 - error, 1), (1, 1), (0, 1)], [(0, 0.25 + error), (0, 1), (0, 0)]],
+        atol=1e-12,
+    )
+
+
+def test_a_line_marks_the_rate_of_all_samples(ax):
+    lines = ax.collections[-1].get_segments()
+    np.testing.assert_allclose([segment[0, 0] for segment in lines], [0.5, 0.75, 0.25])
+
+
+def test_the_legend_names_groups_then_the_reference(ax):
+    assert legend_of(ax) == ["a", "b", "all samples"]
+
+
+def test_rates_are_named_from_the_top(ax):
+    bottom, top = ax.get_ylim()
+    assert bottom > top
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert names == ["selection rate", "true positive rate", "false positive rate"]
+
+
+def test_marks_of_a_rate_stay_in_its_row(ax):
+    heights = np.array([bars[0].get_ydata() for bars in ax.containers])
+    assert (np.abs(heights - np.arange(3)) < 0.5).all()
+    assert (np.diff(heights, axis=0) > 0).all()
+
+
+def test_groups_stay_apart_in_colour_and_in_grey():
+    display = GroupRateDisplay(
+        np.full((5, 1), 0.5), np.full((5, 1), 0.1), [0.5], rate_names=["rate"]
+    ).plot()
+    points = [bars[0] for bars in display.ax_.containers]
+    assert len({point.get_color() for point in points}) == 5
+    assert len({point.get_marker() for point in points}) == 5
+
+
+def test_other_rates_of_the_report_can_be_drawn():
+    ax = GroupRateDisplay.from_predictions(
+        TRUE, PREDICTED, sensitive_features=GROUP, rates=["accuracy"]
+    ).ax_
+    np.testing.assert_allclose(marks(ax), [[0.75], [0.75]])
+    with pytest.raises(ValueError, match=r"rates must be among .* got \['recall'\]"):
+        GroupRateDisplay.from_predictions(
+            TRUE, PREDICTED, sensitive_features=GROUP, rates=["accuracy", "recall"]
+        )
+
+
+def test_unknown_rates_are_left_blank():
+    ax = GroupRateDisplay.from_predictions(
+        [1, 0, 0, 0], [1, 0, 1, 0], sensitive_features=list("aabb")
+    ).ax_
+    assert np.isnan(marks(ax)[1, 1])  # b has no positive
+
+
+def test_from_estimator_takes_the_positive_class_from_the_estimator():
+    X = np.arange(8.0)[:, np.newaxis]
+    y = np.array(["yes", "no"])[np.array(TRUE)]  # "yes" is the second class, and 0
+    model = LogisticRegression().fit(X, y)
+    ax = GroupRateDisplay.from_estimator(model, X, y, sensitive_features=GROUP).ax_
+    predicted = (model.predict(X) == "yes").reshape(2, 4)
+    np.testing.assert_allclose(marks(ax)[:, 0], predicted.mean(axis=1))
+
+
+def test_an_unfitted_estimator_is_refused():
+    with pytest.raises(NotFittedError):
+        GroupRateDisplay.from_estimator(
+            LogisticRegression(), [[0.0]], [1], sensitive_features=["a"]
+        )
+
+
+def test_plot_draws_on_given_axes():
+    figure, ax = plt.subplots()
+    display = GroupRateDisplay([[0.5]], [[0.1]], [0.5], rate_names=["rate"])
+    assert display.plot(ax=ax) is display
+    assert display.ax_ is ax and display.figure_ is figure
+    assert legend_of(ax) == ["group 0", "all samples"]
