@@ -10,9 +10,11 @@ from sklearn.preprocessing import scale
 from skfair.datasets import (
     fetch_adult,
     fetch_facebook_net,
+    fetch_four_area,
     fetch_lastfm_asia,
     fetch_thyroid,
     make_fair_sbm,
+    make_rand_laplace,
 )
 
 
@@ -34,29 +36,56 @@ def dense_sbm(n_nodes=4000):
     return Graph("m-SBM", adjacency.toarray(), codes)
 
 
-def sparse_sbm(n_nodes, n_clusters=20):
-    """A stochastic block model of average degree 20, with two groups."""
+def sparse_sbm(n_nodes, n_clusters=20, probabilities=None):
+    """A stochastic block model of average degree 20, with two groups.
+
+    The default probabilities are those of the m-SBM, up to the degree.
+    """
+    chosen = {} if probabilities is None else {"probabilities": probabilities}
     adjacency, _, codes = make_fair_sbm(
-        n_nodes, n_clusters=n_clusters, average_degree=20, random_state=0
+        n_nodes, n_clusters=n_clusters, average_degree=20, random_state=0, **chosen
     )
     return Graph(f"SBM n={n_nodes}", adjacency, codes)
 
 
+def rand_laplace(n_nodes):
+    """RandLaplace: a random weighted graph without clusters, with two groups."""
+    adjacency, codes = make_rand_laplace(n_nodes, random_state=0)
+    return Graph("RandLaplace", adjacency, codes)
+
+
+class Rows(NamedTuple):
+    """Standardised rows with their groups, and the width of their kernel."""
+
+    X: np.ndarray  # (n_rows, n_features)
+    codes: np.ndarray  # (n_rows,) group of each row
+    gamma: float
+
+
+def adult_rows(n_rows=None, sensitive="marital-status"):
+    """Adult's numeric columns, gamma 1/d; the groups are the seven marital states, or the sexes."""
+    people = fetch_adult(sensitive=sensitive)
+    return _rows(people.data.select_dtypes("number"), people.sensitive_features, 1.0, n_rows)
+
+
 def adult_kernel(n_nodes=4000):
-    """Adult's numeric columns, gamma 1/d; the groups are the seven marital states."""
-    people = fetch_adult(sensitive="marital-status")
-    drawn = np.random.RandomState(0).choice(len(people.data), n_nodes, replace=False)
-    X = people.data.select_dtypes("number").to_numpy(np.float64)[drawn]
-    codes = people.sensitive_features.cat.codes.to_numpy()[drawn]
-    return Graph("Adult RBF", _kernel(X, 1.0), codes)
+    """The kernel of `adult_rows`."""
+    return _kernel("Adult RBF", adult_rows(n_nodes))
 
 
 @cache
-def thyroid_kernel():
+def thyroid_kernel(n_nodes=None):
     """Thyroid, gamma .01/d; the groups are the three classes."""
     patients = fetch_thyroid()
-    X = patients.data.to_numpy(np.float64)
-    return Graph("Thyroid RBF", _kernel(X, 0.01), patients.sensitive_features.cat.codes.to_numpy())
+    rows = _rows(patients.data, patients.sensitive_features, 0.01, n_nodes)
+    return _kernel("Thyroid RBF", rows)
+
+
+def four_area_kernel(n_nodes=4000):
+    """Four areas, gamma 1/d; the groups are the areas."""
+    researchers = fetch_four_area()
+    rows = _rows(researchers.data, researchers.sensitive_features, 1.0, n_nodes)
+    return _kernel("4area RBF", rows)
 
 
 def lastfm():
@@ -73,5 +102,14 @@ def _network(name, graph):
     return Graph(name, graph.adjacency, graph.sensitive_features.cat.codes.to_numpy())
 
 
-def _kernel(X, width):
-    return rbf_kernel(scale(X), gamma=width / X.shape[1])
+def _rows(data, groups, width, n_rows):
+    """So many rows of the data, or all, with gamma = width / d."""
+    X, codes = data.to_numpy(np.float64), groups.cat.codes.to_numpy()
+    if n_rows is not None:
+        drawn = np.random.RandomState(0).choice(len(X), n_rows, replace=False)
+        X, codes = X[drawn], codes[drawn]
+    return Rows(scale(X), codes, width / X.shape[1])
+
+
+def _kernel(name, rows):
+    return Graph(name, rbf_kernel(rows.X, gamma=rows.gamma), rows.codes)

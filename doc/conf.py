@@ -30,7 +30,8 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "api/index": []},
     "show_toc_level": 2,
 }
-WIDE = ("index", "install", "fair_clustering", "fair_spectral_clustering", "developer", "gallery/*")
+GUIDE = ("fair_clustering", "fair_spectral_clustering", "fair_classification")
+WIDE = ("index", "install", *GUIDE, "developer", "gallery/*")
 html_sidebars = {page: [] for page in WIDE}
 
 autosummary_generate = True

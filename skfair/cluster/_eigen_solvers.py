@@ -11,8 +11,10 @@ import numpy as np
 from scipy import linalg, optimize
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-MAX_RESTARTS = 300
-DEGREE = 10  # of the Chebyshev filter
+MAX_STEPS = 2000  # of block Lanczos
+MAX_FILTERS = 300  # of the Chebyshev iteration
+DEGREE = 12  # of the Chebyshev filter
+LANDMARKS = 500  # of the Nystroem approximation, or ten per pair if that is more
 
 
 class Pairs(NamedTuple):
@@ -63,58 +65,54 @@ def projected(operator, basis, n_pairs, tol, random_state):
 
 
 def block_lanczos(operator, basis, n_pairs, tol, random_state):
-    """Block Lanczos in single precision with full orthogonalisation and thick restarts.
+    """Block Lanczos with thick restarts, as Davidson's method, in single precision.
 
-    Stops when the residual norms are at most ``tol`` times the largest eigenvalue found.
+    The basis V grows by the residuals of the leading Ritz pairs that have not converged; without a
+    preconditioner this is a Lanczos step. Until the first restart V grows by as many vectors as
+    pairs are wanted: narrower blocks miss copies of a repeated eigenvalue. Stops when the residual
+    norms are at most ``tol`` times the largest eigenvalue found.
     """
-    n_nodes = operator.n_nodes
-    n_free = n_nodes - basis.shape[1]
-    block = min(max(8, n_pairs // 2), n_free)
-    n_kept = min(n_pairs + block // 2, n_free)
-    n_columns = min(max(4 * n_pairs, n_kept + 3 * block), n_free)
-    outside = basis.astype(np.float32)
-    V = np.empty((n_nodes, n_columns + block), dtype=np.float32, order="F")
-    T = np.zeros((n_columns + block, n_columns + block))
-    V[:, :block] = orthonormalize(outside, _normal(random_state, n_nodes, block))
-    start, size = 0, block
-    for _ in range(MAX_RESTARTS):
-        while True:
-            image = operator(np.ascontiguousarray(V[:, start:size]))
-            image -= outside @ (outside.T @ image)
-            coupling = np.zeros((size, size - start))
-            for _ in range(2):  # twice is enough
-                part = V[:, :size].T @ image
-                image -= V[:, :size] @ part
-                coupling += part
-            T[:size, start:size] = coupling
-            T[start:size, :size] = coupling.T
-            width = min(size - start, n_free - size)
-            following, R = _next_block(outside, V[:, :size], image, width)
-            if size + width > n_columns or width == 0:
-                break
-            V[:, size : size + width] = following
-            start, size = size, size + width
-        values, S = np.linalg.eigh(T[:size, :size])
-        values, S = values[::-1], S[:, ::-1]
-        residuals = np.linalg.norm(R @ S[start:size, :n_pairs], axis=0)
-        if width == 0 or residuals.max() <= tol * values[0]:
-            return Pairs(V[:, :size] @ S[:, :n_pairs].astype(np.float32), True)
-        V[:, :n_kept] = V[:, :size] @ S[:, :n_kept].astype(np.float32)
-        V[:, n_kept : n_kept + width] = following
-        T[:n_kept, :n_kept] = np.diag(values[:n_kept])
-        start, size = n_kept, n_kept + width
+    n_nodes, n_fixed = basis.shape
+    n_free = n_nodes - n_fixed
+    n_kept = block = min(max(8, n_pairs), n_free)
+    n_columns = min(3 * n_kept, n_free)
+    columns = np.empty((n_nodes, n_fixed + n_columns), dtype=np.float32, order="F")
+    fixed, V = columns[:, :n_fixed], columns[:, n_fixed:]
+    fixed[:] = basis
+    MV = np.empty_like(V)
+    T = np.zeros((n_columns, n_columns), dtype=np.float32)  # V' M V, above the diagonal
+    start, size = 0, n_kept
+    V[:, :size] = orthonormalize(fixed, _normal(random_state, n_nodes, size))
+    for _ in range(MAX_STEPS):
+        image = operator(V[:, start:size])
+        MV[:, start:size] = image - fixed @ (fixed.T @ image)
+        T[:size, start:size] = V[:, :size].T @ MV[:, start:size]
+        values, S = _leading_pairs(T[:size, :size], n_kept)
+        residuals = MV[:, :size] @ S - V[:, :size] @ (values * S)
+        missing = np.linalg.norm(residuals, axis=0) > _threshold(tol, values)
+        if not missing[:n_pairs].any():
+            return Pairs(V[:, :size] @ S[:, :n_pairs], True)
+        chosen = np.flatnonzero(missing)[:block]
+        if size + len(chosen) > n_columns:
+            V[:, :n_kept], MV[:, :n_kept] = V[:, :size] @ S, MV[:, :size] @ S
+            T[:n_kept, :n_kept] = np.diag(values)
+            size, block = n_kept, min(n_columns - n_kept, max(8, 2 * n_pairs // 3))
+            chosen = chosen[:block]
+        start, size = size, size + len(chosen)
+        V[:, start:size] = orthonormalize(columns[:, : n_fixed + start], residuals[:, chosen])
     return Pairs(V[:, :n_pairs], False)
 
 
-def _next_block(outside, V, image, width):
-    """An orthonormal block that spans the image, orthogonal to the basis so far, and R."""
-    if width == 0:
-        return image[:, :0], np.zeros((0, image.shape[1]))
-    following, R = np.linalg.qr(image)
-    following = following[:, :width]
-    # Where the image has lost rank the block holds noise, which may lie in the basis so far.
-    following = orthonormalize(np.hstack([outside, V]), following)
-    return following, following.T @ image
+def _leading_pairs(T, n_pairs):
+    """The largest eigenvalues first, and their vectors, of a matrix given above the diagonal."""
+    values, S = np.linalg.eigh(T.astype(np.float64), UPLO="U")
+    last = slice(None, -n_pairs - 1, -1)
+    return values[last].astype(np.float32), S[:, last].astype(np.float32)
+
+
+def _threshold(tol, values):
+    """The residual norm at which a pair has converged, above the rounding error of M."""
+    return max(tol * values[0], 10 * np.finfo(np.float32).eps)
 
 
 def chebyshev(operator, basis, n_pairs, tol, random_state):
@@ -133,48 +131,80 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
         return image - outside @ (outside.T @ image)
 
     X = orthonormalize(outside, _normal(random_state, n_nodes, n_columns))
-    values, X, residuals = _rayleigh_ritz(multiply, X)
-    for _ in range(MAX_RESTARTS):
-        if residuals[:n_pairs].max() <= tol * values[0]:
+    for _ in range(MAX_FILTERS):
+        image = multiply(X)
+        values, S = _leading_pairs(X.T @ image, n_columns)
+        X, image = X @ S, image @ S
+        residuals = np.linalg.norm(image - X * values, axis=0)
+        if residuals[:n_pairs].max() <= _threshold(tol, values):
             return Pairs(X[:, :n_pairs], True)
-        X = _filter(multiply, X, values[-1], values[0])
-        values, X, residuals = _rayleigh_ritz(multiply, orthonormalize(outside, X))
+        X = orthonormalize(outside, _filter(multiply, X, values[-1], values[0]))
     return Pairs(X[:, :n_pairs], False)
 
 
 def _filter(multiply, X, cut, top):
     """The Chebyshev polynomial that is small on [-1, cut], scaled to about 1 at ``top``."""
-    half, middle = np.float32((cut + 1) / 2), np.float32((cut - 1) / 2)
-    first = sigma = half / np.float32(top - middle)
-    previous, current = X, (multiply(X) - middle * X) * (sigma / half)
+    half, middle = (cut + 1) / 2, (cut - 1) / 2
+    first = sigma = half / (top - middle)
+
+    def step(X, factor):
+        image = multiply(X)
+        image -= middle * X
+        image *= factor / half
+        return image
+
+    previous, current = X, step(X, sigma)
     for _ in range(DEGREE - 1):
         next_sigma = 1 / (2 / first - sigma)
-        following = (multiply(current) - middle * current) * (2 * next_sigma / half)
+        following = step(current, 2 * next_sigma)
         following -= (sigma * next_sigma) * previous
         previous, current, sigma = current, following, next_sigma
     return current
 
 
-def _rayleigh_ritz(multiply, X):
-    """Ritz values, vectors and residual norms, the largest value first."""
-    image = multiply(X)
-    values, S = np.linalg.eigh((X.T @ image).astype(np.float64))
-    values, S = values[::-1], S[:, ::-1].astype(np.float32)
-    X, image = X @ S, image @ S
-    residuals = np.linalg.norm(image - X * values.astype(np.float32), axis=0)
-    return values, X, residuals
-
-
 def orthonormalize(outside, X):
     """Orthonormal basis of the part of X that is orthogonal to ``outside``."""
     for _ in range(2):  # twice is enough
-        X = X - outside @ (outside.T @ X)
-        X, _ = np.linalg.qr(X)
+        X = _cholesky_qr(X - outside @ (outside.T @ X))
     return X
+
+
+def _cholesky_qr(X):
+    """Nearly orthonormal basis of the columns; Householder's where they are nearly dependent.
+
+    The loss of orthogonality is about eps times the squared condition number, here at most the
+    root of eps, so that a second pass removes it.
+    """
+    gram = (X.T @ X).astype(np.float64)
+    try:
+        L = np.linalg.cholesky(gram)
+    except np.linalg.LinAlgError:
+        return np.linalg.qr(X)[0]
+    if np.any(np.diag(L) <= np.finfo(X.dtype).eps ** 0.25 * np.sqrt(np.diag(gram))):
+        return np.linalg.qr(X)[0]
+    return X @ np.linalg.inv(L).T.astype(X.dtype)
 
 
 def _normal(random_state, *shape):
     return random_state.standard_normal(shape).astype(np.float32)
+
+
+def nystroem(operator, basis, n_pairs, tol, random_state, n_landmarks=None):
+    r"""The eigenproblem of Nystroem's approximation of M; exact where every node is a landmark.
+
+    With landmarks S drawn uniformly, :math:`A = P M_{:S}` and :math:`W = M_{SS}`, the leading
+    eigenvectors of :math:`A W^+ A'` are found through :math:`A = QR` as those of the small matrix
+    :math:`R W^+ R'`. Their constraint is kept exactly, their eigenvalues are not those of M.
+    """
+    n_nodes = operator.n_nodes
+    if n_landmarks is None:
+        n_landmarks = min(n_nodes, max(LANDMARKS, 10 * n_pairs))
+    landmarks = np.sort(random_state.choice(n_nodes, n_landmarks, replace=False))
+    columns = operator.rows(landmarks).T  # M is symmetric
+    W = columns[landmarks]
+    Q, R = np.linalg.qr(columns - basis @ (basis.T @ columns))
+    _, Y = np.linalg.eigh(R @ linalg.pinvh(W) @ R.T)
+    return Pairs(Q @ Y[:, : -n_pairs - 1 : -1], n_landmarks == n_nodes)
 
 
 class ADMMSettings(NamedTuple):
@@ -257,4 +287,5 @@ EIGEN_SOLVERS = {
     "projected": projected,
     "nullspace": nullspace,
     "dca-admm": dca_admm,
+    "nystroem": nystroem,
 }

@@ -82,11 +82,13 @@ def fair_embedding(
     n_components : int
         Number k of columns of the embedding.
     eigen_solver : str, default="auto"
-        One of "auto", "block-lanczos", "chebyshev", "projected", "nullspace" and "dca-admm".
-        "nullspace" is o-FSC of [2]_, "projected" s-FSC of [3]_, "dca-admm" Algorithm 1 of [1]_,
-        all with their papers' settings; the others stop at ``tol``. "auto" takes the dense
-        eigenproblem for up to 600 nodes, the Chebyshev filter for sparse graphs of up to 50,000
-        nodes, and block Lanczos for all else.
+        One of "auto", "block-lanczos", "chebyshev", "projected", "nullspace", "dca-admm" and
+        "nystroem". "nullspace" is o-FSC of [2]_, "projected" s-FSC of [3]_, "dca-admm" Algorithm 1
+        of [1]_, all with their papers' settings. "nystroem" approximates M through 500 randomly
+        drawn nodes (ten per component if that is more); it is fair, but not optimal, and never
+        chosen by "auto". The others stop at ``tol``. "auto" takes the dense eigenproblem for up to
+        600 nodes, the Chebyshev filter for sparse graphs of up to 50,000 nodes, and block Lanczos
+        for all else.
     tol : float, default=2e-3
         Residual norm at which block Lanczos and the Chebyshev filter stop, relative to the largest
         non-trivial eigenvalue. The error of the objective goes with its square.
@@ -137,8 +139,9 @@ def embed(operator, groups, n_components, eigen_solver, tol, random_state):
     n_feasible = operator.n_nodes - C.shape[1]
     if not 1 <= n_components <= n_feasible:
         raise ValueError(
-            f"n_components must lie between 1 and the {n_feasible} directions that the group "
-            f"constraint leaves of n_samples={operator.n_nodes}, got {n_components}."
+            f"n_components (n_clusters unless it is given) must lie between 1 and the {n_feasible} "
+            f"directions that the group constraint leaves of n_samples={operator.n_nodes}, got "
+            f"{n_components}; ask for fewer."
         )
     trivial = np.sqrt(operator.degrees)[:, None]
     trivial /= np.linalg.norm(trivial)

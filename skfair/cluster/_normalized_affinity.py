@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg, sparse
 
-TILE_BYTES = 2**25  # of one tile of kernel values
+TILE_BYTES = 2**22  # of one tile of kernel values: it stays in the cache
 
 
 class RBFAffinity:
@@ -33,6 +33,7 @@ class RBFAffinity:
         self.gamma = gamma
         self.shape = (len(X), len(X))
         self.dtype = X.dtype
+        self._half_norms = 0.5 * np.einsum("ij,ij->i", X, X)
 
     def astype(self, dtype):
         """The same kernel computed in another precision.
@@ -44,21 +45,23 @@ class RBFAffinity:
         """
         return RBFAffinity(self.X.astype(dtype), self.gamma)
 
+    def __getitem__(self, rows):
+        """Rows of the kernel as an array, chosen by a slice or by an array of positions."""
+        kernel = self.X[rows] @ self.X.T
+        kernel -= self._half_norms[rows, None]
+        kernel -= self._half_norms
+        np.minimum(kernel, 0, out=kernel)  # rounding must not make a similarity above 1
+        kernel *= 2 * self.gamma
+        return np.exp(kernel, out=kernel)
+
     def __matmul__(self, V):
         """Product with a matrix of shape (n_samples, n_columns)."""
-        X = self.X
-        half_norms = 0.5 * np.einsum("ij,ij->i", X, X)
-        product = np.empty((len(X), V.shape[1]), dtype=np.result_type(X, V))
-        tile = max(1, TILE_BYTES // (X.itemsize * len(X)))
-        for start in range(0, len(X), tile):
+        n_samples = len(self.X)
+        product = np.empty((n_samples, V.shape[1]), dtype=np.result_type(self.X, V))
+        tile = max(1, TILE_BYTES // (self.X.itemsize * n_samples))
+        for start in range(0, n_samples, tile):
             rows = slice(start, start + tile)
-            kernel = X[rows] @ X.T
-            kernel -= half_norms[rows, None]
-            kernel -= half_norms
-            np.minimum(kernel, 0, out=kernel)  # rounding must not make a similarity above 1
-            kernel *= 2 * self.gamma
-            np.exp(kernel, out=kernel)
-            product[rows] = kernel @ V
+            product[rows] = self[rows] @ V
         return product
 
 
@@ -76,25 +79,42 @@ class NormalizedAffinity:
         self.isolated = degrees <= 0
         self.degrees = np.where(self.isolated, 1.0, degrees)
         self.n_products = 0
-        self._casts = {np.dtype(affinity.dtype): affinity}
+        self._products = {}
 
     def __call__(self, V):
         """M times V, (n_nodes, n_columns)."""
-        if V.dtype not in self._casts:
-            self._casts[V.dtype] = self.affinity.astype(V.dtype)
+        if V.dtype not in self._products:
+            self._products[V.dtype] = self._product(V.dtype)
         self.n_products += V.shape[1]
-        scale = (1 / np.sqrt(self.degrees)).astype(V.dtype)[:, None]
-        return scale * (self._casts[V.dtype] @ (scale * V))
+        return self._products[V.dtype](V)
+
+    def _product(self, dtype):
+        """The function that multiplies by M in a precision."""
+        K = self.affinity
+        scale = (1 / np.sqrt(self.degrees)).astype(dtype)
+        if sparse.issparse(K):
+            values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
+            M = sparse.csr_array((values.astype(dtype), K.indices, K.indptr), shape=K.shape)
+            return lambda V: M @ V
+        scale = scale[:, None]
+        if K.dtype != dtype:
+            K = K.astype(dtype)
+        if isinstance(K, np.ndarray):
+            # K is symmetric, and BLAS is faster with the few rows of V' on the left.
+            return lambda V: scale * ((scale * V).T @ K).T
+        return lambda V: scale * (K @ (scale * V))
+
+    def rows(self, nodes):
+        """The rows of M at some positions, (len(nodes), n_nodes) float64."""
+        K = self.affinity[nodes]
+        if sparse.issparse(K):
+            K = K.toarray()
+        scale = 1 / np.sqrt(self.degrees)
+        return scale[nodes, None] * K * scale
 
     def to_dense(self):
         """M as an array, (n_nodes, n_nodes) float64."""
-        K = self.affinity
-        if sparse.issparse(K):
-            K = K.toarray()
-        elif isinstance(K, RBFAffinity):
-            K = K @ np.eye(self.n_nodes)
-        scale = 1 / np.sqrt(self.degrees)
-        return scale[:, None] * K * scale
+        return self.rows(np.arange(self.n_nodes))
 
 
 def group_constraint(codes, n_groups, degrees):

@@ -8,11 +8,12 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster import RBFAffinity, fair_embedding
-from skfair.cluster._eigen_solvers import EIGEN_SOLVERS
+from skfair.cluster._eigen_solvers import EIGEN_SOLVERS, nystroem, orthonormalize
 from skfair.cluster._normalized_affinity import NormalizedAffinity, group_constraint
 
 ITERATIVE = ["block-lanczos", "chebyshev"]
 EXACT = ["nullspace", "projected"]
+WITH_ALL_LANDMARKS = "nystroem"  # exact where it draws every node, as in small graphs
 
 
 def block_graph(n_nodes=240, n_clusters=6, n_groups=3, seed=0):
@@ -36,7 +37,7 @@ def oracle(graph, group, n_components):
     return linalg.eigvalsh(Z.T @ M @ Z)[-n_components:].sum(), F
 
 
-@pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE, "auto"])
+@pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE, WITH_ALL_LANDMARKS, "auto"])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array, sparse.coo_matrix])
 def test_solvers_reach_the_dense_optimum(eigen_solver, storage):
     graph, group = block_graph()
@@ -74,6 +75,121 @@ def test_repeated_eigenvalues_of_a_disconnected_graph(eigen_solver):
         random_state=0,
     )
     assert found.objective == pytest.approx(best, abs=1e-4)
+
+
+@pytest.mark.parametrize("eigen_solver", ITERATIVE)
+@pytest.mark.parametrize("n_components", [10, 20])
+def test_no_copy_of_a_repeated_eigenvalue_is_missed(eigen_solver, n_components):
+    # Twenty components: some eighteen copies of the eigenvalue 1 are feasible.
+    parts = [block_graph(30, 1, 1, seed)[0] + 0.01 for seed in range(20)]
+    graph = linalg.block_diag(*parts)
+    group = np.random.default_rng(0).integers(3, size=len(graph))
+    best, _ = oracle(graph, group, n_components)
+    found = fair_embedding(
+        graph,
+        sensitive_features=group,
+        n_components=n_components,
+        eigen_solver=eigen_solver,
+        random_state=0,
+    )
+    assert found.objective == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize("eigen_solver", ITERATIVE)
+@pytest.mark.parametrize("diagonal", [0.0, 1.0])
+def test_complete_graphs_have_no_positive_eigenvalue_to_measure_residuals_by(
+    eigen_solver, diagonal
+):
+    graph = np.ones((300, 300)) + (diagonal - 1) * np.eye(300)
+    found = fair_embedding(
+        graph,
+        sensitive_features=np.arange(300) % 3,
+        n_components=4,
+        eigen_solver=eigen_solver,
+        random_state=0,
+    )
+    assert found.converged
+    other = (diagonal - 1) / (299 + diagonal)
+    np.testing.assert_allclose(found.eigenvalues, [1.0, other, other, other], atol=1e-9)
+
+
+@pytest.mark.parametrize("n_components", [2, 3, 25])
+def test_block_lanczos_restarts(n_components):
+    graph, group = block_graph(400, 30, 2)
+    best, _ = oracle(graph, group, n_components)
+    found = fair_embedding(
+        graph,
+        sensitive_features=group,
+        n_components=n_components,
+        eigen_solver="block-lanczos",
+        random_state=0,
+        tol=1e-4,
+    )
+    assert found.converged
+    assert found.n_products > 3 * n_components  # as many as the basis has room for
+    assert found.objective == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e30])
+def test_orthonormalize_copes_with_any_condition(dtype, condition):
+    rng = np.random.default_rng(0)
+    outside = np.linalg.qr(rng.normal(size=(80, 3)))[0].astype(dtype)
+    scales = np.logspace(0, -np.log10(condition), 6)
+    X = (rng.normal(size=(80, 6)) * scales) @ rng.normal(size=(6, 6))
+    X = (X + outside @ rng.normal(size=(3, 6))).astype(dtype)
+    Q = orthonormalize(outside, X)
+    accuracy = 20 * np.finfo(dtype).eps
+    assert Q.dtype == dtype
+    np.testing.assert_allclose(Q.T @ Q, np.eye(6), atol=accuracy)
+    np.testing.assert_allclose(outside.T @ Q, 0, atol=accuracy)
+    if condition == 1.0:
+        inside = X - outside @ (outside.T @ X)
+        np.testing.assert_allclose(Q @ (Q.T @ inside), inside, atol=100 * accuracy)
+
+
+def test_nystroem_nears_the_optimum_as_landmarks_are_added():
+    rng = np.random.default_rng(0)
+    graph, group = rbf_kernel(rng.normal(size=(300, 2)), gamma=0.5), rng.integers(3, size=300)
+    best, _ = oracle(graph, group, 8)
+    operator = NormalizedAffinity(graph)
+    basis = group_constraint(group, 3, operator.degrees)
+    gaps = []
+    for n_landmarks in (10, 30, 100, 300):
+        H, exact = nystroem(operator, basis, 8, 0, np.random.RandomState(0), n_landmarks)
+        np.testing.assert_allclose(H.T @ H, np.eye(8), atol=1e-9)
+        np.testing.assert_allclose(basis.T @ H, 0, atol=1e-9)
+        assert exact == (n_landmarks == 300)
+        gaps.append(best - np.sum(H * operator(H)))
+    assert gaps[0] > gaps[1] > gaps[2] > -1e-9
+    assert gaps[3] == pytest.approx(0, abs=1e-9)
+
+
+def test_nystroem_says_that_it_is_not_exact():
+    graph, group = block_graph(520, 4, 2)
+    found = fair_embedding(
+        graph, sensitive_features=group, n_components=4, eigen_solver="nystroem", random_state=0
+    )
+    assert not found.converged
+    assert found.violation < 1e-9
+
+
+@pytest.mark.parametrize("dtype, accuracy", [(np.float32, 1e-6), (np.float64, 1e-14)])
+@pytest.mark.parametrize("storage", ["dense", "csr", "tiles"])
+def test_products_and_rows_follow_the_definition(dtype, accuracy, storage):
+    rng = np.random.default_rng(0)
+    X, V = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
+    K = rbf_kernel(X, gamma=0.7)
+    stored = {"dense": K, "csr": sparse.csr_array(K), "tiles": RBFAffinity(X, 0.7)}[storage]
+    degrees = K.sum(axis=1)
+    M = K / np.sqrt(np.outer(degrees, degrees))
+    operator = NormalizedAffinity(stored)
+    product = operator(V.astype(dtype))
+    assert product.dtype == dtype
+    np.testing.assert_allclose(product, M @ V, atol=accuracy)
+    np.testing.assert_allclose(operator.rows(np.array([3, 17])), M[[3, 17]], atol=1e-14)
+    np.testing.assert_allclose(operator.to_dense(), M, atol=1e-14)
+    assert operator.n_products == 3
 
 
 def test_first_column_is_the_root_of_the_degrees():

@@ -1,0 +1,86 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks import spectral_large
+from benchmarks.spectral_cases import adult_rows, dense_sbm, sparse_sbm
+from benchmarks.spectral_large import (
+    CASES,
+    DENSE_BOUNDS,
+    SEPARATED,
+    compare_dense,
+    embed_adult,
+    embed_separated,
+    fit_adult,
+    fit_bulk,
+)
+from benchmarks.timing import QUICK
+from skfair.cluster import fair_embedding
+
+
+def test_only_the_separated_graph_has_eigenvalues_above_the_bulk():
+    def smallest(probabilities):
+        graph = sparse_sbm(8000, 20, probabilities)
+        found = fair_embedding(
+            graph.affinity, sensitive_features=graph.codes, n_components=20, random_state=0
+        )
+        return found.eigenvalues[-1]
+
+    bulk = 2 / np.sqrt(20)  # about the spectral radius of a random graph of degree 20
+    assert smallest(SEPARATED) > 1.2 * bulk
+    assert smallest(None) < 1.05 * bulk
+
+
+def test_records_of_an_embedding_and_a_fit():
+    embedded = embed_separated(1000)
+    assert embedded["problem"] == "separated SBM"
+    assert embedded["status"] == "converged"
+    assert embedded["|C'H|"] < 1e-6
+    assert 0 < embedded["GB before"] <= embedded["peak GB"]
+    fitted = fit_bulk(1000)
+    assert fitted["status"] == "feasible"
+    assert fitted["relative balance"] > 0.6
+    for name in ("CPU s", "peak GB"):
+        assert embedded[name] > 0
+        assert fitted[name] > 0
+
+
+def test_adult_is_fitted_without_its_kernel():
+    try:
+        adult_rows(10)
+    except OSError:
+        pytest.skip("the data are not on this disk")
+    for record in (embed_adult(700), fit_adult(700)):
+        assert (record["n"], record["k"]) == (700, 25)
+        assert record["status"] in ("converged", "feasible")
+
+
+def test_a_case_runs_in_a_process_of_its_own():
+    command = [sys.executable, "-m", "benchmarks.spectral_large", "embedding", "700"]
+    done = subprocess.run(
+        command, cwd=spectral_large.ROOT, check=True, stdout=subprocess.PIPE, text=True
+    )
+    assert json.loads(done.stdout)["n"] == 700
+
+
+def test_dense_embeddings_are_timed_against_the_default():
+    rows = compare_dense(dense_sbm(800), 4)
+    assert {row["what"] for row in rows} == {*DENSE_BOUNDS, "default"}
+    assert [row["ratio"] for row in rows if row["what"] == "default"] == [1]
+    assert all(row["CPU s"] > 0 for row in rows)
+
+
+def test_every_bound_is_checked_on_a_full_run_only(monkeypatch):
+    def in_a_process(name, n_people):
+        return {"problem": name, "what": "nothing", "n": n_people, "CPU s": 1e6, "peak GB": 1.0}
+
+    monkeypatch.setattr(spectral_large, "_in_a_process", in_a_process)
+    monkeypatch.setattr(spectral_large, "_dense", lambda n_people: [])
+    full = spectral_large.spectral_large(QUICK._replace(share=1.0))
+    assert [record["n"] for record in full.records] == [case.n_people for case in CASES.values()]
+    assert {check.reached for check in full.checks if "CPU s" in check.what} == {"no"}
+    assert {check.reached for check in full.checks if "peak GB" in check.what} == {"yes"}
+    assert spectral_large.spectral_large(QUICK).checks == []

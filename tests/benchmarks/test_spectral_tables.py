@@ -1,0 +1,135 @@
+from math import isnan, nan
+
+import numpy as np
+import pytest
+
+from benchmarks import spectral_tables
+from benchmarks.dc_admm_paper import (
+    DC_ADMM,
+    O_FSC,
+    PUBLISHED,
+    S_FSC,
+    TABLE_1,
+    TABLE_2,
+    TABLE_3,
+    TABLE_5,
+    TABLE_6,
+    TABLE_8,
+)
+from benchmarks.runner import BENCHMARKS
+from benchmarks.spectral_cases import Graph, facebook_net, rand_laplace, sparse_sbm
+from benchmarks.spectral_tables import (
+    DEFAULT,
+    FAST,
+    METHODS,
+    compare,
+    dc_admm_embedding,
+    embedding_of,
+    quality,
+    summarise,
+    table_5,
+)
+from benchmarks.tables import Report
+from benchmarks.timing import QUICK
+from skfair.cluster._eigen_solvers import PAPER
+
+
+@pytest.fixture(scope="module")
+def cliques():
+    """Two cliques of four people each, half of them of either group, and one link between them."""
+    affinity = np.kron(np.eye(2), np.ones((4, 4)))
+    affinity[3, 4] = affinity[4, 3] = 1
+    return Graph("cliques", affinity, np.arange(8) % 2)
+
+
+def test_the_papers_speed_ups_are_those_that_its_text_names():
+    o_fsc, s_fsc, dc_admm = TABLE_1[10000]
+    assert round(o_fsc / dc_admm) == 54
+    assert round(s_fsc / dc_admm) == 12
+    speed_ups = {"LastFM": 4.16, "Thyroid RBF": 4.13, "Adult RBF": 8.65, "4area RBF": 6.45}
+    for problem, (_, s_fsc, dc_admm) in TABLE_2.items():
+        assert s_fsc / dc_admm == pytest.approx(speed_ups[problem], abs=0.01)
+    assert TABLE_2.keys() == TABLE_3.keys() == TABLE_8.keys()
+    assert all(len(seconds) == len(PUBLISHED) for seconds in TABLE_6.values())
+
+
+def test_quality_by_hand(cliques):
+    # One embedding column per clique; a clique has volume 17 and cuts one link.
+    member = np.kron(np.eye(2), np.ones((4, 1)))
+    degrees = cliques.affinity.sum(axis=1, keepdims=True)
+    found = quality(cliques, np.sqrt(degrees / 17) * member)
+    assert found["cut"] == pytest.approx(2 / 17)
+    assert found["k - Tr(H'MH)"] == pytest.approx(2 / 17)
+    assert found["|C'H|^2"] < 1e-20
+    assert found["balance"] == found["least balance"] == 1
+
+
+def test_all_methods_embed_and_are_compared_with_the_paper():
+    graph = rand_laplace(200)
+    records = compare(graph, 3, METHODS, (8.0, 6.0, 2.0))
+    rows = {record["method"]: record for record in records}
+    assert list(rows) == list(METHODS)
+    assert [rows[method]["in the paper"] for method in PUBLISHED] == [4, 3, 1]
+    assert isnan(rows[DEFAULT]["in the paper"])
+    assert rows[DC_ADMM]["time / DC-ADMM"] == 1
+    exact = rows[O_FSC]["k - Tr(H'MH)"]
+    assert rows[S_FSC]["k - Tr(H'MH)"] == pytest.approx(exact)
+    assert rows[DEFAULT]["k - Tr(H'MH)"] == pytest.approx(exact)
+    for method in (O_FSC, S_FSC, DEFAULT):
+        assert rows[method]["|C'H|^2"] < 1e-10
+
+
+def test_what_the_paper_does_not_print_is_nan():
+    records = compare(sparse_sbm(300, 3), 3, FAST)
+    assert [record["method"] for record in records] == list(FAST)
+    assert all(isnan(record["in the paper"]) for record in records)
+
+
+def test_the_shift_of_graphs_leads_dc_admm_to_the_largest_eigenvalues():
+    graph = rand_laplace(300)
+    exact = quality(graph, embedding_of(graph, 5, O_FSC))["k - Tr(H'MH)"]
+    found = quality(graph, dc_admm_embedding(graph, 5, PAPER))["k - Tr(H'MH)"]
+    assert found == pytest.approx(exact, rel=0.01)
+
+
+def test_each_penalty_of_table_5_has_a_row():
+    rows = table_5().records
+    assert [row["method"] for row in rows] == [S_FSC, *[DC_ADMM] * 4]
+    assert [row["alpha"] for row in rows[1:]] == list(TABLE_5)
+    assert all(row["|H'H - I|^2"] < 1e-20 for row in rows[1:])
+
+
+def test_a_summary_is_the_range_of_each_methods_ratios():
+    def record(method, here, paper=nan):
+        return {"method": method, "time / DC-ADMM": here, "in the paper": paper}
+
+    records = [record(S_FSC, 0.5, 4.0), record(S_FSC, 2.0, 3.0), record(DC_ADMM, 1.0, 1.0)]
+    rows = summarise(Report("Table 0: nothing.", [*records, record(DEFAULT, 0.1)], []))
+    assert rows == [
+        {"table": "Table 0", "method": S_FSC, "here": "0.5 to 2", "in the paper": "3 to 4"},
+        {"table": "Table 0", "method": DEFAULT, "here": "0.1 to 0.1", "in the paper": ""},
+    ]
+    without_times = Report("Table 0: nothing.", [{"method": S_FSC}], [])
+    assert summarise(without_times) == []
+
+
+def test_dc_admm_comes_near_the_costs_that_the_paper_prints_for_facebook():
+    try:
+        graph = facebook_net()
+    except OSError:
+        pytest.skip("the data are not on this disk")
+    cost = quality(graph, dc_admm_embedding(graph, 25, PAPER))["k - Tr(H'MH)"]
+    assert cost == pytest.approx(14.128, rel=0.01)
+
+
+def test_all_tables_are_printed_and_summarised(monkeypatch):
+    names = ["table_1", "tables_2_3_8", "table_5", "table_6", "table_9", "figure_3"]
+    for name in names:
+        report = Report(f"{name}: found", [{"method": S_FSC, "time / DC-ADMM": 2.0}], [])
+        monkeypatch.setattr(spectral_tables, name, lambda *sizes, report=report: report)
+    found = BENCHMARKS["spectral-tables"](QUICK)
+    places = [found.title.index(f"{name}: found") for name in names]
+    assert places == sorted(places)
+    assert "Table 4: not done" in found.title
+    assert [record["table"] for record in found.records] == names
+    assert {record["here"] for record in found.records} == {"2 to 2"}

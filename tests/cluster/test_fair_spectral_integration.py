@@ -1,0 +1,159 @@
+"""FairSpectralClustering among scikit-learn's tools, and on real data."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from skfair.cluster import FairSpectralClustering, fair_embedding
+from skfair.datasets import fetch_facebook_net, fetch_lastfm_asia, make_fair_blobs
+from skfair.metrics import (
+    additive_violation,
+    get_scorer,
+    group_constraint_residual,
+    normalized_cut,
+    spectral_objective,
+)
+
+
+def model(n_clusters=3, **params):
+    return FairSpectralClustering(n_clusters, **{"random_state": 0, **params})
+
+
+def graph_model(n_clusters=2, **params):
+    return model(n_clusters, affinity="precomputed", **params)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Three blobs with a mix of two groups each; every cut that follows the blobs is unfair."""
+    X, _, groups = make_fair_blobs(120, centers=3, group_separation=0.7, random_state=0)
+    return X, np.array(["a", "b"])[groups]
+
+
+# Repeatability and scikit-learn -------------------------------------------------------
+
+
+@pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
+def test_same_seed_same_labels_for_any_number_of_threads(affinity):
+    X, _, groups = make_fair_blobs(700, centers=4, random_state=1)  # too many for a dense solver
+    fits = []
+    for n_threads in (1, 2, 2):
+        with threadpool_limits(n_threads):
+            fits.append(model(4, affinity=affinity).fit(X, sensitive_features=groups))
+    for other in fits[1:]:
+        np.testing.assert_array_equal(fits[0].labels_, other.labels_)
+
+
+def test_clone_pickle_and_set_params(blobs):
+    X, groups = blobs
+    fitted = model(min_balance=1).fit(X, sensitive_features=groups)
+    restored = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(restored.labels_, fitted.labels_)
+    np.testing.assert_array_equal(restored.predict(X), fitted.predict(X))
+    changed = clone(fitted).set_params(n_clusters=2)
+    assert not hasattr(changed, "labels_")
+    assert set(changed.fit(X, sensitive_features=groups).labels_) == {0, 1}
+
+
+def test_groups_travel_through_a_pipeline(blobs):
+    X, groups = blobs
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), model())
+        labels = pipeline.fit_predict(X, sensitive_features=groups)
+    alone = model().fit(StandardScaler().fit_transform(X), sensitive_features=groups)
+    np.testing.assert_array_equal(labels, alone.labels_)
+
+
+def test_cross_validation_cuts_rows_and_columns_of_an_affinity(blobs):
+    X, groups = blobs
+    with sklearn.config_context(enable_metadata_routing=True):
+        scores = cross_validate(
+            graph_model(3),
+            rbf_kernel(X),
+            scoring=get_scorer("balance"),
+            params={"sensitive_features": groups},
+            cv=KFold(3),
+            error_score="raise",
+        )
+    assert (scores["test_score"] >= 0).all()
+
+
+@pytest.mark.parametrize("eigen_solver", ["auto", "dca-admm"])
+def test_the_record_of_an_embedding_is_what_the_metrics_measure(blobs, eigen_solver):
+    X, groups = blobs
+    fitted = model(eigen_solver=eigen_solver).fit(X, sensitive_features=groups)
+    K, H = fitted.affinity_matrix_, fitted.embedding_
+    assert spectral_objective(H, K) == pytest.approx(fitted.eigenvalues_.sum())
+    assert group_constraint_residual(H, K, sensitive_features=groups) == pytest.approx(
+        fitted.embedding_violation_, abs=1e-12
+    )
+    assert (fitted.embedding_violation_ > 1e-6) == (eigen_solver == "dca-admm")
+
+
+def test_a_search_without_scoring_takes_the_least_cut(blobs):
+    X, groups = blobs
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(model(), {"gamma": [0.1, 1.0]}, cv=KFold(3), error_score="raise")
+        search.fit(X, sensitive_features=groups)
+    for fold, (train, test) in enumerate(KFold(3).split(X)):
+        fitted = model(gamma=0.1).fit(X[train], sensitive_features=groups[train])
+        cut = normalized_cut(fitted.predict(X[test]), rbf_kernel(X[test], gamma=0.1))
+        assert search.cv_results_[f"split{fold}_test_score"][0] == pytest.approx(-cut)
+
+
+# Real data ----------------------------------------------------------------------------
+
+
+def on_disk(fetch):
+    try:
+        return fetch(download_if_missing=False)
+    except OSError:
+        pytest.skip("the data are not on this disk")
+
+
+@pytest.fixture(scope="module")
+def lastfm():
+    return on_disk(fetch_lastfm_asia)
+
+
+def test_lastfm_without_balance_is_cut_better_than_by_plain_kmeans(lastfm):
+    fitted = graph_model(25, min_balance=None).fit(
+        lastfm.adjacency, sensitive_features=lastfm.sensitive_features
+    )
+    assert fitted.objective_ <= 2.85
+
+
+def test_lastfm_is_balanced_to_one_person(lastfm):
+    countries = lastfm.sensitive_features
+    fitted = graph_model(25, min_balance=1).fit(lastfm.adjacency, sensitive_features=countries)
+    assert fitted.status_ == "feasible"
+    assert fitted.cluster_balances_.mean() >= 0.32
+    assert fitted.balance_ >= 0.27
+    assert fitted.objective_ <= 11.5
+    assert additive_violation(fitted.labels_, sensitive_features=countries) <= 1
+
+
+@pytest.mark.parametrize(("n_components", "cost"), [(2, 0.126), (25, 14.114), (50, 37.084)])
+@pytest.mark.parametrize("eigen_solver", ["nullspace", "projected", "auto", "chebyshev"])
+def test_facebook_costs_what_the_paper_prints(n_components, cost, eigen_solver):
+    graph = on_disk(fetch_facebook_net)
+    found = fair_embedding(
+        graph.adjacency,
+        sensitive_features=graph.sensitive_features,
+        n_components=n_components,
+        eigen_solver=eigen_solver,
+        random_state=0,
+    )
+    reached = n_components - found.objective
+    if eigen_solver in ("nullspace", "projected"):
+        assert round(reached, 3) == cost
+    else:
+        assert reached == pytest.approx(cost, rel=1e-4, abs=5e-4)
