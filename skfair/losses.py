@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 __all__ = [
     "LOSSES",
@@ -77,8 +76,11 @@ class LogisticLoss:
         """
         target = np.asarray(target)
         margins = target * scores
-        miss = expit(-margins)  # probability given to the other class
-        return Pointwise(np.logaddexp(0.0, -margins), -target * miss, miss * (1.0 - miss))
+        # One exponential, of a number that is never positive, serves all three.
+        decay = np.exp(-np.abs(margins))
+        value = np.log1p(decay) + np.maximum(0.0, -margins)
+        miss = np.where(margins > 0, decay, 1.0) / (1.0 + decay)  # probability of the other class
+        return Pointwise(value, -target * miss, miss * (1.0 - miss))
 
 
 @dataclass(frozen=True)

@@ -88,16 +88,22 @@ class LinearModel:
         model : LinearModel
         """
         X = _stored(X)
-        mean, variance = _moments(X, weights / weights.sum())
+        share = weights / weights.sum()
+        mean, variance = _moments(X, share)
         second_moment = variance + mean**2
         if not fit_intercept:
             return cls(X, np.zeros_like(mean), _positive(np.sqrt(second_moment)), False)
         # A column that is constant up to rounding tells nothing once it is centred.
         constant = variance <= _ROUNDING**2 * second_moment
         scale = _positive(np.sqrt(np.where(constant, second_moment, variance)))
-        far = ~constant & (np.abs(mean) > _FAR * scale) & _full(X)
+        far = ~constant & (np.abs(mean) > _FAR * scale)
+        if far.any():
+            far &= _full(X)
+        if not far.any():
+            return cls(X, mean, scale, True)
         origin = np.where(far, mean, 0.0)
-        return cls(_less(X, origin) if far.any() else X, mean - origin, scale, True, origin)
+        X = _less(X, origin)
+        return cls(X, X.T @ share, scale, True, origin)
 
     @property
     def n_parameters(self):
@@ -294,9 +300,9 @@ def _deviations(X, share, mean):
 
 
 def _sparse_deviations(X, share, mean):
-    stored, missed, squares = stored_deviations(X.data, X.indices, X.indptr, share, mean)
+    counts, stored, missed, squares = stored_deviations(X.data, X.indices, X.indptr, share, mean)
     # Shares sum to 1 up to rounding only: nothing is absent from a full column.
-    absent = np.where(_full(X), 0.0, np.maximum(0.0, 1.0 - stored))
+    absent = np.where(counts == len(share), 0.0, np.maximum(0.0, 1.0 - stored))
     return missed - absent * mean, squares + absent * mean**2
 
 

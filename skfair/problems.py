@@ -219,7 +219,7 @@ class Evaluation:
         return np.append(self.problem.model.pull_back(slopes), v @ self._constraint.aux_jacobian)
 
     def lagrangian_gradient(self, multipliers):
-        """Gradient of ``fun + multipliers @ values``; one pass over the data.
+        """Gradient of ``fun + multipliers @ values``; at most one pass over the data.
 
         Parameters
         ----------
@@ -230,6 +230,8 @@ class Evaluation:
         -------
         gradient : ndarray of shape (n_unknowns,)
         """
+        if {"grad", "jacobian"} <= vars(self).keys():  # both are there already
+            return self.grad + multipliers @ self.jacobian
         problem = self.problem
         slopes = problem.share * self._losses.slope
         slopes = slopes + self._constraint.jacobian.adjoint(multipliers)
@@ -239,9 +241,13 @@ class Evaluation:
     @cached_property
     def jacobian(self):
         """Derivative of the rows, (n_rows, n_unknowns)."""
-        combine, cells = self._constraint.jacobian
-        by_parameters = combine @ self.problem.model.pull_back_rows(cells)
+        by_parameters = self._constraint.jacobian.combine @ self._cells
         return np.column_stack((by_parameters, self._constraint.aux_jacobian))
+
+    @cached_property
+    def _cells(self):
+        """Derivative of the cells that rows are made of, (n_cells, n_parameters)."""
+        return self.problem.model.pull_back_rows(self._constraint.jacobian.cells)
 
     @property
     def loss_curvature(self):
@@ -261,3 +267,25 @@ class Evaluation:
         curvature : ndarray of shape (n_samples,)
         """
         return self.loss_curvature + self._constraint.curvature(multipliers)
+
+    def hessian(self, multipliers):
+        """Second derivative of the Lagrangian, with the curvatures that the constraint gives.
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (n_rows,)
+            As in `lagrangian_gradient`.
+
+        Returns
+        -------
+        hessian : ndarray of shape (n_unknowns, n_unknowns)
+        """
+        p, constraint = self.problem.n_parameters, self._constraint
+        hessian = np.zeros((len(self.x), len(self.x)))
+        hessian[:p, :p] = self.problem.model.gram(self.curvature(multipliers))
+        hessian[:p, :p] += np.diag(self.problem.ridge)
+        if constraint.aux_curvature is not None:
+            combine, hessian[p:, p:] = constraint.aux_curvature(multipliers)
+            hessian[p:, :p] = combine @ self._cells
+            hessian[:p, p:] = hessian[p:, :p].T
+        return hessian

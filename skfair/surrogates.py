@@ -3,7 +3,6 @@ r"""Smooth stand-ins for the decision :math:`1[s > 0]`: value, slope and curvatu
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from skfair.losses import Pointwise, check_positive
 
@@ -71,7 +70,9 @@ class Sigmoid:
         -------
         Pointwise
         """
-        value = expit(np.asarray(scores) / self.temperature)
+        scaled = np.asarray(scores) / self.temperature
+        decay = np.exp(-np.abs(scaled))
+        value = np.where(scaled > 0, 1.0, decay) / (1.0 + decay)
         slope = value * (1.0 - value) / self.temperature
         return Pointwise(value, slope, slope * (1.0 - 2.0 * value) / self.temperature)
 

@@ -6,35 +6,39 @@ from skfair._kernels import jit
 
 
 @jit
-def sort_members(scores, samples, events, shares, kinks, n_events):
-    """Counting sort of the members into cells: an event, and an interval between two kinks.
+def sort_members(scores, samples, events, shares, bounds, n_events):
+    """Counting sort of members into cells, which are an event and an interval between bounds.
 
-    Kinks ascend; interval b holds the scores in (kinks[b - 1], kinks[b]]. Member m is the sample
+    Bounds ascend; interval b holds the scores in (bounds[b - 1], bounds[b]]. Member m is the sample
     ``samples[m]`` in the event ``events[m]``.
 
     Returns
     -------
     indptr : ndarray of intp, shape (n_cells + 1,)
-        Where the members of each cell begin in `order`.
+        Where the members of each cell begin in `order`; the cell of event e and interval b is
+        ``e * n_buckets + b``.
     order : ndarray of intp, shape (n_members,)
         Members, cell by cell.
-    mass : ndarray of shape (n_events, n_buckets)
-        Share of its event that each cell holds.
+    moments : ndarray of shape (3, n_events, n_buckets)
+        Sums over each cell of the shares, times the scores to the power 0, 1 and 2.
     """
-    n_buckets = len(kinks) + 1
+    n_buckets = len(bounds) + 1
     cells = np.empty(len(samples), dtype=np.int32)
     indptr = np.zeros(n_events * n_buckets + 1, dtype=np.intp)
-    mass = np.zeros((n_events, n_buckets))
+    moments = np.zeros((3, n_events, n_buckets))
     for m in range(len(samples)):
         score = scores[samples[m]]
-        low, high = 0, len(kinks)
+        low, high = 0, len(bounds)
         while low < high:
             middle = (low + high) // 2
-            if kinks[middle] < score:
+            if bounds[middle] < score:
                 low = middle + 1
             else:
                 high = middle
-        mass[events[m], low] += shares[m]
+        term = shares[m]
+        for power in range(3):
+            moments[power, events[m], low] += term
+            term *= score
         cells[m] = events[m] * n_buckets + low
         indptr[cells[m] + 1] += 1
     for c in range(n_events * n_buckets):
@@ -44,4 +48,4 @@ def sort_members(scores, samples, events, shares, kinks, n_events):
     for m in range(len(samples)):
         order[free[cells[m]]] = m
         free[cells[m]] += 1
-    return indptr, order, mass
+    return indptr, order, moments

@@ -49,18 +49,20 @@ def outer_sum(left, right, n_left, n_right):
 def stored_deviations(data, indices, indptr, share, mean):
     """Deviations of the stored entries from the mean of their column, weighted by the rows' shares.
 
-    Returns, for each column, the shares of the rows that store it, and the sums of deviations and
-    of their squares.
+    Returns, for each column, the number and the share of the rows that store it, and the sums of
+    deviations and of their squares.
     """
-    stored, deviations, squares = np.zeros_like(mean), np.zeros_like(mean), np.zeros_like(mean)
+    counts, stored = np.zeros(len(mean), dtype=np.int64), np.zeros_like(mean)
+    deviations, squares = np.zeros_like(mean), np.zeros_like(mean)
     for i in range(len(indptr) - 1):
         for a in range(indptr[i], indptr[i + 1]):
             j = indices[a]
             deviation = data[a] - mean[j]
+            counts[j] += 1
             stored[j] += share[i]
             deviations[j] += share[i] * deviation
             squares[j] += share[i] * deviation**2
-    return stored, deviations, squares
+    return counts, stored, deviations, squares
 
 
 @jit

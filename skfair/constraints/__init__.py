@@ -15,6 +15,7 @@ from skfair.constraints._parity import (
     ErrorRateParity,
     FalsePositiveRateParity,
 )
+from skfair.constraints._unconstrained import Unconstrained
 
 CONSTRAINTS = {
     "demographic_parity": DemographicParity,
@@ -42,5 +43,6 @@ __all__ = [
     "LossParity",
     "People",
     "Rates",
+    "Unconstrained",
     "check_constraint",
 ]

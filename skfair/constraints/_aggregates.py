@@ -1,6 +1,7 @@
 """How the means of events become one gap, and which rows keep that gap below a tolerance."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -157,6 +158,33 @@ class TotalRange(Range):
                 writer.add(-np.inf, {event: 1.0}, {low: -1.0, width: -1.0}, 0.0)
         writer.add(-np.inf, {}, dict.fromkeys(widths, 1.0), tolerance)
         return writer.rows(n_events, n_aux)
+
+
+@dataclass(frozen=True)
+class TotalDifference(TotalRange):
+    """The same for blocks of two events, without unknowns: |a| + |b| is the larger of |a +- b|.
+
+    There are ``2 ** (n_blocks - 1)`` rows, so the blocks should be few.
+
+    Attributes
+    ----------
+    blocks : tuple of pairs of int
+        As in `Range`.
+    """
+
+    def unknowns(self, means):
+        """None are needed."""
+        return np.empty(0)
+
+    def rows(self, n_events, tolerance):
+        """One two-sided row per choice of signs; they hold if and only if the gap is kept."""
+        writer = _RowWriter()
+        for signs in product((1.0, -1.0), repeat=len(self.blocks) - 1):
+            factors = {}
+            for sign, (first, second) in zip((1.0, *signs), self.blocks, strict=True):
+                factors |= {second: sign, first: -sign}
+            writer.add(-tolerance, factors, {}, tolerance)
+        return writer.rows(n_events, 0)
 
 
 def _range_slope(blocks, means):

@@ -46,12 +46,17 @@ class ConstraintValues(NamedTuple):
         Derivative by the auxiliary unknowns.
     curvature : callable
         v -> (n_samples,): second derivative of ``v @ values`` by each score.
+    aux_curvature : callable or None
+        v -> (combine, hessian): its second derivatives by unknown and score, as
+        ``combine @ jacobian.cells`` of shape (n_aux, n_samples), and by two unknowns, (n_aux,
+        n_aux). None if the rows are linear in the unknowns.
     """
 
     values: np.ndarray
     jacobian: ScoreJacobian
     aux_jacobian: np.ndarray
     curvature: Callable
+    aux_curvature: Callable | None = None
 
 
 class EventTable(NamedTuple):
@@ -87,7 +92,7 @@ class BoundConstraint:
         scores -> Pointwise: the rate that the rows hold, usually smooth.
     decision_rate : callable
         scores -> Pointwise: the rate that the public metric counts.
-    aggregate : Range, TotalRange, Excess, MeanExcess, Largest or SingleRow
+    aggregate : Range, Excess, Largest or another of their kind
         How means become one gap, and which rows bound it.
     tolerance : float
         Largest gap allowed.
@@ -282,6 +287,8 @@ class JointConstraint:
 
     def __call__(self, scores, aux):
         """Rows and their derivatives, as `ConstraintValues`."""
+        if len(self.parts) == 1:  # nothing to stack
+            return self.parts[0](scores, aux)
         unknowns = np.split(aux, np.cumsum([part.n_aux for part in self.parts])[:-1])
         found = [part(scores, own) for part, own in zip(self.parts, unknowns, strict=True)]
         ends = np.cumsum([len(one.values) for one in found])[:-1]

@@ -9,7 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skfair.constraints._aggregates import Excess, MeanExcess, Range, SingleRow, TotalRange
+from skfair.constraints._aggregates import (
+    Excess,
+    MeanExcess,
+    Range,
+    SingleRow,
+    TotalDifference,
+    TotalRange,
+)
 from skfair.constraints._bound import BoundConstraint, EventTable
 from skfair.constraints._cells import cell_events
 from skfair.utils._groups import Events, Groups, Memberships
@@ -91,7 +98,8 @@ class Constraint(BaseEstimator):
     form : {"signed", "single"}, default="signed"
         "signed": the tolerance becomes linear rows on the rates, two-sided where it can, with
         auxiliary unknowns where it needs them; solvers can follow each row. "single": the one
-        row ``gap <= tolerance``, which has kinks (equation (17) of [1]_).
+        row ``gap <= tolerance``, which has kinks (equation (17) of [1]_); it is the cheaper one
+        for the mean excess of hundreds of groups, which would need one unknown for each.
 
     References
     ----------
@@ -272,9 +280,10 @@ class Constraint(BaseEstimator):
         """The aggregate of the events; a `Range` of nothing if there is nobody to compare with."""
         if self.reference == "groups":
             blocks = tuple(block for block in events.blocks if len(block) > 1)
-            if self.aggregate == "sum" and len(blocks) > 1:
-                return TotalRange(blocks)
-            return Range(blocks)
+            if self.aggregate != "sum" or len(blocks) < 2:
+                return Range(blocks)
+            few_pairs = len(blocks) <= 4 and all(len(block) == 2 for block in blocks)
+            return TotalDifference(blocks) if few_pairs else TotalRange(blocks)
         pairs = tuple(
             (event, everybody)
             for block, everybody in zip(events.blocks, events.overall, strict=True)

@@ -1,150 +1,35 @@
 r"""Shares of events above thresholds, held between percentiles.
 
-With the ramp of width s as a stand-in for the decision, the share of an event e above a threshold
-is a difference of two mean excesses, both convex in scores and kinks:
+With a ramp of width s as a stand-in for the decision, the share of an event above a threshold is a
+difference of two convex functions of scores and threshold ([1]_, Example D.3),
 
 .. math::
 
     S_e(\theta) = \tfrac1s \bigl( P_e(\theta - \tfrac s2) - P_e(\theta + \tfrac s2) \bigr),
-    \qquad P_e(\kappa) = \sum_{i \in e} \omega_i (h_i - \kappa)_+ .
 
-Between two neighbouring kinks nothing changes but by sums, so that samples are sorted into cells
-once and rows, Jacobians and convex majorants are small products.
+with the mean excesses P of `skfair.constraints._mean_excess`.
+
+.. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+   percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
-from skfair._kernels.percentile import sort_members
 from skfair.constraints._bound import ConstraintValues, ScoreJacobian
-
-_THRESHOLD_CURVATURE = 1e-2
-"""Keeps thresholds near where the rows were linearised, in the absence of curvature of their own."""
-
-
-@dataclass(frozen=True, eq=False)
-class Members:
-    """Who belongs to which event, one entry per sample and event.
-
-    Attributes
-    ----------
-    samples : ndarray of intp, shape (n_members,)
-        Position of the sample.
-    events : ndarray of intp, shape (n_members,)
-        Event it belongs to.
-    shares : ndarray of shape (n_members,)
-        Its share of the weight of the event; they sum to 1 per event.
-    n_events, n_samples : int
-        Number of events and of samples.
-    """
-
-    samples: np.ndarray
-    events: np.ndarray
-    shares: np.ndarray
-    n_events: int
-    n_samples: int
-
-    @classmethod
-    def of(cls, membership, weights):
-        """Members of the columns of a membership matrix.
-
-        Parameters
-        ----------
-        membership : sparse array of bool, shape (n_samples, n_events)
-            Whether a sample belongs to an event.
-        weights : ndarray of shape (n_samples,)
-            Positive sample weights.
-        """
-        entries = sparse.coo_array(membership)
-        samples, events = (axis.astype(np.intp) for axis in entries.coords)
-        totals = np.bincount(events, weights[samples], minlength=membership.shape[1])
-        shares = weights[samples] / totals[events]
-        return cls(samples, events, shares, membership.shape[1], membership.shape[0])
-
-    def quantiles(self, scores, levels):
-        """Scores that a share of each event exceeds.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
-        levels : ndarray of shape (n_events, n_levels)
-            Shares in [0, 1].
-
-        Returns
-        -------
-        quantiles : ndarray of shape (n_events, n_levels)
-        """
-        found = np.empty(levels.shape)
-        for event in range(self.n_events):
-            inside = np.flatnonzero(self.events == event)
-            descending = inside[np.argsort(-scores[self.samples[inside]], kind="stable")]
-            shares = np.cumsum(self.shares[descending]) - self.shares[descending] / 2
-            found[event] = np.interp(levels[event], shares, scores[self.samples[descending]])
-        return found
-
-    def partition(self, scores, kinks):
-        """Sort the members into cells between the kinks.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
-        kinks : ndarray of shape (n_kinks,)
-            Thresholds, in any order.
-
-        Returns
-        -------
-        partition : Partition
-        """
-        rank = np.empty(len(kinks), dtype=np.intp)
-        ascending = np.argsort(kinks, kind="stable")
-        rank[ascending] = np.arange(len(kinks))
-        indptr, order, mass = sort_members(
-            scores, self.samples, self.events, self.shares, kinks[ascending], self.n_events
-        )
-        entries = (self.shares[order], self.samples[order], indptr)
-        cells = sparse.csr_array(entries, shape=(mass.size, self.n_samples))
-        above = np.arange(mass.shape[1]) > rank[:, np.newaxis]
-        return Partition(cells, mass, above.astype(np.float64))
-
-
-class Partition(NamedTuple):
-    """Members in cells, made by `Members.partition` at some scores and kinks.
-
-    Attributes
-    ----------
-    cells : csr_array of shape (n_events * n_buckets, n_samples)
-        Share of each member in its cell.
-    mass : ndarray of shape (n_events, n_buckets)
-        Their sums.
-    above : ndarray of shape (n_kinks, n_buckets)
-        1 where a bucket lies above a kink, else 0.
-    """
-
-    cells: sparse.csr_array
-    mass: np.ndarray
-    above: np.ndarray
-
-    def excess(self, scores, kinks):
-        """Mean excess over each kink of the members that were above it, (n_events, n_kinks).
-
-        Exact where the partition was made, linear in scores and kinks elsewhere: the tangent.
-        """
-        moments = (self.cells @ scores).reshape(self.mass.shape)
-        return moments @ self.above.T - kinks * (self.mass @ self.above.T)
+from skfair.constraints._mean_excess import Members, mean_excess
 
 
 @dataclass(frozen=True, eq=False)
 class PercentileConstraint:
     r"""Rows :math:`lower \le S(\theta_0 + Z a) - L a \le upper`, one per event and threshold.
 
-    Thresholds depend linearly on the auxiliary unknowns a, and so do levels which a share is held
-    around: partial statistical parity frees the thresholds (Z = 1, L = 0), the criteria at one
-    threshold free the level (Z = 0).
+    The auxiliary unknowns a move thresholds (Z), or the levels that the shares are held around (L):
+    partial statistical parity has free thresholds, criteria at one threshold have a free level.
 
     Attributes
     ----------
@@ -162,6 +47,8 @@ class PercentileConstraint:
         Bounds; infinite where there is none.
     initial_aux : callable
         scores -> auxiliary unknowns to start from, (n_aux,).
+    rounding : float, default=0.1
+        Share of the width over which each of the two corners is rounded; 0 is the ramp itself.
     """
 
     members: Members
@@ -171,9 +58,8 @@ class PercentileConstraint:
     by_level: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    initial_aux: object
-
-    aux_curvature = _THRESHOLD_CURVATURE
+    initial_aux: Callable = field(repr=False)
+    rounding: float = 0.1
 
     @property
     def n_aux(self):
@@ -185,24 +71,194 @@ class PercentileConstraint:
         thresholds = self.origin + self.by_threshold @ aux
         return np.concatenate((thresholds - self.width / 2, thresholds + self.width / 2))
 
+    def excess(self, scores, aux):
+        """Mean excesses over the kinks, as `MeanExcess`."""
+        return mean_excess(self.members, scores, self.kinks(aux), self.rounding * self.width)
+
+    def shares(self, scores, aux):
+        """Shares of the events above the thresholds, (n_events, n_thresholds)."""
+        return self.excess(scores, aux).values @ np.subtract(*self.ends).T
+
+    @cached_property
+    def ends(self):
+        """What each threshold's begin and end of the ramp take of the excesses over the kinks."""
+        n = len(self.origin)
+        return np.split(np.eye(2 * n) / self.width, [n])
+
     def __call__(self, scores, aux):
-        """Rows and their derivatives, as `ConstraintValues`."""
-        kinks = self.kinks(aux)
-        partition = self.members.partition(scores, kinks)
-        begin, end = np.hsplit(partition.excess(scores, kinks) / self.width, 2)
-        rising = np.subtract(*np.vsplit(partition.above, 2)) / self.width
-        by_threshold = self._by_threshold(partition.mass @ rising.T)
+        """Rows and their derivatives, as `ConstraintValues`.
+
+        Curvatures are those of the convex parts: of the two corners of a ramp, the one that the
+        multiplier makes concave is left out, so that they are never negative.
+        """
+        excess, difference = self.excess(scores, aux), np.subtract(*self.ends)
+        moved = -(excess.above @ difference.T)[:, :, np.newaxis] * self.by_threshold
         return ConstraintValues(
-            (begin - end).ravel() - self.by_level @ aux,
-            ScoreJacobian(self._by_event(rising), partition.cells),
-            by_threshold - self.by_level,
-            lambda v: np.zeros(self.members.n_samples),
+            (excess.values @ difference.T).ravel() - self.by_level @ aux,
+            ScoreJacobian(excess.by_scores(difference), excess.cells),
+            moved.reshape(self.by_level.shape) - self.by_level,
+            *self.convex_curvatures(excess, difference),
         )
 
-    def _by_event(self, buckets):
-        """Rows by cells, from rows by buckets that are the same for all events."""
-        return np.kron(np.eye(self.members.n_events), buckets)
+    def convex_curvatures(self, excess, taken):
+        """Curvatures by scores and by unknowns of ``v @ rows``, without concave parts.
 
-    def _by_threshold(self, density):
-        """Derivative of the rows by the unknowns through the thresholds, which lower the shares."""
-        return -(density[:, :, np.newaxis] * self.by_threshold).reshape(self.by_level.shape)
+        Parameters
+        ----------
+        excess : MeanExcess
+            The convex functions.
+        taken : ndarray of shape (n_rows_per_event, n_kinks)
+            What the rows take of them.
+
+        Returns
+        -------
+        by_scores, by_unknowns : callable
+            ``curvature`` and ``aux_curvature`` of `ConstraintValues`.
+        """
+        moves = np.vstack((self.by_threshold, self.by_threshold))  # of kinks by unknowns
+
+        def weights(v):
+            return np.maximum(0.0, v.reshape(self.members.n_events, -1) @ taken)
+
+        def by_unknowns(v):
+            combine, diagonal = excess.by_kinks(weights(v))
+            return moves.T @ combine, (moves.T * diagonal) @ moves
+
+        return lambda v: excess.curvature(weights(v)), by_unknowns
+
+    def missed(self, scores):
+        """What the shares lack of those of the decisions, for thresholds that do not move.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+
+        Returns
+        -------
+        missed : ndarray of shape (n_rows,)
+        """
+        members = self.members
+        above = (scores[members.samples] > self.origin[:, np.newaxis]) * members.shares
+        decided = [np.bincount(members.events, one, members.n_events) for one in above]
+        return (np.array(decided).T - self.shares(scores, np.zeros(self.n_aux))).ravel()
+
+    def shifted(self, missed):
+        """The same rows, where something is added to the shares."""
+        return replace(self, lower=self.lower - missed, upper=self.upper - missed)
+
+    def majorant(self, scores, aux):
+        """Convex rows that are nowhere easier to keep, and equal to these at the given point.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores where concave parts are replaced by their tangents.
+        aux : ndarray of shape (n_aux,)
+            Auxiliary unknowns there.
+
+        Returns
+        -------
+        majorant : ConvexPercentileConstraint
+        """
+        return ConvexPercentileConstraint(self, scores, aux)
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexPercentileConstraint:
+    r"""Percentile rows whose concave parts are replaced by tangents ([1]_, (31) and (32)).
+
+    An upper bound has the row :math:`P(\text{begin}) - \bar P(\text{end})` and a lower bound
+    :math:`\bar P(\text{begin}) - P(\text{end})`, each over s and minus the level, where
+    :math:`\bar P` is the tangent of P at one point. For every event the rows of all upper bounds
+    come first.
+
+    Attributes
+    ----------
+    constraint : PercentileConstraint
+        The rows to majorise.
+    scores : ndarray of shape (n_samples,)
+        Scores of the point.
+    aux : ndarray of shape (n_aux,)
+        Auxiliary unknowns of the point.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    """
+
+    constraint: PercentileConstraint
+    scores: np.ndarray
+    aux: np.ndarray
+
+    @property
+    def n_aux(self):
+        """Number of auxiliary unknowns."""
+        return self.constraint.n_aux
+
+    @property
+    def lower(self):
+        """Lower bounds of the rows, (n_rows,)."""
+        return self._twice(np.full_like(self.constraint.lower, -np.inf), self.constraint.lower)
+
+    @property
+    def upper(self):
+        """Upper bounds of the rows, (n_rows,)."""
+        return self._twice(self.constraint.upper, np.full_like(self.constraint.upper, np.inf))
+
+    def initial_aux(self, scores):
+        """Unknowns of the point."""
+        return self.aux
+
+    def of_constraint(self, multipliers):
+        """Multipliers of the rows that are majorised, from those of these rows.
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (n_rows,)
+            Of these rows.
+
+        Returns
+        -------
+        multipliers : ndarray of shape (n_rows / 2,)
+        """
+        return multipliers.reshape(self.constraint.members.n_events, 2, -1).sum(axis=1).ravel()
+
+    def _twice(self, of_upper, of_lower):
+        """Rows of the upper and of the lower bounds, event by event."""
+        n_events = self.constraint.members.n_events
+        rows = (of_upper.reshape(n_events, -1), of_lower.reshape(n_events, -1))
+        return np.concatenate(rows, axis=1).reshape(2 * of_upper.shape[0], *of_upper.shape[1:])
+
+    @cached_property
+    def _tangent(self):
+        return self.constraint.excess(self.scores, self.aux)
+
+    def __call__(self, scores, aux):
+        """Rows and their derivatives, as `ConstraintValues`."""
+        constraint, tangent = self.constraint, self._tangent
+        excess = constraint.excess(scores, aux)
+        begin, end = constraint.ends
+        # What the rows of the upper, then of the lower bounds take of excesses and of tangents.
+        of_excess, of_tangent = np.vstack((begin, -end)), np.vstack((-end, begin))
+        lines = tangent.along(
+            scores - self.scores, constraint.kinks(aux) - constraint.kinks(self.aux)
+        )
+        by_level = self._twice(constraint.by_level, constraint.by_level)
+        above = excess.above @ of_excess.T + tangent.above @ of_tangent.T
+        moved = -above[:, :, np.newaxis] * np.vstack((constraint.by_threshold,) * 2)
+        combine = np.hstack((excess.by_scores(of_excess), tangent.by_scores(of_tangent)))
+        curvature, by_unknowns = constraint.convex_curvatures(excess, of_excess)
+
+        def by_aux(v):
+            mixed, hessian = by_unknowns(v)
+            return np.pad(mixed, ((0, 0), (0, tangent.cells.shape[0]))), hessian
+
+        return ConstraintValues(
+            (excess.values @ of_excess.T + lines @ of_tangent.T).ravel() - by_level @ aux,
+            ScoreJacobian(combine, sparse.vstack((excess.cells, tangent.cells), format="csr")),
+            moved.reshape(by_level.shape) - by_level,
+            curvature,
+            by_aux,
+        )

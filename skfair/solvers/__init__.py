@@ -1,7 +1,9 @@
 """Solvers of problems with constraints, and of problems with more than one aim."""
 
 from skfair.solvers._augmented_lagrangian import AugmentedLagrangian
+from skfair.solvers._damped_sqp import DampedSQP
 from skfair.solvers._gda import GDA
+from skfair.solvers._idca import IDCA
 from skfair.solvers._ipp import IPPSSG, IPPConEx
 from skfair.solvers._plada import PLADA
 from skfair.solvers._proxy_lagrangian import ProxyLagrangian
@@ -26,6 +28,7 @@ SOLVERS = {
 
 __all__ = [
     "GDA",
+    "IDCA",
     "IPPSSG",
     "PLADA",
     "SOLVERS",
@@ -34,6 +37,7 @@ __all__ = [
     "AugmentedLagrangian",
     "BiObjectiveFront",
     "BiObjectiveResult",
+    "DampedSQP",
     "GeometricDecay",
     "Harmonic",
     "IPPConEx",

@@ -47,9 +47,16 @@ class AugmentedLagrangian(Solver):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.solvers import AugmentedLagrangian
-    >>> AugmentedLagrangian(rho=1.0)
-    AugmentedLagrangian(rho=1.0)
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=AugmentedLagrangian(rho=1.0)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
     """
 
     _parameter_constraints = {
@@ -60,9 +67,7 @@ class AugmentedLagrangian(Solver):
         "inner_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self, max_iter=100, tol=1e-6, rho=10.0, growth=4.0, shrink=0.25, inner_iter=1000
-    ):
+    def __init__(self, max_iter=100, tol=1e-6, rho=10.0, growth=4.0, shrink=0.25, inner_iter=1000):
         self.max_iter = max_iter
         self.tol = tol
         self.rho = rho
@@ -81,7 +86,8 @@ class AugmentedLagrangian(Solver):
             G = sides.excess(evaluation.values)
             left = np.abs(np.maximum(G, -pressures / rho)).max(initial=0.0)
             pressures = np.maximum(0.0, pressures + rho * G)
-            if left > self.shrink * infeasibility:
+            # What is left below the tolerance is rounding, which no penalty can shrink.
+            if left > max(self.shrink * infeasibility, 0.1 * self.tol):
                 rho *= self.growth
             infeasibility = left
 

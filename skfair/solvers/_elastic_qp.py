@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from skfair.solvers._one_sided import OneSided
+
 _MAX_ITER = 60
 
 
@@ -40,14 +42,9 @@ def solve_elastic_qp(curvature, rows, lower, upper, price, tol=1e-12):
     multipliers : ndarray of shape (n_rows,)
         Signed, in [-price, price]: positive at upper bounds.
     """
-    capped, floored = np.isfinite(upper), np.isfinite(lower)
-    G = np.vstack((rows[capped], -rows[floored]))
-    b = np.concatenate((upper[capped], -lower[floored]))
-    pressures, z = _interior_point(curvature, G, b, price, tol)
-    multipliers = np.zeros(len(rows))
-    multipliers[capped] = pressures[: capped.sum()]
-    multipliers[floored] -= pressures[capped.sum() :]
-    return z, multipliers
+    sides = OneSided.between(lower, upper)
+    pressures, z = _interior_point(curvature, sides.spread(rows), sides.bounds, price, tol)
+    return z, sides.signed(pressures)
 
 
 class _Interior(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 
 from skfair.solvers._one_sided import OneSided
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._step_sizes import lipschitz_constants
+from skfair.solvers._step_sizes import Smoothness
 from skfair.utils._sklearn import Interval
 
 
@@ -32,8 +32,8 @@ class GDA(Solver):
     tol : float, default=1e-4
         Largest violation and largest residual of the optimality conditions at the answer.
     eta : float or None, default=None
-        Primal step :math:`\eta`; None takes :math:`0.9 / (L_F / 2 + \sigma M_G^2)` with estimates of
-        the Lipschitz constants of :math:`\nabla F` and G.
+        Primal step :math:`\eta`; None takes :math:`0.9 / (L / 2 + \sigma M_G^2)` with
+        estimates of the Lipschitz constants of the Lagrangian's gradient and of G.
     sigma : float, default=0.2
         Dual step :math:`\sigma`.
     extrapolation : float, default=1.0
@@ -48,9 +48,16 @@ class GDA(Solver):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.solvers import GDA
-    >>> GDA(sigma=0.5, extrapolation=0.0)
-    GDA(extrapolation=0.0, sigma=0.5)
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=GDA(tol=1e-2)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
     """
 
     _parameter_constraints = {
@@ -71,24 +78,29 @@ class GDA(Solver):
 
     def _iterate(self, problem, x, random_state):
         sides = OneSided.between(problem.lower, problem.upper)
-        eta = self._primal_step(problem, sides, x)
+        primal_step = self._primal_step(problem, sides, x)
         evaluation = self._evaluate(problem, x)
         G = sides.excess(evaluation.values)
         pressures = np.zeros_like(G)
         while True:
             multipliers = sides.signed(pressures)
             yield Iterate(evaluation, multipliers)
-            step = evaluation.lagrangian_gradient(multipliers)
-            evaluation = self._evaluate(problem, evaluation.x - eta * step)
+            slope = evaluation.lagrangian_gradient(multipliers)
+            eta = primal_step(evaluation, multipliers)
+            evaluation = self._evaluate(problem, evaluation.x - eta * slope)
             previous, G = G, sides.excess(evaluation.values)
             ascent = G + self.extrapolation * (G - previous)
             pressures = np.maximum(0.0, pressures + self.sigma * ascent)
 
     def _primal_step(self, problem, sides, x):
+        """The rule (evaluation, multipliers) -> eta."""
         if self.eta is not None:
-            return self.eta
-        L_F, M_G = lipschitz_constants(problem, sides, x)
-        return 0.9 / (L_F / 2.0 + self.sigma * M_G**2)
+            return lambda evaluation, multipliers: self.eta
+        smoothness = Smoothness.of(problem, sides, x)
+        coupling = self.sigma * smoothness.rows**2
+        return lambda evaluation, multipliers: (
+            0.9 / (smoothness.lagrangian(evaluation, multipliers) / 2.0 + coupling)
+        )
 
     def _evaluate(self, problem, x):
         return problem.evaluate(x)

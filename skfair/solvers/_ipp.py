@@ -7,7 +7,7 @@ import numpy as np
 
 from skfair.solvers._one_sided import OneSided
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._step_sizes import lipschitz_constants
+from skfair.solvers._step_sizes import Smoothness
 from skfair.utils._sklearn import Interval
 
 
@@ -57,11 +57,11 @@ class _InexactProximalPoint(Solver):
 
     def _iterate(self, problem, x, random_state):
         sides = OneSided.between(problem.lower, problem.upper)
-        lipschitz = lipschitz_constants(problem, sides, x)
+        smoothness = Smoothness.of(problem, sides, x)
         evaluation, pressures = problem.evaluate(x), np.zeros(len(sides.rows))
         while True:
             proximal = _Proximal(sides, evaluation.x, self.rho)
-            inner = self._solve_inner(proximal, evaluation, pressures, lipschitz)
+            inner = self._solve_inner(proximal, evaluation, pressures, smoothness)
             evaluation, pressures = yield from inner
 
 
@@ -101,9 +101,16 @@ class IPPSSG(_InexactProximalPoint):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.solvers import IPPSSG
-    >>> IPPSSG(inner_iter=50)
-    IPPSSG(inner_iter=50)
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=IPPSSG(tol=1e-2)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
     """
 
     def __init__(self, max_iter=20000, tol=1e-4, rho=0.1, inner_iter=100):
@@ -112,14 +119,14 @@ class IPPSSG(_InexactProximalPoint):
         self.rho = rho
         self.inner_iter = inner_iter
 
-    def _solve_inner(self, proximal, evaluation, pressures, lipschitz):
+    def _solve_inner(self, proximal, evaluation, pressures, smoothness):
         problem, sides = evaluation.problem, proximal.sides
         average, weight = np.zeros_like(evaluation.x), 0.0
         against_rows, against_objective = np.zeros_like(pressures), 0.0
         for k in range(self.inner_iter):
             yield Iterate(evaluation, sides.signed(pressures))
             G = proximal.rows(evaluation)
-            step = 2.0 / (2.0 * lipschitz[0] + self.rho * (k + 2))
+            step = 2.0 / (2.0 * smoothness.objective + self.rho * (k + 2))
             direction = np.zeros_like(G)
             if G.max(initial=-np.inf) <= self.tol:
                 slope = proximal.lagrangian_gradient(evaluation, direction)
@@ -150,7 +157,7 @@ class IPPConEx(_InexactProximalPoint):
         s_k &= 2\, \ell(x_k) - \ell(x_{k-1}), \\
         \lambda_{k+1} &= \mathrm{clip}(\lambda_k + \sigma s_k,\, 0,\, \lambda_{max}), \\
         x_{k+1} &= x_k - \eta \bigl(\nabla F(x_k) + J(x_k)^T \lambda_{k+1}\bigr), \qquad
-        1 / \eta = L_F + \sigma M_G^2 + \rho\,(1 + \textstyle\sum \lambda_{k+1}).
+        1 / \eta = L + \sigma M_G^2 + \rho\,(1 + \textstyle\sum \lambda_{k+1}).
 
     Multipliers are carried from one inner loop to the next. The cap bounds them where a centre
     cannot keep the rows; long dual steps make the inner loop circle.
@@ -177,9 +184,16 @@ class IPPConEx(_InexactProximalPoint):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.solvers import IPPConEx
-    >>> IPPConEx(dual_max=5.0)
-    IPPConEx(dual_max=5.0)
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=IPPConEx(tol=1e-2)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
     """
 
     _parameter_constraints = {
@@ -198,9 +212,8 @@ class IPPConEx(_InexactProximalPoint):
         self.dual_step = dual_step
         self.dual_max = dual_max
 
-    def _solve_inner(self, proximal, evaluation, pressures, lipschitz):
+    def _solve_inner(self, proximal, evaluation, pressures, smoothness):
         problem, sides = evaluation.problem, proximal.sides
-        L_F, M_G = lipschitz
         previous, linear = evaluation, proximal.rows(evaluation)
         for _ in range(self.inner_iter):
             yield Iterate(evaluation, sides.signed(pressures))
@@ -208,8 +221,9 @@ class IPPConEx(_InexactProximalPoint):
             linear = proximal.linearised_rows(previous, evaluation.x)
             ascent = 2.0 * linear - before
             pressures = np.clip(pressures + self.dual_step * ascent, 0.0, self.dual_max)
-            curvature = L_F + self.dual_step * M_G**2 + self.rho * (1.0 + pressures.sum())
+            bend = smoothness.lagrangian(evaluation, sides.signed(pressures))
+            bend += self.dual_step * smoothness.rows**2 + self.rho * (1.0 + pressures.sum())
             slope = proximal.lagrangian_gradient(evaluation, pressures)
             previous = evaluation
-            evaluation = problem.evaluate(evaluation.x - slope / curvature)
+            evaluation = problem.evaluate(evaluation.x - slope / bend)
         return evaluation, pressures

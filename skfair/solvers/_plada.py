@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from skfair.solvers._one_sided import OneSided
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._step_sizes import lipschitz_constants
+from skfair.solvers._step_sizes import Smoothness
 from skfair.utils._sklearn import Interval, StrOptions
 
 _INNER_ITER = 20
@@ -48,12 +48,13 @@ class PLADA(Solver):
         Proximal parameter :math:`\beta` of the multipliers.
     eta : float or None, default=None
         Step :math:`\eta`; None takes :math:`0.9 / (L_F + 3 \rho M_G^2)` with estimates of the
-        Lipschitz constants of :math:`\nabla F` and G.
+        Lipschitz constants of :math:`\nabla F` and G; where G is linearised, L_F also counts the
+        curvature of :math:`\lambda^T G`.
     tau : float or None, default=None
         Step :math:`\tau` of the slack; None takes :math:`0.9 / (3\rho)`.
     gamma0 : float, default=1.0
         Largest step :math:`\gamma_0` of the auxiliary multiplier.
-    kappa : float, default=100.0
+    kappa : float, default=1000.0
         :math:`\kappa`: how slowly these steps decay.
     u_max : float, default=inf
         Largest slack.
@@ -74,7 +75,19 @@ class PLADA(Solver):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.solvers import PLADA
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=PLADA(tol=1e-2)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+
+    The paper's own setting:
+
     >>> PLADA.from_paper()
     PLADA(eta=0.001, gamma0=0.1, inner='exact', tau=0.1)
     """
@@ -102,7 +115,7 @@ class PLADA(Solver):
         eta=None,
         tau=None,
         gamma0=1.0,
-        kappa=100.0,
+        kappa=1000.0,
         u_max=math.inf,
         inner="linearised",
     ):
@@ -142,7 +155,7 @@ class PLADA(Solver):
     def _iterate(self, problem, x, random_state):
         sides = OneSided.between(problem.lower, problem.upper)
         rho = self.alpha / (1.0 + self.alpha * self.beta)
-        eta, tau = self._primal_step(problem, sides, x, rho), self._slack_step(rho)
+        primal_step, tau = self._primal_step(problem, sides, x, rho), self._slack_step(rho)
         minimise = _exact_step if self.inner == "exact" else _gradient_step
         evaluation = problem.evaluate(x)
         u = np.clip(-sides.excess(evaluation.values), 0.0, self.u_max)
@@ -150,6 +163,7 @@ class PLADA(Solver):
         for k in count():
             multipliers = sides.signed(np.maximum(0.0, lam))
             yield Iterate(evaluation, multipliers, details={"lambda": lam, "mu": mu})
+            eta = primal_step(evaluation, multipliers)
             evaluation = problem.evaluate(minimise(evaluation, sides.signed(lam), eta))
             u = np.clip(u - tau * lam, 0.0, self.u_max)
             apart = lam - mu
@@ -159,10 +173,16 @@ class PLADA(Solver):
             lam = mu + rho * (sides.excess(evaluation.values) + u)
 
     def _primal_step(self, problem, sides, x, rho):
+        """The rule (evaluation, multipliers) -> eta."""
         if self.eta is not None:
-            return self.eta
-        L_F, M_G = lipschitz_constants(problem, sides, x)
-        return 0.9 / (L_F + 3.0 * rho * M_G**2)
+            return lambda evaluation, multipliers: self.eta
+        smoothness = Smoothness.of(problem, sides, x)
+        coupling = 3.0 * rho * smoothness.rows**2
+        if self.inner == "exact":
+            return lambda evaluation, multipliers: 0.9 / (smoothness.objective + coupling)
+        return lambda evaluation, multipliers: (
+            0.9 / (smoothness.lagrangian(evaluation, multipliers) + coupling)
+        )
 
     def _slack_step(self, rho):
         limit = 1.0 / (3.0 * rho)
@@ -173,7 +193,7 @@ class PLADA(Solver):
                 f"tau={self.tau:g} is not below 1 / (3 rho) = {limit:.3g}, so the convergence "
                 "theorem of PLADA does not cover this run; tau=None keeps to it.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         return self.tau
 

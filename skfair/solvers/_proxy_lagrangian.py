@@ -42,9 +42,16 @@ class ProxyLagrangian(GDA):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.solvers import ProxyLagrangian
-    >>> ProxyLagrangian(sigma=0.1)
-    ProxyLagrangian(sigma=0.1)
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=ProxyLagrangian(tol=1e-2)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
     """
 
     def __init__(self, max_iter=10000, tol=1e-4, eta=None, sigma=0.2, extrapolation=0.0):

@@ -11,6 +11,8 @@ from skfair.solvers._solver import Iterate
 _FIRST_PRICE = 10.0
 _LARGEST_PRICE = 1e6
 _LEAST_DAMPING = 1e-3
+_LARGEST_DAMPING = 1e4
+_SHORTEST_STEP = 1e-3
 _AUX_CURVATURE = 1e-8
 """Curvature given to auxiliary unknowns, which enter linearly: the rows alone hold them."""
 
@@ -27,9 +29,9 @@ def sqp_iterates(problem, x, tol, root):
     tol : float
         Total violation of the linearised rows at which their price is high enough.
     root : callable
-        (evaluation, multipliers, damping) -> an object whose ``solve`` and ``solve_transposed`` apply the
-        inverses of L and of L' to (n_parameters, k) arrays, where L L' is the Hessian of the
-        Lagrangian, or what stands for it, plus damping times the identity.
+        (evaluation, multipliers, damping) -> an object whose ``solve`` and ``solve_transposed``
+        apply the inverses of L and of L' to (n_parameters, k) arrays, where L L' is the Hessian of
+        the Lagrangian, or what stands for it, plus damping times the identity.
 
     Yields
     ------
@@ -37,8 +39,8 @@ def sqp_iterates(problem, x, tol, root):
     """
     evaluation, price, damping = problem.evaluate(x), _FIRST_PRICE, 0.0
     multipliers = np.zeros(len(problem.lower))
-    while evaluation is not None:
-        yield Iterate(evaluation, multipliers)
+    yield Iterate(evaluation, multipliers)
+    while damping <= _LARGEST_DAMPING:
         model = QuadraticModel.at(evaluation, root(evaluation, multipliers, damping))
         step, multipliers = model.minimise(evaluation.values, price)
         while model.violation_after(step) > tol and price < _LARGEST_PRICE:
@@ -47,8 +49,11 @@ def sqp_iterates(problem, x, tol, root):
                 break
             price *= 10.0
             step, multipliers = model.minimise(evaluation.values, price)
-        evaluation, length = line_search(model, step, price)
+        found, length = line_search(model, step, price)
         damping = _next_damping(damping, length)
+        if found is not None:
+            evaluation = found
+            yield Iterate(evaluation, multipliers)
 
 
 def _next_damping(damping, length):
@@ -149,7 +154,7 @@ def line_search(model, step, price):
     if accepts(corrected, 1.0):
         return corrected, 1.0
     length = 0.5
-    while length > 1e-10:
+    while length >= _SHORTEST_STEP:
         shorter = problem.evaluate(evaluation.x + length * step)
         if accepts(shorter, length):
             return shorter, length

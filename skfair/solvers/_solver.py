@@ -1,6 +1,5 @@
 """What all solvers share: stopping, the best iterate, and the certificate of an answer."""
 
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -10,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skfair.problems import Evaluation
@@ -179,7 +177,9 @@ class Solver(BaseEstimator):
             if residual <= self.tol and iterate.evaluation.violation <= self.tol:
                 best = iterate
                 break
-            told = Progress(n_iter, iterate.evaluation, residual, iterate.multipliers, iterate.details)
+            told = Progress(
+                n_iter, iterate.evaluation, residual, iterate.multipliers, iterate.details
+            )
             if callback is not None and callback(told):
                 break
             if n_iter >= self.max_iter:
@@ -209,20 +209,6 @@ class Solver(BaseEstimator):
             status,
             message,
         )
-
-
-def warn_unless_converged(result, remedy):
-    """Warn with a `ConvergenceWarning` if a result is not certified.
-
-    Parameters
-    ----------
-    result : Result
-        What a solver found.
-    remedy : str
-        What the user may do about it.
-    """
-    if result.status != "optimal":
-        warnings.warn(f"{result.message} {remedy}", ConvergenceWarning, stacklevel=3)
 
 
 def _replaces(iterate, best, tol):

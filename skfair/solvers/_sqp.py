@@ -41,9 +41,16 @@ class SQP(Solver):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.solvers import SQP
-    >>> SQP(tol=1e-8)
-    SQP(tol=1e-08)
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=SQP(tol=1e-8)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
     """
 
     def __init__(self, max_iter=200, tol=1e-6):
@@ -54,6 +61,10 @@ class SQP(Solver):
         return sqp_iterates(problem, x, self.tol, _CholeskyRoot.of_lagrangian)
 
 
+_STIFFNESSES = (0.1, 1.0, 10.0)
+"""Curvatures tried along the rows that press; parameters are of standardised columns."""
+
+
 @dataclass(frozen=True, eq=False)
 class _CholeskyRoot:
     """The lower triangular L of H = L L'."""
@@ -62,20 +73,23 @@ class _CholeskyRoot:
 
     @classmethod
     def of_lagrangian(cls, evaluation, multipliers, damping):
-        """Factorise the Hessian of the Lagrangian by the model parameters."""
+        """Factorise the Hessian of the Lagrangian by the model parameters.
+
+        Where it is not positive definite it is first made stiffer along the rows that press: at
+        the answer these rows do not move, so the step stays that of Newton (an augmented
+        Lagrangian's Hessian; Nocedal and Wright, section 17.3). Negative curvature that is left is
+        clipped sample by sample.
+        """
         problem = evaluation.problem
         curvature = evaluation.curvature(multipliers)
         ridge = np.diag(problem.ridge + damping)
-        for weights in (curvature, np.maximum(0.0, curvature)):
-            hessian = problem.model.gram(weights) + ridge
-            # Columns of no curvature (a constant one, weights that vanish) must not stop the factor.
-            floor = 1e-12 * max(hessian.diagonal().max(), 1e-300)
-            try:
-                return cls(cholesky(hessian + floor * np.eye(len(hessian)), lower=True))
-            except LinAlgError:
-                continue
-        floor = 1e-8 * max(hessian.diagonal().max(), 1e-300)
-        return cls(cholesky(hessian + floor * np.eye(len(hessian)), lower=True))
+        hessian = problem.model.gram(curvature) + ridge
+        for stiffness in (0.0, *_STIFFNESSES):
+            factor = _try_cholesky(hessian + stiffness * _pressing(evaluation, multipliers))
+            if factor is not None:
+                return cls(factor)
+        clipped = problem.model.gram(np.maximum(0.0, curvature)) + ridge
+        return cls(_try_cholesky(clipped + 1e-8 * clipped.diagonal().max() * np.eye(len(clipped))))
 
     def solve(self, vectors):
         """Apply the inverse of L."""
@@ -84,3 +98,21 @@ class _CholeskyRoot:
     def solve_transposed(self, vectors):
         """Apply the inverse of L'."""
         return solve_triangular(self.factor, vectors, lower=True, trans="T")
+
+
+def _try_cholesky(hessian):
+    """Cholesky factor, or None if the matrix is not positive definite."""
+    # Columns of no curvature (a constant one, weights that vanish) must not stop the factor.
+    floor = 1e-12 * max(np.abs(hessian.diagonal()).max(), 1e-300)
+    try:
+        return cholesky(hessian + floor * np.eye(len(hessian)), lower=True)
+    except LinAlgError:
+        return None
+
+
+def _pressing(evaluation, multipliers):
+    """Gram matrix of the gradients of the rows that press."""
+    sizes = np.abs(multipliers)
+    rows = evaluation.jacobian[sizes > 1e-3 * sizes.max(initial=0.0)]
+    rows = rows[:, : evaluation.problem.n_parameters]
+    return rows.T @ rows

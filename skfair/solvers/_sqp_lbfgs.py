@@ -48,9 +48,16 @@ class SQPLBFGS(Solver):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.solvers import SQPLBFGS
-    >>> SQPLBFGS(memory=5)
-    SQPLBFGS(memory=5)
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=SQPLBFGS(memory=5)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
     """
 
     _parameter_constraints = {
@@ -76,19 +83,22 @@ class _Secants:
         self._previous = None
 
     def __call__(self, evaluation, multipliers, damping):
-        """Root of the BFGS matrix, after the step that has led to this evaluation."""
-        p = evaluation.problem.n_parameters
-        if self._previous is None:
-            self._previous = evaluation
-            # Without a secant: curvature such that the first step has length 1.
-            return _LowRankRoot.scaled_identity(p, np.linalg.norm(evaluation.grad[:p]) or 1.0)
-        step = evaluation.parameters - self._previous.parameters
-        change = _lagrangian_slope(evaluation, multipliers)
-        change -= _lagrangian_slope(self._previous, multipliers)
+        """Root of the BFGS matrix plus damping, after the step that has led to this evaluation."""
+        if self._previous is not None and self._previous is not evaluation:
+            step = evaluation.parameters - self._previous.parameters
+            change = _lagrangian_slope(evaluation, multipliers)
+            change -= _lagrangian_slope(self._previous, multipliers)
+            self._remember(step, change)
         self._previous = evaluation
-        self._remember(step, change)
-        root = _LowRankRoot.of_bfgs(np.array(self._steps).T, np.array(self._changes).T)
+        root = self._root()
         return replace(root, scale=root.scale + damping, values=root.values + damping)
+
+    def _root(self):
+        if self._steps:
+            return _LowRankRoot.of_bfgs(np.array(self._steps).T, np.array(self._changes).T)
+        # Without a secant: curvature such that the first step has length 1.
+        gradient = self._previous.grad[: self._previous.problem.n_parameters]
+        return _LowRankRoot.scaled_identity(len(gradient), np.linalg.norm(gradient) or 1.0)
 
     def _remember(self, step, change):
         """Keep a pair of positive curvature, damped after Powell where it has too little."""
@@ -113,7 +123,7 @@ def _lagrangian_slope(evaluation, multipliers):
 
 @dataclass(frozen=True, eq=False)
 class _LowRankRoot:
-    """The symmetric root of ``scale (I - Q Q') + Q diag(values) Q'``, Q with orthonormal columns."""
+    """The symmetric root of ``scale (I - Q Q') + Q diag(values) Q'``, where Q'Q = I."""
 
     scale: float
     vectors: np.ndarray

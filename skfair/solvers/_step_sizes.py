@@ -1,58 +1,88 @@
 """Constants of a problem that step sizes of first-order methods rest on."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 _POWER_ITERATIONS = 30
+_TINY = 1e-100  # where a model has no columns, nothing bends
 
 
-def gradient_lipschitz(problem):
-    r"""Estimate L_F: how fast the gradient of the objective can change.
+class Smoothness(NamedTuple):
+    """How fast gradients and rows of a problem with a linear model can change, by estimates.
 
-    The largest curvature of the loss times the largest eigenvalue of the mean Gram matrix, by power
-    iteration, plus the strongest ridge.
-
-    Parameters
+    Attributes
     ----------
-    problem : ConstrainedProblem
-        A problem whose model is linear in its parameters.
-
-    Returns
-    -------
-    lipschitz : float
+    objective : float
+        L_F, the Lipschitz constant of the objective's gradient.
+    gram : float
+        Largest eigenvalue of the mean Gram matrix of the features.
+    rows : float
+        M_G, the largest norm of the Jacobian of the one-sided rows.
     """
-    model = problem.model
+
+    objective: float
+    gram: float
+    rows: float
+
+    @classmethod
+    def of(cls, problem, sides, x):
+        """Estimate the constants around a starting point.
+
+        Surrogates of decisions rise most steeply at the score 0, hence at the usual start; a gap
+        that is 0 there has no slope, so the point one gradient step on counts too.
+
+        Parameters
+        ----------
+        problem : ConstrainedProblem
+            The problem.
+        sides : OneSided
+            Its one-sided rows.
+        x : ndarray of shape (n_unknowns,)
+            Starting point.
+
+        Returns
+        -------
+        smoothness : Smoothness
+        """
+        gram = _largest_eigenvalue(problem)
+        objective = gram * _largest_curvature(problem) + problem.ridge.max(initial=_TINY)
+        here = problem.evaluate(x)
+        ahead = problem.evaluate(x - here.grad / objective)
+        jacobians = [sides.spread(evaluation.jacobian) for evaluation in (here, ahead)]
+        rows = max(np.linalg.norm(J, 2) for J in jacobians) if len(sides.rows) else 0.0
+        return cls(float(objective), gram, float(rows))
+
+    def lagrangian(self, evaluation, multipliers):
+        """Bound the curvature of the Lagrangian: rows bend the more, the larger their multipliers.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            The problem at a point.
+        multipliers : ndarray of shape (n_rows,)
+            Signed multipliers.
+
+        Returns
+        -------
+        lipschitz : float
+        """
+        of_rows = np.abs(evaluation.curvature(multipliers) - evaluation.loss_curvature)
+        return self.objective + self.gram * float((of_rows / evaluation.problem.share).max())
+
+
+def _largest_eigenvalue(problem):
+    """Largest eigenvalue of the mean Gram matrix, by power iteration."""
     direction = np.random.default_rng(0).standard_normal(problem.n_parameters)
     for _ in range(_POWER_ITERATIONS):
-        direction /= np.linalg.norm(direction)
-        direction = model.pull_back(problem.share * model.scores(direction))
-    # Kinks are rounded over a short interval of scores: look closely, from 0 to the target.
+        direction /= max(np.linalg.norm(direction), _TINY)
+        direction = problem.model.pull_back(problem.share * problem.model.scores(direction))
+    return float(np.linalg.norm(direction))
+
+
+def _largest_curvature(problem):
+    """Largest curvature of the loss at scores from 0 to the target."""
     targets = np.array([problem.target.min(), problem.target.max()])
+    # Kinks are rounded over a short interval of scores: look closely.
     scores = np.outer(np.linspace(0.0, 1.0, 1001), targets)
-    curvature = problem.loss(scores, targets).curvature.max()
-    return float(curvature * np.linalg.norm(direction) + problem.ridge.max(initial=0.0))
-
-
-def lipschitz_constants(problem, sides, x):
-    r"""Estimate L_F and M_G: how fast the objective's gradient and the one-sided rows can change.
-
-    Surrogates of decisions rise most steeply at the score 0, hence at the usual start; a gap that
-    is 0 there has no slope, so the point one gradient step on counts too.
-
-    Parameters
-    ----------
-    problem : ConstrainedProblem
-        A problem whose model is linear in its parameters.
-    sides : OneSided
-        The one-sided rows.
-    x : ndarray of shape (n_unknowns,)
-        Starting point.
-
-    Returns
-    -------
-    L_F, M_G : float
-    """
-    L_F = gradient_lipschitz(problem)
-    here = problem.evaluate(x)
-    ahead = problem.evaluate(x - here.grad / L_F)
-    jacobians = (sides.spread(evaluation.jacobian) for evaluation in (here, ahead))
-    return L_F, max((np.linalg.norm(J, 2) for J in jacobians if J.size), default=0.0)
+    return problem.loss(scores, targets).curvature.max()

@@ -8,12 +8,12 @@ import numpy as np
 
 from skfair.solvers._one_sided import OneSided
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._step_sizes import gradient_lipschitz
+from skfair.solvers._step_sizes import Smoothness
 from skfair.utils._sklearn import Interval, StrOptions
 
 _SHORTENED = 300.0
 """Iterations after which the default step against the objective is shortened by sqrt(2)."""
-_MEMORY = 0.95
+_MEMORY = 0.99
 """Share of the steps' weight that is remembered, for the estimate of multipliers."""
 
 
@@ -99,8 +99,8 @@ class SwitchingSubgradient(Solver):
         x_{k+1} = x_k - \eta_k \nabla F(x_k) \;\text{ if } G(x_k) \le \epsilon_k, \qquad
         x_{k+1} = x_k - \nu_k\, \partial G(x_k) \;\text{ else.}
 
-    It needs subgradients only, so rows may have kinks, and it has no multipliers; the ratio of the
-    recent steps against each row to those against the objective estimates them ([1]_, section 3.2.5).
+    It needs subgradients only, so rows may have kinks. It has no multipliers: the recent steps
+    against each row, relative to those against the objective, estimate them ([1]_, section 3.2.5).
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class SwitchingSubgradient(Solver):
     objective_step : float, "normalized", callable or None, default=None
         :math:`\eta_k`; "normalized" is :math:`\epsilon_k / \|\nabla F\|^2`; None takes
         :math:`1 / L_F`, with an estimate of the Lipschitz constant of :math:`\nabla F`, shortened
-        by :math:`1 / \sqrt{1 + k / 100}` where more than one row is given.
+        by :math:`1 / \sqrt{1 + k / 300}`.
     constraint_step : float or "polyak", default="polyak"
         :math:`\nu_k`; "polyak" is :math:`G / \|\partial G\|^2`, to where the worst row, were it
         linear, would be kept.
@@ -130,9 +130,16 @@ class SwitchingSubgradient(Solver):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.solvers import SwitchingSubgradient
-    >>> SwitchingSubgradient(epsilon=1e-3)
-    SwitchingSubgradient(epsilon=0.001)
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=SwitchingSubgradient(tol=1e-2)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
     """
 
     _parameter_constraints = {
@@ -220,7 +227,7 @@ class SwitchingSubgradient(Solver):
 
     def _iterate(self, problem, x, random_state):
         sides = OneSided.between(problem.lower, problem.upper)
-        objective_step = self._objective_step(problem)
+        objective_step = self._objective_step(problem, sides, x)
         keep = _Best() if self.output == "best" else _Drawn(random_state)
         evaluation = problem.evaluate(x)
         against_rows, against_objective = np.zeros(len(sides.rows)), 0.0
@@ -250,11 +257,11 @@ class SwitchingSubgradient(Solver):
             return self.tol
         return self.epsilon(k) if callable(self.epsilon) else self.epsilon
 
-    def _objective_step(self, problem):
+    def _objective_step(self, problem, sides, x):
         """The rule (k, slope, epsilon) -> length of a step against the objective."""
         rule = self.objective_step
         if rule is None:
-            longest = 1.0 / gradient_lipschitz(problem)
+            longest = 1.0 / Smoothness.of(problem, sides, x).objective
             return lambda k, slope, epsilon: longest / np.sqrt(1.0 + k / _SHORTENED)
         if rule == "normalized":
             return lambda k, slope, epsilon: epsilon / max(slope @ slope, 1e-300)

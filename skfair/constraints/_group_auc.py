@@ -1,0 +1,130 @@
+"""Whether the selected of one group tend to score above those of another."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy import sparse
+
+from skfair.constraints._bound import ConstraintValues, ScoreJacobian
+from skfair.constraints._mean_excess import Members
+from skfair.utils._percentiles import ranks_inside
+
+
+@dataclass(frozen=True, eq=False)
+class GroupAUCConstraint:
+    r"""Rows :math:`|AUC_{kk'} - \tfrac12| \le tolerance`, one per pair of groups.
+
+    .. math::
+
+        AUC_{kk'} = \sum_{i \in k} \sum_{j \in k'} \omega_i \omega_j \, ramp((h_i - h_j) / width)
+
+    over those whose rank in their group lies in its interval, with weights that sum to 1; problem
+    (49) of [1]_. The mean over pairs smooths the ramp, so its corners need no rounding.
+
+    Attributes
+    ----------
+    members : Members
+        Samples of each group.
+    intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
+        Percentiles.
+    width : float
+        Width of the ramp.
+    tolerance : float
+        Largest distance from 1/2.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    """
+
+    members: Members
+    intervals: list
+    width: float
+    tolerance: float
+
+    n_aux = 0
+
+    @property
+    def pairs(self):
+        """Pairs of groups, one per row."""
+        return list(combinations(range(self.members.n_events), 2))
+
+    @property
+    def lower(self):
+        """Lower bounds of the rows, (n_rows,)."""
+        return np.full(len(self.pairs), 0.5 - self.tolerance)
+
+    @property
+    def upper(self):
+        """Upper bounds of the rows, (n_rows,)."""
+        return np.full(len(self.pairs), 0.5 + self.tolerance)
+
+    def initial_aux(self, scores):
+        """No unknowns."""
+        return np.empty(0)
+
+    def __call__(self, scores, aux):
+        """Rows and their derivatives, as `ConstraintValues`; curvatures are left out."""
+        selected = self._selected(scores)
+        values, rows, columns, slopes = [], [], [], []
+        for row, (k, other) in enumerate(self.pairs):
+            auc, slope = _win_rate(selected[k], selected[other], self.width)
+            _, loss_slope = _win_rate(selected[other], selected[k], self.width)
+            values.append(auc)
+            columns += [selected[k].samples, selected[other].samples]
+            slopes += [slope, -loss_slope]
+            rows.append(np.full(len(slope) + len(loss_slope), row))
+        n_rows = len(self.pairs)
+        entries = (np.concatenate(slopes), (np.concatenate(rows), np.concatenate(columns)))
+        cells = sparse.csr_array(entries, shape=(n_rows, len(scores)))
+        return ConstraintValues(
+            np.array(values),
+            ScoreJacobian(sparse.eye_array(n_rows, format="csr"), cells),
+            np.empty((n_rows, 0)),
+            lambda v: np.zeros(len(scores)),
+        )
+
+    def _selected(self, scores):
+        """Those of each group whose rank lies in its interval, by ascending score.
+
+        Ties are broken, so that the rows are continuous.
+        """
+        return [
+            _Ranking.selected(*self.members.of_event(group), scores, pairs)
+            for group, pairs in enumerate(self.intervals)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranking:
+    """Samples by ascending score, with shares that sum to 1."""
+
+    samples: np.ndarray
+    scores: np.ndarray
+    shares: np.ndarray
+
+    @classmethod
+    def selected(cls, samples, shares, scores, pairs):
+        ascending = np.argsort(scores[samples], kind="stable")
+        samples, shares = samples[ascending], shares[ascending]
+        better = np.cumsum(shares[::-1])[::-1] - shares
+        inside = ranks_inside(better[np.newaxis], [pairs])[0]
+        samples, shares = samples[inside], shares[inside]
+        return cls(samples, scores[samples], shares / shares.sum())
+
+
+def _win_rate(ranking, other, width):
+    """Mean ramp of the differences to another group, and its derivative by the own scores."""
+    below = np.concatenate(([0.0], np.cumsum(other.shares)))
+    moment = np.concatenate(([0.0], np.cumsum(other.shares * other.scores)))
+
+    def past(shift):
+        """Share of the others below ``score + shift``, and the mean excess over them."""
+        at = np.searchsorted(other.scores, ranking.scores + shift)
+        return below[at], (ranking.scores + shift) * below[at] - moment[at]
+
+    (share_up, excess_up), (share_down, excess_down) = past(width / 2), past(-width / 2)
+    auc = ranking.shares @ (excess_up - excess_down) / width
+    return float(auc), ranking.shares * (share_up - share_down) / width

@@ -1,0 +1,241 @@
+r"""Mean excesses of events over kinks, the convex functions that percentile rows are made of.
+
+.. math::
+
+    P_e(\kappa) = \sum_{i \in e} \omega_i \, \varphi(h_i - \kappa), \qquad
+    \varphi(x) = \begin{cases}
+        0 & x \le -\tfrac\varepsilon2 \\
+        (x + \tfrac\varepsilon2)^2 / (2 \varepsilon) & |x| \le \tfrac\varepsilon2 \\
+        x & x \ge \tfrac\varepsilon2,
+    \end{cases}
+
+the positive part, its corner rounded over a length of :math:`\varepsilon` so that Newton's method
+applies. Between neighbouring ends of corners everything is a polynomial of degree two in scores and
+kinks: samples are sorted into such buckets once, and only sums over buckets are needed.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skfair._kernels.percentile import sort_members
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """Who belongs to which event, one entry per sample and event.
+
+    Attributes
+    ----------
+    samples : ndarray of intp, shape (n_members,)
+        Position of the sample.
+    events : ndarray of intp, shape (n_members,)
+        Event it belongs to.
+    shares : ndarray of shape (n_members,)
+        Its share of the weight of the event; they sum to 1 per event.
+    n_events, n_samples : int
+        Number of events and of samples.
+    """
+
+    samples: np.ndarray
+    events: np.ndarray
+    shares: np.ndarray
+    n_events: int
+    n_samples: int
+
+    @classmethod
+    def of(cls, membership, weights):
+        """Members of the columns of a membership matrix.
+
+        Parameters
+        ----------
+        membership : sparse array of bool, shape (n_samples, n_events)
+            Whether a sample belongs to an event, without explicit zeros.
+        weights : ndarray of shape (n_samples,)
+            Positive sample weights.
+        """
+        entries = sparse.coo_array(membership)
+        samples, events = (axis.astype(np.intp) for axis in entries.coords)
+        totals = np.bincount(events, weights[samples], minlength=membership.shape[1])
+        shares = weights[samples] / totals[events]
+        return cls(samples, events, shares, membership.shape[1], membership.shape[0])
+
+    def of_event(self, event):
+        """Samples of an event and their shares."""
+        inside = self.events == event
+        return self.samples[inside], self.shares[inside]
+
+    def quantiles(self, event, scores, levels):
+        """Scores that given shares of an event exceed.
+
+        Parameters
+        ----------
+        event : int
+            The event.
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        levels : ndarray of shape (n_levels,)
+            Shares in [0, 1].
+
+        Returns
+        -------
+        quantiles : ndarray of shape (n_levels,)
+        """
+        samples, shares = self.of_event(event)
+        descending = np.argsort(-scores[samples], kind="stable")
+        ranks = np.cumsum(shares[descending]) - shares[descending] / 2
+        return np.interp(levels, ranks, scores[samples[descending]])
+
+
+class MeanExcess(NamedTuple):
+    r"""Mean excesses at given scores and kinks, with derivatives; made by `mean_excess`.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_events, n_kinks)
+        :math:`P_e(\kappa)`.
+    above : ndarray of shape (n_events, n_kinks)
+        Minus their derivative by the kink: the share of the event above it, corners in part.
+    combine : ndarray of shape (n_kinks, 2 * n_buckets)
+        How sums over the buckets of an event make up a derivative by the scores.
+    cells : csr_array of shape (2 * n_events * n_buckets, n_samples)
+        Sums over the cells, an event and a bucket: of shares, then (only where there are corners)
+        of shares times scores.
+    corners : ndarray of shape (n_kinks, n_buckets)
+        Second derivative of the excess over a kink in each bucket: 1 / eps inside its corner.
+    mass : ndarray of shape (n_events, n_buckets)
+        Share of its event in each cell.
+    """
+
+    values: np.ndarray
+    above: np.ndarray
+    combine: np.ndarray
+    cells: sparse.csr_array
+    corners: np.ndarray
+    mass: np.ndarray
+
+    def by_scores(self, weights):
+        """Rows of a derivative by the scores, as combinations of the cells.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows, n_kinks)
+            What the rows of every event take of the excesses over the kinks.
+
+        Returns
+        -------
+        combine : ndarray of shape (n_events * n_rows, n_cells)
+            Event by event.
+        """
+        events = np.eye(len(self.mass))
+        shares, scored = np.hsplit(weights @ self.combine, 2)
+        return np.hstack((np.kron(events, shares), np.kron(events, scored)))
+
+    def along(self, scores, kinks):
+        """Value of the tangent after a move.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Move of the scores.
+        kinks : ndarray of shape (n_kinks,)
+            Move of the kinks.
+
+        Returns
+        -------
+        values : ndarray of shape (n_events, n_kinks)
+        """
+        raised = self.by_scores(np.eye(len(kinks))) @ (self.cells @ scores)
+        return self.values + raised.reshape(self.values.shape) - self.above * kinks
+
+    def curvature(self, weights):
+        """Second derivative of ``sum(weights * values)`` by each score.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_events, n_kinks)
+            Weight of each excess.
+
+        Returns
+        -------
+        curvature : ndarray of shape (n_samples,)
+        """
+        by_cell = (weights @ self.corners).ravel()
+        return self.cells[: len(by_cell)].T @ by_cell
+
+    def by_kinks(self, weights):
+        """Second derivatives of ``sum(weights * values)`` that involve kinks.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_events, n_kinks)
+            Weight of each excess.
+
+        Returns
+        -------
+        combine : ndarray of shape (n_kinks, n_cells)
+            Mixed derivatives by kinks and scores, as combinations of the cells.
+        diagonal : ndarray of shape (n_kinks,)
+            Second derivatives by each kink; those by two kinks are 0.
+        """
+        bent = weights.T[:, :, np.newaxis] * self.corners[:, np.newaxis, :]
+        combine = -bent.reshape(len(bent), -1)
+        return np.hstack((combine, np.zeros_like(combine))), np.einsum("keb,eb->k", bent, self.mass)
+
+
+def mean_excess(members, scores, kinks, corner):
+    """Evaluate the mean excesses of events over kinks in one pass over the members.
+
+    Parameters
+    ----------
+    members : Members
+        Samples of each event.
+    scores : ndarray of shape (n_samples,)
+        Scores h.
+    kinks : ndarray of shape (n_kinks,)
+        Kinks, in any order.
+    corner : float
+        Length over which corners are rounded; 0 leaves them sharp.
+
+    Returns
+    -------
+    excess : MeanExcess
+    """
+    n_kinks, begins = len(kinks), kinks - corner / 2
+    ends = np.concatenate((begins, kinks + corner / 2))
+    ascending = np.argsort(ends, kind="stable")
+    rank = np.empty_like(ascending)
+    rank[ascending] = np.arange(len(ends))
+    indptr, order, moments = sort_members(
+        scores, members.samples, members.events, members.shares, ends[ascending], members.n_events
+    )
+    past = np.arange(len(ends) + 1) > rank[:, np.newaxis]
+    above, bent = past[n_kinks:].astype(float), past[:n_kinks] & ~past[n_kinks:]
+    corners = bent / corner if corner > 0 else np.zeros(bent.shape)
+    mass, first, second = moments
+    squares = second @ corners.T - 2 * begins * (first @ corners.T)
+    squares += begins**2 * (mass @ corners.T)
+    constant = above - corners * begins[:, np.newaxis]
+    return MeanExcess(
+        first @ above.T - kinks * (mass @ above.T) + squares / 2,
+        mass @ constant.T + first @ corners.T,
+        np.hstack((constant, corners)),
+        _cells(members, scores, indptr, order, corners.any(axis=0)),
+        corners,
+        mass,
+    )
+
+
+def _cells(members, scores, indptr, order, has_corner):
+    """Sums of shares over all cells, and of shares times scores over those with a corner."""
+    samples, shares = members.samples[order], members.shares[order]
+    sizes = np.diff(indptr)
+    kept = np.tile(has_corner, members.n_events)
+    bent = np.repeat(kept, sizes)
+    data = np.concatenate((shares, (shares * scores[samples])[bent]))
+    indices = np.concatenate((samples, samples[bent]))
+    starts = np.cumsum(np.concatenate(([0], sizes, sizes * kept)))
+    shape = (2 * len(sizes), members.n_samples)
+    return sparse.csr_array((data, indices, starts), shape=shape)

@@ -1,0 +1,190 @@
+"""Rows of partial fairness: which shares of which events are held between which percentiles."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair.constraints._mean_excess import Members
+from skfair.constraints._percentile import PercentileConstraint
+
+_GUARD = 1e-9
+"""Percentiles nearer than this to where a pair begins or ends count as there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Position:
+    """Percentiles in units of an interval, a union of pairs: 0 is where it begins, 1 its end.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n_pairs, 2)
+        Ascending and disjoint.
+    """
+
+    pairs: np.ndarray
+
+    @property
+    def width(self):
+        """Share of everybody that lies in the interval."""
+        return float(np.diff(self.pairs).sum())
+
+    def percentile(self, position, side):
+        """Percentile at a position; beyond 1 it goes on past the interval.
+
+        Where one pair ends and the next begins, "left" gives the end and "right" the beginning.
+        """
+        ends = np.cumsum(np.diff(self.pairs))
+        reached = np.asarray(position) * self.width
+        pair = np.searchsorted(ends[:-1], reached + (_GUARD if side == "right" else -_GUARD))
+        return self.pairs[pair, 1] + reached - ends[pair]
+
+
+class Compared(NamedTuple):
+    """Events to be compared.
+
+    Attributes
+    ----------
+    members : Members
+        Samples of each event.
+    positions : list of Position
+        Interval of each event.
+    tolerances : ndarray of shape (n_events,)
+        Largest difference, in units of the interval of each event.
+    blocks : ndarray of int, shape (n_events,)
+        Events of one block are compared with one another.
+    """
+
+    members: Members
+    positions: list
+    tolerances: np.ndarray
+    blocks: np.ndarray
+
+    def percentiles(self, at, side):
+        """Percentiles of each event at a position of its own or common ones."""
+        paired = zip(self.positions, at, strict=True)
+        return np.array([position.percentile(own, side) for position, own in paired])
+
+
+def at_percentiles(compared, at, width):
+    """Free thresholds with ``p <= S_e <= p + tolerance`` for all events ([1]_, (15)).
+
+    Parameters
+    ----------
+    compared : Compared
+        The events.
+    at : ndarray of shape (n_thresholds,)
+        Positions in their intervals of the percentiles p.
+    width : float
+        Width of the ramp.
+
+    Returns
+    -------
+    constraint : PercentileConstraint
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    """
+    members, tolerances, n = compared.members, compared.tolerances[:, np.newaxis], len(at)
+    lower = compared.percentiles(at + 0.0 * tolerances, "left")
+    upper = compared.percentiles(at + tolerances, "right")
+    middle = np.clip(compared.percentiles(at + tolerances / 2, "left"), 0.0, 1.0)
+
+    def midpoints(scores):
+        quantiles = [members.quantiles(e, scores, levels) for e, levels in enumerate(middle)]
+        return (np.min(quantiles, axis=0) + np.max(quantiles, axis=0)) / 2
+
+    return PercentileConstraint(
+        members,
+        width,
+        origin=np.zeros(n),
+        by_threshold=np.eye(n),
+        by_level=np.zeros((lower.size, n)),
+        lower=np.where(lower > _GUARD, lower, -np.inf).ravel(),
+        upper=np.where(upper < 1.0 - _GUARD, upper, np.inf).ravel(),
+        initial_aux=midpoints,
+    )
+
+
+def at_threshold(compared, threshold, width, scores):
+    """Shares at one threshold that differ by the tolerance inside their intervals ([1]_, (21)).
+
+    Cut off at its interval, a share differs from the others by the tolerance at most in three
+    cases: all lie between a free level and that level plus the tolerance, or all below the
+    beginning of their intervals plus the tolerance, or all above their ends minus the tolerance.
+    Each block has the case whose bounds the shares at the given scores exceed least.
+
+    Parameters
+    ----------
+    compared : Compared
+        The events.
+    threshold : float
+        Where decisions are made.
+    width : float
+        Width of the ramp.
+    scores : ndarray of shape (n_samples,)
+        Scores near those to come.
+
+    Returns
+    -------
+    constraint : PercentileConstraint
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    """
+    begin = np.array([position.pairs[0, 0] for position in compared.positions])
+    widths = np.array([position.width for position in compared.positions])
+    ceiling = compared.percentiles(compared.tolerances, "right")
+    floor = compared.percentiles(1.0 - compared.tolerances, "left")
+    n_events = len(begin)
+    unbounded = PercentileConstraint(
+        compared.members,
+        width,
+        origin=np.array([threshold]),
+        by_threshold=np.empty((1, 0)),
+        by_level=np.empty((n_events, 0)),
+        lower=np.full(n_events, -np.inf),
+        upper=np.full(n_events, np.inf),
+        initial_aux=lambda scores: np.empty(0),
+    )
+
+    def levels(scores):
+        """Shares in units of the intervals."""
+        return (unbounded.shares(scores, np.empty(0))[:, 0] - begin) / widths
+
+    at, lower, upper = levels(scores), unbounded.lower.copy(), unbounded.upper.copy()
+    between = []
+    for block in np.unique(compared.blocks):
+        own = compared.blocks == block
+        excesses = (
+            np.ptp(at[own]) - compared.tolerances[own].min(),
+            (at - (ceiling - begin) / widths)[own].max(),
+            ((floor - begin) / widths - at)[own].max(),
+        )
+        case = int(np.argmin(np.maximum(0.0, excesses)))
+        if case == 0:
+            between.append(block)
+            lower[own], upper[own] = begin[own], (begin + compared.tolerances * widths)[own]
+        elif case == 1:
+            upper[own] = ceiling[own]
+        else:
+            lower[own] = floor[own]
+    free = compared.blocks[:, np.newaxis] == np.array(between, dtype=int)
+
+    def initial_levels(scores):
+        at = levels(scores)
+        gaps = [at[own].min() + at[own].max() - compared.tolerances[own].min() for own in free.T]
+        return np.array(gaps, dtype=np.float64) / 2
+
+    return replace(
+        unbounded,
+        by_threshold=np.zeros((1, free.shape[1])),
+        by_level=free * widths[:, np.newaxis],
+        lower=lower,
+        upper=upper,
+        initial_aux=initial_levels,
+    )

@@ -1,0 +1,184 @@
+"""Sequential quadratic programming with damped steps, for rows that bend with every unknown."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, qr, solve_triangular
+
+from skfair.solvers._elastic_qp import solve_elastic_qp
+from skfair.solvers._solver import Iterate, Solver
+
+_FIRST_PRICE = 1.0
+_LARGEST_PRICE = 1e4
+_FIRST_DAMPING = 1e-3
+_LARGEST_DAMPING = 1e8
+
+
+class DampedSQP(Solver):
+    r"""Sequential quadratic programming with Levenberg's damping.
+
+    Each iteration minimises, over all unknowns,
+
+    .. math::
+
+        \min_d \nabla f^T d + \tfrac12 d^T (H + \mu I) d
+        + \pi \sum_r \max(0, (c + J d)_r - upper_r, lower_r - (c + J d)_r).
+
+    A step is taken if it lowers the merit :math:`f + \pi \sum_r excess_r` by a tenth of what the
+    model foretells, if need be after a correction to second order; else :math:`\mu` grows. The
+    price :math:`\pi` grows where that brings the linearised rows nearer to their bounds. Unlike
+    :class:`SQP` it uses the curvature by the auxiliary unknowns, such as thresholds, and steps
+    shrink without a search along a direction that may be a poor one.
+
+    H is as the constraint gives it; percentile constraints, differences of convex functions, give
+    the curvature of their convex parts, which makes H positive and each model a majorant to second
+    order.
+
+    Parameters
+    ----------
+    max_iter : int, default=200
+        Most iterations.
+    tol : float, default=1e-4
+        Largest violation and largest residual of the optimality conditions at the answer.
+
+    See Also
+    --------
+    SQP : For rows that are linear in the auxiliary unknowns.
+
+    References
+    ----------
+    .. [1] J. Nocedal and S. Wright, "Numerical Optimization", 2nd edition, 2006, chapter 18.
+
+    Examples
+    --------
+    >>> from skfair.solvers import DampedSQP
+    >>> DampedSQP(tol=1e-6)
+    DampedSQP(tol=1e-06)
+    """
+
+    def __init__(self, max_iter=200, tol=1e-4):
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _iterate(self, problem, x, random_state):
+        evaluation, multipliers = problem.evaluate(x), np.zeros(len(problem.lower))
+        price, damping = _FIRST_PRICE, 0.0
+        yield Iterate(evaluation, multipliers)
+        while True:
+            hessian = evaluation.hessian(multipliers)
+            while True:
+                model = _Model.at(evaluation, hessian, damping)
+                if damping == 0.0:  # a damped step falls short of the rows at any price
+                    price = model.steered(price, self.tol)
+                taken, multipliers, agreement = model.advance(price)
+                if taken is not None:
+                    break
+                damping = max(4.0 * damping, _FIRST_DAMPING)
+                if damping > _LARGEST_DAMPING:
+                    return
+            if agreement > 0.5:
+                damping = damping / 4.0 if damping > _FIRST_DAMPING / 4.0 else 0.0
+            evaluation = taken
+            yield Iterate(evaluation, multipliers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Quadratic objective and linear rows around an evaluation.
+
+    With H = L L' the step is ``L^-T (base + Q z)``: rows only feel the directions Q, at most one
+    per row, so that the quadratic program has at most as many unknowns as rows.
+    """
+
+    evaluation: object
+    factor: np.ndarray  # L, lower triangular, (n, n)
+    base: np.ndarray  # L' times Newton's step without rows, (n,)
+    basis: np.ndarray  # Q, (n, q)
+    rows: np.ndarray  # rows by z, (n_rows, q)
+
+    @classmethod
+    def at(cls, evaluation, hessian, damping):
+        # Unknowns of no curvature (a constant column, a threshold) must not stop the factor.
+        floor = 1e-10 * max(hessian.diagonal().max(), 1e-300)
+        factor = _cholesky(hessian, damping + floor)
+        base = -solve_triangular(factor, evaluation.grad, lower=True)
+        scaled = solve_triangular(factor, evaluation.jacobian.T, lower=True)
+        if scaled.shape[1] < len(scaled):
+            basis, triangle = qr(scaled, mode="economic")
+            return cls(evaluation, factor, base, basis, triangle.T)
+        return cls(evaluation, factor, base, np.eye(len(scaled)), scaled.T)
+
+    def minimise(self, values, price):
+        """Step and multipliers for rows that have the given values at the step 0."""
+        problem = self.evaluation.problem
+        values = values + self.rows @ (self.basis.T @ self.base)
+        z, multipliers = solve_elastic_qp(
+            np.ones(self.rows.shape[1]),
+            self.rows,
+            problem.lower - values,
+            problem.upper - values,
+            price,
+        )
+        return self._unscaled(self.base + self.basis @ z), multipliers
+
+    def _unscaled(self, step):
+        return solve_triangular(self.factor, step, lower=True, trans="T")
+
+    def violation_after(self, step):
+        """Total violation of the linearised rows after a step."""
+        evaluation = self.evaluation
+        return _total_violation(evaluation, evaluation.values + evaluation.jacobian @ step)
+
+    def steered(self, price, tol):
+        """A price at which the rows are kept as nearly as ten times the price would keep them."""
+        while price < _LARGEST_PRICE:
+            step, multipliers = self.minimise(self.evaluation.values, price)
+            left = self.violation_after(step)
+            if left <= tol or np.abs(multipliers).max(initial=0.0) < 0.99 * price:
+                break
+            dearer, _ = self.minimise(self.evaluation.values, 10.0 * price)
+            if self.violation_after(dearer) > left / 2:
+                break
+            price *= 10.0
+        return price
+
+    def advance(self, price):
+        """The next evaluation or None, its multipliers, and actual over foretold decrease."""
+        here = self.evaluation
+        problem, linear = here.problem, here.jacobian
+        step, multipliers = self.minimise(here.values, price)
+        scaled = self.factor.T @ step
+        foretold = price * (_total_violation(here, here.values) - self.violation_after(step))
+        foretold -= here.grad @ step + scaled @ scaled / 2
+        # Differences below the rounding of the merit say nothing.
+        noise = 1e-14 * (abs(_merit(here, price)) + 1.0)
+        for attempt in range(2):
+            there = problem.evaluate(here.x + step)
+            decrease = _merit(here, price) - _merit(there, price)
+            if decrease >= 0.1 * foretold - noise:
+                return there, multipliers, decrease / max(foretold, noise)
+            if attempt == 0:
+                # To second order: the rows as they are at the end of the step.
+                step, _ = self.minimise(there.values - linear @ step, price)
+        return None, multipliers, 0.0
+
+
+def _cholesky(hessian, floor):
+    """Cholesky factor of a positive matrix plus a multiple of the identity."""
+    identity = np.eye(len(hessian))
+    while True:
+        try:
+            return cholesky(hessian + floor * identity, lower=True)
+        except LinAlgError:
+            floor *= 100.0
+
+
+def _total_violation(evaluation, values):
+    problem = evaluation.problem
+    above = np.maximum(0.0, values - problem.upper)
+    return float((above + np.maximum(0.0, problem.lower - values)).sum())
+
+
+def _merit(evaluation, price):
+    merit = evaluation.fun + price * _total_violation(evaluation, evaluation.values)
+    return merit if np.isfinite(merit) else np.inf

@@ -1,0 +1,350 @@
+"""Every constraint against its definition: gaps by brute force, derivatives by differences."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import linprog
+
+from skfair.constraints import (
+    CONSTRAINTS,
+    BoundedGroupLoss,
+    DemographicParity,
+    EqualizedOdds,
+    EqualizedOddsLoss,
+    ErrorRateParity,
+    LossParity,
+    People,
+    Rates,
+)
+from skfair.constraints._bound import JointConstraint
+from skfair.losses import LogisticLoss
+from skfair.surrogates import Sigmoid, Step
+from skfair.utils._groups import check_groups, check_memberships
+
+N_SAMPLES = 40
+SMOOTH, DECISIONS = Rates(Sigmoid(), LogisticLoss()), Rates(Step(), LogisticLoss())
+SIGNED = {
+    **{name: constraint() for name, constraint in CONSTRAINTS.items()},
+    "equalized_odds sum": EqualizedOdds(aggregate="sum"),
+    "equalized_odds overall": EqualizedOdds(reference="overall"),
+    "equalized_odds_loss sum": EqualizedOddsLoss(aggregate="sum"),
+    "loss_parity mean": LossParity(reference="overall", aggregate="mean", loss="squared"),
+    "error_rate_parity each": ErrorRateParity(attributes="each"),
+    "bounded_group_loss": BoundedGroupLoss(0.5),
+}
+SPECS = SIGNED | {
+    f"{name} single": type(spec)(**spec.get_params() | {"form": "single"})
+    for name, spec in SIGNED.items()
+}
+CELLS = {
+    "EqualOpportunity": ["+"],
+    "FalsePositiveRateParity": ["-"],
+    "EqualizedOdds": ["+", "-"],
+    "EqualOpportunityLoss": ["+"],
+    "EqualizedOddsLoss": ["+", "-"],
+}
+GROUPS = {
+    "two": lambda rng: rng.integers(0, 2, N_SAMPLES),
+    "four": lambda rng: rng.choice(list("abcd"), N_SAMPLES),
+    "attributes": lambda rng: np.column_stack(
+        (rng.integers(0, 2, N_SAMPLES), rng.integers(0, 2, N_SAMPLES))
+    ),
+    "overlapping": lambda rng: sparse.csr_array(rng.random((N_SAMPLES, 5)) < 0.4),
+}
+
+specs = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
+kinds = pytest.mark.parametrize("kind", GROUPS)
+
+
+def encode(groups):
+    check = check_memberships if sparse.issparse(groups) else check_groups
+    return check(groups, groups.shape[0])
+
+
+def bind(spec, people, tolerance=0.05):
+    return spec.bind(people, SMOOTH, DECISIONS, tolerance)
+
+
+def sample(kind, seed=0):
+    """People, their groups before they were encoded, and scores."""
+    rng = np.random.default_rng(seed)
+    groups, target = GROUPS[kind](rng), rng.choice([-1.0, 1.0], N_SAMPLES)
+    people = People(target, encode(groups), rng.uniform(0.5, 2, N_SAMPLES))
+    return people, groups, rng.normal(size=N_SAMPLES)
+
+
+def masks(spec, groups):
+    """Who is in which group, one mask per group."""
+    if sparse.issparse(groups):
+        return list(groups.toarray().T)
+    groups = groups.reshape(len(groups), -1)
+    if spec.attributes == "each":
+        return [column == value for column in groups.T for value in np.unique(column)]
+    return [(groups == row).all(axis=1) for row in np.unique(groups, axis=0)]
+
+
+def rate_by_definition(spec, scores, target):
+    if hasattr(spec, "loss"):
+        if spec.loss == "squared":
+            return (scores - target) ** 2 / 2
+        return np.log(1 + np.exp(-target * scores))
+    if isinstance(spec, ErrorRateParity):
+        return (scores > 0) != (target > 0)
+    return scores > 0
+
+
+def gap_by_definition(spec, people, groups, scores):
+    rate = rate_by_definition(spec, scores, people.target)
+    mean = partial(np.average, rate)
+    ranges, excesses, everything = [], [], []
+    for sign in CELLS.get(type(spec).__name__, ["any"]):
+        inside = {"+": people.target > 0, "-": people.target < 0}.get(sign, people.target != 0)
+        overall = mean(weights=people.weights * inside)
+        rates = [mean(weights=people.weights * (inside & mask)) for mask in masks(spec, groups)]
+        ranges.append(max(rates) - min(rates))
+        excesses += [max(0.0, one - overall) for one in rates]
+        everything += rates
+    if isinstance(spec, BoundedGroupLoss):
+        return max(everything)
+    if spec.reference == "overall":
+        return np.mean(excesses) if spec.aggregate == "mean" else max(excesses)
+    return sum(ranges) if spec.aggregate == "sum" else max(ranges)
+
+
+@specs
+@kinds
+def test_gap_is_what_the_constraint_says(spec, kind):
+    people, groups, scores = sample(kind)
+    bound = bind(spec, people)
+    expected = gap_by_definition(spec, people, groups, scores)
+    assert expected > 0
+    assert bound.gap(scores) == pytest.approx(expected, rel=1e-12)
+    assert replace(bound, tolerance=expected / 3).violation(scores) == pytest.approx(
+        2 * expected / 3, rel=1e-12
+    )
+    assert replace(bound, tolerance=2 * expected).violation(scores) == 0
+
+
+def difference_quotients(function, at, step=1e-6):
+    """Derivative of a vector-valued function, (n_values, n_variables)."""
+    steps = step * np.eye(len(at))
+    columns = [(function(at + one) - function(at - one)) / (2 * step) for one in steps]
+    return np.reshape(columns, (len(at), len(function(at)))).T
+
+
+@specs
+@kinds
+def test_derivatives(spec, kind):
+    people, _, scores = sample(kind)
+    bound = replace(bind(spec, people), offset=np.float64(0.01))
+    aux = bound.initial_aux(scores) + 0.1
+    found = bound(scores, aux)
+    jacobian = (found.jacobian.combine @ found.jacobian.cells).toarray()
+    np.testing.assert_allclose(
+        jacobian, difference_quotients(lambda s: bound(s, aux).values, scores), atol=1e-9
+    )
+    by_aux = difference_quotients(lambda a: bound(scores, a).values, aux)
+    np.testing.assert_allclose(found.aux_jacobian, by_aux, atol=1e-9)
+    v = np.random.default_rng(1).normal(size=len(found.values))
+    np.testing.assert_allclose(found.jacobian.adjoint(v), v @ jacobian, rtol=1e-12, atol=1e-15)
+    hessian = difference_quotients(lambda s: bound(s, aux).jacobian.adjoint(v), scores)
+    np.testing.assert_allclose(np.diag(found.curvature(v)), hessian, atol=1e-9)
+
+
+def least_violation(bound, scores):
+    """Least largest excess of a row over all auxiliary unknowns, by linear programming."""
+    rows, values = bound.rows, bound(scores, np.zeros(bound.n_aux)).values
+    capped, floored = np.isfinite(rows.upper), np.isfinite(rows.lower)
+    by_aux = np.vstack((rows.aux[capped], -rows.aux[floored]))
+    room = np.concatenate(((rows.upper - values)[capped], (values - rows.lower)[floored]))
+    found = linprog(
+        np.append(np.zeros(bound.n_aux), 1.0),
+        np.column_stack((by_aux, -np.ones(len(room)))),
+        room,
+        bounds=[(None, None)] * bound.n_aux + [(0, None)],
+    )
+    assert found.status == 0
+    return found.fun
+
+
+@specs
+@kinds
+def test_rows_can_be_kept_if_and_only_if_the_gap_is(spec, kind):
+    people, _, scores = sample(kind)
+    bound = bind(spec, people)
+    gap = bound.aggregate.gap(bound.means(scores))
+    kept, missed = replace(bound, tolerance=1.001 * gap), replace(bound, tolerance=0.999 * gap)
+    assert least_violation(kept, scores) <= 1e-12
+    assert least_violation(missed, scores) >= 1e-3 * gap / 20
+    values = kept(scores, kept.initial_aux(scores)).values
+    assert (kept.lower - 1e-12 <= values).all() and (values <= kept.upper + 1e-12).all()
+
+
+@specs
+def test_names_of_groups_do_not_matter(spec):
+    people, groups, scores = sample("four")
+    renamed = np.array(list("dbca"))[np.searchsorted(list("abcd"), groups)]
+    other = people._replace(groups=encode(renamed))
+    assert bind(spec, other).gap(scores) == pytest.approx(bind(spec, people).gap(scores), rel=1e-12)
+
+
+@specs
+def test_one_group(spec):
+    people, _, scores = sample("two")
+    bound = bind(spec, people._replace(groups=encode(np.zeros(N_SAMPLES))))
+    values = bound(scores, bound.initial_aux(scores)).values
+    if isinstance(spec, BoundedGroupLoss):
+        assert values == pytest.approx([bound.means(scores)[0]])
+        assert (bound.lower, bound.upper) == (-np.inf, 0.5)
+    else:
+        assert len(values) == len(bound.lower) == bound.n_aux == 0
+        assert bound.gap(scores) == bound.violation(scores) == 0
+
+
+@specs
+@kinds
+def test_integer_weights_equal_repeated_rows(spec, kind):
+    people, groups, scores = sample(kind)
+    repeats = np.random.default_rng(2).integers(1, 4, N_SAMPLES)
+    rows = np.repeat(np.arange(N_SAMPLES), repeats)
+    repeated = People(people.target[rows], encode(groups[rows]), np.ones(len(rows)))
+    once, often = bind(spec, people._replace(weights=repeats)), bind(spec, repeated)
+    aux = once.initial_aux(scores)
+    np.testing.assert_allclose(often.initial_aux(scores[rows]), aux, rtol=1e-12)
+    found, expected = once(scores, aux), often(scores[rows], aux)
+    np.testing.assert_allclose(found.values, expected.values, atol=1e-14)
+    v = np.arange(1.0, 1 + len(found.values))
+    sums = np.bincount(rows, expected.jacobian.adjoint(v))
+    np.testing.assert_allclose(found.jacobian.adjoint(v), sums, atol=1e-13)
+
+
+@specs
+def test_correction_counts_the_decisions(spec):
+    people, _, scores = sample("four")
+    bound = bind(spec, people)
+    corrected = bound.corrected(scores)
+    np.testing.assert_allclose(corrected.means(scores), bound.decision_means(scores), atol=1e-15)
+    halfway = (bound.means(scores) + bound.decision_means(scores)) / 2
+    np.testing.assert_allclose(bound.corrected(scores, 0.5).means(scores), halfway, atol=1e-15)
+    again = bound.corrected(scores, 0.5).corrected(scores, 0.5)
+    np.testing.assert_allclose(
+        again.means(scores), (halfway + bound.decision_means(scores)) / 2, atol=1e-15
+    )
+
+
+@specs
+@kinds
+def test_sweep_is_the_gap_after_every_flip(spec, kind):
+    people, _, scores = sample(kind)
+    bound = bind(spec, people)
+    decisions = np.where(scores > 0, 1.0, -1.0)
+    order = np.random.default_rng(3).permutation(N_SAMPLES)[:20]
+    expected = [bound.gap(decisions)]
+    flipped = decisions.copy()
+    for i in order:
+        flipped[i] *= -1
+        expected.append(bound.gap(flipped))
+    np.testing.assert_allclose(bound.sweep(decisions, order), expected, atol=1e-13)
+
+
+@specs
+@kinds
+def test_decision_effects_add_up_to_the_rows(spec, kind):
+    people, _, scores = sample(kind)
+    bound = bind(spec, people)
+    v = np.random.default_rng(4).normal(size=len(bound.lower))
+    decisions = np.where(scores > 0, 1.0, -1.0)
+    means = bound.decision_means(decisions)
+    _, combine = bound.rows.at(means, np.zeros(bound.n_aux))
+    change = means - bound.decision_means(-np.ones(N_SAMPLES))
+    effects = bound.decision_effects(decisions, v)
+    assert effects[decisions > 0].sum() == pytest.approx(v @ (combine @ change), abs=1e-13)
+
+
+@specs
+@kinds
+def test_decision_pressure_weighs_the_excess_of_the_rows(spec, kind):
+    people, _, scores = sample(kind)
+    bound = bind(spec, people)
+    means = bound.decision_means(scores)
+    values, _ = bound.rows.at(means, bound.aggregate.unknowns(means))
+    for r in range(len(values)):
+        one = 2.0 * (np.arange(len(values)) == r)
+        if np.isfinite(bound.upper[r]):
+            above = 2 * (values[r] - bound.upper[r])
+            assert bound.decision_pressure(scores, one) == pytest.approx(above)
+        if np.isfinite(bound.lower[r]):
+            below = 2 * (bound.lower[r] - values[r])
+            assert bound.decision_pressure(scores, -one) == pytest.approx(below)
+
+
+def joint(people):
+    specs = [
+        DemographicParity(tolerance=0.3),
+        EqualizedOdds(aggregate="sum"),
+        LossParity(reference="overall"),
+        DemographicParity(form="single"),
+    ]
+    parts = tuple(bind(spec, people) for spec in specs)
+    return parts, JointConstraint(parts)
+
+
+@kinds
+def test_joint_constraints_stack_their_parts(kind):
+    people, _, scores = sample(kind)
+    parts, both = joint(people)
+    aux = both.initial_aux(scores) + 0.1
+    found = both(scores, aux)
+    ends = np.cumsum([part.n_aux for part in parts])
+    alone = [part(scores, own) for part, own in zip(parts, np.split(aux, ends[:-1]), strict=True)]
+    assert both.n_aux == ends[-1] == len(aux)
+    np.testing.assert_array_equal(found.values, np.concatenate([one.values for one in alone]))
+    np.testing.assert_array_equal(both.lower, np.concatenate([part.lower for part in parts]))
+    np.testing.assert_array_equal(both.upper, np.concatenate([part.upper for part in parts]))
+    assert both.violation(scores) == max(part.violation(scores) for part in parts)
+
+
+@kinds
+def test_derivatives_of_joint_constraints(kind):
+    people, _, scores = sample(kind)
+    _, both = joint(people)
+    aux = both.initial_aux(scores)
+    found = both(scores, aux)
+    jacobian = (found.jacobian.combine @ found.jacobian.cells).toarray()
+    np.testing.assert_allclose(
+        jacobian, difference_quotients(lambda s: both(s, aux).values, scores), atol=1e-9
+    )
+    by_aux = difference_quotients(lambda a: both(scores, a).values, aux)
+    np.testing.assert_allclose(found.aux_jacobian, by_aux, atol=1e-9)
+    v = np.random.default_rng(5).normal(size=len(found.values))
+    np.testing.assert_allclose(found.jacobian.adjoint(v), v @ jacobian, rtol=1e-12, atol=1e-15)
+    hessian = difference_quotients(lambda s: both(s, aux).jacobian.adjoint(v), scores)
+    np.testing.assert_allclose(np.diag(found.curvature(v)), hessian, atol=1e-9)
+
+
+def test_correction_of_joint_constraints():
+    people, _, scores = sample("four")
+    parts, both = joint(people)
+    for part, corrected in zip(parts, both.corrected(scores).parts, strict=True):
+        np.testing.assert_array_equal(corrected.means(scores), part.corrected(scores).means(scores))
+
+
+def test_decisions_of_joint_constraints():
+    people, _, scores = sample("four")
+    parts, both = joint(people)
+    assert both.counts_decisions is False
+    assert JointConstraint(parts[:2]).counts_decisions is True
+    ends = np.cumsum([len(part.lower) for part in parts])
+    v = np.random.default_rng(6).normal(size=ends[-1]) * np.isfinite(both.lower)
+    shares = list(zip(parts, np.split(v, ends[:-1]), strict=True))
+    np.testing.assert_allclose(
+        both.decision_effects(scores, v),
+        sum(part.decision_effects(scores, own) for part, own in shares),
+        atol=1e-15,
+    )
+    assert both.decision_pressure(scores, np.abs(v)) == pytest.approx(
+        sum(part.decision_pressure(scores, np.abs(own)) for part, own in shares)
+    )

@@ -1,0 +1,67 @@
+import numpy as np
+from scipy import sparse
+
+from skfair.constraints._cells import cell_events
+from skfair.utils._groups import check_groups, check_memberships
+
+CELLS = {
+    "positives": np.array([True, True, False, False, True]),
+    "negatives": np.array([False, False, True, True, False]),
+}
+
+
+def test_groups_within_cells():
+    groups = check_groups(["a", "b", "a", "b", "b"], 5).memberships()
+    events = cell_events(CELLS, groups, with_overall=False)
+    assert events.names == [
+        ("positives", "a"),
+        ("positives", "b"),
+        ("negatives", "a"),
+        ("negatives", "b"),
+    ]
+    np.testing.assert_array_equal(
+        events.members.toarray(),
+        [[1, 0, 0, 0, 0], [0, 1, 0, 0, 1], [0, 0, 1, 0, 0], [0, 0, 0, 1, 0]],
+    )
+    np.testing.assert_array_equal(events.counts, [1, 2, 1, 1])
+    assert events.blocks == [(0, 1), (2, 3)]
+    assert events.overall == [] and events.empty == []
+
+
+def test_everybody_comes_after_the_groups_of_a_cell():
+    groups = check_groups(["a", "b", "b", "b", "b"], 5).memberships()
+    events = cell_events(CELLS, groups, with_overall=True)
+    assert events.names == [
+        ("positives", "a"),
+        ("positives", "b"),
+        ("positives", "overall"),
+        ("negatives", "b"),
+        ("negatives", "overall"),
+    ]
+    np.testing.assert_array_equal(events.members.toarray()[2], CELLS["positives"])
+    assert events.blocks == [(0, 1), (3,)]
+    assert events.overall == [2, 4]
+    assert events.empty == [("negatives", "a")]
+
+
+def test_overlapping_groups():
+    inside = np.array([[1, 1], [0, 1], [1, 0], [1, 1], [0, 0]], dtype=bool)
+    groups = check_memberships(sparse.csr_array(inside), 5)
+    events = cell_events(CELLS, groups, with_overall=False)
+    expected = [column & mask for mask in CELLS.values() for column in inside.T]
+    np.testing.assert_array_equal(events.members.toarray(), expected)
+
+
+def test_a_cell_of_nobody_is_no_block():
+    groups = check_groups(["a", "b"], 2).memberships()
+    cells = {"none": np.zeros(2, dtype=bool), "all": np.ones(2, dtype=bool)}
+    events = cell_events(cells, groups, with_overall=True)
+    assert events.names == [("all", "a"), ("all", "b"), ("all", "overall")]
+    assert events.blocks == [(0, 1)] and events.overall == [2]
+    assert events.empty == [("none", "a"), ("none", "b")]
+
+
+def test_nobody_at_all():
+    groups = check_groups(["a", "b"], 2).memberships()
+    events = cell_events({"none": np.zeros(2, dtype=bool)}, groups, with_overall=True)
+    assert events.members.shape == (0, 2) and events.names == []

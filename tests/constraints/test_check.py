@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, DemographicParity, check_constraint
+from skfair.losses import Pointwise
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_our_own_constraints_pass(name):
+    check_constraint(CONSTRAINTS[name]())
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [BoundedGroupLoss(0.5), DemographicParity(min_group_size=1000, form="single")],
+)
+def test_parameters_do_not_matter(constraint):
+    before = constraint.get_params()
+    check_constraint(constraint)
+    assert constraint.get_params() == before
+
+
+def with_rate(change):
+    class Changed(DemographicParity):
+        def rate(self, target, rates):
+            return lambda scores: change(rates.surrogate(scores))
+
+    return Changed()
+
+
+def with_cell(inside):
+    class Changed(DemographicParity):
+        def cells(self, target):
+            return {"mine": inside}
+
+    return Changed()
+
+
+@pytest.mark.parametrize(
+    "change, match",
+    [
+        (lambda r: r._replace(slope=2 * r.slope), r"slope of Changed\(\)'s rate is wrong: sample"),
+        (lambda r: r._replace(curvature=-r.curvature), "curvature of .* is wrong: sample"),
+        (lambda r: r._replace(slope=np.nan * r.slope), "slope .* wrong: sample 0 has nan"),
+        (lambda r: r._replace(slope=r.slope[:-1]), "slope .* must have shape .60,.* shape .59,"),
+        (lambda r: Pointwise(r.value, r.slope, 0.0), r"curvature .* has shape \(\)"),
+    ],
+)
+def test_wrong_derivatives_are_found(change, match):
+    with pytest.raises(ValueError, match=match):
+        check_constraint(with_rate(change))
+
+
+@pytest.mark.parametrize(
+    "inside, match",
+    [
+        (np.ones(60), "boolean masks .* 'mine' .* type float64"),
+        (np.arange(60), "type int64"),
+        (np.ones(59, dtype=bool), r"shape \(59,\)"),
+        (np.ones((60, 1), dtype=bool), r"shape \(60, 1\)"),
+        (None, "type object"),
+    ],
+)
+def test_wrong_masks_are_found(inside, match):
+    with pytest.raises(ValueError, match=match):
+        check_constraint(with_cell(inside))
+
+
+def test_an_error_of_one_sample_is_found():
+    def change(rate):
+        slope = rate.slope.copy()
+        slope[17] += 1e-3
+        return rate._replace(slope=slope)
+
+    with pytest.raises(ValueError, match="sample 17"):
+        check_constraint(with_rate(change))

@@ -1,0 +1,169 @@
+"""How constraints are bound to people: what is refused, left out, and said."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skfair.constraints import (
+    CONSTRAINTS,
+    BoundedGroupLoss,
+    Constraint,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    ErrorRateParity,
+    LossParity,
+    People,
+    Rates,
+)
+from skfair.losses import LogisticLoss
+from skfair.surrogates import Sigmoid, Step
+from skfair.utils._groups import check_groups
+
+GROUPS = ["a"] * 4 + ["b"] * 3 + ["c"]
+TARGET = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, -1.0])
+SCORES = np.array([2.0, 1.0, -1.0, -2.0, 3.0, 1.0, -1.0, 1.0])
+EMPTY = pytest.mark.filterwarnings("ignore:EqualizedOdds cannot hold a rate of nobody")
+
+
+def people(groups=GROUPS, target=TARGET):
+    return People(target, check_groups(groups, len(groups)), np.ones(len(groups)))
+
+
+def bind(spec, someone=None, tolerance=0.1):
+    loss = LogisticLoss()
+    someone = people() if someone is None else someone
+    return spec.bind(someone, Rates(Sigmoid(), loss), Rates(Step(), loss), tolerance)
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_constraints_are_hyper_parameters(name):
+    spec = CONSTRAINTS[name](tolerance=0.1, min_group_size=2, form="single")
+    assert clone(spec).get_params() == spec.get_params()
+    assert not [key for key in vars(spec) if key not in spec.get_params()]
+
+
+@pytest.mark.parametrize(
+    "spec, match",
+    [
+        (DemographicParity(tolerance=-0.1), "'tolerance' parameter of DemographicParity"),
+        (DemographicParity(tolerance="small"), "'tolerance' parameter"),
+        (DemographicParity(reference="all"), "'reference' parameter .* Got 'all'"),
+        (DemographicParity(aggregate="median"), "'aggregate' parameter"),
+        (DemographicParity(attributes="both"), "'attributes' parameter"),
+        (DemographicParity(min_group_size=0), "'min_group_size' parameter"),
+        (DemographicParity(form="double"), "'form' parameter .* Got 'double'"),
+        (LossParity(loss="cubic"), "'loss' parameter of LossParity .* Got 'cubic'"),
+        (BoundedGroupLoss(-1.0), "'upper_bound' parameter of BoundedGroupLoss"),
+        (DemographicParity(aggregate="mean"), "needs reference='overall'"),
+        (EqualizedOdds(aggregate="sum", reference="overall"), "needs reference='groups'"),
+        (DemographicParity(min_group_size=5), "leaves no group: the largest has 4 samples"),
+    ],
+)
+def test_refusals_teach(spec, match):
+    with pytest.raises(ValueError, match=match):
+        bind(spec)
+
+
+def test_a_tolerance_of_its_own_comes_before_the_estimators():
+    assert bind(DemographicParity()).tolerance == 0.1
+    assert bind(DemographicParity(tolerance=0.0)).tolerance == 0.0
+    assert bind(BoundedGroupLoss(0.7)).tolerance == 0.7
+
+
+@EMPTY
+def test_the_table_names_the_events():
+    table = bind(EqualizedOdds()).table
+    assert table.names == [
+        ("positives", "a"),
+        ("positives", "b"),
+        ("negatives", "a"),
+        ("negatives", "b"),
+        ("negatives", "c"),
+    ]
+    np.testing.assert_array_equal(table.counts, [2, 1, 2, 2, 1])
+
+
+def test_known_rates():
+    parity = bind(DemographicParity())
+    np.testing.assert_allclose(parity.decision_means(SCORES), [2 / 4, 2 / 3, 1])
+    assert parity.gap(SCORES) == pytest.approx(1 / 2)
+    assert parity.violation(SCORES) == pytest.approx(0.4)
+    errors = bind(ErrorRateParity())
+    np.testing.assert_allclose(errors.decision_means(SCORES), [2 / 4, 1 / 3, 1])
+
+
+def test_empty_cells_are_left_out_and_named():
+    with pytest.warns(UserWarning, match="there are no positives of group 'c'; 1 empty") as caught:
+        bound = bind(EqualOpportunity())
+    assert caught[0].filename == __file__
+    assert bound.table.names == [("positives", "a"), ("positives", "b")]
+    assert bound.gap(SCORES) == pytest.approx(1 / 2)
+
+
+def test_a_class_of_nobody():
+    nobody = people(target=-np.ones(8))
+    with pytest.raises(ValueError, match="no positives of group 'a', positives of group 'b'"):
+        bind(EqualOpportunity(), nobody)
+    with pytest.warns(UserWarning, match="3 empty"):
+        bound = bind(EqualizedOdds(aggregate="sum"), nobody)
+    assert bound.gap(SCORES) == pytest.approx(1 / 2)
+
+
+def test_long_lists_of_empty_cells_are_cut():
+    groups = [str(i) for i in range(30)]
+    target = np.where(np.arange(30) < 2, 1.0, -1.0)
+    with pytest.warns(UserWarning, match="group '19' and 18 more; 28 empty"):
+        bind(EqualOpportunity(), people(groups, target))
+
+
+def test_small_groups_are_left_out_and_named():
+    with pytest.warns(UserWarning, match=r"leaves out 1 group.*fewer than min.*=2.*'c' \(1\)"):
+        bound = bind(DemographicParity(min_group_size=2))
+    assert bound.table.names == [("all", "a"), ("all", "b")]
+    assert bind(DemographicParity(min_group_size=1)).table.counts.tolist() == [4, 3, 1]
+
+
+def test_small_groups_count_in_the_overall_rate():
+    with pytest.warns(UserWarning, match="leaves out 2 group"):
+        bound = bind(LossParity(reference="overall", min_group_size=4))
+    assert bound.table.names == [("all", "a"), ("all", "overall")]
+    assert bound.table.counts.tolist() == [4, 8]
+    assert len(bound.lower) == 1
+
+
+class Quiet(Constraint):
+    """Warnings of constraints come from here if an estimator is not asked."""
+
+    def cells(self, target):
+        return {"rich people": target > 0}
+
+    def rate(self, target, rates):
+        return rates.surrogate
+
+
+def test_constraints_of_ones_own():
+    with pytest.warns(UserWarning, match="Quiet cannot .* no rich people of group 'c'"):
+        bound = bind(Quiet())
+    assert bound.name == "Quiet"
+    assert bound.gap(SCORES) == pytest.approx(1 / 2)
+    assert bound.counts_decisions is False
+
+
+def test_overlapping_groups_of_each_attribute():
+    groups = [["f", "old"], ["f", "young"], ["m", "old"], ["m", "old"]]
+    target, scores = np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, 1.0, 1.0, -1.0])
+    bound = bind(DemographicParity(attributes="each"), people(groups, target))
+    assert [group for _, group in bound.table.names] == [
+        (0, "f"),
+        (0, "m"),
+        (1, "old"),
+        (1, "young"),
+    ]
+    np.testing.assert_allclose(bound.decision_means(scores), [1, 1 / 2, 2 / 3, 1])
+
+
+def test_a_sum_over_one_cell_is_its_range():
+    once, summed = bind(DemographicParity()), bind(DemographicParity(aggregate="sum"))
+    assert once.gap(SCORES) == summed.gap(SCORES)
+    assert len(once.lower) == len(summed.lower) == 3

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from skfair.constraints import (
+    BoundedGroupLoss,
+    EqualizedOddsLoss,
+    EqualOpportunityLoss,
+    LossParity,
+    Rates,
+)
+from skfair.losses import HingeLoss, LogisticLoss, SquaredLoss
+from skfair.surrogates import Sigmoid
+
+TARGET = np.array([1.0, -1.0, 1.0])
+SCORES = np.array([0.0, 1.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "constraint, expected",
+    [
+        (LossParity(), {"all": [1, 1, 1]}),
+        (EqualOpportunityLoss(), {"positives": [1, 0, 1]}),
+        (EqualizedOddsLoss(), {"positives": [1, 0, 1], "negatives": [0, 1, 0]}),
+        (BoundedGroupLoss(0.5), {"all": [1, 1, 1]}),
+    ],
+)
+def test_cells(constraint, expected):
+    cells = constraint.cells(TARGET)
+    assert list(cells) == list(expected)
+    for name, inside in cells.items():
+        assert inside.dtype == bool
+        np.testing.assert_array_equal(inside, expected[name])
+
+
+@pytest.mark.parametrize(
+    "given, meant",
+    [
+        (None, LogisticLoss()),
+        ("squared", SquaredLoss()),
+        ("hinge", HingeLoss()),
+        (HingeLoss(width=0.5), HingeLoss(width=0.5)),
+    ],
+)
+def test_the_loss_is_the_estimators_unless_given(given, meant):
+    rates = Rates(Sigmoid(), LogisticLoss())
+    found = LossParity(loss=given).rate(TARGET, rates)(SCORES)
+    for one, other in zip(found, meant(SCORES, TARGET), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert LossParity.counts_decisions is False
+    assert LossParity.always_attainable is False
+
+
+def test_the_bound_of_a_group_loss_is_its_tolerance():
+    constraint = BoundedGroupLoss(0.4, loss="hinge")
+    assert constraint.tolerance == 0.4
+    constraint.set_params(upper_bound=0.6)
+    assert constraint.tolerance == 0.6

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from skfair.constraints import (
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    ErrorRateParity,
+    FalsePositiveRateParity,
+    Rates,
+)
+from skfair.losses import LogisticLoss
+from skfair.surrogates import Sigmoid, Step
+
+TARGET = np.array([1.0, -1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "constraint, expected",
+    [
+        (DemographicParity(), {"all": [1, 1, 1]}),
+        (EqualOpportunity(), {"positives": [1, 0, 1]}),
+        (FalsePositiveRateParity(), {"negatives": [0, 1, 0]}),
+        (EqualizedOdds(), {"positives": [1, 0, 1], "negatives": [0, 1, 0]}),
+        (ErrorRateParity(), {"all": [1, 1, 1]}),
+    ],
+)
+def test_cells(constraint, expected):
+    cells = constraint.cells(TARGET)
+    assert list(cells) == list(expected)
+    for name, inside in cells.items():
+        assert inside.dtype == bool
+        np.testing.assert_array_equal(inside, expected[name])
+
+
+@pytest.mark.parametrize(
+    "constraint, attainable",
+    [(DemographicParity(), True), (EqualizedOdds(), True), (ErrorRateParity(), False)],
+)
+def test_what_constant_decisions_keep(constraint, attainable):
+    assert constraint.always_attainable is attainable
+    assert constraint.counts_decisions is True
+
+
+def test_errors_are_wrong_decisions():
+    rates = Rates(Step(), LogisticLoss())
+    found = ErrorRateParity().rate(TARGET, rates)(np.array([1.0, 1.0, -1.0]))
+    np.testing.assert_array_equal(found.value, [0, 1, 1])
+
+
+def test_smooth_errors_fall_with_the_margin():
+    rates = Rates(Sigmoid(), LogisticLoss())
+    found = ErrorRateParity().rate(TARGET, rates)(np.zeros(3))
+    np.testing.assert_allclose(found.value, 0.5)
+    np.testing.assert_allclose(found.slope, [-0.25, 0.25, -0.25])

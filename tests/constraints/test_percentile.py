@@ -1,0 +1,139 @@
+"""Percentile rows: derivatives, and convex majorants."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skfair.constraints._mean_excess import Members
+from skfair.constraints._percentile import PercentileConstraint
+from skfair.surrogates import Ramp
+
+
+def bound(rounding, seed=0):
+    """Three overlapping events, two thresholds that depend on three unknowns, and levels."""
+    rng = np.random.default_rng(seed)
+    members = Members.of(sparse.csr_array(rng.random((30, 3)) < 0.6), rng.uniform(0.5, 2.0, 30))
+    return PercentileConstraint(
+        members,
+        width=1.5,
+        origin=np.array([0.1, -0.2]),
+        by_threshold=rng.normal(size=(2, 3)),
+        by_level=rng.normal(size=(6, 3)),
+        lower=np.full(6, 0.2),
+        upper=np.full(6, 0.5),
+        initial_aux=lambda scores: np.zeros(3),
+        rounding=rounding,
+    )
+
+
+def point(seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=30), rng.normal(size=3)
+
+
+def test_without_rounding_shares_are_means_of_the_ramp():
+    constraint, (scores, aux) = bound(0.0), point(1)
+    thresholds = constraint.origin + constraint.by_threshold @ aux
+    members = constraint.members
+    for e in range(3):
+        samples, shares = members.of_event(e)
+        expected = [shares @ Ramp(1.5)(scores[samples] - t).value for t in thresholds]
+        np.testing.assert_allclose(constraint.shares(scores, aux)[e], expected, atol=1e-13)
+
+
+def test_rounding_moves_a_share_by_little():
+    sharp, round_, (scores, aux) = bound(0.0), bound(0.1), point(2)
+    # A rounded corner is at most corner / 8 above the sharp one, in units of the width.
+    distance = np.abs(sharp.shares(scores, aux) - round_.shares(scores, aux))
+    assert distance.max() <= 0.1 / 8
+
+
+def rows_and_derivatives(constraint):
+    return constraint, constraint.majorant(*point(7))
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["rows", "majorant"])
+def test_derivatives_are_those_of_finite_differences(which):
+    constraint, (scores, aux) = rows_and_derivatives(bound(0.4))[which], point(3)
+    found, step = constraint(scores, aux), 1e-6
+    jacobian = found.jacobian.combine @ found.jacobian.cells.toarray()
+    for i in range(30):
+        bump = step * (np.arange(30) == i)
+        above, below = constraint(scores + bump, aux), constraint(scores - bump, aux)
+        slope = (above.values - below.values) / (2 * step)
+        np.testing.assert_allclose(jacobian[:, i], slope, atol=1e-8)
+    for j in range(3):
+        bump = step * (np.arange(3) == j)
+        above, below = constraint(scores, aux + bump), constraint(scores, aux - bump)
+        slope = (above.values - below.values) / (2 * step)
+        np.testing.assert_allclose(found.aux_jacobian[:, j], slope, atol=1e-8)
+
+
+def gradient(constraint, v, scores, aux):
+    found = constraint(scores, aux)
+    return np.concatenate((found.jacobian.adjoint(v), v @ found.aux_jacobian))
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["rows", "majorant"])
+def test_curvature_is_that_of_the_convex_part(which):
+    constraint, (scores, aux) = rows_and_derivatives(bound(1.0))[which], point(4)
+    n_rows, step = len(constraint.lower), 1e-6
+    v = np.abs(np.random.default_rng(5).normal(size=n_rows))
+    if which == 1:  # the multipliers of its rows have the sign of their only bound
+        v = np.where(np.isfinite(constraint.upper), v, -v)
+    found = constraint(scores, aux)
+    curvature = found.curvature(v)
+    combine, by_aux = found.aux_curvature(v)
+    mixed = combine @ found.jacobian.cells.toarray()
+    exact = np.empty((33, 33))
+    for k in range(33):
+        bump = step * (np.arange(33) == k)
+        above = gradient(constraint, v, scores + bump[:30], aux + bump[30:])
+        below = gradient(constraint, v, scores - bump[:30], aux - bump[30:])
+        exact[:, k] = (above - below) / (2 * step)
+    given = np.block([[np.diag(curvature), mixed.T], [mixed, by_aux]])
+    assert np.linalg.eigvalsh(given).min() >= -1e-10
+    if which == 1:  # nothing but convex parts: the curvature is exact
+        np.testing.assert_allclose(given, exact, atol=1e-7)
+    else:  # what is left out is concave
+        assert np.linalg.eigvalsh(given - exact).min() >= -1e-7
+        assert np.abs(given - exact).max() > 1e-3
+
+
+@pytest.mark.parametrize("rounding", [0.0, 0.4])
+def test_a_majorant_touches_at_its_point_and_is_nowhere_easier(rounding):
+    constraint, (scores, aux) = bound(rounding), point(6)
+    majorant = constraint.majorant(scores, aux)
+    capped = np.isfinite(majorant.upper)
+    np.testing.assert_allclose(
+        majorant(scores, aux).values[capped], constraint(scores, aux).values, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        majorant(scores, aux).values[~capped], constraint(scores, aux).values, atol=1e-12
+    )
+    for seed in range(20):
+        there = point(seed)
+        values, rows = constraint(*there).values, majorant(*there).values
+        assert (rows[capped] >= values - 1e-12).all()
+        assert (rows[~capped] <= values + 1e-12).all()
+
+
+def test_a_majorant_is_convex_along_every_line():
+    constraint, (scores, aux) = bound(0.0), point(6)
+    majorant = constraint.majorant(scores, aux)
+    sign = np.where(np.isfinite(majorant.upper), 1.0, -1.0)
+    for seed in range(20):
+        (h, a), (g, b) = point(seed), point(seed + 100)
+        ends = sign * (majorant(h, a).values + majorant(g, b).values) / 2
+        assert (sign * majorant((h + g) / 2, (a + b) / 2).values <= ends + 1e-12).all()
+
+
+def test_multipliers_of_a_majorant_are_those_of_the_rows():
+    constraint, (scores, aux) = bound(0.4), point(6)
+    majorant = constraint.majorant(scores, aux)
+    v = np.random.default_rng(0).normal(size=len(majorant.lower))
+    np.testing.assert_allclose(
+        gradient(majorant, v, scores, aux),
+        gradient(constraint, majorant.of_constraint(v), scores, aux),
+        atol=1e-12,
+    )

@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog, minimize
+
+from skfair.solvers._elastic_qp import solve_elastic_qp
+
+
+def cost(z, curvature, rows, lower, upper, price):
+    values = rows @ z
+    excess = np.maximum(0, values - upper) + np.maximum(0, lower - values)
+    return curvature @ z**2 / 2 + price * excess.sum()
+
+
+def assert_optimal(z, multipliers, curvature, rows, lower, upper, price):
+    """The conditions of the yielding rows: stationarity, and a price only where a bound is met."""
+    np.testing.assert_allclose(curvature * z + rows.T @ multipliers, 0, atol=1e-7 * price)
+    values = rows @ z
+    assert (np.abs(multipliers) <= price * (1 + 1e-9)).all()
+    near = 1e-6 * (1 + np.abs(values))
+    above, below = values > upper + near, values < lower - near
+    np.testing.assert_allclose(multipliers[above], price, rtol=1e-4)
+    np.testing.assert_allclose(multipliers[below], -price, rtol=1e-4)
+    inside = (values < upper - near) & (values > lower + near)
+    np.testing.assert_allclose(multipliers[inside], 0, atol=1e-4 * price)
+
+
+def slsqp(curvature, rows, lower, upper, price):
+    """The same program with slack variables, by scipy."""
+    m, n = rows.shape
+    room = {
+        "type": "ineq",
+        "fun": lambda v: np.concatenate(
+            (upper - rows @ v[:n] + v[n:], rows @ v[:n] + v[n:] - lower)
+        ),
+    }
+    return minimize(
+        lambda v: curvature @ v[:n] ** 2 / 2 + price * v[n:].sum(),
+        np.zeros(n + m),
+        constraints=room,
+        bounds=[(None, None)] * n + [(0, None)] * m,
+        method="SLSQP",
+        options={"ftol": 1e-13, "maxiter": 500},
+    )
+
+
+def test_one_row_by_hand():
+    """min z^2 / 2 with z >= 1: z = 1, and the bound presses from below with 1."""
+    z, multipliers = solve_elastic_qp(
+        np.ones(1), np.ones((1, 1)), np.array([1.0]), np.array([np.inf]), 10.0
+    )
+    np.testing.assert_allclose(z, [1.0], atol=1e-9)
+    np.testing.assert_allclose(multipliers, [-1.0], atol=1e-9)
+
+
+def test_a_row_yields_where_it_costs_more_than_its_price():
+    z, multipliers = solve_elastic_qp(
+        np.ones(1), np.ones((1, 1)), np.array([1.0]), np.array([np.inf]), 0.25
+    )
+    np.testing.assert_allclose(z, [0.25], atol=1e-9)
+    np.testing.assert_allclose(multipliers, [-0.25], atol=1e-9)
+
+
+def test_an_equality_row():
+    rows = np.array([[1.0, 2.0]])
+    z, multipliers = solve_elastic_qp(np.ones(2), rows, np.array([3.0]), np.array([3.0]), 100.0)
+    np.testing.assert_allclose(z, [0.6, 1.2], atol=1e-8)  # the point of the line nearest to 0
+    np.testing.assert_allclose(multipliers, [-0.6], atol=1e-8)
+
+
+def test_contradictory_rows_share_the_violation():
+    rows = np.ones((2, 1))
+    lower, upper = np.array([1.0, -np.inf]), np.array([np.inf, -1.0])
+    z, multipliers = solve_elastic_qp(np.ones(1), rows, lower, upper, 5.0)
+    np.testing.assert_allclose(z, [0.0], atol=1e-6)
+    np.testing.assert_allclose(multipliers, [-5.0, 5.0], rtol=1e-4)
+    assert_optimal(z, multipliers, np.ones(1), rows, lower, upper, 5.0)
+
+
+def test_no_rows_and_no_finite_bounds():
+    for rows in (np.empty((0, 2)), np.ones((3, 2))):
+        free = np.full(len(rows), np.inf)
+        z, multipliers = solve_elastic_qp(np.ones(2), rows, -free, free, 1.0)
+        np.testing.assert_array_equal(z, [0, 0])
+        np.testing.assert_array_equal(multipliers, np.zeros(len(rows)))
+
+
+def test_unknowns_almost_without_curvature_solve_a_linear_program():
+    """A centre held by rows alone: center <= a_i <= center + 0.2 for moved numbers a_i."""
+    a = np.array([0.0, 0.5, 0.4])
+    rows = np.column_stack((np.eye(3), -np.ones(3)))
+    curvature = np.array([1.0, 1.0, 1.0, 1e-8])
+    lower, upper = -a, 0.2 - a
+    z, multipliers = solve_elastic_qp(curvature, rows, lower, upper, 50.0)
+    assert_optimal(z, multipliers, curvature, rows, lower, upper, 50.0)
+    assert abs(multipliers.sum()) < 1e-6, "the centre is free, so the multipliers cancel"
+    found = slsqp(curvature, rows, lower, upper, 50.0)
+    assert cost(z, curvature, rows, lower, upper, 50.0) <= found.fun + 1e-7
+
+
+def test_the_least_violation_is_that_of_a_linear_program():
+    """At a high price the rows come as near to their bounds as linprog brings them."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6, 2))
+    lower, upper = np.full(6, 0.5), np.full(6, 0.7)
+    z, _ = solve_elastic_qp(np.full(2, 1e-6), rows, lower, upper, 1e3)
+    values = rows @ z
+    excess = np.maximum(0, values - upper) + np.maximum(0, lower - values)
+    slack = np.eye(6)
+    least = linprog(
+        np.concatenate((np.zeros(2), np.ones(6))),
+        A_ub=np.block([[rows, -slack], [-rows, -slack]]),
+        b_ub=np.concatenate((upper, -lower)),
+        bounds=[(None, None)] * 2 + [(0, None)] * 6,
+    )
+    assert excess.sum() == pytest.approx(least.fun, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 5),
+    m=st.integers(1, 8),
+    price=st.sampled_from([0.5, 10.0, 1e4]),
+    seed=st.integers(0, 10_000),
+)
+def test_the_optimality_conditions_hold(n, m, price, seed):
+    rng = np.random.default_rng(seed)
+    curvature = rng.choice([1e-6, 0.1, 1.0, 30.0], size=n)
+    rows = rng.normal(size=(m, n))
+    center = rng.normal(size=m)
+    width = rng.choice([0.0, 0.1, 2.0], size=m)
+    lower = np.where(rng.random(m) < 0.2, -np.inf, center - width)
+    upper = np.where(rng.random(m) < 0.2, np.inf, center + width)
+    z, multipliers = solve_elastic_qp(curvature, rows, lower, upper, price)
+    assert_optimal(z, multipliers, curvature, rows, lower, upper, price)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_is_no_worse_than_slsqp(seed):
+    rng = np.random.default_rng(seed)
+    curvature, rows = rng.uniform(0.5, 2.0, size=3), rng.normal(size=(4, 3))
+    lower, upper = rng.normal(size=4) - 0.1, rng.normal(size=4) + 0.6
+    lower = np.minimum(lower, upper)
+    z, _ = solve_elastic_qp(curvature, rows, lower, upper, 3.0)
+    found = slsqp(curvature, rows, lower, upper, 3.0)
+    assert cost(z, curvature, rows, lower, upper, 3.0) <= found.fun + 1e-8

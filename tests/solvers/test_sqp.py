@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from skfair.constraints import DemographicParity, EqualizedOdds
+from skfair.solvers import SQP
+
+
+@pytest.mark.parametrize("spec", [DemographicParity(), EqualizedOdds()])
+def test_it_converges_like_newton(spec, problems):
+    """Residuals square once they are small."""
+    seen = []
+    result = SQP(tol=1e-10).solve(problems.fair(spec), callback=seen.append)
+    assert result.status == "optimal"
+    assert result.n_iter <= 8
+    residuals = [max(p.residual, p.evaluation.violation) for p in seen]
+    assert residuals[-1] <= 50 * residuals[-2] ** 2 or residuals[-1] < 1e-9
+
+
+def test_one_step_solves_a_quadratic_program(problems):
+    known = problems.quadratic()
+    result = SQP(tol=1e-9).solve(known.problem)
+    assert result.n_iter <= 2  # the second serves the floor under the Hessian
+    np.testing.assert_allclose(result.x, known.x, atol=1e-8)
+    np.testing.assert_allclose(result.multipliers, known.multipliers, atol=1e-8)
+
+
+def test_more_rows_than_parameters(problems):
+    """Rows are then not reduced to their own directions."""
+    known = problems.quadratic().problem
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(12, 60)) / np.sqrt(60)
+    linear = problems.linear_rows(rows, np.full(12, -0.2), np.full(12, 0.2))
+    problem = type(known)(known.model, known.loss, known.target, known.weights, 0.1, linear)
+    result, reference = SQP().solve(problem), problems.slsqp(problem)
+    assert result.status == "optimal"
+    assert result.fun == pytest.approx(reference.fun, abs=1e-7)
+    np.testing.assert_allclose(result.x, reference.x, atol=1e-5)
+
+
+def test_multipliers_above_the_first_price_raise_it(problems):
+    """A row scaled by 1/1000 has a multiplier of some hundreds."""
+    known, x, multipliers = problems.quadratic()
+    rows = known.constraint
+    tiny = problems.linear_rows(rows.rows / 1000, rows.lower / 1000, rows.upper / 1000)
+    problem = type(known)(known.model, known.loss, known.target, known.weights, 0.1, tiny)
+    result = SQP(tol=1e-8).solve(problem)
+    np.testing.assert_allclose(result.x, x, atol=1e-4)
+    np.testing.assert_allclose(result.multipliers, 1000 * multipliers, rtol=1e-3, atol=1e-3)

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from skfair.losses import LOSSES
+from skfair.solvers._one_sided import OneSided
+from skfair.solvers._step_sizes import Smoothness
+
+
+def constants(problem):
+    sides = OneSided.between(problem.lower, problem.upper)
+    return Smoothness.of(problem, sides, problem.initial_point())
+
+
+def hessian(problem, weights):
+    return problem.model.gram(weights) + np.diag(problem.ridge)
+
+
+def test_they_are_eigenvalues_and_norms(problems):
+    problem = problems.fair()
+    found = constants(problem)
+    gram = np.linalg.eigvalsh(problem.model.gram(problem.share))[-1]
+    assert found.gram == pytest.approx(gram, rel=0.05)
+    at_zero = np.linalg.eigvalsh(hessian(problem, 0.25 * problem.share))[-1]
+    assert found.objective == pytest.approx(at_zero, rel=0.1)
+    slope = np.linalg.norm(problem.evaluate(problem.initial_point()).jacobian)
+    assert found.rows >= np.sqrt(2) * slope * (1 - 1e-12)  # two bounds, one row
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_loss_is_steeper_than_estimated(name, problems):
+    known = problems.fair()
+    problem = type(known)(
+        known.model, LOSSES[name], known.target, known.weights, 0.1, known.constraint
+    )
+    bound = constants(problem).objective
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        x = rng.normal(size=problem.n_unknowns)
+        curved = hessian(problem, problem.evaluate(x).loss_curvature)
+        assert np.linalg.eigvalsh(curved)[-1] <= bound * 1.05
+
+
+def test_multipliers_add_the_rows_curvature(problems):
+    problem = problems.fair()
+    found, x = constants(problem), np.array([1.0, -1.0, 0.5, 0.3])
+    evaluation = problem.evaluate(x)
+    for multipliers in (np.array([0.0]), np.array([5.0]), np.array([-5.0])):
+        curved = hessian(problem, evaluation.curvature(multipliers))
+        bound = found.lagrangian(evaluation, multipliers)
+        assert np.abs(np.linalg.eigvalsh(curved)).max() <= bound
+    assert found.lagrangian(evaluation, np.array([0.0])) == found.objective
+
+
+def test_without_rows(problems):
+    assert constants(problems.fair(n_groups=1)).rows == 0

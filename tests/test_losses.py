@@ -1,0 +1,84 @@
+"""Losses against their formulas, and their derivatives against finite differences."""
+
+import numpy as np
+import pytest
+
+from skfair.losses import (
+    LOSSES,
+    AbsoluteLoss,
+    HingeLoss,
+    LogisticLoss,
+    SquaredHingeLoss,
+    SquaredLoss,
+)
+
+losses = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+
+
+@pytest.mark.parametrize(
+    "loss, scores, target, value, slope, curvature",
+    [
+        (LogisticLoss(), 0.0, 1, np.log(2), -0.5, 0.25),
+        (LogisticLoss(), 2.0, -1, np.log1p(np.exp(2)), 1 / (1 + np.exp(-2)), np.nan),
+        (SquaredHingeLoss(), -1.0, 1, 2.0, -2.0, 1.0),
+        (SquaredHingeLoss(), 2.0, 1, 0.0, 0.0, 0.0),
+        (HingeLoss(width=0.5), -1.0, 1, 1.75, -1.0, 0.0),
+        (HingeLoss(width=0.5), -0.75, -1, 0.0625, 0.5, 2.0),
+        (HingeLoss(), 3.0, 1, 0.0, 0.0, 0.0),
+        (SquaredLoss(), 3.0, 1, 2.0, 2.0, 1.0),
+        (AbsoluteLoss(width=0.5), 3.0, 1, 2.0, 1.0, 0.0),
+        (AbsoluteLoss(width=0.5), 0.75, 1, 0.3125, -0.5, 2.0),
+    ],
+)
+def test_known_values(loss, scores, target, value, slope, curvature):
+    found = [part.item() for part in loss([scores], [target])]
+    expected = [value, slope, found[2] if np.isnan(curvature) else curvature]
+    assert found == pytest.approx(expected, rel=1e-14)
+
+
+@losses
+@pytest.mark.parametrize("target", [-1.0, 1.0])
+def test_derivatives(loss, target):
+    # A grid that no kink lies on.
+    scores, step = np.linspace(-3, 3, 97) + 0.0123, 1e-6
+    target = np.full_like(scores, target)
+    above, below = loss(scores + step, target), loss(scores - step, target)
+    found = loss(scores, target)
+    np.testing.assert_allclose(found.slope, (above.value - below.value) / (2 * step), atol=1e-8)
+    np.testing.assert_allclose(found.curvature, (above.slope - below.slope) / (2 * step), atol=1e-8)
+
+
+@losses
+def test_convex_and_least_where_the_target_is(loss):
+    scores, ones = np.linspace(-5, 5, 101), np.ones(101)
+    value, slope, curvature = loss(scores, ones)
+    assert (np.diff(slope) >= 0).all() and (curvature >= 0).all()
+    assert value.argmin() >= scores.searchsorted(1.0 - 1e-9)
+
+
+@losses
+def test_extreme_scores(loss):
+    scores = np.array([-1e4, 1e4, -745.0, 745.0, 0.0])
+    for target in (np.ones(5), -np.ones(5)):
+        for part in loss(scores, target):
+            assert part.dtype == np.float64 and np.isfinite(part).all()
+
+
+def test_logistic_keeps_its_digits_at_large_margins():
+    value, slope, _ = LogisticLoss()([50.0, -50.0], [1.0, 1.0])
+    np.testing.assert_allclose(value, [np.exp(-50), 50], rtol=1e-14)
+    np.testing.assert_allclose(slope, [-np.exp(-50), -1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("loss", [HingeLoss, AbsoluteLoss])
+def test_rounding_stays_within_half_a_width(loss):
+    scores, ones = np.linspace(-3, 3, 601), np.ones(601)
+    sharp, rounded = loss(width=1e-12)(scores, ones).value, loss(width=0.4)(scores, ones).value
+    assert 0 < np.abs(sharp - rounded).max() <= 0.2 + 1e-12
+
+
+@pytest.mark.parametrize("loss", [HingeLoss, AbsoluteLoss])
+@pytest.mark.parametrize("width", [0.0, -1.0, np.nan])
+def test_refused_widths(loss, width):
+    with pytest.raises(ValueError, match="width must be positive, but it is"):
+        loss(width=width)
