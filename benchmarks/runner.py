@@ -3,13 +3,18 @@
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from time import perf_counter
 
+from benchmarks.constrained_erm import erm_peers, erm_solvers, erm_tolerance
 from benchmarks.embedding import embedding
+from benchmarks.erm_large import erm_large
 from benchmarks.exact_balance import exact_balance
 from benchmarks.fair_assignment import fair_assignment
 from benchmarks.fronts import fronts
+from benchmarks.partial_parity import partial_parity
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
 from benchmarks.spectral import spectral_fit, spectral_quality
+from benchmarks.spectral_large import spectral_large
+from benchmarks.spectral_tables import spectral_tables
 from benchmarks.speed import children, fit_time, front_time
 from benchmarks.table_1 import table_1
 from benchmarks.tables import check_table, show
@@ -29,6 +34,13 @@ BENCHMARKS = {
     "embedding": embedding,
     "spectral-quality": spectral_quality,
     "spectral-fit": spectral_fit,
+    "spectral-large": spectral_large,
+    "spectral-tables": spectral_tables,
+    "erm-peers": erm_peers,
+    "erm-solvers": erm_solvers,
+    "erm-tolerance": erm_tolerance,
+    "erm-large": erm_large,
+    "partial-parity": partial_parity,
 }
 """Functions of a `Budget` that return a `Report`; one line here is all that a new one needs."""
 

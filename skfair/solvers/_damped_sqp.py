@@ -137,7 +137,7 @@ class _Model:
             if left <= tol or np.abs(multipliers).max(initial=0.0) < 0.99 * price:
                 break
             dearer, _ = self.minimise(self.evaluation.values, 10.0 * price)
-            if self.violation_after(dearer) > left / 2:
+            if self.violation_after(dearer) > 0.9 * left:
                 break
             price *= 10.0
         return price

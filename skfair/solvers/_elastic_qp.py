@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skfair.solvers._one_sided import OneSided
 
@@ -64,9 +65,7 @@ class _Interior(NamedTuple):
         """Largest length up to 1 at which nothing positive turns negative."""
         length = 1.0
         for value, by in zip(self[1:], step[1:], strict=True):
-            falling = by < 0
-            if falling.any():
-                length = min(length, float((-value[falling] / by[falling]).min()))
+            length = min(length, 1.0 / max(1.0, (-by / value).max()))
         return length
 
     @property
@@ -84,21 +83,25 @@ class _NewtonSystem(NamedTuple):
     stationarity: np.ndarray
     primal: np.ndarray
     weight: np.ndarray
-    factor: tuple
+    factor: np.ndarray  # Cholesky factor
 
     @classmethod
     def build(cls, at, h, G, b):
         stationarity = h * at.z + G.T @ at.pressure
         primal = at.room + G @ at.z - b - at.slack
         weight = 1.0 / (at.room / at.pressure + at.slack / at.relief)
-        factor = cho_factor(np.diag(h) + (G.T * weight) @ G)
+        # The matrices are small and many: LAPACK itself, without SciPy's checks, is what counts.
+        factor, failed = dpotrf(np.diag(h) + (G.T * weight) @ G, lower=1)
+        if failed:
+            raise LinAlgError("the equations of the interior point are singular")
         return cls(at, G, stationarity, primal, weight, factor)
 
     def step(self, bound_products, slack_products):
         """Step that changes pressure * room and relief * slack by the amounts given."""
         at = self.at
         shift = self.primal + bound_products / at.pressure - slack_products / at.relief
-        dz = cho_solve(self.factor, -self.stationarity - self.G.T @ (self.weight * shift))
+        push = -self.stationarity - self.G.T @ (self.weight * shift)
+        dz = dpotrs(self.factor, push, lower=1)[0]
         dpressure = self.weight * (self.G @ dz + shift)
         droom = (bound_products - at.room * dpressure) / at.pressure
         dslack = (slack_products + at.slack * dpressure) / at.relief

@@ -1,5 +1,6 @@
 """Inexact proximal point methods: double loops for weakly convex rows."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from skfair.solvers._one_sided import OneSided
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._step_sizes import Smoothness
+from skfair.solvers._step_sizes import Smoothness, polyak_step
 from skfair.utils._sklearn import Interval
 
 
@@ -64,6 +65,10 @@ class _InexactProximalPoint(Solver):
             inner = self._solve_inner(proximal, evaluation, pressures, smoothness)
             evaluation, pressures = yield from inner
 
+    @abstractmethod
+    def _solve_inner(self, proximal, evaluation, pressures, smoothness):
+        """Yield the iterates of an inner loop; return the next centre and its multipliers."""
+
 
 class IPPSSG(_InexactProximalPoint):
     r"""Inexact proximal point method with switching subgradients inside.
@@ -75,11 +80,11 @@ class IPPSSG(_InexactProximalPoint):
         x_{t+1} \approx \arg\min_x F(x) + \tfrac{\rho}{2} \|x - x_t\|^2 \quad \text{s.t.} \quad
         \max_i G_i(x) + \tfrac{\rho}{2} \|x - x_t\|^2 \le 0 ,
 
-    with :math:`\rho` above the weak convexity of F and G ([1]_, [2]_). The inner loop steps against
-    the gradient of the objective where the rows are kept up to `tol`, else against that of the
-    worst row, by :math:`\gamma_k = 2 / (2 L_F + \rho (k + 2))`; the next centre is the average of
-    the points of the first kind with weights k + 1. Multipliers are estimated as by
-    :class:`SwitchingSubgradient`.
+    with :math:`\rho` above the weak convexity of F and G ([1]_, [2]_). Where the rows are
+    kept up to `tol`, the inner loop steps against the gradient of the objective by
+    :math:`\gamma_k = 2 / (2 L_F + \rho (k + 2))`, else against that of the worst row, to where that
+    row, were it linear, would be kept. The next centre is the average of the points of the first
+    kind with weights k + 1. Multipliers are estimated as by :class:`SwitchingSubgradient`.
 
     Parameters
     ----------
@@ -106,9 +111,7 @@ class IPPSSG(_InexactProximalPoint):
     >>> from skfair.solvers import IPPSSG
     >>> groups = np.tile(["a", "b"], 50)
     >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
-    >>> model = ConstrainedERMClassifier(
-    ...     tolerance=0.1, alpha=0.1, solver=IPPSSG(tol=1e-2)
-    ... )
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=IPPSSG(tol=1e-2))
     >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
     0.0
     """
@@ -126,17 +129,16 @@ class IPPSSG(_InexactProximalPoint):
         for k in range(self.inner_iter):
             yield Iterate(evaluation, sides.signed(pressures))
             G = proximal.rows(evaluation)
-            step = 2.0 / (2.0 * smoothness.objective + self.rho * (k + 2))
-            direction = np.zeros_like(G)
             if G.max(initial=-np.inf) <= self.tol:
-                slope = proximal.lagrangian_gradient(evaluation, direction)
+                step = 2.0 / (2.0 * smoothness.objective + self.rho * (k + 2))
+                slope = proximal.lagrangian_gradient(evaluation, np.zeros_like(G))
                 average += (k + 1) * evaluation.x
                 weight += k + 1
                 against_objective += step
             else:
                 worst = G.argmax()
                 slope = proximal.row_gradient(evaluation, worst)
-                step = G[worst] / max(slope @ slope, 1e-300)
+                step = polyak_step(G[worst], slope)
                 against_rows[worst] += step
             evaluation = problem.evaluate(evaluation.x - step * slope)
         if weight:
@@ -189,9 +191,7 @@ class IPPConEx(_InexactProximalPoint):
     >>> from skfair.solvers import IPPConEx
     >>> groups = np.tile(["a", "b"], 50)
     >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
-    >>> model = ConstrainedERMClassifier(
-    ...     tolerance=0.1, alpha=0.1, solver=IPPConEx(tol=1e-2)
-    ... )
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=IPPConEx(tol=1e-2))
     >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
     0.0
     """

@@ -80,16 +80,14 @@ class PLADA(Solver):
     >>> from skfair.solvers import PLADA
     >>> groups = np.tile(["a", "b"], 50)
     >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
-    >>> model = ConstrainedERMClassifier(
-    ...     tolerance=0.1, alpha=0.1, solver=PLADA(tol=1e-2)
-    ... )
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=PLADA(tol=1e-2))
     >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
     0.0
 
     The paper's own setting:
 
     >>> PLADA.from_paper()
-    PLADA(eta=0.001, gamma0=0.1, inner='exact', tau=0.1)
+    PLADA(alpha=10.0, beta=0.1, eta=0.001, gamma0=0.1, inner='exact', tau=0.1)
     """
 
     _parameter_constraints = {
@@ -131,14 +129,16 @@ class PLADA(Solver):
         self.inner = inner
 
     @classmethod
-    def from_paper(cls, **changes):
-        r"""The setting of the paper for linear models (Table 2; its :math:`\kappa` is not printed).
+    def from_paper(cls, network=False, **changes):
+        r"""The settings of the paper (Table 2; its :math:`\kappa` is not printed).
 
-        It supposes features that are not standardised; on standardised ones :math:`\eta` is some
-        hundred times shorter than it may be.
+        They suppose features that are not standardised; on standardised ones :math:`\eta` of
+        linear models is some hundred times shorter than it may be.
 
         Parameters
         ----------
+        network : bool, default=False
+            The setting for neural networks (section 5.3) in place of that for linear models.
         **changes
             Parameters that should differ.
 
@@ -146,11 +146,11 @@ class PLADA(Solver):
         -------
         solver : PLADA
         """
-        return cls(
-            **{"alpha": 10.0, "beta": 0.1, "eta": 0.001, "tau": 0.1, "gamma0": 0.1}
-            | {"inner": "exact"}
-            | changes
-        )
+        if network:
+            steps = {"beta": 0.5, "eta": 0.1, "tau": 0.01}
+        else:
+            steps = {"beta": 0.1, "eta": 0.001, "tau": 0.1}
+        return cls(**({"alpha": 10.0, "gamma0": 0.1, "inner": "exact"} | steps | changes))
 
     def _iterate(self, problem, x, random_state):
         sides = OneSided.between(problem.lower, problem.upper)

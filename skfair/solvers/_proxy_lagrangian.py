@@ -47,9 +47,7 @@ class ProxyLagrangian(GDA):
     >>> from skfair.solvers import ProxyLagrangian
     >>> groups = np.tile(["a", "b"], 50)
     >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
-    >>> model = ConstrainedERMClassifier(
-    ...     tolerance=0.1, alpha=0.1, solver=ProxyLagrangian(tol=1e-2)
-    ... )
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=ProxyLagrangian(tol=1e-2))
     >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
     0.0
     """

@@ -36,6 +36,7 @@ def sqp_iterates(problem, x, tol, root):
     Yields
     ------
     iterate : Iterate
+        They end where rows are violated and no step changes that.
     """
     evaluation, price, damping = problem.evaluate(x), _FIRST_PRICE, 0.0
     multipliers = np.zeros(len(problem.lower))
@@ -52,8 +53,19 @@ def sqp_iterates(problem, x, tol, root):
         found, length = line_search(model, step, price)
         damping = _next_damping(damping, length)
         if found is not None:
+            if price >= _LARGEST_PRICE and _stands_still(evaluation, found, tol):
+                return
             evaluation = found
+            _ = evaluation.grad, evaluation.jacobian  # the certificate then costs no further pass
             yield Iterate(evaluation, multipliers)
+
+
+def _stands_still(before, after, tol):
+    """Whether rows are violated, and a step changes neither that nor the objective."""
+    violations = [_total_violation(at.problem, at.values) for at in (before, after)]
+    return min(violations) > tol and np.allclose(
+        (before.fun, violations[0]), (after.fun, violations[1]), rtol=1e-9, atol=0.0
+    )
 
 
 def _next_damping(damping, length):

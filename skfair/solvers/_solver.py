@@ -150,8 +150,9 @@ class Solver(BaseEstimator):
         Returns
         -------
         result : Result
-            The best iterate: of those that keep the constraint up to ``tol`` the one of least
-            objective, else the one of least violation.
+            The iterate that is certified; else of those that keep the constraint up to ``tol`` the
+            one of least objective; else the one of least violation. The start counts only if there
+            is no other: it may keep the constraint by deciding nothing.
 
         Raises
         ------
@@ -162,17 +163,18 @@ class Solver(BaseEstimator):
             self._parameter_constraints, self.get_params(deep=False), type(self).__name__
         )
         x0 = problem.initial_point() if x0 is None else np.asarray(x0, dtype=np.float64)
-        if not np.isfinite(problem.evaluate(x0).fun):
+        if not np.isfinite(start := problem.evaluate(x0).fun):
             raise ValueError(
-                f"The objective is {problem.evaluate(x0).fun} at the start: rescale the columns of "
-                "X, or start elsewhere."
+                f"The objective is {start} at the start: rescale the columns of X, or start "
+                "elsewhere."
             )
         best = None
         iterates = self._iterate(problem, x0, check_random_state(random_state))
         for n_iter, iterate in enumerate(iterates):
             measured = n_iter % self.check_every == 0
             residual = kkt_residual(iterate) if measured else np.nan
-            if best is None or _replaces(iterate, best, self.tol):
+            after_start = n_iter == 1 and iterate.chosen is None
+            if best is None or after_start or _replaces(iterate, best, self.tol):
                 best = iterate
             if residual <= self.tol and iterate.evaluation.violation <= self.tol:
                 best = iterate

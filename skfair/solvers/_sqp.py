@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf
 
 from skfair.solvers._quadratic_model import sqp_iterates
 from skfair.solvers._solver import Solver
@@ -46,9 +47,7 @@ class SQP(Solver):
     >>> from skfair.solvers import SQP
     >>> groups = np.tile(["a", "b"], 50)
     >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
-    >>> model = ConstrainedERMClassifier(
-    ...     tolerance=0.1, alpha=0.1, solver=SQP(tol=1e-8)
-    ... )
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=SQP(tol=1e-8))
     >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
     0.0
     """
@@ -93,21 +92,19 @@ class _CholeskyRoot:
 
     def solve(self, vectors):
         """Apply the inverse of L."""
-        return solve_triangular(self.factor, vectors, lower=True)
+        return solve_triangular(self.factor, vectors, lower=True, check_finite=False)
 
     def solve_transposed(self, vectors):
         """Apply the inverse of L'."""
-        return solve_triangular(self.factor, vectors, lower=True, trans="T")
+        return solve_triangular(self.factor, vectors, lower=True, trans="T", check_finite=False)
 
 
 def _try_cholesky(hessian):
     """Cholesky factor, or None if the matrix is not positive definite."""
     # Columns of no curvature (a constant one, weights that vanish) must not stop the factor.
     floor = 1e-12 * max(np.abs(hessian.diagonal()).max(), 1e-300)
-    try:
-        return cholesky(hessian + floor * np.eye(len(hessian)), lower=True)
-    except LinAlgError:
-        return None
+    factor, failed = dpotrf(hessian + floor * np.eye(len(hessian)), lower=1, clean=1)
+    return None if failed else factor
 
 
 def _pressing(evaluation, multipliers):

@@ -16,7 +16,7 @@ class Smoothness(NamedTuple):
     objective : float
         L_F, the Lipschitz constant of the objective's gradient.
     gram : float
-        Largest eigenvalue of the mean Gram matrix of the features.
+        Largest eigenvalue of the Gram matrix of the features.
     rows : float
         M_G, the largest norm of the Jacobian of the one-sided rows.
     """
@@ -45,12 +45,13 @@ class Smoothness(NamedTuple):
         -------
         smoothness : Smoothness
         """
-        gram = _largest_eigenvalue(problem)
-        objective = gram * _largest_curvature(problem) + problem.ridge.max(initial=_TINY)
+        bend = _largest_eigenvalue(problem.model, problem.share) * _largest_curvature(problem)
+        objective = bend + problem.ridge.max(initial=_TINY)
         here = problem.evaluate(x)
         ahead = problem.evaluate(x - here.grad / objective)
         jacobians = [sides.spread(evaluation.jacobian) for evaluation in (here, ahead)]
         rows = max(np.linalg.norm(J, 2) for J in jacobians) if len(sides.rows) else 0.0
+        gram = _largest_eigenvalue(problem.model, np.ones_like(problem.share))
         return cls(float(objective), gram, float(rows))
 
     def lagrangian(self, evaluation, multipliers):
@@ -68,15 +69,20 @@ class Smoothness(NamedTuple):
         lipschitz : float
         """
         of_rows = np.abs(evaluation.curvature(multipliers) - evaluation.loss_curvature)
-        return self.objective + self.gram * float((of_rows / evaluation.problem.share).max())
+        return self.objective + self.gram * float(of_rows.max())
 
 
-def _largest_eigenvalue(problem):
-    """Largest eigenvalue of the mean Gram matrix, by power iteration."""
-    direction = np.random.default_rng(0).standard_normal(problem.n_parameters)
+def polyak_step(excess, slope):
+    """Length of the step against a slope that would keep a linear row broken by `excess`."""
+    return excess / max(slope @ slope, _TINY)
+
+
+def _largest_eigenvalue(model, weights):
+    """Largest eigenvalue of a weighted Gram matrix, by power iteration."""
+    direction = np.random.default_rng(0).standard_normal(model.n_parameters)
     for _ in range(_POWER_ITERATIONS):
         direction /= max(np.linalg.norm(direction), _TINY)
-        direction = problem.model.pull_back(problem.share * problem.model.scores(direction))
+        direction = model.pull_back(weights * model.scores(direction))
     return float(np.linalg.norm(direction))
 
 

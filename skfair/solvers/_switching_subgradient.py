@@ -8,13 +8,15 @@ import numpy as np
 
 from skfair.solvers._one_sided import OneSided
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._step_sizes import Smoothness
+from skfair.solvers._step_sizes import Smoothness, polyak_step
 from skfair.utils._sklearn import Interval, StrOptions
 
 _SHORTENED = 300.0
 """Iterations after which the default step against the objective is shortened by sqrt(2)."""
 _MEMORY = 0.99
 """Share of the steps' weight that is remembered, for the estimate of multipliers."""
+_LEAST = 1e-12
+"""Length of steps against the objective, where there have been none for long."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,7 @@ class SwitchingSubgradient(Solver):
                 step = self._constraint_step(G[worst], slope)
                 against_rows[worst] += step
                 chosen = None
-            pressures = against_rows / (against_objective or 1.0)
+            pressures = against_rows / max(against_objective, _LEAST)
             yield Iterate(evaluation, sides.signed(pressures), chosen)
             if not slope.any():
                 return  # no way to improve from here
@@ -264,12 +266,12 @@ class SwitchingSubgradient(Solver):
             longest = 1.0 / Smoothness.of(problem, sides, x).objective
             return lambda k, slope, epsilon: longest / np.sqrt(1.0 + k / _SHORTENED)
         if rule == "normalized":
-            return lambda k, slope, epsilon: epsilon / max(slope @ slope, 1e-300)
+            return lambda k, slope, epsilon: polyak_step(epsilon, slope)
         return lambda k, slope, epsilon: rule(k) if callable(rule) else rule
 
     def _constraint_step(self, excess, slope):
         if self.constraint_step == "polyak":
-            return excess / max(slope @ slope, 1e-300)
+            return polyak_step(excess, slope)
         return self.constraint_step
 
 

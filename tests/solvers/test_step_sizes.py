@@ -18,7 +18,7 @@ def hessian(problem, weights):
 def test_they_are_eigenvalues_and_norms(problems):
     problem = problems.fair()
     found = constants(problem)
-    gram = np.linalg.eigvalsh(problem.model.gram(problem.share))[-1]
+    gram = np.linalg.eigvalsh(problem.model.gram(np.ones(240)))[-1]
     assert found.gram == pytest.approx(gram, rel=0.05)
     at_zero = np.linalg.eigvalsh(hessian(problem, 0.25 * problem.share))[-1]
     assert found.objective == pytest.approx(at_zero, rel=0.1)
@@ -49,6 +49,25 @@ def test_multipliers_add_the_rows_curvature(problems):
         bound = found.lagrangian(evaluation, multipliers)
         assert np.abs(np.linalg.eigvalsh(curved)).max() <= bound
     assert found.lagrangian(evaluation, np.array([0.0])) == found.objective
+
+
+def test_samples_without_weight_in_the_loss_may_count_in_the_rows(problems):
+    known = problems.fair()
+    weights = (known.target > 0).astype(float)
+    problem = type(known)(known.model, known.loss, known.target, weights, 0.1, known.constraint)
+    found, evaluation = constants(problem), problem.evaluate(np.array([1.0, -1.0, 0.5, 0.3]))
+    multipliers = np.array([5.0])
+    curved = hessian(problem, evaluation.curvature(multipliers))
+    bound = found.lagrangian(evaluation, multipliers)
+    assert np.abs(np.linalg.eigvalsh(curved)).max() <= bound < np.inf
+
+
+def test_without_columns(problems):
+    """Nothing bends, and nothing is divided by zero."""
+    known = problems.fair()
+    model = type(known.model).standardized(np.zeros((240, 2)), known.weights, fit_intercept=False)
+    problem = type(known)(model, known.loss, known.target, known.weights, 0.0, known.constraint)
+    assert constants(problem).objective == pytest.approx(0, abs=1e-50)
 
 
 def test_without_rows(problems):

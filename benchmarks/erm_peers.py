@@ -1,0 +1,72 @@
+"""Other ways to a fair linear classifier: functions of the training rows of a split."""
+
+import logging
+import warnings
+
+import numpy as np
+from fairlearn.reductions import DemographicParity, EqualizedOdds, ExponentiatedGradient
+from scipy.linalg import qr
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+from sklego.linear_model import DemographicParityClassifier
+
+MOMENTS = {"demographic_parity": DemographicParity, "equalized_odds": EqualizedOdds}
+
+
+def logistic_regression(train):
+    """The plain fit; columns must be scaled."""
+    return LogisticRegression(C=1e4 / len(train.y), max_iter=1000).fit(train.X, train.y)
+
+
+def exponentiated_gradient(train, constraint, tolerance):
+    """Randomised classifier of the reductions approach, over scikit-learn's LogisticRegression."""
+    model = ExponentiatedGradient(
+        LogisticRegression(max_iter=1000), MOMENTS[constraint](difference_bound=tolerance)
+    )
+    return model.fit(train.X, train.y, sensitive_features=train.groups)
+
+
+def covariance_classifier(train, threshold):
+    """scikit-lego's DemographicParityClassifier: a bound on the covariance of score and group.
+
+    Its solver fails on collinear one-hot columns, so it gets a largest independent set of them.
+    """
+    X = train.X[:, _independent(train.X)]
+    first = (train.groups == np.unique(train.groups)[0]).astype(float)
+    model = DemographicParityClassifier(
+        sensitive_cols=[X.shape[1]], covariance_threshold=threshold, train_sensitive_cols=False
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.getLogger().setLevel(logging.ERROR)  # it warns on the root logger
+        X = np.column_stack((X, first))
+        return model.fit(X, train.y).predict(X)
+
+
+def _independent(X):
+    """Columns that are independent of one another and of a constant."""
+    _, triangle, pivots = qr(np.column_stack((np.ones(len(X)), X)), mode="economic", pivoting=True)
+    sizes = np.abs(np.diag(triangle))
+    kept = np.sort(pivots[: np.count_nonzero(sizes > 1e-6 * sizes[0])])
+    return kept[kept > 0] - 1
+
+
+def slsqp(problem, tol):
+    """Scipy's SLSQP on the very problem that our solvers get."""
+
+    def rows(x):
+        values = problem.evaluate(x).values
+        return np.concatenate((problem.upper - values, values - problem.lower))
+
+    def jacobian(x):
+        rows = problem.evaluate(x).jacobian
+        return np.vstack((-rows, rows))
+
+    return minimize(
+        lambda x: problem.evaluate(x).fun,
+        problem.initial_point(),
+        jac=lambda x: problem.evaluate(x).grad,
+        constraints={"type": "ineq", "fun": rows, "jac": jacobian},
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": tol},
+    )

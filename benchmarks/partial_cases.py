@@ -1,0 +1,191 @@
+"""Data, splits and printed figures of He, Huang, Yao and Lin, "Enforcing fair predicted scores on
+intervals of percentiles by difference-of-convex constraints" (arXiv:2505.12530).
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.compose import make_column_transformer
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skfair.datasets import fetch_a9a, fetch_bank_marketing, fetch_law_school
+from skfair.metrics import partial_statistical_parity_difference
+
+NAMES = ("a9a", "bank", "law school")
+INTERVALS = {"a9a": (0.05, 0.3), "bank": (0.0, 0.25), "law school": (0.7, 1.0)}
+SHARES = {"bank": (0.6, 0.2, 0.2), "law school": (0.5625, 0.1875, 0.25)}  # G.1
+
+UNCONSTRAINED = {"a9a": (0.5970, 0.8499), "bank": (0.4366, 0.9015), "law school": (0.5397, 0.9004)}
+
+TABLE_4 = {  # kappa: fairness and accuracy with ten percentiles, the same with twenty
+    "a9a": {
+        0.28: (0.7017, 0.8492, 0.6964, 0.8491),
+        0.2: (0.7841, 0.8479, 0.7819, 0.8481),
+        0.1: (0.8732, 0.8445, 0.8751, 0.8446),
+        0.05: (0.9310, 0.8393, 0.9328, 0.8387),
+        0.01: (0.9752, 0.8311, 0.9703, 0.8325),
+    },
+    "bank": {
+        0.3: (0.6582, 0.9027, 0.6620, 0.9026),
+        0.22: (0.7376, 0.9028, 0.7211, 0.9030),
+        0.08: (0.8954, 0.9025, 0.8683, 0.9025),
+        0.01: (0.9634, 0.8983, 0.9483, 0.8985),
+    },
+    "law school": {
+        0.2: (0.6038, 0.8996, 0.6360, 0.8980),
+        0.15: (0.6956, 0.8937, 0.7165, 0.8929),
+        0.1: (0.7825, 0.8913, 0.7841, 0.8922),
+        0.08: (0.8479, 0.8927, 0.8683, 0.8932),
+        0.005: (0.9563, 0.8909, 0.9625, 0.8910),
+    },
+}
+TABLE_3 = {  # fairness and accuracy on [0, 1]; the paper does not say at which kappas
+    "a9a": [
+        (0.6937, 0.8501),
+        (0.7799, 0.8485),
+        (0.8873, 0.8440),
+        (0.9326, 0.8384),
+        (0.9742, 0.8322),
+    ],
+    "bank": [(0.6451, 0.8957), (0.7999, 0.8954), (0.8456, 0.8959), (0.9356, 0.8941)],
+    "law school": [
+        (0.5833, 0.8975),
+        (0.6976, 0.8903),
+        (0.7855, 0.8892),
+        (0.8736, 0.8896),
+        (0.9615, 0.8881),
+    ],
+}
+
+
+class Rows(NamedTuple):
+    """One part of a split."""
+
+    X: sparse.csr_array  # (n_samples, n_features)
+    y: np.ndarray  # (n_samples,) of bool
+    groups: np.ndarray  # (n_samples,) 0 or 1
+
+
+class Case(NamedTuple):
+    """A problem, split."""
+
+    name: str
+    train: Rows
+    test: Rows
+
+    @property
+    def interval(self):
+        """The interval of Figure 1."""
+        return INTERVALS[self.name]
+
+
+def case(name, seed):
+    """A problem with the split of a seed, as G.1 says; validation rows are left out.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+    seed : int
+        Seed of the split.
+
+    Returns
+    -------
+    case : Case
+
+    Raises
+    ------
+    OSError
+        If the data is neither on disk nor to be had from the network.
+    """
+    if name == "a9a":
+        first, last = _a9a()
+        kept, _ = train_test_split(np.arange(len(first.y)), test_size=0.1, random_state=seed)
+        return Case(name, _take(first, kept), last)
+    table, y, groups = _frame(name)
+    n_train, _, n_test = SHARES[name]
+    rows, rest = train_test_split(np.arange(len(y)), train_size=n_train, random_state=seed)
+    _, test = train_test_split(rest, test_size=n_test / (1 - n_train), random_state=seed)
+    numeric = table.select_dtypes("number").columns
+    # Unit variance for the sake of first-order methods; second-order ones do not care.
+    encode = make_column_transformer(
+        (StandardScaler(), numeric),
+        (OneHotEncoder(sparse_output=True), table.columns.difference(numeric)),
+        sparse_threshold=1.0,
+    ).fit(table.iloc[rows])
+    X = sparse.csr_array(encode.transform(table))
+    everybody = Rows(X, y, groups)
+    return Case(name, _take(everybody, rows), _take(everybody, test))
+
+
+def _take(part, rows):
+    return Rows(part.X[rows], part.y[rows], part.groups[rows])
+
+
+@cache
+def _a9a():
+    """Training and test rows of the published files."""
+    return tuple(
+        Rows(bunch.data, bunch.target == ">50K", _codes(bunch.sensitive_features))
+        for bunch in (fetch_a9a(subset="train"), fetch_a9a(subset="test"))
+    )
+
+
+@cache
+def _frame(name):
+    """Features, target and groups of everybody."""
+    if name == "bank":
+        bunch = fetch_bank_marketing(sensitive="age")
+        y = bunch.target.to_numpy() == "yes"
+    else:
+        bunch = fetch_law_school()
+        y = bunch.target.to_numpy() == 1
+    return bunch.data, y, _codes(bunch.sensitive_features)
+
+
+def _codes(groups):
+    return np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+
+
+class Point(NamedTuple):
+    """What a model reaches on some rows."""
+
+    fairness: float  # 1 - difference relative to whole groups, which the paper reports
+    definition: float  # 1 - difference of Definition 4.2
+    accuracy: float
+
+
+def judge(scores, rows, interval):
+    """The point of scores, positive where a sample is."""
+    differences = (
+        partial_statistical_parity_difference(
+            scores, sensitive_features=rows.groups, interval=interval, scale=scale
+        )
+        for scale in ("raw", "normalized")
+    )
+    raw, normalized = differences
+    return Point(1 - raw, 1 - normalized, float(np.mean((scores > 0) == rows.y)))
+
+
+def accuracy_at(points, fairness):
+    """Accuracy of a frontier at a fairness, interpolated between the means of its points.
+
+    Parameters
+    ----------
+    points : list of list of Point
+        For each setting those of all seeds.
+    fairness : float
+        As in `Point`.
+
+    Returns
+    -------
+    accuracy : float
+        nan where no setting is as fair, or as unfair.
+    """
+    means = pd.DataFrame([np.mean(of_seeds, axis=0) for of_seeds in points], columns=Point._fields)
+    means = means.sort_values("fairness")
+    return float(np.interp(fairness, means.fairness, means.accuracy, left=np.nan, right=np.nan))

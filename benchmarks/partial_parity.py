@@ -1,0 +1,390 @@
+"""Fairness on intervals of percentiles: the paper's tables and figures beside ours, speed."""
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.partial_baselines import KAPPAS, LAMBDAS, PAIRWISE, fit_pairwise
+from benchmarks.partial_cases import (
+    INTERVALS,
+    NAMES,
+    TABLE_3,
+    TABLE_4,
+    UNCONSTRAINED,
+    accuracy_at,
+    case,
+    judge,
+)
+from benchmarks.partial_idca import descend, scores_of, solve_idca
+from benchmarks.tables import Check, Report, show
+from benchmarks.timing import timed
+from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
+from skfair.metrics import (
+    partial_demographic_parity_difference,
+    partial_equal_opportunity_difference,
+    partial_equalized_odds_difference,
+)
+
+N_PERCENTILES = 10
+FRONTIER = {  # raw tolerances whose models are as fair as the paper's, and a little less and more
+    "a9a": (0.36, 0.28, 0.2, 0.1, 0.05, 0.02, 0.01, 0.004),
+    "bank": (0.36, 0.3, 0.22, 0.08, 0.03, 0.01, 0.004, 0.001, 0.0),
+    "law school": (0.26, 0.2, 0.15, 0.1, 0.08, 0.03, 0.005, 0.0),
+}
+LARGEST_LOSS = {"a9a": 0.001, "bank": 0.004}  # of accuracy, against the paper
+LAW_SCHOOL = (0.8985, 0.8965, 0.8945, 0.8940, 0.8925)  # to be reached instead
+FULL_PARITY = (0.32, 0.2, 0.12, 0.06, 0.03, 0.01, 0.003)
+RATIOS = {"law school": (0.005, 50.0), "a9a": (0.05, 40.0), "bank": (0.01, 100.0)}
+POSTPROCESSED = ((0.8732, 0.846), (0.9310, 0.840), (0.9752, 0.833))  # a9a: fairness, accuracy
+GAPS = (0.16, 0.14, 0.13, 0.12, 0.08, 0.07, 0.06, 0.03, 0.025, 0.02, 0.015)
+
+
+def partial_parity(budget):
+    """Accuracy, speed and calibration of partial fairness, and what else there is."""
+    frontiers = {name: _frontier(name, budget.n_runs) for name in NAMES}
+    parts = [
+        accuracies(frontiers),
+        table_4(frontiers, budget),
+        table_3(budget),
+        speed(budget),
+        calibration(budget),
+        postprocessor(budget),
+        baselines(frontiers, budget),
+    ]
+    checks = [check for part in parts for check in part.checks]
+    *others, last = [part._replace(checks=[]) for part in parts]
+    return Report("\n\n".join([*map(show, others), last.title]), last.records, checks)
+
+
+def _classifier(problem, kappa, **changes):
+    """The paper's model and reading of the tolerance, on the surrogate as the paper has it."""
+    settings = {
+        "interval": problem.interval,
+        "tolerance": kappa,
+        "tolerance_scale": "raw",
+        "group_interactions": True,
+        "enforce": "surrogate",
+    }
+    model = PartialParityClassifier(**(settings | changes))
+    return model.fit(problem.train.X, problem.train.y, sensitive_features=problem.train.groups)
+
+
+def _point(model, problem, interval=None):
+    """What a fitted classifier reaches on the test rows."""
+    rows = problem.test
+    scores = model.decision_function(rows.X, sensitive_features=rows.groups)
+    return judge(scores, rows, problem.interval if interval is None else interval)
+
+
+def _frontier(name, n_runs, **changes):
+    """Points on the test rows, by tolerance and seed: dict of list."""
+    problems = [case(name, seed) for seed in range(n_runs)]
+    return {
+        kappa: [_point(_classifier(one, kappa, **changes), one) for one in problems]
+        for kappa in FRONTIER[name]
+    }
+
+
+# The paper's tables -------------------------------------------------------------------
+
+
+def accuracies(frontiers):
+    """Accuracy at the fairness that the paper reaches (Table 3, right; Figure 1)."""
+    records, checks = [], []
+    for name in NAMES:
+        ours = [accuracy_at(frontiers[name].values(), row[0]) for row in TABLE_4[name].values()]
+        printed = [row[1] for row in TABLE_4[name].values()]
+        asked = LAW_SCHOOL if name == "law school" else np.array(printed) - LARGEST_LOSS[name]
+        rows = zip(TABLE_4[name].items(), ours, printed, asked, strict=True)
+        records += [
+            {
+                "data": f"{name} {INTERVALS[name]}",
+                "kappa": kappa,
+                "fairness": row[0],
+                "paper": theirs,
+                "asked": least,
+                "ours": reached,
+            }
+            for (kappa, row), reached, theirs, least in rows
+        ]
+        margins = np.nan_to_num(np.array(ours) - asked, nan=-1.0).tolist()
+        checks.append(Check(f"accuracy beyond what is asked, {name}", margins, ">=", -5e-5))
+    title = "Test accuracy at the paper's fairness (1 - difference relative to whole groups)"
+    return Report(title, records, checks)
+
+
+def table_4(frontiers, budget):
+    """Table 4: ten percentiles against twenty."""
+    n_runs = min(3, budget.n_runs)
+    records = []
+    for name in NAMES:
+        problems = [case(name, seed) for seed in range(n_runs)]
+        for kappa, printed in TABLE_4[name].items():
+            twenty = [
+                _point(_classifier(problem, kappa, n_percentiles=20), problem)
+                for problem in problems
+            ]
+            ten = np.mean(frontiers[name][kappa], axis=0)
+            twenty = np.mean(twenty, axis=0)
+            records.append(
+                {
+                    "data": name,
+                    "kappa": kappa,
+                    "paper, 20": _pair(*printed[2:]),
+                    "ours, 20": _pair(twenty[0], twenty[2]),
+                    "paper, 10": _pair(*printed[:2]),
+                    "ours, 10": _pair(ten[0], ten[2]),
+                    "ours, Definition 4.2": f"{ten[1]:.4f}",
+                }
+            )
+    title = (
+        "Table 4: fairness / accuracy with 20 and with 10 percentiles. Twenty change little, as in "
+        "the paper.\nThe paper's fairness is that of whole groups; by Definition 4.2 it is less."
+    )
+    return Report(title, records, [])
+
+
+def table_3(budget):
+    """Table 3: accuracy under full parity at the paper's fairness."""
+    names = NAMES if budget.n_runs > 1 else ("law school",)
+    records = []
+    for name in names:
+        width = np.diff(INTERVALS[name])[0]
+        n_percentiles = round((N_PERCENTILES - 1) / width) + 1  # spaced as on the interval
+        problems = [case(name, seed) for seed in range(min(2, budget.n_runs))]
+        whole = {"interval": (0.0, 1.0), "n_percentiles": n_percentiles}
+        points = [
+            [_point(_classifier(one, kappa, **whole), one, (0.0, 1.0)) for one in problems]
+            for kappa in FULL_PARITY
+        ]
+        records += [
+            {"data": name, "fairness": fair, "paper": paper, "ours": accuracy_at(points, fair)}
+            for fair, paper in TABLE_3[name]
+        ]
+    return Report("Table 3: test accuracy under full parity, on [0, 1]", records, [])
+
+
+def _pair(fairness, accuracy):
+    return f"{fairness:.4f} / {accuracy:.4f}"
+
+
+# Speed and calibration ----------------------------------------------------------------
+
+
+def speed(budget):
+    """The default solver against IDCA with a switching subgradient inside, on problem (15)."""
+    names = RATIOS if budget.n_runs > 1 else ("law school",)
+    warm = case("law school", 0)
+    solve_idca(warm.train, np.linspace(0.7, 1.0, N_PERCENTILES), 0.005, max_iter=1)
+    _classifier(warm, 0.005)
+    records, checks = [], []
+    for name in names:
+        kappa, least = RATIOS[name]
+        problem = case(name, 0)
+        levels = np.linspace(*problem.interval, N_PERCENTILES)
+        theirs = timed(solve_idca, problem.train, levels, kappa)
+        exact = {"surrogate_width": 1.0, "alpha": 0.0}
+        ours = min(
+            (timed(lambda: _classifier(problem, kappa, **exact)) for _ in range(3)),
+            key=lambda run: run.seconds,
+        )
+        violation = _violation(ours.result, problem.train, levels, kappa)
+        # What the infeasibility of the reference may have saved it, by the multipliers.
+        worth = np.abs(ours.result.multipliers_).sum() * theirs.result.infeasibility
+        gain = ours.result.objective_ - theirs.result.objective
+        records.append(
+            {
+                "data": f"{name} kappa {kappa}",
+                "IDCA passes": theirs.result.n_passes,
+                "IDCA s": theirs.seconds,
+                "IDCA objective": theirs.result.objective,
+                "IDCA infeasibility": theirs.result.infeasibility,
+                "worth up to": worth,
+                "sqp passes": ours.result.n_iter_,
+                "sqp s": ours.seconds,
+                "sqp objective": ours.result.objective_,
+                "sqp infeasibility": violation,
+                "time ratio": theirs.seconds / ours.seconds,
+            }
+        )
+        checks += [
+            Check(f"time of IDCA / time of sqp, {name}", [records[-1]["time ratio"]], ">=", least),
+            Check(f"objective beyond IDCA's, {name}", [gain], "<=", 0.0),
+            Check(f"the same at IDCA's infeasibility, {name}", [gain - worth], "<=", 0.0),
+            Check(f"infeasibility of sqp, {name}", [violation], "<=", 1e-4),
+            Check(f"passes of sqp, {name}", [ours.result.n_iter_], "<=", 70),
+        ]
+    return Report(
+        "Problem (15), width 1, no penalty: CPU seconds of the whole fit", records, checks
+    )
+
+
+def _violation(model, rows, levels, kappa):
+    """The largest excess of a row of (15), from its definition."""
+    scores = model.decision_function(rows.X, sensitive_features=rows.groups)
+    ramps = np.clip(scores[:, np.newaxis] - model.thresholds_ + 0.5, 0.0, 1.0)
+    shares = np.array([ramps[rows.groups == k].mean(axis=0) for k in (0, 1)])
+    return float(max(0.0, (shares - levels - kappa).max(), (levels - shares).max()))
+
+
+def calibration(budget):
+    """The public metric on the training data, for every tolerance and criterion."""
+    tolerances = (0.05, 0.1, 0.2) if budget.n_runs > 1 else (0.1,)
+    plans = [("statistical_parity", name, t) for name in NAMES for t in tolerances]
+    others = ("demographic_parity", "equal_opportunity", "equalized_odds")
+    plans += [(criterion, "a9a", t) for criterion in others for t in tolerances]
+    records = []
+    for criterion, name, tolerance in plans:
+        problem, rows = case(name, 0), case(name, 0).train
+        model = PartialParityClassifier(
+            criterion, interval=problem.interval, tolerance=tolerance, tolerance_scale="normalized"
+        )
+        fit = timed(lambda: model.fit(rows.X, rows.y, sensitive_features=rows.groups))
+        plain = LogisticRegression(C=1e4 / len(rows.y), max_iter=1000).fit(rows.X, rows.y)
+        records.append(
+            {
+                "criterion": criterion,
+                "data": name,
+                "tolerance": tolerance,
+                "plain fit": _difference(criterion, plain, problem),
+                "reached": _difference(criterion, model, problem),
+                "CPU s": fit.seconds,
+                "passes": model.n_iter_,
+                "status": model.status_,
+            }
+        )
+    # A plain fit that keeps the tolerance is the answer, however far below it is.
+    asked = [row for row in records if row["plain fit"] > row["tolerance"]]
+    slack = [row["tolerance"] - row["reached"] for row in asked]
+    checks = [
+        Check("tolerance - training difference", slack, ">=", 0.0),
+        Check("tolerance - training difference, not wasted", slack, "<=", 0.01),
+    ]
+    return Report("Training differences by Definition 4.2 and the like", records, checks)
+
+
+def _difference(criterion, model, problem):
+    rows, interval = problem.train, problem.interval
+    people = {"sensitive_features": rows.groups, "interval": interval}
+    scores = model.decision_function(rows.X)
+    if criterion == "statistical_parity":
+        return 1 - judge(scores, rows, interval).definition
+    if criterion == "demographic_parity":
+        return partial_demographic_parity_difference(scores, **people)
+    if criterion == "equal_opportunity":
+        return partial_equal_opportunity_difference(rows.y, scores, **people)
+    return partial_equalized_odds_difference(rows.y, scores, **people)
+
+
+# Other methods ------------------------------------------------------------------------
+
+
+def postprocessor(budget):
+    """Shifted ranks on a plain logistic regression, a9a."""
+    problems = [case("a9a", seed) for seed in range(budget.n_runs)]
+    points, seconds = [], []
+    for gap in GAPS:
+        runs = [timed(_postprocessed, problem, gap) for problem in problems]
+        points.append([run.result for run in runs])
+        seconds += [run.seconds for run in runs]
+    reached = [accuracy_at(points, fairness) for fairness, _ in POSTPROCESSED]
+    strict = [[p._replace(fairness=p.definition) for p in of_seeds] for of_seeds in points]
+    reached.append(accuracy_at(strict, 0.90))
+    asked = [*(least for _, least in POSTPROCESSED), 0.8342]
+    readings = [
+        *(f"whole groups {fairness}" for fairness, _ in POSTPROCESSED),
+        "Definition 4.2 0.9",
+    ]
+    records = [
+        {"fairness": reading, "asked": least, "ours": accuracy, "CPU s, median": np.median(seconds)}
+        for reading, least, accuracy in zip(readings, asked, reached, strict=True)
+    ]
+    margins = np.nan_to_num(np.array(reached) - asked, nan=-1.0).tolist()
+    checks = [Check("accuracy beyond what is asked, postprocessor", margins, ">=", -5e-5)]
+    return Report("PartialParityPostprocessor on LogisticRegression(C=0.1), a9a", records, checks)
+
+
+def _postprocessed(problem, gap):
+    model = PartialParityPostprocessor(
+        LogisticRegression(C=0.1, max_iter=1000),
+        interval=problem.interval,
+        tolerance=gap,
+        tolerance_scale="raw",
+    )
+    rows = problem.train
+    return _point(model.fit(rows.X, rows.y, sensitive_features=rows.groups), problem)
+
+
+def baselines(frontiers, budget):
+    """Figure 1: other constraints on the same model, each beside ours at the same fairness."""
+    records = []
+    for name in NAMES:
+        problems = [case(name, seed) for seed in range(min(2, budget.n_runs))]
+        for method in PAIRWISE:
+            for kappa in KAPPAS[method][name]:
+                found = [_of_coef(fit_pairwise(one.train, method, kappa), one) for one in problems]
+                records.append(_beside(name, method, kappa, found, frontiers))
+        if budget.n_runs > 1 or name == "law school":
+            levels = np.linspace(*problems[0].interval, N_PERCENTILES)
+            for weight in LAMBDAS[name]:
+                coef = descend(problems[0].train, levels, weight, step=0.05, n_iter=2000)
+                found = [_of_coef(coef, problems[0])]
+                records.append(_beside(name, "regularised (114)", weight, found, frontiers))
+    records += _fairlearn(frontiers, budget)
+    title = (
+        "Baselines, means over two splits (regularised and fairlearn: one). Unconstrained, the "
+        f"paper has\n{UNCONSTRAINED}. The regularised problem takes a tenth of the paper's steps, "
+        "ten times as long."
+    )
+    return Report(title, records, [])
+
+
+def _of_coef(coef, problem):
+    return judge(scores_of(coef, problem.test), problem.test, problem.interval)
+
+
+def _beside(name, method, parameter, found, frontiers):
+    """A baseline's record, with our accuracy where it is as fair."""
+    fairness, definition, accuracy = np.mean(found, axis=0)
+    return {
+        "data": name,
+        "method": method,
+        "kappa or lambda": parameter,
+        "fairness": fairness,
+        "Definition 4.2": definition,
+        "accuracy": accuracy,
+        "ours, as fair": accuracy_at(frontiers[name].values(), fairness),
+    }
+
+
+def _fairlearn(frontiers, budget):
+    """Decisions alike in both groups of a9a by fairlearn; decisions are taken for scores."""
+    from fairlearn.postprocessing import ThresholdOptimizer
+    from fairlearn.reductions import DemographicParity, ExponentiatedGradient
+
+    problem = case("a9a", 0)
+    train, test = problem.train, problem.test
+    plain = LogisticRegression(C=0.1, max_iter=1000)
+    X_train, X_test = train.X.toarray(), test.X.toarray()
+    optimizer = ThresholdOptimizer(estimator=plain, predict_method="predict_proba")
+    optimizer.fit(X_train, train.y.astype(int), sensitive_features=train.groups)
+    decisions = optimizer.predict(X_test, sensitive_features=test.groups, random_state=0)
+    records = [_decided("fairlearn ThresholdOptimizer", 0.0, decisions, problem, frontiers)]
+    for bound in (0.1, 0.02) if budget.n_runs > 1 else ():
+        reduction = ExponentiatedGradient(
+            LogisticRegression(C=0.1, solver="liblinear"),
+            DemographicParity(difference_bound=bound),
+            max_iter=10,
+        )
+        reduction.fit(X_train, train.y.astype(int), sensitive_features=train.groups)
+        decisions = reduction.predict(X_test, random_state=0)
+        name = "fairlearn ExponentiatedGradient"
+        records.append(_decided(name, bound, decisions, problem, frontiers))
+    return records
+
+
+def _decided(method, bound, decisions, problem, frontiers):
+    rates = [np.mean(decisions[problem.test.groups == group]) for group in (0, 1)]
+    fairness = 1 - abs(rates[0] - rates[1])
+    accuracy = np.mean((decisions > 0) == problem.test.y)
+    found = [(fairness, np.nan, accuracy)]
+    return _beside(problem.name, method, bound, found, frontiers)
