@@ -11,7 +11,7 @@ export MPLBACKEND = Agg
 .NOTPARALLEL:
 
 help:
-	@echo "make demo    fair clusterings beside plain k-means, as a table and as pictures"
+	@echo "make demo    fair clusterings and classifiers beside plain ones, as tables and pictures"
 	@echo "make test    the whole test suite with the docstrings' examples"
 	@echo "make lint    style and formatting, checked"
 	@echo "make format  style and formatting, repaired"

@@ -1,5 +1,7 @@
-"""Data, splits and printed figures of He, Huang, Yao and Lin, "Enforcing fair predicted scores on
-intervals of percentiles by difference-of-convex constraints" (arXiv:2505.12530).
+"""Data, splits and printed figures of the paper on fairness on intervals of percentiles.
+
+Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of percentiles by
+difference-of-convex constraints", arXiv:2505.12530.
 """
 
 from functools import cache
@@ -69,6 +71,16 @@ class Rows(NamedTuple):
     y: np.ndarray  # (n_samples,) of bool
     groups: np.ndarray  # (n_samples,) 0 or 1
 
+    def take(self, rows):
+        """Some of the rows."""
+        return Rows(self.X[rows], self.y[rows], self.groups[rows])
+
+    def crossed(self):
+        """The same with the columns (x, g, g x) of the paper's linear model."""
+        g = self.groups[:, np.newaxis].astype(np.float64)
+        X = sparse.hstack((self.X, sparse.csr_array(g), self.X.multiply(g)), format="csr")
+        return self._replace(X=X)
+
 
 class Case(NamedTuple):
     """A problem, split."""
@@ -105,7 +117,7 @@ def case(name, seed):
     if name == "a9a":
         first, last = _a9a()
         kept, _ = train_test_split(np.arange(len(first.y)), test_size=0.1, random_state=seed)
-        return Case(name, _take(first, kept), last)
+        return Case(name, first.take(kept), last)
     table, y, groups = _frame(name)
     n_train, _, n_test = SHARES[name]
     rows, rest = train_test_split(np.arange(len(y)), train_size=n_train, random_state=seed)
@@ -114,16 +126,12 @@ def case(name, seed):
     # Unit variance for the sake of first-order methods; second-order ones do not care.
     encode = make_column_transformer(
         (StandardScaler(), numeric),
-        (OneHotEncoder(sparse_output=True), table.columns.difference(numeric)),
+        (OneHotEncoder(handle_unknown="ignore"), table.columns.difference(numeric)),
         sparse_threshold=1.0,
     ).fit(table.iloc[rows])
     X = sparse.csr_array(encode.transform(table))
     everybody = Rows(X, y, groups)
-    return Case(name, _take(everybody, rows), _take(everybody, test))
-
-
-def _take(part, rows):
-    return Rows(part.X[rows], part.y[rows], part.groups[rows])
+    return Case(name, everybody.take(rows), everybody.take(test))
 
 
 @cache
@@ -161,13 +169,12 @@ class Point(NamedTuple):
 
 def judge(scores, rows, interval):
     """The point of scores, positive where a sample is."""
-    differences = (
+    raw, normalized = (
         partial_statistical_parity_difference(
             scores, sensitive_features=rows.groups, interval=interval, scale=scale
         )
         for scale in ("raw", "normalized")
     )
-    raw, normalized = differences
     return Point(1 - raw, 1 - normalized, float(np.mean((scores > 0) == rows.y)))
 
 

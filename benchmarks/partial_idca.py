@@ -178,7 +178,7 @@ def _excesses(scores, codes, counts, thresholds):
 
 @jit
 def _worst_row(excess, lines, levels, tau):
-    """The largest row, with what it subtracts taken from `lines`: value, group, percentile, side."""
+    """The largest row, with what it subtracts taken from `lines`; group, percentile and side."""
     worst, row, n_levels = -np.inf, (0, 0, 0), len(levels)
     for g in range(excess.shape[0]):
         for p in range(n_levels):

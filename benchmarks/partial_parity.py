@@ -26,13 +26,13 @@ from skfair.metrics import (
 
 N_PERCENTILES = 10
 FRONTIER = {  # raw tolerances whose models are as fair as the paper's, and a little less and more
-    "a9a": (0.36, 0.28, 0.2, 0.1, 0.05, 0.02, 0.01, 0.004),
-    "bank": (0.36, 0.3, 0.22, 0.08, 0.03, 0.01, 0.004, 0.001, 0.0),
-    "law school": (0.26, 0.2, 0.15, 0.1, 0.08, 0.03, 0.005, 0.0),
+    "a9a": (1.0, 0.36, 0.28, 0.2, 0.1, 0.05, 0.02, 0.01, 0.004),
+    "bank": (1.0, 0.36, 0.3, 0.22, 0.08, 0.03, 0.01, 0.004, 0.001, 0.0),
+    "law school": (1.0, 0.26, 0.2, 0.15, 0.1, 0.08, 0.03, 0.005, 0.0),
 }
 LARGEST_LOSS = {"a9a": 0.001, "bank": 0.004}  # of accuracy, against the paper
 LAW_SCHOOL = (0.8985, 0.8965, 0.8945, 0.8940, 0.8925)  # to be reached instead
-FULL_PARITY = (0.32, 0.2, 0.12, 0.06, 0.03, 0.01, 0.003)
+FULL_PARITY = (1.0, 0.32, 0.2, 0.12, 0.06, 0.03, 0.01, 0.0)
 RATIOS = {"law school": (0.005, 50.0), "a9a": (0.05, 40.0), "bank": (0.01, 100.0)}
 POSTPROCESSED = ((0.8732, 0.846), (0.9310, 0.840), (0.9752, 0.833))  # a9a: fairness, accuracy
 GAPS = (0.16, 0.14, 0.13, 0.12, 0.08, 0.07, 0.06, 0.03, 0.025, 0.02, 0.015)
@@ -182,11 +182,7 @@ def speed(budget):
         problem = case(name, 0)
         levels = np.linspace(*problem.interval, N_PERCENTILES)
         theirs = timed(solve_idca, problem.train, levels, kappa)
-        exact = {"surrogate_width": 1.0, "alpha": 0.0}
-        ours = min(
-            (timed(lambda: _classifier(problem, kappa, **exact)) for _ in range(3)),
-            key=lambda run: run.seconds,
-        )
+        ours = min((timed(_as_printed, problem, kappa) for _ in range(3)), key=_seconds)
         violation = _violation(ours.result, problem.train, levels, kappa)
         # What the infeasibility of the reference may have saved it, by the multipliers.
         worth = np.abs(ours.result.multipliers_).sum() * theirs.result.infeasibility
@@ -213,9 +209,17 @@ def speed(budget):
             Check(f"infeasibility of sqp, {name}", [violation], "<=", 1e-4),
             Check(f"passes of sqp, {name}", [ours.result.n_iter_], "<=", 70),
         ]
-    return Report(
-        "Problem (15), width 1, no penalty: CPU seconds of the whole fit", records, checks
-    )
+    title = "Problem (15), width 1, no penalty: CPU seconds of the whole fit"
+    return Report(title, records, checks)
+
+
+def _as_printed(problem, kappa):
+    """Problem (15) as the paper has it."""
+    return _classifier(problem, kappa, surrogate_width=1.0, alpha=0.0)
+
+
+def _seconds(run):
+    return run.seconds
 
 
 def _violation(model, rows, levels, kappa):
@@ -234,22 +238,19 @@ def calibration(budget):
     plans += [(criterion, "a9a", t) for criterion in others for t in tolerances]
     records = []
     for criterion, name, tolerance in plans:
-        problem, rows = case(name, 0), case(name, 0).train
-        model = PartialParityClassifier(
-            criterion, interval=problem.interval, tolerance=tolerance, tolerance_scale="normalized"
-        )
-        fit = timed(lambda: model.fit(rows.X, rows.y, sensitive_features=rows.groups))
-        plain = LogisticRegression(C=1e4 / len(rows.y), max_iter=1000).fit(rows.X, rows.y)
+        problem = case(name, 0)
+        plain = _calibrated(problem, criterion, 1.0)
+        fair = timed(_calibrated, problem, criterion, tolerance)
         records.append(
             {
                 "criterion": criterion,
                 "data": name,
                 "tolerance": tolerance,
                 "plain fit": _difference(criterion, plain, problem),
-                "reached": _difference(criterion, model, problem),
-                "CPU s": fit.seconds,
-                "passes": model.n_iter_,
-                "status": model.status_,
+                "reached": _difference(criterion, fair.result, problem),
+                "CPU s": fair.seconds,
+                "passes": fair.result.n_iter_,
+                "status": fair.result.status_,
             }
         )
     # A plain fit that keeps the tolerance is the answer, however far below it is.
@@ -262,7 +263,15 @@ def calibration(budget):
     return Report("Training differences by Definition 4.2 and the like", records, checks)
 
 
+def _calibrated(problem, criterion, tolerance):
+    """A group-blind model whose training scores keep a tolerance by the public metric."""
+    model = PartialParityClassifier(criterion, interval=problem.interval, tolerance=tolerance)
+    rows = problem.train
+    return model.fit(rows.X, rows.y, sensitive_features=rows.groups)
+
+
 def _difference(criterion, model, problem):
+    """The public metric on the training rows."""
     rows, interval = problem.train, problem.interval
     people = {"sensitive_features": rows.groups, "interval": interval}
     scores = model.decision_function(rows.X)
@@ -279,8 +288,8 @@ def _difference(criterion, model, problem):
 
 
 def postprocessor(budget):
-    """Shifted ranks on a plain logistic regression, a9a."""
-    problems = [case("a9a", seed) for seed in range(budget.n_runs)]
+    """Shifted ranks on a plain logistic regression of the paper's columns, a9a."""
+    problems = [_crossed(case("a9a", seed)) for seed in range(budget.n_runs)]
     points, seconds = [], []
     for gap in GAPS:
         runs = [timed(_postprocessed, problem, gap) for problem in problems]
@@ -300,7 +309,12 @@ def postprocessor(budget):
     ]
     margins = np.nan_to_num(np.array(reached) - asked, nan=-1.0).tolist()
     checks = [Check("accuracy beyond what is asked, postprocessor", margins, ">=", -5e-5)]
-    return Report("PartialParityPostprocessor on LogisticRegression(C=0.1), a9a", records, checks)
+    title = "PartialParityPostprocessor on LogisticRegression(C=0.1) with cross terms, a9a"
+    return Report(title, records, checks)
+
+
+def _crossed(problem):
+    return problem._replace(train=problem.train.crossed(), test=problem.test.crossed())
 
 
 def _postprocessed(problem, gap):

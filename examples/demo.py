@@ -1,9 +1,9 @@
 """
-Fair clusterings beside plain k-means
-=====================================
+Fair models beside plain ones
+=============================
 
-What ``make demo`` runs: what balance costs on the census data Adult as a table, the least balanced
-cluster before and after, and pictures in the folder ``demo``.
+What ``make demo`` runs: what balance of clusters and parity of decisions cost on the census data
+Adult, as tables, and pictures in the folder ``demo``.
 """
 
 import time
@@ -14,31 +14,44 @@ from threading import Thread
 import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.cluster import KMeans
-from sklearn.preprocessing import normalize, scale
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, normalize, scale
 
+from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans, fair_kmeans_front
 from skfair.datasets import fetch_adult, load_patients, make_fair_blobs
-from skfair.metrics import balance_score, cluster_composition
-from skfair.plotting import ClusterCompositionDisplay, ParetoFrontDisplay
+from skfair.metrics import balance_score, cluster_composition, demographic_parity_difference
+from skfair.plotting import ClusterCompositionDisplay, GroupRateDisplay, ParetoFrontDisplay
 
 FOLDER = Path("demo")
 PATIENCE = 60  # seconds that the download may take
 
 
 def main():
-    """Print the table, draw the pictures."""
-    name, people, n_clusters = load_people()
+    """Print the tables, draw the pictures."""
+    name, for_clustering, for_classification, n_clusters = load_people()
     compile_kernels()
+    FOLDER.mkdir(exist_ok=True)
+    pictures = show_clusterings(name, for_clustering, n_clusters)
+    pictures += show_classifiers(name, *for_classification)
+    for picture in pictures:
+        print(f"Picture: {picture}")
+
+
+def show_clusterings(name, people, n_clusters):
+    """Fair k-means beside the plain one: a table and two pictures."""
     X, groups = normalize(scale(people.data)), people.sensitive_features
     shares = groups.value_counts(normalize=True, sort=False)
     print(f"{n_clusters} clusters of {len(X):,} people of {name}: {as_text(shares)}\n")
 
     plain, seconds = timed(KMeans(n_clusters, n_init=10, random_state=0).fit, X)
-    rows = {"KMeans": describe(plain, plain, groups, seconds)}
+    rows = {"KMeans": describe_clusters(plain, plain, groups, seconds)}
     for asked in (0.5, 0.8, 0.95, 1.0):
         fair = FairKMeans(n_clusters, min_balance=asked, random_state=0)
         fair, seconds = timed(fair.fit, X, sensitive_features=groups)
-        rows[f"FairKMeans, min_balance={asked}"] = describe(fair, plain, groups, seconds)
+        rows[f"FairKMeans, min_balance={asked}"] = describe_clusters(fair, plain, groups, seconds)
     print(as_table(rows), end="\n\n")
     print("cost: mean squared distance to the centre; balance: rarest over commonest group in the")
     print("least balanced cluster; relative: to the balance of the data; seconds: once compiled.\n")
@@ -47,33 +60,60 @@ def main():
     print("Least balanced cluster")
     print(f"  of KMeans:     {worst_cluster(plain.labels_, groups)}")
     print(f"  of FairKMeans: {worst_cluster(fair.labels_, groups)}\n")
+    return [draw_front(X, groups, plain), draw_compositions(groups, plain, fair)]
 
-    FOLDER.mkdir(exist_ok=True)
-    for picture in (draw_front(X, groups, plain), draw_compositions(groups, plain, fair)):
-        print(f"Picture: {picture}")
+
+def show_classifiers(name, X, y, groups):
+    """Classifiers under demographic parity beside a plain one: a table and a picture."""
+    X, new_X, y, new_y, groups, new_groups = train_test_split(
+        X, y, groups, test_size=0.3, random_state=0, stratify=y
+    )
+    fitted_to, new = (X, y, groups), (new_X, new_y, new_groups)
+    print(f"Classifiers of {len(X):,} people of {name}, tried on {len(new_X):,} new ones\n")
+
+    plain = make_pipeline(StandardScaler(), LogisticRegression())
+    plain, seconds = timed(plain.fit, X, y)
+    rows = {"LogisticRegression": describe_decisions(plain, fitted_to, new, seconds)}
+    models = {}
+    for asked in (0.1, 0.05, 0.02):
+        fair = ConstrainedERMClassifier("demographic_parity", tolerance=asked)
+        models[asked], seconds = timed(fair.fit, X, y, sensitive_features=groups)
+        title = f"ConstrainedERMClassifier, tolerance={asked}"
+        rows[title] = describe_decisions(fair, fitted_to, new, seconds)
+    print(as_table(rows), end="\n\n")
+    print("accuracy: on new people; gap: between the groups' rates of positive decisions, on the")
+    print("people of the fit, where the tolerance holds, and on new ones, where chance comes in.\n")
+    return [draw_rates(new, plain, models[0.05])]
 
 
 def load_people():
-    """Adult, or patients where it can be neither found nor fetched."""
+    """Adult, or patients where it can be neither found nor fetched.
+
+    Returns a name, people to cluster, (X, y, groups) to classify, and a number of clusters.
+    """
     print("Looking for Adult: on disk first, then 6 MB from the network, once.")
     # The fetcher bounds every wait for the network, but not their sum: a silent one has many
     # addresses. A daemon thread does not keep the program alive.
     answer = Future()
     Thread(target=answer_with, args=(answer, fetch_adult), daemon=True).start()
     try:
-        return "Adult", answer.result(PATIENCE), 10
+        for_clustering, people = answer.result(PATIENCE)
+        X, y = pd.get_dummies(people.data, dtype=float), people.target == ">50K"
+        return "Adult", for_clustering, (X, y, people.sensitive_features), 10
     except TimeoutError:
         reason = f"no answer within {PATIENCE} s"
     except OSError as error:
         reason = error
     print(f"Without Adult, patients that come with scikit-learn stand in for it. ({reason})")
-    return "the patients", load_patients(drop_sensitive=True), 5
+    people = load_patients(drop_sensitive=True)
+    progressed = people.target > people.target.median()
+    return "the patients", people, (people.data, progressed, people.sensitive_features), 5
 
 
 def answer_with(answer, fetch):
     """Set what is fetched, or the error, as the answer."""
     try:
-        answer.set_result(fetch(columns="clustering"))
+        answer.set_result((fetch(columns="clustering"), fetch()))
     except Exception as error:
         answer.set_exception(error)
 
@@ -84,6 +124,7 @@ def compile_kernels():
     X, _, groups = make_fair_blobs(random_state=0)
     FairKMeans(3, random_state=0).fit(X, sensitive_features=groups)
     fair_kmeans_front(X, sensitive_features=groups, n_clusters=3, random_state=0)
+    ConstrainedERMClassifier().fit(X, X.sum(axis=1) > 0, sensitive_features=groups)
 
 
 def timed(function, *args, **kwargs):
@@ -93,13 +134,27 @@ def timed(function, *args, **kwargs):
     return result, time.perf_counter() - start
 
 
-def describe(model, plain, groups, seconds):
-    """Row of the table."""
+def describe_clusters(model, plain, groups, seconds):
+    """Row of the table of clusterings."""
     return {
         "cost": model.inertia_ / len(groups),
         "extra cost": model.inertia_ / plain.inertia_ - 1,
         "balance": balance_score(model.labels_, sensitive_features=groups),
         "relative": balance_score(model.labels_, sensitive_features=groups, relative=True),
+        "seconds": seconds,
+    }
+
+
+def describe_decisions(model, fitted_to, new, seconds):
+    """Row of the table of classifiers."""
+
+    def gap(X, y, groups):
+        return demographic_parity_difference(y, model.predict(X), sensitive_features=groups)
+
+    return {
+        "accuracy": model.score(*new[:2]),
+        "gap (fit)": gap(*fitted_to),
+        "gap (new)": gap(*new),
         "seconds": seconds,
     }
 
@@ -111,10 +166,13 @@ def as_table(rows):
         "extra cost": "{:+.1%}",
         "balance": "{:.3f}",
         "relative": "{:.0%}",
+        "accuracy": "{:.1%}",
+        "gap (fit)": "{:.3f}",
+        "gap (new)": "{:.3f}",
         "seconds": "{:.2f}",
     }
     table = pd.DataFrame.from_dict(rows, orient="index")
-    return table.to_string(formatters={name: f.format for name, f in formats.items()})
+    return table.to_string(formatters={name: formats[name].format for name in table})
 
 
 def worst_cluster(labels, groups):
@@ -153,6 +211,21 @@ def draw_compositions(groups, plain, fair):
         ax.set_title(name, loc="left", pad=24)
     figure.suptitle("No cluster of FairKMeans falls below four fifths of the data's balance")
     return save(figure, "compositions.png")
+
+
+def draw_rates(people, plain, fair):
+    """Picture of what happens to the groups among new people, before and after."""
+    figure, axes = plt.subplots(1, 2, sharey=True, figsize=(11, 3.6), layout="constrained")
+    models = {
+        "LogisticRegression": plain,
+        f"ConstrainedERMClassifier, tolerance={fair.tolerance}": fair,
+    }
+    for ax, (name, model) in zip(axes, models.items(), strict=True):
+        X, y, groups = people
+        GroupRateDisplay.from_estimator(model, X, y, sensitive_features=groups, ax=ax)
+        ax.set_title(name, loc="left", pad=24)
+    figure.suptitle("Under demographic parity the groups' selection rates come together")
+    return save(figure, "rates.png")
 
 
 def save(figure, name):

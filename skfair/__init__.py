@@ -9,6 +9,7 @@ Submodules load when first used, so ``import skfair`` imports no other package.
 :mod:`skfair.metrics`          how unequally groups are treated, how good a front is, scorers
 :mod:`skfair.model_selection`  the best model of a search that keeps a fairness bound
 :mod:`skfair.plotting`         pictures of fronts, of groups, and of solvers at work
+:mod:`skfair.regression`       regressors whose scores are fair
 :mod:`skfair.datasets`         real data with sensitive attributes, and generators
 :mod:`skfair.solvers`          the optimisation methods by themselves
 :mod:`skfair.problems`         model, loss and constraint put together, for solvers
@@ -37,6 +38,7 @@ _SUBMODULES = (
     "models",
     "plotting",
     "problems",
+    "regression",
     "solvers",
     "surrogates",
 )

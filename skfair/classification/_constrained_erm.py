@@ -1,18 +1,16 @@
 """Classifiers trained under fairness constraints that their decisions keep."""
 
-import warnings
-from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skfair.classification._outcome import Watch, status_of, warn_of_outcome
 from skfair.classification._report import constraint_report
 from skfair.classification._training import check_training, class_weights
 from skfair.constraints import CONSTRAINTS, Constraint
@@ -20,14 +18,12 @@ from skfair.constraints._bound import JointConstraint
 from skfair.constraints._constraint import People, Rates
 from skfair.constraints._unconstrained import Unconstrained
 from skfair.enforcement import ENFORCEMENTS, Task, enforce, plain, smooth
-from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.losses import LOSSES
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS
 from skfair.solvers._solver import Solver
 from skfair.surrogates import SURROGATES, Step
-from skfair.utils._groups import Memberships
 from skfair.utils._sklearn import Interval, StrOptions
 
 
@@ -68,10 +64,10 @@ class ConstrainedERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         smooth problem as the papers write it.
     enforcement : {"auto", "correction", "sweep", "path"}, default="auto"
         How decisions are made to keep the bound; see :mod:`skfair.enforcement`.
-    loss : {"logistic", "hinge", "squared_hinge", "squared", "absolute"} or callable, \
-            default="logistic"
-        Loss of a score, see :mod:`skfair.losses`; a callable maps (scores, target) to a
-        `Pointwise`, with targets -1 and +1.
+    loss : str or callable, default="logistic"
+        Loss of a score: "logistic", "hinge", "squared_hinge", "squared" or "absolute", see
+        :mod:`skfair.losses`; a callable maps (scores, target) to a `Pointwise`, with targets -1
+        and +1.
     alpha : float, default=1e-4
         Strength of the l2 penalty on ``coef_``, relative to a mean loss.
     fit_intercept : bool, default=True
@@ -234,7 +230,7 @@ class ConstrainedERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         problem = self._problem(specs, training)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        watch = _Watch(self, context, training)
+        watch = Watch(self, context, training)
         solver = self._solver()
 
         def solve(problem, parameters):
@@ -249,12 +245,12 @@ class ConstrainedERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         if not specs:
             found = plain(task)
         elif self.enforce == "surrogate":
-            found = smooth(task, task.start)
+            found = smooth(task)
         else:
             found = enforce(task, self.enforcement)
         validate_data(self, X, skip_check_array=True)  # number and names of features
         self._store(problem, training, found, watch.n_iter)
-        self._warn(problem, found)
+        warn_of_outcome(self, problem.constraint, found)
         return self
 
     def decision_function(self, X):
@@ -367,89 +363,12 @@ class ConstrainedERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         coef, intercept = problem.model.coefficients(found.parameters)
         self.classes_ = training.classes
         self.coef_, self.intercept_ = coef[np.newaxis], np.array([intercept])
-        self.multipliers_ = found.result.multipliers
+        multipliers = found.result.multipliers
+        # The plain fit has no rows: where it keeps the bound, tolerance is worth nothing.
+        self.multipliers_ = multipliers if len(multipliers) else np.zeros(len(problem.lower))
         self.objective_ = problem.evaluate(problem.initial_point(found.parameters)).fun
         self.constraint_violation_ = found.violation
         self.constraint_report_ = constraint_report(problem.constraint, found.scores)
-        self.status_ = _status(found, self.enforce)
+        self.status_ = status_of(found, self.enforce)
         self.n_iter_ = n_iter
         self.groups_ = training.groups.summary
-
-    def _warn(self, problem, found):
-        """Warn of a missed bound, of a solver cut short, of constant decisions."""
-        if self.status_ == "infeasible":
-            warnings.warn(
-                f"The tolerance is exceeded by {found.violation:.4f} on the training data. "
-                f"{self._remedy(problem)}",
-                InfeasibleConstraintWarning,
-                stacklevel=4,
-            )
-        elif self.status_ == "max_iter":
-            warnings.warn(
-                f"{found.result.message} Raise max_iter or tol, or try solver='sqp'.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        decisions, constrained = found.scores > 0, len(found.result.multipliers) > 0
-        if constrained and len(np.unique(decisions)) == 1:
-            warnings.warn(
-                f"Every training sample is given the class {self.classes_[int(decisions[0])]}: "
-                "no other decisions were found that keep the tolerance. Raise the tolerance, leave "
-                "small groups out (min_group_size), or pass class_weight='balanced'.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def _remedy(self, problem):
-        if self.enforce == "surrogate":
-            return "The surrogate's rates are not the decisions': pass enforce='true' to bound these."
-        return (
-            "See constraint_report_ for the groups that miss it. Raise the tolerance, leave small "
-            "groups out (min_group_size), or drop one of several constraints."
-        )
-
-
-def _status(found, enforce):
-    if enforce == "surrogate":
-        return found.result.status
-    if not found.keeps_bound:
-        return "infeasible"
-    return "optimal" if found.result.status == "optimal" else "max_iter"
-
-
-class _Watch:
-    """Shows a fit to its callbacks after every iteration, and prints if asked to."""
-
-    def __init__(self, estimator, context, training):
-        self.estimator = estimator
-        self.context = context
-        self.training = training
-        self.n_iter = 0
-
-    def __call__(self, progress):
-        """Report an iteration; True if a callback wants the fit to stop."""
-        self.n_iter += 1
-        evaluation = progress.evaluation
-        if self.estimator.verbose:
-            print(
-                f"iteration {self.n_iter}: objective {evaluation.fun:.6g}, violation "
-                f"{evaluation.violation:.2g}, residual {progress.residual:.2g}"
-            )
-        task = self.context.subcontext(task_name="iteration")
-        task.call_on_fit_task_begin(estimator=self.estimator)
-        return task.call_on_fit_task_end(
-            estimator=self.estimator,
-            reconstruction_attributes=lambda: self._attributes(progress),
-        )
-
-    def _attributes(self, progress):
-        evaluation = progress.evaluation
-        coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
-        return {
-            "classes_": self.training.classes,
-            "coef_": coef[np.newaxis],
-            "intercept_": np.array([intercept]),
-            "objective_": evaluation.fun,
-            "constraint_violation_": evaluation.violation,
-            "residual_": progress.residual,
-        }

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from skfair.constraints._bound import JointConstraint
-
 
 def constraint_report(constraint, scores):
     """One row per rate that is compared.
@@ -25,7 +23,7 @@ def constraint_report(constraint, scores):
 
     columns = ["constraint", "cell", "group", "n", "rate", "standard_error", "gap", "tolerance"]
     rows = []
-    for part in constraint.parts if isinstance(constraint, JointConstraint) else ():
+    for part in constraint.parts:
         values = part.decision_rate(scores).value
         rates = part.events.means(values)
         variances = np.maximum(0.0, part.events.means(values**2) - rates**2)

@@ -7,7 +7,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.utils._groups import (
@@ -88,6 +87,30 @@ def check_training(estimator, X, y, people, request):
     return Training(X[rows], np.array([-1.0, 1.0])[codes], classes, weights[rows], groups)
 
 
+def check_real_training(estimator, X, y, people, request):
+    """Validate the input of a regressor's ``fit``.
+
+    Parameters
+    ----------
+    estimator, X, y, people, request
+        As in `check_training`.
+
+    Returns
+    -------
+    training : Training
+
+    Raises
+    ------
+    ValueError
+        For anything scikit-learn refuses in X and y, for rows that do not match, and for negative
+        weights.
+    """
+    X, y, weights, present = _check_rows(estimator, X, y, people)
+    groups = _check_groups(people["sensitive_features"], present, request)
+    rows = slice(None) if present.all() else present
+    return Training(X[rows], y[rows].astype(np.float64), None, weights[rows], groups)
+
+
 def _check_rows(estimator, X, y, people):
     check_alignment(X=X, y=y, **people)
     # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays whole.
@@ -98,11 +121,6 @@ def _check_rows(estimator, X, y, people):
         people["sample_weight"], X, dtype=np.float64, ensure_non_negative=True
     )
     present = weights > 0
-    if not present.any():
-        raise ValueError(
-            "sample_weight is 0 for every sample: nobody is left to fit. Pass a positive weight "
-            "for some."
-        )
     return (sparse.csr_array(X) if sparse.issparse(X) else X), y, weights, present
 
 

@@ -13,7 +13,8 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 MAX_STEPS = 2000  # of block Lanczos
 MAX_FILTERS = 300  # of the Chebyshev iteration
-DEGREE = 12  # of the Chebyshev filter
+DEGREE = 24  # of the Chebyshev filter at most
+LOG_GAIN = 12  # logarithm of how much the filter may favour the largest eigenvalue
 LANDMARKS = 500  # of the Nystroem approximation, or ten per pair if that is more
 
 
@@ -67,14 +68,14 @@ def projected(operator, basis, n_pairs, tol, random_state):
 def block_lanczos(operator, basis, n_pairs, tol, random_state):
     """Block Lanczos with thick restarts, as Davidson's method, in single precision.
 
-    The basis V grows by the residuals of the leading Ritz pairs that have not converged; without a
-    preconditioner this is a Lanczos step. Until the first restart V grows by as many vectors as
-    pairs are wanted: narrower blocks miss copies of a repeated eigenvalue. Stops when the residual
-    norms are at most ``tol`` times the largest eigenvalue found.
+    The basis V grows by the residuals of the leading Ritz pairs that are not accurate yet; without
+    a preconditioner this is a Lanczos step. Until the first restart V grows by as many vectors as
+    pairs are wanted: narrower blocks miss copies of a repeated eigenvalue. Stops when the estimated
+    error of the objective is at most ``tol`` times that.
     """
     n_nodes, n_fixed = basis.shape
     n_free = n_nodes - n_fixed
-    n_kept = block = min(max(8, n_pairs), n_free)
+    n_kept = block = min(_with_slack(n_pairs), n_free)
     n_columns = min(3 * n_kept, n_free)
     columns = np.empty((n_nodes, n_fixed + n_columns), dtype=np.float32, order="F")
     fixed, V = columns[:, :n_fixed], columns[:, n_fixed:]
@@ -87,12 +88,13 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
         image = operator(V[:, start:size])
         MV[:, start:size] = image - fixed @ (fixed.T @ image)
         T[:size, start:size] = V[:, :size].T @ MV[:, start:size]
-        values, S = _leading_pairs(T[:size, :size], n_kept)
+        values, S = (part[..., :n_kept] for part in _ritz_pairs(T[:size, :size]))
         residuals = MV[:, :size] @ S - V[:, :size] @ (values * S)
-        missing = np.linalg.norm(residuals, axis=0) > _threshold(tol, values)
-        if not missing[:n_pairs].any():
+        errors = _errors(values, residuals)
+        enough = tol * np.abs(values[:n_pairs]).mean()
+        if errors[:n_pairs].mean() <= enough:
             return Pairs(V[:, :size] @ S[:, :n_pairs], True)
-        chosen = np.flatnonzero(missing)[:block]
+        chosen = np.flatnonzero(errors > enough)[:block]
         if size + len(chosen) > n_columns:
             V[:, :n_kept], MV[:, :n_kept] = V[:, :size] @ S, MV[:, :size] @ S
             T[:n_kept, :n_kept] = np.diag(values)
@@ -103,49 +105,90 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
     return Pairs(V[:, :n_pairs], False)
 
 
-def _leading_pairs(T, n_pairs):
-    """The largest eigenvalues first, and their vectors, of a matrix given above the diagonal."""
+def _with_slack(n_pairs):
+    """Number of pairs that a subspace holds so that the wanted ones are told from the others."""
+    return n_pairs + max(5, n_pairs // 5)
+
+
+def _ritz_pairs(T):
+    """Eigenvalues, the largest first, and eigenvectors of a matrix given above the diagonal."""
     values, S = np.linalg.eigh(T.astype(np.float64), UPLO="U")
-    last = slice(None, -n_pairs - 1, -1)
-    return values[last].astype(np.float32), S[:, last].astype(np.float32)
+    return values[::-1].astype(np.float32), S[:, ::-1].astype(np.float32)
 
 
-def _threshold(tol, values):
-    """The residual norm at which a pair has converged, above the rounding error of M."""
-    return max(tol * values[0], 10 * np.finfo(np.float32).eps)
+def _errors(values, residuals):
+    r"""Estimates of how far Ritz values :math:`\theta_i` are below the eigenvalues.
+
+    :math:`\min(r_i, r_i^2 / (\theta_i - \theta))` with r the norms of the residuals and
+    :math:`\theta` the last Ritz value, beyond the wanted ones: Kato and Temple bound the error so
+    if no eigenvalue of another pair lies above :math:`\theta`. Rounding errors count as none.
+    """
+    norms = np.linalg.norm(residuals, axis=0)
+    norms[norms <= 10 * np.finfo(np.float32).eps] = 0
+    gaps = np.maximum(values - values[-1], np.finfo(np.float32).tiny)
+    return norms * (norms / np.maximum(gaps, norms))
 
 
 def chebyshev(operator, basis, n_pairs, tol, random_state):
     """Subspace iteration with a Chebyshev filter, in single precision; for sparse affinities.
 
-    The filter damps the interval [-1, smallest Ritz value]. Stops when the residual norms are at
-    most ``tol`` times the largest eigenvalue found.
+    The filter damps the eigenvalues below the smallest Ritz value. Stops when the estimated error
+    of the objective is at most ``tol`` times that.
     """
     n_nodes = operator.n_nodes
-    n_free = n_nodes - basis.shape[1]
     outside = basis.astype(np.float32)
-    n_columns = min(n_pairs + max(5, n_pairs // 5), n_free)
+    n_columns = min(_with_slack(n_pairs), n_nodes - basis.shape[1])
 
     def multiply(X):
         image = operator(X)
         return image - outside @ (outside.T @ image)
 
+    low = _lower_bound(multiply, _normal(random_state, n_nodes, 1))
+    cut, top = (low + 1) / 2, 1.0
     X = orthonormalize(outside, _normal(random_state, n_nodes, n_columns))
     for _ in range(MAX_FILTERS):
+        X = orthonormalize(outside, _filter(multiply, X, (low, cut), top))
         image = multiply(X)
-        values, S = _leading_pairs(X.T @ image, n_columns)
+        values, S = _ritz_pairs(X.T @ image)
         X, image = X @ S, image @ S
-        residuals = np.linalg.norm(image - X * values, axis=0)
-        if residuals[:n_pairs].max() <= _threshold(tol, values):
+        errors = _errors(values, image - X * values)[:n_pairs]
+        if errors.mean() <= tol * np.abs(values[:n_pairs]).mean():
             return Pairs(X[:, :n_pairs], True)
-        X = orthonormalize(outside, _filter(multiply, X, values[-1], values[0]))
+        top, cut = values[0], values[-1]
+        if cut <= low:  # not a bound after all
+            low = -1.0
     return Pairs(X[:, :n_pairs], False)
 
 
-def _filter(multiply, X, cut, top):
-    """The Chebyshev polynomial that is small on [-1, cut], scaled to about 1 at ``top``."""
-    half, middle = (cut + 1) / 2, (cut - 1) / 2
-    first = sigma = half / (top - middle)
+def _lower_bound(multiply, v, n_steps=20):
+    """What nearly always lies below all eigenvalues: see Zhou and Li, Linear Algebra Appl. 2011.
+
+    The least Ritz value of Lanczos steps from v, less the norm of its residual; -1 at the least.
+    """
+    previous, beta = np.zeros_like(v), np.linalg.norm(v)
+    diagonal, beside = [], []
+    for _ in range(n_steps):
+        previous, v = v / beta, multiply(v / beta) - beta * previous
+        diagonal.append(np.vdot(previous, v))
+        v -= diagonal[-1] * previous
+        beta = np.linalg.norm(v)
+        beside.append(beta)
+        if beta <= 10 * np.finfo(np.float32).eps:
+            break
+    values, S = linalg.eigh_tridiagonal(diagonal, beside[:-1])
+    return max(-1.0, values[0] - abs(beside[-1] * S[-1, 0]))
+
+
+def _filter(multiply, X, damped, top):
+    """A Chebyshev polynomial of M times X: small on an interval, about 1 at ``top``.
+
+    Its degree keeps columns along ``top`` from drowning the others in single precision.
+    """
+    low, cut = damped
+    half, middle = (cut - low) / 2, (cut + low) / 2
+    position = max((top - middle) / half, 1 + 1e-6)
+    degree = int(np.clip(LOG_GAIN / np.arccosh(position), 4, DEGREE))
+    first = sigma = 1 / position
 
     def step(X, factor):
         image = multiply(X)
@@ -154,7 +197,7 @@ def _filter(multiply, X, cut, top):
         return image
 
     previous, current = X, step(X, sigma)
-    for _ in range(DEGREE - 1):
+    for _ in range(degree - 1):
         next_sigma = 1 / (2 / first - sigma)
         following = step(current, 2 * next_sigma)
         following -= (sigma * next_sigma) * previous
@@ -217,6 +260,7 @@ class ADMMSettings(NamedTuple):
     largest_alpha: float = 0.9  # Proposition 3.2 asks for alpha < 1
     gtol: float = 1e-3
     ftol: float = 1e-4
+    omega: float = 1e-3  # of a graph, M + (1 + omega) I is positive definite
 
 
 PAPER = ADMMSettings()
@@ -231,17 +275,24 @@ def dca_admm(operator, basis, n_pairs, tol, random_state, settings=PAPER):
         Y = (I - B B') (M H + P / alpha)
         P = P + alpha (M H - Y)
 
-    The constraint holds for Y only, so that H is feasible only in the limit.
+    The constraint holds for Y only, so that H is feasible only in the limit. M must be positive
+    semi-definite; that of a graph is shifted, which changes no eigenvector.
     """
     shape = (operator.n_nodes, n_pairs)
+    shift = 1 + settings.omega if operator.is_graph else 0.0
+
+    def multiply(V):
+        image = operator(V)
+        return image + shift * V if shift else image
+
     Y, P = np.zeros(shape), np.zeros(shape)
     alpha = settings.alpha
     V = random_state.standard_normal(shape)
     for _ in range(settings.n_iter):
-        V = _minimize_dual(operator, V, P, Y, alpha, settings)
-        L, _, Rt = np.linalg.svd(operator(V), full_matrices=False)
+        V = _minimize_dual(multiply, V, P, Y, alpha, settings)
+        L, _, Rt = np.linalg.svd(multiply(V), full_matrices=False)
         H = L @ Rt
-        image = operator(H)
+        image = multiply(H)
         previous = Y
         Y = image + P / alpha
         Y = Y - basis @ (basis.T @ Y)
@@ -255,18 +306,18 @@ def dca_admm(operator, basis, n_pairs, tol, random_state, settings=PAPER):
     return Pairs(H, False)
 
 
-def _minimize_dual(operator, V, P, Y, alpha, settings):
+def _minimize_dual(multiply, V, P, Y, alpha, settings):
     """Minimise phi*(V) - |MV|_S1 by L-BFGS; the gradient is A(V) - M U W' with MV = U S W'."""
     shape = V.shape
 
     def fun(flat):
         V = flat.reshape(shape)
         A = (V + P - alpha * Y) / (1 - alpha)
-        image = operator(V)
+        image = multiply(V)
         U, singular, Wt = _polar_parts(image)
         conjugate = np.sum(A * V) - 0.5 * np.sum(A * A) + np.sum(P * A)
         conjugate += 0.5 * alpha * np.sum((A - Y) ** 2)
-        gradient = A - operator(U @ Wt)
+        gradient = A - multiply(U @ Wt)
         return conjugate - singular.sum(), gradient.ravel()
 
     options = {"gtol": settings.gtol, "ftol": settings.ftol}

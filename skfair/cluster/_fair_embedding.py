@@ -15,7 +15,6 @@ from skfair.cluster._normalized_affinity import (
 from skfair.utils._groups import check_groups
 
 SMALL = 600  # nodes up to which the dense eigenproblem is fastest
-LARGE = 50_000  # nodes from which block Lanczos beats the Chebyshev filter on sparse graphs
 
 
 class FairEmbedding(NamedTuple):
@@ -61,7 +60,7 @@ def fair_embedding(
     sensitive_features,
     n_components,
     eigen_solver="auto",
-    tol=2e-3,
+    tol=3e-5,
     random_state=None,
 ):
     r"""Spectral embedding in which every group has the same mean.
@@ -87,11 +86,10 @@ def fair_embedding(
         of [1]_, all with their papers' settings. "nystroem" approximates M through 500 randomly
         drawn nodes (ten per component if that is more); it is fair, but not optimal, and never
         chosen by "auto". The others stop at ``tol``. "auto" takes the dense eigenproblem for up to
-        600 nodes, the Chebyshev filter for sparse graphs of up to 50,000 nodes, and block Lanczos
-        for all else.
-    tol : float, default=2e-3
-        Residual norm at which block Lanczos and the Chebyshev filter stop, relative to the largest
-        non-trivial eigenvalue. The error of the objective goes with its square.
+        600 nodes, the Chebyshev filter for sparse graphs, and block Lanczos for all else.
+    tol : float, default=3e-5
+        Relative error of the objective, without its trivial part, at which block Lanczos and the
+        Chebyshev filter stop. It is estimated from residuals and from gaps between eigenvalues.
     random_state : int, RandomState instance or None, default=None
         Determines the start of the solver.
 
@@ -164,7 +162,7 @@ def _choose(eigen_solver, operator, n_components):
     # The iterative solvers need a few blocks of room.
     if operator.n_nodes <= max(SMALL, 8 * n_components):
         return nullspace
-    if sparse.issparse(operator.affinity) and operator.n_nodes <= LARGE:
+    if sparse.issparse(operator.affinity):
         return EIGEN_SOLVERS["chebyshev"]
     return EIGEN_SOLVERS["block-lanczos"]
 

@@ -66,8 +66,8 @@ class FairSpectralClustering(ClusterMixin, BaseEstimator):
         Columns of the embedding; None takes ``n_clusters``.
     eigen_solver : str, default="auto"
         See :func:`fair_embedding`.
-    eigen_tol : float, default=2e-3
-        Tolerance of the embedding.
+    eigen_tol : float, default=3e-5
+        Relative error of the embedding's objective, ``tol`` of :func:`fair_embedding`.
     rounding : {"ncut", "kmeans"}, default="ncut"
         "ncut": degree-weighted k-means, local search for the normalised cut, quotas. "kmeans": the
         papers' plain k-means on the rows, which promises no balance.
@@ -163,7 +163,7 @@ class FairSpectralClustering(ClusterMixin, BaseEstimator):
         n_neighbors=10,
         n_components=None,
         eigen_solver="auto",
-        eigen_tol=2e-3,
+        eigen_tol=3e-5,
         rounding="ncut",
         n_init=10,
         memory_limit=2**30,

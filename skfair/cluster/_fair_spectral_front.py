@@ -23,7 +23,7 @@ def fair_spectral_front(
     n_neighbors=10,
     n_components=None,
     eigen_solver="auto",
-    eigen_tol=2e-3,
+    eigen_tol=3e-5,
     n_init=10,
     memory_limit=2**30,
     random_state=None,

@@ -104,6 +104,17 @@ class NormalizedAffinity:
             return lambda V: scale * ((scale * V).T @ K).T
         return lambda V: scale * (K @ (scale * V))
 
+    @property
+    def is_graph(self):
+        """Whether K is a graph, not a kernel: sparse, or a node with edges has none to itself.
+
+        M may then have negative eigenvalues. No such node is in a positive semi-definite kernel.
+        """
+        if isinstance(self.affinity, RBFAffinity):
+            return False
+        unlike_itself = self.affinity.diagonal() == 0
+        return sparse.issparse(self.affinity) or bool(np.any(unlike_itself & ~self.isolated))
+
     def rows(self, nodes):
         """The rows of M at some positions, (len(nodes), n_nodes) float64."""
         K = self.affinity[nodes]

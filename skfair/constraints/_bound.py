@@ -10,9 +10,6 @@ from scipy import linalg, sparse
 
 from skfair.utils._groups import Events
 
-_SWEEP_ENTRIES = 1 << 22
-"""Numbers in one chunk of a sweep over all thresholds."""
-
 
 class ScoreJacobian(NamedTuple):
     """Derivative of the rows by the scores, as the product ``combine @ cells``.
@@ -162,33 +159,38 @@ class BoundConstraint:
         """Means of the public metric, (n_events,)."""
         return self.events.means(self.decision_rate(scores).value)
 
-    def sweep(self, decisions, order):
-        """Gaps by the public metric as one decision after the other flips.
+    def decision_values(self, scores):
+        """The rows, counted by decisions, at the unknowns that suit these best, (n_rows,)."""
+        means = self.decision_means(scores)
+        return self.rows.at(means, self.aggregate.unknowns(means))[0]
+
+    def sweep(self, decisions, turns, n_turns):
+        """Gaps by the public metric as decisions flip, turn after turn.
 
         Parameters
         ----------
         decisions : ndarray of shape (n_samples,)
             Decisions before the first flip, -1 or +1.
-        order : ndarray of int, shape (n_flips,)
-            Samples in the order in which their decisions flip.
+        turns : ndarray of int, shape (n_samples,)
+            The turn at which each decision flips, in [0, n_turns); n_turns for those that stay.
+        n_turns : int
+            Number of turns.
 
         Returns
         -------
-        gaps : ndarray of shape (n_flips + 1,)
-            Gap once the first t of the order have flipped, for t = 0, 1, ...
+        gaps : ndarray of shape (n_turns + 1,)
+            Gap before the first turn, and after every one.
         """
         before, after = (self.decision_rate(sign * decisions).value for sign in (1.0, -1.0))
-        averaging = sparse.csc_array(self.events.averaging)
-        means = averaging @ before
-        gaps = [np.atleast_1d(self.aggregate.gap(means))]
-        chunk = max(1, _SWEEP_ENTRIES // max(1, len(means)))
-        for start in range(0, len(order), chunk):
-            flipped = order[start : start + chunk]
-            steps = averaging[:, flipped].toarray() * (after - before)[flipped]
-            found = means[:, np.newaxis] + np.cumsum(steps, axis=1)
-            gaps.append(self.aggregate.gap(found))
-            means = found[:, -1]
-        return np.concatenate(gaps)
+        averaging = self.events.averaging
+        n_events, _ = averaging.shape
+        event = np.repeat(np.arange(n_events), np.diff(averaging.indptr))
+        cell = event * (n_turns + 1) + turns[averaging.indices]
+        change = averaging.data * (after - before)[averaging.indices]
+        steps = np.bincount(cell, change, minlength=n_events * (n_turns + 1))
+        steps = steps.reshape(n_events, n_turns + 1)[:, :n_turns]
+        start = (averaging @ before)[:, np.newaxis]
+        return self.aggregate.gap(np.hstack((start, start + np.cumsum(steps, axis=1))))
 
     def decision_effects(self, scores, v):
         """What each sample's positive decision adds to ``v @ values``, counted by decisions.
@@ -226,8 +228,7 @@ class BoundConstraint:
         pressure : float
             Positive if the rows lie beyond their bounds on the whole.
         """
-        means = self.decision_means(scores)
-        values, _ = self.rows.at(means, self.aggregate.unknowns(means))
+        values = self.decision_values(scores)
         pressing = multipliers != 0
         bounds = np.where(multipliers > 0, self.upper, self.lower)[pressing]
         return float(multipliers[pressing] @ (values[pressing] - bounds))

@@ -8,7 +8,9 @@ from scipy import sparse
 
 from skfair.constraints._bound import ConstraintValues, ScoreJacobian
 from skfair.constraints._mean_excess import Members
-from skfair.utils._percentiles import ranks_inside
+
+_TAPER = 0.1
+"""Length over which the ends of an interval taper off, relative to its width."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +21,10 @@ class GroupAUCConstraint:
 
         AUC_{kk'} = \sum_{i \in k} \sum_{j \in k'} \omega_i \omega_j \, ramp((h_i - h_j) / width)
 
-    over those whose rank in their group lies in its interval, with weights that sum to 1; problem
-    (49) of [1]_. The mean over pairs smooths the ramp, so its corners need no rounding.
+    over those who rank in the interval of their group, with weights that sum to 1 for each group:
+    problem (49) of [1]_. The mean over pairs smooths the ramp, so its corners need no rounding;
+    weights taper off where the interval begins and ends, so that people who change places there
+    change the rows by little.
 
     Attributes
     ----------
@@ -67,15 +71,18 @@ class GroupAUCConstraint:
 
     def __call__(self, scores, aux):
         """Rows and their derivatives, as `ConstraintValues`; curvatures are left out."""
-        selected = self._selected(scores)
+        rankings = [
+            _Ranking.inside(pairs, *self.members.of_event(group), scores)
+            for group, pairs in enumerate(self.intervals)
+        ]
         values, rows, columns, slopes = [], [], [], []
         for row, (k, other) in enumerate(self.pairs):
-            auc, slope = _win_rate(selected[k], selected[other], self.width)
-            _, loss_slope = _win_rate(selected[other], selected[k], self.width)
+            auc, slope = _win_rate(rankings[k], rankings[other], self.width)
+            _, slope_of_other = _win_rate(rankings[other], rankings[k], self.width)
             values.append(auc)
-            columns += [selected[k].samples, selected[other].samples]
-            slopes += [slope, -loss_slope]
-            rows.append(np.full(len(slope) + len(loss_slope), row))
+            columns += [rankings[k].samples, rankings[other].samples]
+            slopes += [slope, -slope_of_other]
+            rows.append(np.full(len(slope) + len(slope_of_other), row))
         n_rows = len(self.pairs)
         entries = (np.concatenate(slopes), (np.concatenate(rows), np.concatenate(columns)))
         cells = sparse.csr_array(entries, shape=(n_rows, len(scores)))
@@ -85,16 +92,6 @@ class GroupAUCConstraint:
             np.empty((n_rows, 0)),
             lambda v: np.zeros(len(scores)),
         )
-
-    def _selected(self, scores):
-        """Those of each group whose rank lies in its interval, by ascending score.
-
-        Ties are broken, so that the rows are continuous.
-        """
-        return [
-            _Ranking.selected(*self.members.of_event(group), scores, pairs)
-            for group, pairs in enumerate(self.intervals)
-        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +103,27 @@ class _Ranking:
     shares: np.ndarray
 
     @classmethod
-    def selected(cls, samples, shares, scores, pairs):
+    def inside(cls, pairs, samples, shares, scores):
+        """Those who rank in an interval; ties are broken, so that the rows are continuous."""
         ascending = np.argsort(scores[samples], kind="stable")
         samples, shares = samples[ascending], shares[ascending]
-        better = np.cumsum(shares[::-1])[::-1] - shares
-        inside = ranks_inside(better[np.newaxis], [pairs])[0]
-        samples, shares = samples[inside], shares[inside]
-        return cls(samples, scores[samples], shares / shares.sum())
+        ranks = np.cumsum(shares[::-1])[::-1] - shares / 2
+        weights = shares * _window(ranks, pairs)
+        within = weights > 0
+        samples, weights = samples[within], weights[within]
+        return cls(samples, scores[samples], weights / weights.sum())
+
+
+def _window(ranks, pairs):
+    """1 inside an interval and 0 outside, tapered at its ends but not at ranks 0 and 1."""
+    length = _TAPER * np.diff(pairs).sum()
+
+    def past(end):
+        if end <= 0.0 or end >= 1.0:
+            return np.full(len(ranks), float(end <= 0.0))
+        return np.clip((ranks - end) / length + 0.5, 0.0, 1.0)
+
+    return sum(past(begin) - past(end) for begin, end in pairs)
 
 
 def _win_rate(ranking, other, width):

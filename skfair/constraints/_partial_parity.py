@@ -96,12 +96,11 @@ class PartialParity:
         names = [f"{cell}group {name!r}" for cell in cells for name in everyone.names]
         counts = np.bincount(membership.indices, minlength=len(names))
         positions = [Position(pairs) for pairs in self.intervals] * len(cells)
-        _check_sizes(counts, positions, names)
         members = Members.of(membership, people.weights)
         if self._ranks_in_groups:
             of_groups = Members.of(everyone.matrix, people.weights)
             positions = _ranked_in_events(positions, of_groups, members, scores)
-            _check_sizes(counts, positions, names)
+        _check_sizes(counts, positions, names)
         if self.criterion == "group_auc":
             return GroupAUCConstraint(members, self.intervals, self.width, tolerance)
         widths = np.array([position.width for position in positions])

@@ -1,6 +1,7 @@
 """Sequential quadratic programming with damped steps, for rows that bend with every unknown."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, qr, solve_triangular
@@ -64,22 +65,31 @@ class DampedSQP(Solver):
         evaluation, multipliers = problem.evaluate(x), np.zeros(len(problem.lower))
         price, damping = _FIRST_PRICE, 0.0
         yield Iterate(evaluation, multipliers)
-        while True:
-            hessian = evaluation.hessian(multipliers)
-            while True:
-                model = _Model.at(evaluation, hessian, damping)
-                if damping == 0.0:  # a damped step falls short of the rows at any price
-                    price = model.steered(price, self.tol)
-                taken, multipliers, agreement = model.advance(price)
-                if taken is not None:
-                    break
+        hessian = evaluation.hessian(multipliers)
+        while damping <= _LARGEST_DAMPING and price <= _LARGEST_PRICE:
+            model = _Model.at(evaluation, hessian, damping)
+            if damping == 0.0:  # a damped step falls short of the rows at any price
+                price = model.steered(price, self.tol)
+            step = model.advance(price)
+            if step.foretold <= 1e-6 * self.tol and evaluation.violation > self.tol:
+                price *= 10.0  # no way to improve, and the rows are not kept
+            elif step.evaluation is None:
                 damping = max(4.0 * damping, _FIRST_DAMPING)
-                if damping > _LARGEST_DAMPING:
-                    return
-            if agreement > 0.5:
-                damping = damping / 4.0 if damping > _FIRST_DAMPING / 4.0 else 0.0
-            evaluation = taken
-            yield Iterate(evaluation, multipliers)
+            else:
+                if step.agreement > 0.5:
+                    damping = damping / 4.0 if damping > _FIRST_DAMPING / 4.0 else 0.0
+                evaluation, multipliers = step.evaluation, step.multipliers
+                yield Iterate(evaluation, multipliers)
+                hessian = evaluation.hessian(multipliers)
+
+
+class _Step(NamedTuple):
+    """Where a step leads: the evaluation there, or None if it is refused."""
+
+    evaluation: object
+    multipliers: np.ndarray
+    foretold: float  # decrease of the merit by the model
+    agreement: float  # actual over foretold decrease
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +153,7 @@ class _Model:
         return price
 
     def advance(self, price):
-        """The next evaluation or None, its multipliers, and actual over foretold decrease."""
+        """Take the step, or correct it to second order, if the merit falls as foretold."""
         here = self.evaluation
         problem, linear = here.problem, here.jacobian
         step, multipliers = self.minimise(here.values, price)
@@ -156,11 +166,11 @@ class _Model:
             there = problem.evaluate(here.x + step)
             decrease = _merit(here, price) - _merit(there, price)
             if decrease >= 0.1 * foretold - noise:
-                return there, multipliers, decrease / max(foretold, noise)
+                return _Step(there, multipliers, foretold, decrease / max(foretold, noise))
             if attempt == 0:
                 # To second order: the rows as they are at the end of the step.
                 step, _ = self.minimise(there.values - linear @ step, price)
-        return None, multipliers, 0.0
+        return _Step(None, multipliers, foretold, 0.0)
 
 
 def _cholesky(hessian, floor):

@@ -2,6 +2,7 @@
 
 from sklearn.callback._transport import can_reuse_listener, open_listener, send
 from sklearn.utils._param_validation import (
+    HasMethods,
     Interval,
     StrOptions,
     validate_parameter_constraints,
@@ -9,6 +10,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 __all__ = [
+    "HasMethods",
     "Interval",
     "StrOptions",
     "can_reuse_listener",

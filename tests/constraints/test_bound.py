@@ -247,7 +247,9 @@ def test_sweep_is_the_gap_after_every_flip(spec, kind):
     for i in order:
         flipped[i] *= -1
         expected.append(bound.gap(flipped))
-    np.testing.assert_allclose(bound.sweep(decisions, order), expected, atol=1e-13)
+    turns = np.full(N_SAMPLES, len(order))
+    turns[order] = np.arange(len(order))
+    np.testing.assert_allclose(bound.sweep(decisions, turns, len(order)), expected, atol=1e-13)
 
 
 @specs

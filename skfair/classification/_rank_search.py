@@ -1,0 +1,126 @@
+"""The rates of groups that make the fewest errors among those whose scores keep a tolerance."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair.classification._rank_shift import shifted
+from skfair.metrics import (
+    partial_demographic_parity_difference,
+    partial_equal_opportunity_difference,
+    partial_group_auc_difference,
+    partial_statistical_parity_difference,
+)
+
+_N_HALVINGS = 14
+"""The widest gap between rates is found to 2 ** -14 of everybody."""
+
+_TIE = 1e-12
+"""Excesses below it are rounding."""
+
+_AT_ONE_THRESHOLD = ("demographic_parity", "equal_opportunity")
+
+
+def _statistical_parity(positive, y_score, scale, people):
+    return partial_statistical_parity_difference(y_score, scale=scale, **people)
+
+
+def _demographic_parity(positive, y_score, scale, people):
+    return partial_demographic_parity_difference(y_score, scale=scale, **people)
+
+
+def _equal_opportunity(positive, y_score, scale, people):
+    return partial_equal_opportunity_difference(positive, y_score, scale=scale, **people)
+
+
+def _group_auc(positive, y_score, scale, people):
+    return partial_group_auc_difference(y_score, **people)
+
+
+CRITERIA = {
+    "statistical_parity": _statistical_parity,
+    "demographic_parity": _demographic_parity,
+    "equal_opportunity": _equal_opportunity,
+    "group_auc": _group_auc,
+}
+"""Metrics as functions of (positive, y_score, scale, people), by the name of the criterion."""
+
+
+class Found(NamedTuple):
+    """Rates of the groups, and what they lead to.
+
+    Attributes
+    ----------
+    zeros : ndarray of shape (n_groups,)
+        Rank that scores 0, on the common scale.
+    center : float
+        The rank that scores 0 without a shift.
+    scores : ndarray of shape (n_samples,)
+        Scores of the training samples.
+    error : float
+        Share of wrong decisions.
+    excess : float
+        Excess over the tolerance.
+    """
+
+    zeros: np.ndarray
+    center: float
+    scores: np.ndarray
+    error: float
+    excess: float
+
+
+def search(members, criterion, tolerance, scale):
+    """Find rates that keep a tolerance, with few errors.
+
+    Parameters
+    ----------
+    members : RankedMembers
+        The training samples.
+    criterion : str
+        Name in ``CRITERIA``.
+    tolerance : float
+        Largest value of the criterion's metric.
+    scale : {"normalized", "raw"}
+        ``scale`` of the metric.
+
+    Returns
+    -------
+    tried : list of Found
+        All that were tried. The only one is the best there is.
+    """
+
+    def judge(candidates, gap):
+        zeros = candidates.best(gap)
+        center = (zeros.min() + zeros.max()) / 2
+        scores = shifted(members.ranks, zeros[members.groups.codes], center)
+        difference = CRITERIA[criterion](members.positive, scores, scale, members.people)
+        excess = max(0.0, difference - tolerance)
+        return Found(zeros, center, scores, members.error(scores), excess * (excess > _TIE))
+
+    if criterion not in _AT_ONE_THRESHOLD:
+        return _narrow(lambda gap: judge(members.candidates, gap))
+    # What may differ by the tolerance is the metric itself.
+    total = eligible(criterion, members)
+    compared = members.inside & total
+    positions = members.shares_above(compared, compared if scale == "normalized" else total)
+    return [judge(members.candidates._replace(positions=positions), tolerance)]
+
+
+def eligible(criterion, members):
+    """Whom a criterion compares if their rank lies in the interval, (n_samples,)."""
+    positive = members.positive
+    return positive if criterion == "equal_opportunity" else np.full_like(positive, True)
+
+
+def _narrow(judge):
+    """All rates judged on the way to the widest gap between rates that keeps the tolerance."""
+    tried = [judge(1.0)]
+    if not tried[0].excess:
+        return tried
+    kept, missed = 0.0, 1.0
+    for _ in range(_N_HALVINGS):
+        gap = (kept + missed) / 2
+        tried.append(judge(gap))
+        kept, missed = (kept, gap) if tried[-1].excess else (gap, missed)
+    return tried

@@ -1,0 +1,235 @@
+"""Regressors that are fair where it matters: on an interval of percentiles."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from skfair.classification._base_partial_parity import BasePartialParity, Unit
+from skfair.classification._training import check_real_training
+from skfair.utils._sklearn import Interval, StrOptions
+
+
+class PartialParityRegressor(RegressorMixin, BasePartialParity):
+    r"""Linear regressor whose predictions are fair on an interval of percentiles.
+
+    Fits a real target under the constraints of
+    :class:`skfair.classification.PartialParityClassifier`: among those of each group whose
+    prediction ranks within the interval, the same share lies above every threshold, up to a
+    tolerance, or above one of interest.
+
+    Parameters
+    ----------
+    criterion : {"statistical_parity", "demographic_parity"}, default="statistical_parity"
+        Whether the groups' shares above every threshold must be alike, or those above
+        `threshold`.
+    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
+        ``(alpha, beta)`` holds those with a rank in [alpha, beta), counted from the highest
+        prediction: (0.0, 0.2) is the top fifth of each group. A list of pairs means their union.
+    tolerance : float in [0, 1], default=0.05
+        Largest difference allowed.
+    tolerance_scale : {"normalized", "raw"}, default="normalized"
+        Whether differences are divided by the width of the interval.
+    threshold : float, default=0.0
+        Prediction above which "demographic_parity" compares shares.
+    n_percentiles : int, default=10
+        Number of percentiles at which "statistical_parity" is enforced.
+    grid : {"inclusive", "lemma"}, default="inclusive"
+        Whether they reach both ends of the interval, or stop short of its end by the tolerance.
+    surrogate_width : float or None, default=None
+        Width of the ramp that stands for decisions, in standard deviations of y. None takes 2 for
+        "statistical_parity" and 0.5 for "demographic_parity".
+    group_interactions : bool, default=False
+        Whether every group has coefficients of its own; then predictions need each sample's group.
+    enforce : {"true", "surrogate"}, default="true"
+        "true": the tolerance holds for the training predictions, and is used up to .01 where it
+        binds. "surrogate": for the ramp instead.
+    loss : {"squared", "absolute"}, default="squared"
+        Loss of a prediction; the absolute loss has its kink rounded as by Huber.
+    alpha : float, default=1e-4
+        Strength of the l2 penalty, relative to a mean loss.
+    fit_intercept : bool, default=True
+        Whether there is an intercept; it is not penalised.
+    solver : {"sqp", "idca", "switching-subgradient", "augmented-lagrangian"} or Solver, \
+            default="sqp"
+        As in :class:`skfair.classification.PartialParityClassifier`.
+    max_iter : int or None, default=None
+        Most iterations of a solver chosen by name; None leaves it to the solver.
+    tol : float, default=1e-4
+        Largest violation and largest residual of the optimality conditions at which a solver chosen
+        by name stops, for a target of variance one.
+    random_state : int, RandomState instance or None, default=None
+        Seed of stochastic solvers; those with a name here use none.
+    verbose : int, default=0
+        Print every iteration if positive.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the columns of X, with ``group_interactions=False``.
+    intercept_ : float
+        Intercept, with ``group_interactions=False``.
+    group_coef_ : ndarray of shape (n_groups, n_features)
+        Coefficients of each group, with ``group_interactions=True``.
+    group_intercept_ : ndarray of shape (n_groups,)
+        Intercept of each group, with ``group_interactions=True``.
+    thresholds_ : ndarray of shape (n_percentiles,)
+        Shared thresholds of the percentiles, for "statistical_parity"; empty for the plain fit.
+    multipliers_ : ndarray of shape (n_rows,)
+        Multipliers of the rows of the last problem solved, for a target of variance one.
+    objective_ : float
+        Mean loss and penalty, for a target of variance one.
+    constraint_violation_ : float
+        Excess of the partial difference over the tolerance on the training data, by the public
+        metric; 0 if it is kept, nan if it cannot be measured.
+    status_ : {"optimal", "max_iter", "infeasible"}
+        "infeasible": the tolerance is not kept. Else "max_iter": the solver stopped before its own
+        test. Else "optimal": the last problem solved is certified.
+    n_iter_ : int
+        Iterations of the solver, over all problems solved.
+    groups_ : GroupSummary
+        Labels and counts of the groups.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of str
+        Names of features seen during fit, if X has string column names.
+
+    See Also
+    --------
+    skfair.classification.PartialParityClassifier : For two classes, and more criteria.
+    sklearn.linear_model.Ridge : Without constraints.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.metrics import partial_statistical_parity_difference
+    >>> from skfair.regression import PartialParityRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=1000)
+    >>> X = rng.normal(size=(1000, 3))
+    >>> X[:, 0] += sex
+    >>> y = 100 * X.sum(axis=1) + rng.normal(size=1000)
+    >>> model = PartialParityRegressor(interval=(0.1, 0.4), tolerance=0.1)
+    >>> predictions = model.fit(X, y, sensitive_features=sex).predict(X)
+    >>> difference = partial_statistical_parity_difference(
+    ...     predictions, sensitive_features=sex, interval=(0.1, 0.4)
+    ... )
+    >>> 0.09 <= difference <= 0.1
+    True
+    """
+
+    _parameter_constraints = {
+        **BasePartialParity._parameter_constraints,
+        "criterion": [StrOptions({"statistical_parity", "demographic_parity"})],
+        "threshold": [Interval(Real, None, None, closed="neither")],
+        "loss": [StrOptions({"squared", "absolute"})],
+    }
+
+    def __init__(
+        self,
+        criterion="statistical_parity",
+        *,
+        interval=(0.0, 1.0),
+        tolerance=0.05,
+        tolerance_scale="normalized",
+        threshold=0.0,
+        n_percentiles=10,
+        grid="inclusive",
+        surrogate_width=None,
+        group_interactions=False,
+        enforce="true",
+        loss="squared",
+        alpha=1e-4,
+        fit_intercept=True,
+        solver="sqp",
+        max_iter=None,
+        tol=1e-4,
+        random_state=None,
+        verbose=0,
+    ):
+        self.criterion = criterion
+        self.interval = interval
+        self.tolerance = tolerance
+        self.tolerance_scale = tolerance_scale
+        self.threshold = threshold
+        self.n_percentiles = n_percentiles
+        self.grid = grid
+        self.surrogate_width = surrogate_width
+        self.group_interactions = group_interactions
+        self.enforce = enforce
+        self.loss = loss
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+        """Train the regressor.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Real target.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
+                sparse matrix of bool, shape (n_samples, n_groups), default=None
+            Group of each sample, by labels of any kind; with several attributes, groups are the
+            combinations that occur. A sparse matrix says who belongs to which of several groups
+            that may overlap. None makes one group of everybody, with a warning.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights, in the loss and in the shares; samples of weight 0 count as
+            absent.
+
+        Returns
+        -------
+        self : PartialParityRegressor
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid, or a group has fewer than 20 samples in its
+            interval; the message says what must hold.
+        """
+        self._validate_params()
+        people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        training = check_real_training(self, X, y, people, self._request)
+        # In units of the target's spread, so that widths and tolerances suit any scale.
+        center = np.average(training.target, weights=training.weights) * self.fit_intercept
+        spread = np.sqrt(np.average((training.target - center) ** 2, weights=training.weights))
+        unit = Unit(float(center), float(spread) or 1.0)
+        training = training._replace(target=unit.shrunk(training.target))
+        parity = self._parity(training.groups, threshold=unit.shrunk(self.threshold))
+        trained = self._train(training, parity)
+        validate_data(self, X, skip_check_array=True)  # number and names of features
+        self._store(trained, training, unit)
+        return self
+
+    def predict(self, X, *, sensitive_features=None):
+        """Prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_interactions=True``, else not used.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,)
+        """
+        return self._scores(X, sensitive_features)
+
+    def _linear(self, coef, intercept):
+        return {"coef_": coef, "intercept_": intercept}

@@ -1,0 +1,412 @@
+"""ConstrainedERMClassifier: the tolerance is kept, and what else a fit promises."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from skfair.classification import ConstrainedERMClassifier
+from skfair.constraints import (
+    BoundedGroupLoss,
+    Constraint,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    LossParity,
+)
+from skfair.datasets import (
+    fetch_acs_income,
+    fetch_adult,
+    fetch_bank_marketing,
+    fetch_compas,
+    fetch_law_school,
+)
+from skfair.enforcement import ENFORCEMENTS
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.metrics import (
+    accuracy_score_difference,
+    demographic_parity_difference,
+    equal_opportunity_difference,
+    equalized_odds_difference,
+)
+
+GAPS = {
+    "demographic_parity": demographic_parity_difference,
+    "equal_opportunity": equal_opportunity_difference,
+    "equalized_odds": equalized_odds_difference,
+}
+ROUNDING = 1e-12
+
+
+def model(constraint="demographic_parity", **params):
+    return ConstrainedERMClassifier(constraint, **params)
+
+
+def draw(seed=0, n_samples=400, n_groups=2, ties=False):
+    """Features that tell the group, and labels that depend on both."""
+    rng = np.random.default_rng(seed)
+    groups = np.r_[np.arange(n_groups).repeat(2), rng.integers(n_groups, size=n_samples)]
+    y = rng.normal(size=len(groups)) + 0.8 * groups > 0.4 * n_groups
+    y[: 2 * n_groups] = np.tile([False, True], n_groups)  # no (group, class) is empty
+    X = rng.normal(size=(len(groups), 3)) + np.column_stack((groups, y, 0 * y))
+    return (np.round(X) if ties else X), y.astype(int), groups
+
+
+@pytest.fixture(scope="module")
+def data():
+    return draw()
+
+
+def quietly(estimator, *args, **kwargs):
+    """Fit, with the warnings that came."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(*args, **kwargs)
+    return estimator, {one.category for one in caught}, [str(one.message) for one in caught]
+
+
+# The tolerance ------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_samples=st.integers(0, 60),
+    n_groups=st.sampled_from([2, 2, 2, 3, 5]),
+    name=st.sampled_from(sorted(GAPS)),
+    tolerance=st.sampled_from([0.0, 0.02, 0.1, 0.3]),
+    alpha=st.sampled_from([1e-4, 1e-1]),
+    ties=st.booleans(),
+    weighted=st.booleans(),
+)
+def test_decisions_keep_the_tolerance_always(
+    seed, n_samples, n_groups, name, tolerance, alpha, ties, weighted
+):
+    X, y, groups = draw(seed, n_samples, n_groups, ties)
+    people = {"sensitive_features": groups}
+    if weighted:
+        people["sample_weight"] = np.random.default_rng(seed).uniform(0.1, 2.0, len(y))
+    fitted, categories, messages = quietly(
+        model(name, tolerance=tolerance, alpha=alpha), X, y, **people
+    )
+    decisions = fitted.predict(X)
+    assert GAPS[name](y, decisions, **people) <= tolerance + ROUNDING
+    assert fitted.constraint_violation_ == 0.0
+    assert fitted.status_ in ("optimal", "max_iter")
+    assert (ConvergenceWarning in categories) == (fitted.status_ == "max_iter")
+    assert InfeasibleConstraintWarning not in categories
+    forced = any("Every training sample" in message for message in messages)
+    assert len(set(decisions)) == (1 if forced else len(set(decisions)))
+    if fitted.multipliers_.any():
+        assert forced == (len(set(decisions)) == 1)
+        weights = people.get("sample_weight", np.ones(len(y)))
+        positive = weights @ y / weights.sum()
+        assert fitted.score(X, y, weights) >= max(positive, 1 - positive) - ROUNDING
+
+
+@pytest.mark.parametrize("strategy", ENFORCEMENTS)
+@pytest.mark.parametrize("name", GAPS)
+def test_the_report_is_of_the_decisions(strategy, name, data):
+    X, y, groups = data
+    fitted, categories, _ = quietly(
+        model(name, enforcement=strategy), X, y, sensitive_features=groups
+    )
+    gap = GAPS[name](y, fitted.predict(X), sensitive_features=groups)
+    assert fitted.constraint_report_["gap"].max() == pytest.approx(gap, abs=ROUNDING)
+    assert fitted.constraint_violation_ == pytest.approx(max(0.0, gap - 0.02), abs=ROUNDING)
+    assert (fitted.status_ == "infeasible") == (fitted.constraint_violation_ > 0)
+    assert (InfeasibleConstraintWarning in categories) == (fitted.status_ == "infeasible")
+    if strategy != "correction":
+        assert fitted.status_ == "optimal"
+
+
+@pytest.mark.parametrize("other", ["equal_opportunity", "equalized_odds", "loss_parity"])
+def test_all_constraints_of_a_list_are_kept(other, data):
+    X, y, groups = data
+    fitted = model(["demographic_parity", other], tolerance=0.03)
+    fitted.fit(X, y, sensitive_features=groups)
+    decisions = fitted.predict(X)
+    assert demographic_parity_difference(y, decisions, sensitive_features=groups) <= 0.03
+    if other == "loss_parity":
+        losses = np.logaddexp(0, np.where(y > 0, -1, 1) * fitted.decision_function(X))
+        means = [losses[groups == g].mean() for g in (0, 1)]
+        assert abs(means[0] - means[1]) <= 0.03 + fitted.tol
+    else:
+        assert GAPS[other](y, decisions, sensitive_features=groups) <= 0.03 + ROUNDING
+    assert fitted.status_ == "optimal"
+    assert len(set(decisions)) == 2
+    assert fitted.constraint_report_["constraint"].nunique() == 2
+
+
+def test_each_constraint_of_a_list_has_its_own_tolerance(data):
+    X, y, groups = data
+    specs = [DemographicParity(tolerance=0.1), EqualOpportunity()]
+    fitted = model(specs, tolerance=0.01).fit(X, y, sensitive_features=groups)
+    gaps = fitted.constraint_report_.groupby("constraint")[["gap", "tolerance"]].max()
+    assert gaps["tolerance"].tolist() == [0.1, 0.01]
+    assert (gaps["gap"] <= gaps["tolerance"] + ROUNDING).all()
+
+
+def test_error_rates_and_losses(data):
+    X, y, groups = data
+    fitted = model("error_rate_parity", tolerance=0.01).fit(X, y, sensitive_features=groups)
+    gap = accuracy_score_difference(y, fitted.predict(X), sensitive_features=groups)
+    assert gap <= 0.01 + ROUNDING
+    bounded = model(BoundedGroupLoss(0.6)).fit(X, y, sensitive_features=groups)
+    losses = np.logaddexp(0, np.where(y > 0, -1, 1) * bounded.decision_function(X))
+    assert max(losses[groups == g].mean() for g in (0, 1)) <= 0.6 + bounded.tol
+
+
+def test_contradictory_constraints_are_reported(data):
+    X, y, groups = data
+    contradiction = [DemographicParity(), BoundedGroupLoss(0.01)]
+    with pytest.warns(
+        InfeasibleConstraintWarning, match="BoundedGroupLoss is .*its tolerance 0.01"
+    ):
+        fitted = model(contradiction).fit(X, y, sensitive_features=groups)
+    assert fitted.status_ == "infeasible"
+    gaps = fitted.constraint_report_.groupby("constraint")[["gap", "tolerance"]].max()
+    excess = (gaps["gap"] - gaps["tolerance"]).max()
+    assert fitted.constraint_violation_ == pytest.approx(excess)
+    assert excess > 0.1
+
+
+def test_a_tighter_tolerance_costs_more(data):
+    X, y, groups = data
+    fits = [
+        model(tolerance=t, enforce="surrogate").fit(X, y, sensitive_features=groups)
+        for t in (0.2, 0.1, 0.05, 0.0)
+    ]
+    costs = [fitted.objective_ for fitted in fits]
+    assert costs == sorted(costs)
+    # A multiplier is the price of one unit of tolerance: the slope of the cost.
+    nearby = model(tolerance=0.0501, enforce="surrogate").fit(X, y, sensitive_features=groups)
+    slope = (fits[2].objective_ - nearby.objective_) / 1e-4
+    assert np.abs(fits[2].multipliers_).max() == pytest.approx(slope, rel=1e-2)
+
+
+def test_the_surrogate_is_the_problem_as_written(data):
+    X, y, groups = data
+    fitted = model(enforce="surrogate").fit(X, y, sensitive_features=groups)
+    rates = expit(fitted.decision_function(X))
+    gap = abs(rates[groups == 0].mean() - rates[groups == 1].mean())
+    assert gap == pytest.approx(0.02, abs=1e-6)
+    assert fitted.status_ == "optimal"
+    assert fitted.constraint_violation_ == pytest.approx(
+        demographic_parity_difference(y, fitted.predict(X), sensitive_features=groups) - 0.02
+    )
+    with pytest.warns(InfeasibleConstraintWarning, match="smooth rates miss their bounds"):
+        model(BoundedGroupLoss(0.01), enforce="surrogate").fit(X, y, sensitive_features=groups)
+
+
+def test_a_forced_constant_warns():
+    # The only feature is the group, so that any decision but a constant one is a gap of 1.
+    groups = np.repeat([0, 1], 20)
+    y = np.r_[np.tile([0, 0, 0, 1], 5), np.tile([1, 1, 1, 0], 5)]
+    with pytest.warns(UserWarning, match="Every training sample is given the class"):
+        fitted = model().fit(groups[:, None].astype(float), y, sensitive_features=groups)
+    assert fitted.constraint_violation_ == 0.0
+    assert len(set(fitted.predict(groups[:, None].astype(float)))) == 1
+
+
+# The plain fit ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-1])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("constraint", [None, [], "demographic_parity", EqualizedOdds()])
+def test_one_group_or_no_constraint_is_logistic_regression(alpha, fit_intercept, constraint, data):
+    X, y, _ = data
+    fitted = model(constraint, alpha=alpha, fit_intercept=fit_intercept)
+    fitted.fit(X, y, sensitive_features=np.zeros(len(y)))
+    expected = LogisticRegression(C=1 / (alpha * len(y)), tol=1e-10, fit_intercept=fit_intercept)
+    expected.fit(X, y)
+    np.testing.assert_allclose(fitted.coef_, expected.coef_, atol=1e-5)
+    np.testing.assert_allclose(fitted.intercept_, expected.intercept_, atol=1e-5)
+    np.testing.assert_allclose(fitted.predict_proba(X), expected.predict_proba(X), atol=1e-5)
+    assert fitted.status_ == "optimal"
+    assert not fitted.multipliers_.any()
+
+
+def test_a_loose_tolerance_leaves_the_plain_fit(data):
+    X, y, groups = data
+    free = model(None).fit(X, y)
+    loose = model(tolerance=1.0).fit(X, y, sensitive_features=groups)
+    np.testing.assert_allclose(free.coef_, loose.coef_, rtol=1e-9)
+    assert loose.multipliers_.tolist() == [0.0]  # one row; its tolerance is worth nothing
+    assert loose.constraint_report_["gap"].max() > 0.1
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "squared", "absolute"])
+def test_every_loss_keeps_the_tolerance(loss, data):
+    X, y, groups = data
+    fitted, _, _ = quietly(model(loss=loss, tolerance=0.05), X, y, sensitive_features=groups)
+    gap = demographic_parity_difference(y, fitted.predict(X), sensitive_features=groups)
+    assert gap <= 0.05 + ROUNDING
+    assert hasattr(fitted, "predict_proba") == (loss == "logistic")
+
+
+def test_probabilities_need_the_logistic_loss(data):
+    X, y, groups = data
+    fitted = model(loss="squared").fit(X, y, sensitive_features=groups)
+    with pytest.raises(AttributeError, match="predict_proba") as raised:
+        fitted.predict_proba(X)
+    assert "needs loss='logistic'" in str(raised.value.__cause__)
+
+
+# Weights ------------------------------------------------------------------------------
+
+
+def test_integer_weights_are_repeated_rows(data):
+    X, y, groups = data
+    counts = np.random.default_rng(0).integers(0, 4, size=len(y))
+    weighted = model(EqualizedOdds(), enforce="surrogate", tol=1e-10)
+    weighted.fit(X, y, sensitive_features=groups, sample_weight=counts)
+    rows = np.repeat(np.arange(len(y)), counts)
+    repeated = model(EqualizedOdds(), enforce="surrogate", tol=1e-10)
+    repeated.fit(X[rows], y[rows], sensitive_features=groups[rows])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-8)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=1e-8)
+
+
+def test_weight_zero_is_absence(data):
+    X, y, groups = data
+    present = np.arange(len(y)) % 3 > 0
+    weighted = model().fit(X, y, sensitive_features=groups, sample_weight=present)
+    alone = model().fit(X[present], y[present], sensitive_features=groups[present])
+    np.testing.assert_array_equal(weighted.coef_, alone.coef_)
+    np.testing.assert_array_equal(weighted.intercept_, alone.intercept_)
+
+
+def test_class_weight_weighs_the_loss_alone(data):
+    X, y, groups = data
+    balanced = model(None, class_weight={0: 3.0, 1: 1.0}).fit(X, y)
+    weights = np.where(y == 0, 3.0, 1.0)
+    same = model(None).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(balanced.coef_, same.coef_, atol=1e-5)
+    fair = model(class_weight="balanced").fit(X, y, sensitive_features=groups)
+    gap = demographic_parity_difference(y, fair.predict(X), sensitive_features=groups)
+    assert gap <= 0.02 + ROUNDING
+
+
+# Groups -------------------------------------------------------------------------------
+
+
+def test_attributes_may_be_crossed_or_taken_one_by_one(data):
+    X, y, groups = data
+    other = (X[:, 2] > 0).astype(int)
+    both = np.column_stack((groups, other))
+    crossed = model(DemographicParity()).fit(X, y, sensitive_features=both)
+    assert len(crossed.constraint_report_) == 4
+    each = model(DemographicParity(attributes="each")).fit(X, y, sensitive_features=both)
+    assert len(each.constraint_report_) == 4
+    for attribute in (groups, other):
+        gap = demographic_parity_difference(y, each.predict(X), sensitive_features=attribute)
+        assert gap <= 0.02 + ROUNDING
+    assert crossed.constraint_report_["n"].sum() == len(y)
+    assert each.constraint_report_["n"].sum() == 2 * len(y)
+
+
+def test_a_constraint_of_ones_own(data):
+    class HighScoreParity(Constraint):
+        def cells(self, target):
+            return {"all": np.ones(len(target), dtype=bool)}
+
+        def rate(self, target, rates):
+            return lambda scores: rates.surrogate(scores - 1.0)
+
+    X, y, groups = data
+    fitted = model(HighScoreParity(tolerance=0.05)).fit(X, y, sensitive_features=groups)
+    assert fitted.constraint_report_["constraint"].unique().tolist() == ["HighScoreParity"]
+    high = fitted.decision_function(X) > 1.0
+    gap = demographic_parity_difference(y, high, sensitive_features=groups, pos_label=True)
+    assert fitted.constraint_report_["gap"].tolist() == [pytest.approx(gap)] * 2
+    assert 0 < gap <= 0.05
+
+
+# Settings -----------------------------------------------------------------------------
+
+
+def test_too_few_iterations_are_told_and_the_tolerance_kept(data):
+    X, y, groups = data
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol"):
+        fitted = model(max_iter=1).fit(X, y, sensitive_features=groups)
+    assert fitted.status_ == "max_iter"
+    assert fitted.constraint_violation_ == 0.0
+    gap = demographic_parity_difference(y, fitted.predict(X), sensitive_features=groups)
+    assert gap <= 0.02 + ROUNDING
+
+
+def test_a_warm_start_begins_at_the_previous_fit(data):
+    X, y, groups = data
+    again = model(LossParity(), warm_start=True).fit(X, y, sensitive_features=groups)
+    cold = again.n_iter_
+    coef = again.coef_
+    again.set_params(constraint=None).fit(X, y)
+    again.fit(X, y)
+    assert again.n_iter_ < cold
+    assert np.abs(again.coef_ - coef).max() > 1e-3
+    with pytest.raises(ValueError, match="3 coefficients, but X has 2 columns"):
+        again.fit(X[:, :2], y)
+
+
+def test_labels_of_any_kind(data):
+    X, y, groups = data
+    numbers = model().fit(X, y, sensitive_features=groups)
+    for labels in (np.array(["no", "yes"]), np.array([False, True]), np.array([-1, 1])):
+        fitted = model().fit(X, labels[y], sensitive_features=np.array(["f", "m"])[groups])
+        np.testing.assert_array_equal(fitted.classes_, labels)
+        np.testing.assert_array_equal(fitted.predict(X), labels[numbers.predict(X)])
+
+
+# Real data ----------------------------------------------------------------------------
+
+
+DATASETS = {
+    "adult": (fetch_adult, "sex"),
+    "bank": (fetch_bank_marketing, "age"),
+    "compas": (fetch_compas, "race"),
+    "law school": (fetch_law_school, "race"),
+    "acs income": (fetch_acs_income, "race"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "constraint", "tolerance"),
+    [
+        ("adult", "demographic_parity", 0.005),
+        ("adult", "equalized_odds", 0.02),
+        ("bank", "equal_opportunity", 0.01),
+        ("compas", "equalized_odds", 0.05),
+        ("law school", "demographic_parity", 0.02),
+        ("acs income", "demographic_parity", 0.01),
+    ],
+)
+def test_real_people_are_decided_upon_within_the_tolerance(name, constraint, tolerance):
+    import pandas as pd
+
+    fetch, sensitive = DATASETS[name]
+    try:
+        bunch = fetch(sensitive=sensitive, download_if_missing=False)
+    except OSError:
+        pytest.skip("the data are not on this disk")
+    rows = np.random.default_rng(0).choice(len(bunch.target), 5000, replace=False)
+    X = pd.get_dummies(bunch.data.iloc[rows], dtype=float)
+    y, groups = bunch.target.iloc[rows], bunch.sensitive_features.iloc[rows]
+    fitted, categories, _ = quietly(
+        model(constraint, tolerance=tolerance), X, y, sensitive_features=groups
+    )
+    people = {"sensitive_features": groups, "pos_label": fitted.classes_[1]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of groups without a positive or negative sample
+        gap = GAPS[constraint](y, fitted.predict(X), **people)
+    assert gap <= tolerance + ROUNDING
+    assert fitted.constraint_violation_ == 0.0
+    assert InfeasibleConstraintWarning not in categories
+    if groups.nunique() == 2:
+        assert len(set(fitted.predict(X))) == 2

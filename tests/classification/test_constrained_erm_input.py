@@ -1,0 +1,313 @@
+"""What ConstrainedERMClassifier does with data and parameters of all kinds, odd and bad."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from skfair.classification import ConstrainedERMClassifier
+from skfair.constraints import Constraint, DemographicParity, EqualizedOdds, check_constraint
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.losses import Pointwise
+from skfair.metrics import demographic_parity_difference, equalized_odds_difference
+
+ROUNDING = 1e-12
+
+
+def model(constraint="demographic_parity", **params):
+    return ConstrainedERMClassifier(constraint, **params)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(2, size=300)
+    y = (rng.normal(size=300) + 0.8 * groups > 0.4).astype(int)
+    return rng.normal(size=(300, 3)) + np.column_stack((groups, y, 0 * y)), y, groups
+
+
+def keeps(fitted, X, y, groups, tolerance=0.02):
+    decisions = fitted.predict(X)
+    gap = demographic_parity_difference(y, decisions, sensitive_features=groups)
+    return gap <= tolerance + ROUNDING and fitted.constraint_violation_ == 0.0
+
+
+# Features -----------------------------------------------------------------------------
+
+
+def test_storage_does_not_matter(data, tmp_path):
+    X, y, groups = data
+    X = np.where(np.abs(X) < 1, 0.0, np.round(X * 4) / 4)  # exact in float32
+    expected = model().fit(X, y, sensitive_features=groups)
+    np.save(tmp_path / "X.npy", X)
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    kinds = [
+        np.asfortranarray(X),
+        X.astype(np.float32),
+        X.tolist(),
+        np.load(tmp_path / "X.npy", mmap_mode="r"),
+        sparse.csr_array(X),
+        sparse.csr_matrix(X),
+        sparse.csc_array(X),
+        sparse.coo_matrix(X),
+        wide,
+        pd.DataFrame(X).convert_dtypes(),
+    ]
+    for rows in kinds:
+        fitted = model().fit(rows, y, sensitive_features=groups)
+        np.testing.assert_allclose(fitted.coef_, expected.coef_, atol=1e-6)
+        np.testing.assert_array_equal(fitted.predict(rows), expected.predict(X))
+        assert keeps(fitted, rows, y, groups)
+
+
+def test_a_fit_leaves_its_input_as_it_was(data):
+    X, y, groups = data
+    X, weights = X.copy(), np.ones(len(y))
+    for array in (X, y, groups, weights):
+        array.flags.writeable = False
+    model().fit(X, y, sensitive_features=groups, sample_weight=weights)
+    for array in (y, groups):
+        array.flags.writeable = True
+
+
+def test_the_scale_of_columns_does_not_matter(data):
+    X, y, groups = data
+    expected = model(alpha=0.0).fit(X, y, sensitive_features=groups)
+    scale = np.array([1e-6, 1.0, 1e6])
+    scaled = model(alpha=0.0).fit(X * scale, y, sensitive_features=groups)
+    np.testing.assert_allclose(scaled.coef_ * scale, expected.coef_, rtol=1e-4, atol=1e-5)
+    assert keeps(scaled, X * scale, y, groups)
+
+
+def test_columns_far_from_0_keep_their_digits(data):
+    X, y, groups = data
+    far = X + [1e9, 0, -1e6]
+    fitted = model().fit(far, y, sensitive_features=groups)
+    near = model().fit(X, y, sensitive_features=groups)
+    np.testing.assert_allclose(fitted.coef_, near.coef_, rtol=1e-4)
+    assert keeps(fitted, far, y, groups)
+
+
+def test_constant_and_repeated_columns_tell_nothing_new(data):
+    X, y, groups = data
+    more = np.column_stack((X, np.full(len(X), 7.0), np.zeros(len(X)), X[:, 0]))
+    fitted = model().fit(more, y, sensitive_features=groups)
+    assert keeps(fitted, more, y, groups)
+    np.testing.assert_allclose(fitted.coef_[0, 3:5], 0.0, atol=1e-6)
+    assert fitted.coef_[0, 5] == pytest.approx(fitted.coef_[0, 0], rel=1e-3)
+
+
+def test_nothing_but_constants_gives_constant_decisions(data):
+    _, y, groups = data
+    X = np.ones((len(y), 2))
+    fitted = model().fit(X, y, sensitive_features=groups)
+    assert len(set(fitted.predict(X))) == 1
+    assert fitted.score(X, y) == max(y.mean(), 1 - y.mean())
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-6, 1e-4])
+def test_separable_people(alpha):
+    x = np.r_[np.linspace(-3, -1, 20), np.linspace(1, 3, 20)]
+    y, groups = (x > 0).astype(int), np.r_[np.zeros(15), np.ones(25)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = model(alpha=alpha, tolerance=0.1, max_iter=20)
+        fitted.fit(x[:, None], y, sensitive_features=groups)
+    assert np.isfinite(fitted.coef_).all()
+    assert keeps(fitted, x[:, None], y, groups, tolerance=0.1)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_features_must_be_finite(bad, data):
+    X, y, groups = data
+    X = X.copy()
+    X[3, 1] = bad
+    fitted = model().fit(data[0], y, sensitive_features=groups)
+    for call in (lambda: clone(fitted).fit(X, y, sensitive_features=groups), fitted.predict):
+        with pytest.raises(ValueError, match="contains NaN|contains infinity"):
+            call(X) if call == fitted.predict else call()
+
+
+# Groups and classes -------------------------------------------------------------------
+
+
+def test_tolerance_0_is_kept_to_the_last_person(data):
+    X, y, groups = data
+    rows = np.r_[np.flatnonzero(groups == 0)[:100], np.flatnonzero(groups == 1)[:100]]
+    X, y, groups = X[rows], y[rows], groups[rows]
+    fitted = model(tolerance=0.0).fit(X, y, sensitive_features=groups)
+    counts = [fitted.predict(X)[groups == g].sum() for g in (0, 1)]
+    assert counts[0] == counts[1] > 0
+
+
+def test_tolerance_0_between_groups_of_coprime_sizes_leaves_constant_decisions(data):
+    X, y, groups = data
+    rows = np.r_[np.flatnonzero(groups == 0)[:101], np.flatnonzero(groups == 1)[:100]]
+    with pytest.warns(UserWarning, match="Every training sample is given the class"):
+        fitted = model(tolerance=0.0).fit(X[rows], y[rows], sensitive_features=groups[rows])
+    assert len(set(fitted.predict(X[rows]))) == 1
+    assert fitted.constraint_violation_ == 0.0
+
+
+def test_groups_of_one_person_count_unless_they_are_left_out(data):
+    X, y, groups = data
+    names = np.array(["a", "b"])[groups].astype(object)
+    names[:2] = ["c", "d"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = model().fit(X, y, sensitive_features=names)
+    # One person is a rate of 0 or 1, and all rates must be near it.
+    assert not 0.02 < fitted.predict(X).mean() < 0.98
+    assert fitted.constraint_violation_ == 0.0
+    with pytest.warns(UserWarning, match=r"leaves out 2 group\(s\).*'c' \(1\), 'd' \(1\)"):
+        fitted = model(DemographicParity(min_group_size=2)).fit(X, y, sensitive_features=names)
+    assert len(set(fitted.predict(X))) == 2
+    assert keeps(fitted, X[2:], y[2:], names[2:])
+
+
+def test_empty_cells_are_left_out_by_name(data):
+    X, y, groups = data
+    rows = (groups == 0) | (y == 0)
+    with pytest.warns(UserWarning, match="no positives of group 1"):
+        fitted = model("equalized_odds").fit(X[rows], y[rows], sensitive_features=groups[rows])
+    assert fitted.constraint_violation_ == 0.0
+    report = fitted.constraint_report_
+    cells = set(zip(report["cell"], report["group"], strict=True))
+    assert cells == {("positives", 0), ("negatives", 0), ("negatives", 1)}
+
+
+def test_overlapping_groups(data):
+    X, y, groups = data
+    members = np.column_stack((groups == 0, groups == 1, X[:, 2] > 0, np.ones(len(y), bool)))
+    fitted = model().fit(X, y, sensitive_features=sparse.csr_array(members))
+    decisions = fitted.predict(X)
+    rates = [decisions[inside].mean() for inside in members.T]
+    assert max(rates) - min(rates) <= 0.02 + ROUNDING
+    assert fitted.constraint_report_["n"].tolist() == members.sum(axis=0).tolist()
+
+
+def test_missing_groups_are_told(data):
+    X, y, _ = data
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="unconstrained"):
+        fitted = model().fit(X, y)
+    assert fitted.groups_.counts.tolist() == [300]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(None).fit(X, y)
+
+
+def test_one_class_and_three_are_refused(data):
+    X, y, groups = data
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        model().fit(X, np.zeros(300), sensitive_features=groups)
+    with pytest.raises(ValueError, match="OneVsRestClassifier"):
+        model().fit(X, np.arange(300) % 3, sensitive_features=groups)
+
+
+def test_without_an_intercept_the_tolerance_is_kept_or_the_miss_is_told(data):
+    X, y, groups = data
+    fitted = model(fit_intercept=False).fit(X, y, sensitive_features=groups)
+    assert keeps(fitted, X, y, groups)
+    assert fitted.intercept_[0] == 0.0
+    # The only direction there is selects one group or the other.
+    X = np.where(groups == 1, 1.0, -1.0)[:, None]
+    with pytest.warns(InfeasibleConstraintWarning, match="exceeded by 0.98"):
+        told = model(fit_intercept=False).fit(X, groups, sensitive_features=groups)
+    assert told.status_ == "infeasible"
+    assert told.constraint_violation_ == pytest.approx(0.98)
+
+
+def test_people_must_match(data):
+    X, y, groups = data
+    with pytest.raises(ValueError, match="299 rows but there are 300 samples"):
+        model().fit(X, y, sensitive_features=groups[:-1])
+    with pytest.raises(ValueError, match="same pandas index"):
+        model().fit(pd.DataFrame(X), y, sensitive_features=pd.Series(groups)[::-1])
+    with pytest.raises(ValueError, match="same pandas index"):
+        model().fit(X, pd.Series(y), sensitive_features=pd.Series(groups)[::-1])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model().fit(X, y[:-1], sensitive_features=groups)
+
+
+# Parameters ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"constraint": "parity"}, "'constraint' parameter .*'equalized_odds'"),
+        ({"constraint": ["parity"]}, r"must be one of \['demographic_parity'.*'parity' came"),
+        ({"constraint": DemographicParity}, "'constraint' parameter"),
+        ({"constraint": DemographicParity(tolerance=-1)}, "'tolerance' parameter of Demographic"),
+        ({"constraint": EqualizedOdds(aggregate="most")}, "'aggregate' parameter .*'sum'"),
+        ({"tolerance": -0.1}, "'tolerance' parameter"),
+        ({"enforce": "maybe"}, "'enforce' parameter .*'surrogate'"),
+        ({"enforcement": "force"}, "'enforcement' parameter .*'sweep'"),
+        ({"loss": "log"}, "'loss' parameter .*'logistic'"),
+        ({"surrogate": "step"}, "'surrogate' parameter .*'sigmoid'"),
+        ({"solver": "newton"}, "'solver' parameter .*'plada'.*'sqp'|'solver' .*'sqp'.*'plada'"),
+        ({"alpha": -1}, "'alpha' parameter"),
+        ({"max_iter": 0}, "'max_iter' parameter"),
+        ({"tol": 0.0}, "'tol' parameter"),
+        ({"class_weight": "even"}, "'class_weight' parameter"),
+        ({"fit_intercept": 2}, "'fit_intercept' parameter"),
+    ],
+)
+def test_bad_parameters_are_refused_and_the_known_ones_listed(params, message, data):
+    X, y, groups = data
+    with pytest.raises(ValueError, match=message):
+        ConstrainedERMClassifier(**params).fit(X, y, sensitive_features=groups)
+
+
+def test_a_wrong_derivative_is_found_by_the_check_and_does_no_silent_harm(data):
+    class Wrong(Constraint):
+        def cells(self, target):
+            return {"all": np.ones(len(target), dtype=bool)}
+
+        def rate(self, target, rates):
+            def backwards(scores):
+                value, slope, curvature = rates.surrogate(scores)
+                return Pointwise(value, -slope, curvature)
+
+            return backwards
+
+    with pytest.raises(ValueError, match="slope of .* rate is wrong"):
+        check_constraint(Wrong())
+    X, y, groups = data
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = model(Wrong(), max_iter=20).fit(X, y, sensitive_features=groups)
+    assert fitted.status_ != "optimal"
+    assert caught
+    gap = demographic_parity_difference(y, fitted.predict(X), sensitive_features=groups)
+    assert fitted.constraint_violation_ == pytest.approx(max(0.0, gap - 0.02))
+
+
+def test_a_refused_fit_leaves_the_earlier_one_whole(data):
+    X, y, groups = data
+    fitted = model().fit(X, y, sensitive_features=groups)
+    before = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
+    with pytest.raises(ValueError, match="rows"):
+        fitted.fit(X[:, :2], y, sensitive_features=groups[:-1])
+    assert {name: vars(fitted)[name] for name in before} == before
+    with pytest.raises(ValueError, match="2 features, but .* 3 features"):
+        fitted.predict(X[:, :2])
+    with pytest.raises(NotFittedError):
+        model().predict(X)
+
+
+def test_equalized_odds_of_few_people():
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y, groups = rng.normal(size=(8, 2)), np.tile([0, 1], 4), np.repeat([0, 1], 4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = model("equalized_odds").fit(X, y, sensitive_features=groups)
+        gap = equalized_odds_difference(y, fitted.predict(X), sensitive_features=groups)
+        assert gap <= 0.02 + ROUNDING

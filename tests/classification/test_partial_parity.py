@@ -1,0 +1,321 @@
+"""PartialParityClassifier: what it promises, on what input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skfair.classification import PartialParityClassifier
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.metrics import (
+    partial_demographic_parity_difference,
+    partial_equal_opportunity_difference,
+    partial_equalized_odds_difference,
+    partial_group_auc_difference,
+    partial_statistical_parity_difference,
+)
+from skfair.solvers import DampedSQP
+
+INTERVAL = (0.1, 0.5)
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Two groups of 600, the second with higher values of the first of four features."""
+    rng = np.random.default_rng(0)
+    sex = rng.integers(2, size=1200)
+    X = rng.normal(size=(1200, 4))
+    X[:, 0] += sex
+    y = X.sum(axis=1) + rng.logistic(size=1200) > 0.7
+    return X, y, np.where(sex == 1, "man", "woman")
+
+
+def fitted(people, criterion="statistical_parity", **settings):
+    X, y, sex = people
+    settings = {"interval": INTERVAL, "tolerance": 0.1} | settings
+    return PartialParityClassifier(criterion, **settings).fit(X, y, sensitive_features=sex)
+
+
+def difference(model, people, interval=INTERVAL, **settings):
+    X, y, sex = people
+    scores = model.decision_function(X, sensitive_features=sex)
+    known = {"sensitive_features": sex, "interval": interval} | settings
+    return {
+        "statistical_parity": lambda: partial_statistical_parity_difference(scores, **known),
+        "demographic_parity": lambda: partial_demographic_parity_difference(scores, **known),
+        "group_auc": lambda: partial_group_auc_difference(scores, **known),
+        "equal_opportunity": lambda: partial_equal_opportunity_difference(y, scores, **known),
+        "equalized_odds": lambda: partial_equalized_odds_difference(y, scores, **known),
+    }[model.criterion]()
+
+
+# What it promises ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tolerance", [0.1, 0.2])
+@pytest.mark.parametrize("interactions", [False, True])
+def test_the_tolerance_is_kept_and_used(people, tolerance, interactions):
+    model = fitted(people, tolerance=tolerance, group_interactions=interactions)
+    assert tolerance - 0.01 <= difference(model, people) <= tolerance
+    assert model.status_ == "optimal"
+    assert model.constraint_violation_ == 0.0
+
+
+@pytest.mark.parametrize(
+    ("criterion", "settings"),
+    [
+        ("demographic_parity", {}),
+        ("group_auc", {}),
+        ("equal_opportunity", {"rank_within": "group"}),
+        ("equal_opportunity", {"rank_within": "class"}),
+        ("equalized_odds", {"rank_within": "group"}),
+        ("equalized_odds", {"rank_within": "class"}),
+    ],
+)
+def test_every_criterion_keeps_its_tolerance(people, criterion, settings):
+    model = fitted(people, criterion, **settings)
+    assert difference(model, people, **settings) <= 0.1
+    assert model.constraint_violation_ == 0.0
+
+
+@pytest.mark.parametrize(
+    "interval",
+    [[(0.05, 0.2), (0.4, 0.6)], {"man": (0.2, 0.5), "woman": (0.1, 0.4)}, (0.0, 1.0)],
+    ids=["union", "by group", "everybody"],
+)
+def test_intervals_of_every_shape(people, interval):
+    model = fitted(people, interval=interval)
+    assert difference(model, people, interval=interval) <= 0.1
+
+
+def test_raw_tolerances_are_of_the_raw_difference(people):
+    model = fitted(people, tolerance=0.05, tolerance_scale="raw")
+    assert 0.04 <= difference(model, people, scale="raw") <= 0.05
+
+
+def test_a_looser_tolerance_costs_less(people):
+    objectives = [fitted(people, tolerance=t).objective_ for t in (0.05, 0.1, 0.2, 0.4)]
+    assert (np.diff(objectives) < 0).all()
+
+
+def test_if_the_plain_fit_is_fair_it_is_the_answer(people):
+    X, y, _ = people
+    model = fitted(people, tolerance=1.0)
+    plain = LogisticRegression(C=1e4 / 1200, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-4)
+    np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=1e-3)
+    assert len(model.multipliers_) == len(model.thresholds_) == 0
+
+
+def test_the_surrogate_is_held_as_written(people):
+    X, y, sex = people
+    model = fitted(people, enforce="surrogate", surrogate_width=1.0, tolerance=0.2)
+    scores, tau = model.decision_function(X), 0.2 * 0.4
+    for theta, p in zip(model.thresholds_, np.linspace(*INTERVAL, 10), strict=True):
+        ramp = np.clip(scores - theta + 0.5, 0.0, 1.0)
+        for group in ("man", "woman"):
+            # The corners are rounded, over a tenth of the width.
+            assert p - 0.002 <= ramp[sex == group].mean() <= p + tau + 0.002
+
+
+def test_interactions_are_one_model_per_group(people):
+    X, y, sex = people
+    model = fitted(people, tolerance=1.0, group_interactions=True)
+    for g, group in enumerate(("man", "woman")):
+        own = sex == group
+        # The loss is a mean over everybody, so each group's share of the penalty is its own.
+        plain = LogisticRegression(C=1e4 / 1200, tol=1e-8).fit(X[own], y[own])
+        np.testing.assert_allclose(model.group_coef_[g], plain.coef_[0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["squared", "hinge"])
+def test_other_losses_keep_the_tolerance_and_have_no_probabilities(people, loss):
+    model = fitted(people, loss=loss)
+    assert difference(model, people) <= 0.1
+    with pytest.raises(AttributeError, match="predict_proba"):
+        model.predict_proba(people[0])
+
+
+def test_the_group_is_not_looked_at_without_interactions(people):
+    X, _, sex = people
+    model = fitted(people)
+    np.testing.assert_array_equal(model.predict(X), model.predict(X, sensitive_features=sex))
+
+
+def test_weights_count_as_repeated_people(people):
+    X, y, sex = (part[:400] for part in people)
+    times = np.random.default_rng(1).integers(1, 4, 400)
+    model = PartialParityClassifier(interval=INTERVAL, tolerance=0.1)
+    weighted = clone(model).fit(X, y, sensitive_features=sex, sample_weight=times)
+    rows = np.repeat(np.arange(400), times)
+    repeated = clone(model).fit(X[rows], y[rows], sensitive_features=sex[rows])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-3)
+
+
+def test_names_of_groups_do_not_matter(people):
+    X, y, sex = people
+    other = np.where(sex == "man", 1, 2)  # the order of the groups is the other one
+    model = fitted(people)
+    renamed = clone(model).fit(X, y, sensitive_features=other)
+    np.testing.assert_allclose(model.coef_, renamed.coef_, rtol=1e-3)
+
+
+def test_unscaled_columns_change_nothing(people):
+    X, y, sex = people
+    factors = np.array([1.0, 1000.0, 1e-3, 1.0])
+    model = fitted(people, alpha=0.0)
+    scaled = clone(model).fit(X * factors, y, sensitive_features=sex)
+    np.testing.assert_allclose(scaled.coef_ * factors, model.coef_, rtol=1e-4)
+
+
+def test_one_hot_csr_and_dense_agree(people):
+    X, y, sex = people
+    wide = (X[:, :, np.newaxis] > np.array([-0.5, 0.5])).reshape(len(X), -1).astype(float)
+    dense = fitted((wide, y, sex))
+    stored = fitted((sparse.csr_array(wide), y, sex))
+    np.testing.assert_allclose(dense.coef_, stored.coef_, rtol=1e-6)
+
+
+def test_overlapping_groups(people):
+    X, y, sex = people
+    membership = sparse.csr_array(np.column_stack((sex == "man", X[:, 1] > 0, X[:, 2] > 0)))
+    model = PartialParityClassifier(interval=INTERVAL, tolerance=0.2)
+    model.fit(X, y, sensitive_features=membership)
+    found = partial_statistical_parity_difference(
+        model.decision_function(X), sensitive_features=membership, interval=INTERVAL
+    )
+    assert found <= 0.2
+    with pytest.raises(ValueError, match="may overlap"):
+        model.set_params(group_interactions=True).fit(X, y, sensitive_features=membership)
+
+
+@pytest.mark.parametrize("solver", ["idca", DampedSQP(tol=1e-3)], ids=str)
+def test_other_solvers_keep_the_tolerance(people, solver):
+    model = fitted(people, solver=solver, tol=1e-3)
+    assert difference(model, people) <= 0.1
+
+
+def test_an_iteration_limit_is_reported(people):
+    with pytest.warns((ConvergenceWarning, InfeasibleConstraintWarning)):
+        model = fitted(people, max_iter=1)
+    assert model.status_ in ("max_iter", "infeasible")
+
+
+def test_verbose_prints_iterations(people, capsys):
+    fitted(people, verbose=1)
+    assert "iteration 1: objective" in capsys.readouterr().out
+
+
+# What bad input gets ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("interval", "message"),
+    [
+        ((0.5, 0.2), "alpha < beta"),
+        ((0.2, 0.2), "alpha < beta"),
+        ((-0.1, 0.2), "0 <= alpha"),
+        ((0.5, 1.2), "beta <= 1"),
+        ([(0.1, 0.4), (0.3, 0.5)], "must not overlap"),
+        ({"man": (0.1, 0.4)}, "'woman'"),
+        ("top", "interval"),
+    ],
+)
+def test_a_wrong_interval_is_refused(people, interval, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(people, interval=interval)
+
+
+def test_small_groups_are_refused_by_name(people):
+    X, y, _ = people
+    group = np.where(np.arange(len(y)) < 60, "few", "many")
+    with pytest.raises(ValueError, match=r"at least 20 samples .*'few' \(12\)"):
+        PartialParityClassifier(interval=(0.1, 0.3)).fit(X, y, sensitive_features=group)
+
+
+def test_five_groups_of_very_different_size(people):
+    X, y, _ = people
+    group = np.digitize(np.random.default_rng(2).random(len(y)), [0.6, 0.8, 0.9, 0.95])
+    model = PartialParityClassifier(interval=(0.0, 0.8), tolerance=0.25)
+    model.fit(X, y, sensitive_features=group)
+    assert len(model.groups_.counts) == 5
+    assert model.constraint_violation_ == 0.0
+
+
+def test_a_tolerance_of_zero_ends_with_the_fairest_found(people):
+    with pytest.warns(InfeasibleConstraintWarning, match=r"above tolerance=0\."):
+        model = fitted(people, tolerance=0.0)
+    assert model.status_ == "infeasible"
+    assert 0.0 < model.constraint_violation_ < 0.15
+
+
+def test_equal_scores_cannot_be_measured(people):
+    X, y, sex = people
+    with pytest.warns(InfeasibleConstraintWarning, match="cannot be measured"):
+        model = fitted((np.ones((len(y), 1)), y, sex))
+    assert model.status_ == "infeasible"
+    assert np.isnan(model.constraint_violation_)
+
+
+def test_predictions_with_interactions_need_groups_seen_at_fit(people):
+    X, _, sex = people
+    model = fitted(people, group_interactions=True)
+    with pytest.raises(ValueError, match="need sensitive_features"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="not seen at fit: 'child'"):
+        model.predict(X[:1], sensitive_features=["child"])
+    assert model.predict(X[:3], sensitive_features=sex[:3]).shape == (3,)
+
+
+def test_one_class_and_missing_values_are_refused(people):
+    X, y, sex = people
+    with pytest.raises(ValueError, match="one class"):
+        fitted((X, np.ones(len(y)), sex))
+    with pytest.raises(ValueError, match="NaN"):
+        fitted((np.where(X > 2, np.nan, X), y, sex))
+    with pytest.raises(NotFittedError):
+        PartialParityClassifier().predict(X)
+
+
+def test_rows_of_other_people_are_refused(people):
+    X, y, sex = people
+    with pytest.raises(ValueError, match="same pandas index"):
+        fitted((pd.DataFrame(X), y, pd.Series(sex, index=np.arange(len(y))[::-1])))
+
+
+def test_without_groups_the_fit_is_plain_and_says_so(people):
+    X, y, _ = people
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion='statistical_parity'"):
+        model = PartialParityClassifier(interval={"man": (0.1, 0.2)}).fit(X, y)
+    assert model.status_ == "optimal"
+    assert model.constraint_violation_ == 0.0
+
+
+def test_a_failed_fit_leaves_the_last_one_whole(people):
+    X, y, sex = people
+    model = fitted(people)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="interval"):
+        model.set_params(interval=(0.5, 0.2)).fit(X[:, :2], y, sensitive_features=sex)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+# Among its peers ----------------------------------------------------------------------
+
+
+def test_groups_are_routed_through_a_pipeline(people):
+    X, y, sex = people
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = PartialParityClassifier(interval=INTERVAL, tolerance=0.1, group_interactions=True)
+        pipeline = make_pipeline(StandardScaler(), model)
+        pipeline.fit(X, y, sensitive_features=sex)
+        assert len(pipeline[-1].groups_.counts) == 2
+        labels = pipeline.predict(X, sensitive_features=sex)
+        proba = pipeline.predict_proba(X, sensitive_features=sex)
+    np.testing.assert_array_equal(labels, proba[:, 1] > 0.5)

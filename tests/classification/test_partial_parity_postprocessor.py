@@ -1,0 +1,411 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skfair.classification import ConstrainedERMClassifier, PartialParityPostprocessor
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.metrics import (
+    get_scorer,
+    partial_demographic_parity_difference,
+    partial_equal_opportunity_difference,
+    partial_group_auc_difference,
+    partial_statistical_parity_difference,
+)
+
+INTERVAL = (0.1, 0.6)
+
+
+def population(seed=0, n_samples=800, n_groups=2):
+    """Groups whose scores differ, the more the higher the number of the group."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(n_groups, size=n_samples)
+    X = rng.normal(size=(n_samples, 3)) + 0.7 * groups[:, np.newaxis]
+    y = X.sum(axis=1) + rng.normal(size=n_samples) > 1.5
+    return X, y, groups
+
+
+def difference(criterion, y, scores, groups, **params):
+    metric = {
+        "statistical_parity": partial_statistical_parity_difference,
+        "demographic_parity": partial_demographic_parity_difference,
+        "equal_opportunity": partial_equal_opportunity_difference,
+        "group_auc": partial_group_auc_difference,
+    }[criterion]
+    labels = (y,) if criterion == "equal_opportunity" else ()
+    return metric(*labels, scores, sensitive_features=groups, **params)
+
+
+@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+@pytest.mark.parametrize("scale", ["normalized", "raw"])
+@pytest.mark.parametrize("tolerance", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_the_tolerance_holds_on_the_training_data(criterion, scale, tolerance, n_groups):
+    X, y, groups = population(n_groups=n_groups)
+    model = PartialParityPostprocessor(
+        criterion=criterion, interval=INTERVAL, tolerance=tolerance, tolerance_scale=scale
+    )
+    model.fit(X, y, sensitive_features=groups)
+    scores = model.decision_function(X, sensitive_features=groups)
+    reached = difference(criterion, y, scores, groups, interval=INTERVAL, scale=scale)
+    assert reached <= tolerance + 1e-12
+    assert model.constraint_violation_ == 0.0
+    assert model.status_ == ("optimal" if criterion == "demographic_parity" else "feasible") or (
+        model.n_iter_ == 1
+    )
+
+
+@pytest.mark.parametrize("tolerance", [0.02, 0.1])
+@pytest.mark.parametrize("criterion", ["equal_opportunity", "group_auc"])
+def test_other_criteria_hold_on_the_training_data(criterion, tolerance):
+    X, y, groups = population()
+    model = PartialParityPostprocessor(criterion=criterion, interval=INTERVAL, tolerance=tolerance)
+    scores = model.fit(X, y, sensitive_features=groups).decision_function(
+        X, sensitive_features=groups
+    )
+    assert difference(criterion, y, scores, groups, interval=INTERVAL) <= tolerance + 1e-12
+
+
+@pytest.mark.parametrize("interval", [[(0.05, 0.2), (0.4, 0.7)], {0: (0.1, 0.5), 1: (0.2, 0.6)}])
+def test_intervals_may_be_unions_and_differ_by_group(interval):
+    X, y, groups = population()
+    model = PartialParityPostprocessor(interval=interval, tolerance=0.1)
+    scores = model.fit(X, y, sensitive_features=groups).decision_function(
+        X, sensitive_features=groups
+    )
+    reached = partial_statistical_parity_difference(
+        scores, sensitive_features=groups, interval=interval
+    )
+    assert reached <= 0.1
+
+
+def test_a_large_tolerance_gives_every_group_its_most_accurate_threshold():
+    X, y, groups = population()
+    model = PartialParityPostprocessor(tolerance=1.0).fit(X, y, sensitive_features=groups)
+    scores = LogisticRegression().fit(X, y).decision_function(X)
+    for group in (0, 1):
+        own, truth = scores[groups == group], y[groups == group]
+        thresholds = np.append(own, np.inf)
+        most = max(accuracy_score(truth, own >= threshold) for threshold in thresholds)
+        decisions = model.predict(X[groups == group], sensitive_features=groups[groups == group])
+        assert accuracy_score(truth, decisions) == pytest.approx(most)
+    assert model.n_iter_ == 1
+    assert model.status_ == "optimal"
+
+
+def test_accuracy_grows_with_the_tolerance():
+    X, y, groups = population()
+    errors = [
+        PartialParityPostprocessor(tolerance=tolerance)
+        .fit(X, y, sensitive_features=groups)
+        .objective_
+        for tolerance in (0.01, 0.05, 0.1, 0.3, 1.0)
+    ]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > errors[-1]
+
+
+def test_rates_are_the_shares_of_positive_decisions_and_error_their_errors():
+    X, y, groups = population()
+    model = PartialParityPostprocessor(tolerance=0.05).fit(X, y, sensitive_features=groups)
+    decisions = model.predict(X, sensitive_features=groups)
+    shares = [decisions[groups == group].mean() for group in (0, 1)]
+    np.testing.assert_allclose(model.rates_, shares)
+    assert model.center_ == pytest.approx(np.mean(shares))
+    assert model.objective_ == pytest.approx(np.mean(decisions != y))
+
+
+def test_nobody_is_overtaken_within_the_group():
+    X, y, groups = population()
+    model = PartialParityPostprocessor(tolerance=0.05).fit(X, y, sensitive_features=groups)
+    before = model.estimator_.decision_function(X)
+    after = model.decision_function(X, sensitive_features=groups)
+    for group in (0, 1):
+        own = np.argsort(before[groups == group])
+        assert np.all(np.diff(after[groups == group][own]) > 0)
+
+
+def test_decisions_outside_the_interval_are_not_held_together():
+    X, y, groups = population()
+    inside = PartialParityPostprocessor(interval=(0.3, 0.7), tolerance=0.05)
+    outside = PartialParityPostprocessor(interval=(0.9, 1.0), tolerance=0.3)
+    inside.fit(X, y, sensitive_features=groups)
+    outside.fit(X, y, sensitive_features=groups)
+    assert np.ptp(outside.rates_) > np.ptp(inside.rates_)
+
+
+# Classifiers --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        Perceptron(),
+        KNeighborsClassifier(50),
+        RandomForestClassifier(20, min_samples_leaf=20, random_state=0),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_any_scorer_will_do(estimator):
+    X, y, groups = population()
+    y = np.where(y, "yes", "no")
+    model = PartialParityPostprocessor(estimator, interval=INTERVAL, tolerance=0.2)
+    decisions = model.fit(X, y, sensitive_features=groups).predict(X, sensitive_features=groups)
+    assert model.status_ == "feasible"
+    assert set(decisions) == {"yes", "no"}
+    assert not hasattr(estimator, "classes_")
+
+
+def test_a_frozen_classifier_stays_as_it_is():
+    X, y, groups = population()
+    fitted = LogisticRegression().fit(X[:400], y[:400])
+    model = PartialParityPostprocessor(FrozenEstimator(fitted)).fit(
+        X[400:], y[400:], sensitive_features=groups[400:]
+    )
+    assert model.estimator_.estimator is fitted
+    again = PartialParityPostprocessor(fitted).fit(X, y, sensitive_features=groups)
+    assert again.estimator_ is not fitted
+
+
+def test_columns_of_text_are_left_to_a_pipeline():
+    X, y, groups = population()
+    frame = pd.DataFrame(X, columns=list("abc")).assign(kind=np.where(X[:, 0] > 0, "x", "y"))
+    encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    pipeline = make_pipeline(encode, LogisticRegression())
+    model = PartialParityPostprocessor(pipeline).fit(frame, y, sensitive_features=groups)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c", "kind"]
+    assert model.status_ == "feasible"
+
+
+def test_sparse_rows_give_the_same_scores():
+    X, y, groups = population()
+    dense, sparse_rows = (
+        PartialParityPostprocessor().fit(rows, y, sensitive_features=groups)
+        for rows in (X, sparse.csr_array(X))
+    )
+    np.testing.assert_allclose(
+        dense.decision_function(X, sensitive_features=groups),
+        sparse_rows.decision_function(sparse.csr_array(X), sensitive_features=groups),
+        atol=1e-3,
+    )
+
+
+def test_groups_and_weights_go_on_to_a_classifier_that_takes_them():
+    X, y, groups = population()
+    weights = np.random.default_rng(0).integers(1, 4, size=len(y))
+    inner = ConstrainedERMClassifier(tolerance=0.2)
+    model = PartialParityPostprocessor(inner)
+    model.fit(X, y, sensitive_features=groups, sample_weight=weights)
+    alone = inner.fit(X, y, sensitive_features=groups, sample_weight=weights)
+    np.testing.assert_array_equal(model.estimator_.coef_, alone.coef_)
+
+
+def test_integer_weights_equal_repeated_rows():
+    X, y, groups = population(n_samples=300)
+    weights = np.random.default_rng(1).integers(0, 4, size=len(y))
+    rows = np.repeat(np.arange(len(y)), weights)
+    scorer = FrozenEstimator(LogisticRegression().fit(X, y))
+    weighted = PartialParityPostprocessor(scorer).fit(
+        X, y, sensitive_features=groups, sample_weight=weights
+    )
+    repeated = PartialParityPostprocessor(scorer).fit(
+        X[rows], y[rows], sensitive_features=groups[rows]
+    )
+    np.testing.assert_allclose(weighted.rates_, repeated.rates_)
+    np.testing.assert_allclose(
+        weighted.decision_function(X, sensitive_features=groups),
+        repeated.decision_function(X, sensitive_features=groups),
+    )
+
+
+# Metadata routing ---------------------------------------------------------------------
+
+
+def test_groups_reach_fit_and_predict_through_a_pipeline():
+    X, y, groups = population()
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), PartialParityPostprocessor(tolerance=0.1))
+        pipeline.fit(X, y, sensitive_features=groups)
+        decisions = pipeline.predict(X, sensitive_features=groups)
+        scores = pipeline.decision_function(X, sensitive_features=groups)
+    np.testing.assert_array_equal(decisions, scores > 0)
+    assert (
+        partial_statistical_parity_difference(
+            scores, sensitive_features=groups, interval=(0.0, 1.0)
+        )
+        <= 0.1
+    )
+
+
+def test_a_search_with_our_scorer():
+    X, y, groups = population()
+    scoring = get_scorer("neg_demographic_parity_difference")
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            PartialParityPostprocessor(), {"tolerance": [0.05, 0.8]}, scoring=scoring, cv=3
+        )
+        search.fit(X, y, sensitive_features=groups)
+    assert search.best_params_ == {"tolerance": 0.05}
+
+
+def test_routing_hands_weights_to_the_classifier_that_requests_them():
+    X, y, groups = population()
+    weights = np.arange(len(y)) % 3 + 1.0
+    with config_context(enable_metadata_routing=True):
+        inner = LogisticRegression().set_fit_request(sample_weight=True)
+        model = PartialParityPostprocessor(inner).set_fit_request(sample_weight=True)
+        model.fit(X, y, sensitive_features=groups, sample_weight=weights)
+        routing = model.get_metadata_routing()
+    expected = LogisticRegression().fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.estimator_.coef_, expected.coef_)
+    assert routing.consumes("fit", ["sensitive_features", "sample_weight"])
+
+
+# What bad input gets ------------------------------------------------------------------
+
+
+def test_groups_are_needed_to_predict_and_must_be_known():
+    X, y, groups = population()
+    model = PartialParityPostprocessor().fit(X, y, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"predict\(X, sensitive_features"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="not seen at fit"):
+        model.predict(X, sensitive_features=groups + 1)
+    with pytest.raises(ValueError, match="accuracy_score"):
+        model.score(X, y)
+
+
+def test_without_groups_there_is_a_warning_and_one_group():
+    X, y, _ = population()
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion='statistical_parity'"):
+        model = PartialParityPostprocessor().fit(X, y)
+    assert model.rates_.shape == (1,)
+    assert model.score(X, y) == pytest.approx(1 - model.objective_)
+
+
+def test_a_scorer_without_scores_is_refused():
+    X, y, groups = population()
+    with pytest.raises(ValueError, match="'fit' and 'decision_function'"):
+        PartialParityPostprocessor(LinearRegression()).fit(X, y, sensitive_features=groups)
+
+
+def test_small_groups_are_named():
+    X, y, groups = population(n_samples=100)
+    groups = np.where(np.arange(100) < 25, "few", "many")
+    with pytest.raises(ValueError, match=r"at least 20 samples .*'few' \(5\)"):
+        PartialParityPostprocessor(interval=(0.1, 0.3)).fit(X, y, sensitive_features=groups)
+
+
+def test_positives_count_for_opportunity():
+    X, y, groups = population()
+    rare = y & (np.cumsum(y) <= 20)
+    with pytest.raises(ValueError, match="at least 20 samples of every group"):
+        PartialParityPostprocessor(criterion="equal_opportunity").fit(
+            X, rare, sensitive_features=groups
+        )
+
+
+def test_constant_scores_have_nobody_in_the_interval():
+    _, y, groups = population()
+    with pytest.raises(ValueError, match="fewer ties"):
+        PartialParityPostprocessor(interval=(0.2, 0.6)).fit(
+            np.zeros((len(y), 1)), y, sensitive_features=groups
+        )
+
+
+def test_ties_that_no_shift_can_part_are_told():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 200)
+    X = (rng.random(400) < 0.3 + 0.4 * groups)[:, np.newaxis].astype(float)
+    y = rng.random(400) < 0.2 + 0.6 * X[:, 0]
+    model = PartialParityPostprocessor(tolerance=0.05)
+    with pytest.warns(InfeasibleConstraintWarning, match=r"exceeds the tolerance of 0\.05 by"):
+        model.fit(X, y, sensitive_features=groups)
+    reached = partial_statistical_parity_difference(
+        model.decision_function(X, sensitive_features=groups),
+        sensitive_features=groups,
+        interval=(0.0, 1.0),
+    )
+    assert model.status_ == "infeasible"
+    assert model.constraint_violation_ == pytest.approx(reached - 0.05)
+
+
+def test_a_tolerance_of_zero_needs_groups_of_one_distribution():
+    X, y, groups = population()
+    with pytest.warns(InfeasibleConstraintWarning, match="different size"):
+        model = PartialParityPostprocessor(tolerance=0.0).fit(X, y, sensitive_features=groups)
+    assert model.constraint_violation_ < 0.01
+
+
+def test_constant_decisions_are_told():
+    X, _, groups = population()
+    y = np.arange(len(X)) % 40 == 0
+    with pytest.warns(UserWarning, match="given the class False"):
+        PartialParityPostprocessor(
+            FrozenEstimator(LogisticRegression(C=1e-6).fit(-X, X[:, 0] > 0))
+        ).fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"interval": (0.5, 0.5)}, "alpha < beta"),
+        ({"interval": (-0.1, 0.5)}, "alpha < beta"),
+        ({"interval": [(0.1, 0.5), (0.4, 0.6)]}, "overlap"),
+        ({"interval": {0: (0.1, 0.5)}}, "entry for every group"),
+        ({"interval": {0: (0.1, 0.5), 1: [(0.1, 0.2), (0.3, 0.5)]}}, "same number of pairs"),
+        ({"tolerance": -0.1}, "tolerance"),
+        ({"criterion": "equalized_odds"}, "criterion"),
+        ({"tolerance_scale": "absolute"}, "tolerance_scale"),
+    ],
+)
+def test_bad_parameters(change, message):
+    X, y, groups = population()
+    with pytest.raises(ValueError, match=message):
+        PartialParityPostprocessor(**change).fit(X, y, sensitive_features=groups)
+
+
+def test_bad_data():
+    X, y, groups = population()
+    model = PartialParityPostprocessor()
+    with pytest.raises(ValueError, match="one class"):
+        model.fit(X, np.zeros(len(X)), sensitive_features=groups)
+    with pytest.raises(ValueError, match="OneVsRest"):
+        model.fit(X, np.arange(len(X)) % 3, sensitive_features=groups)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X > 2, np.nan, X), y, sensitive_features=groups)
+    with pytest.raises(ValueError, match="rows"):
+        model.fit(X, y, sensitive_features=groups[1:])
+    with pytest.raises(ValueError, match="may overlap"):
+        model.fit(X, y, sensitive_features=sparse.csr_array(np.eye(2, dtype=bool)[groups]))
+    with pytest.raises(ValueError, match="same pandas index"):
+        model.fit(pd.DataFrame(X), y, sensitive_features=pd.Series(groups).iloc[::-1])
+
+
+def test_a_failed_fit_leaves_the_last_one():
+    X, y, groups = population()
+    model = PartialParityPostprocessor().fit(X, y, sensitive_features=groups)
+    rates = model.rates_
+    with pytest.raises(ValueError, match="one class"):
+        model.fit(X, np.zeros(len(X)), sensitive_features=groups)
+    assert model.rates_ is rates
+
+
+def test_cross_validation_without_groups_scores_the_one_group():
+    X, y = make_classification(200, random_state=0)
+    with pytest.warns(MissingSensitiveFeaturesWarning):
+        scores = cross_val_score(PartialParityPostprocessor(), X, y, cv=3)
+    assert scores.min() > 0.7

@@ -1,0 +1,94 @@
+"""Which shares are held between which percentiles."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skfair.constraints._mean_excess import Members
+from skfair.constraints._percentile_rows import Compared, Position, at_percentiles, at_threshold
+
+UNION = Position(np.array([[0.1, 0.3], [0.6, 0.8]]))
+
+
+def test_positions_walk_through_a_union():
+    assert UNION.width == pytest.approx(0.4)
+    at = np.array([0.0, 0.25, 0.75, 1.0, 1.25])
+    np.testing.assert_allclose(UNION.percentile(at, "left"), [0.1, 0.2, 0.7, 0.8, 0.9])
+    # Where the first pair ends, any percentile up to the second pair is at the same position.
+    assert UNION.percentile(0.5, "left") == pytest.approx(0.3)
+    assert UNION.percentile(0.5, "right") == pytest.approx(0.6)
+
+
+def two_groups(scores, width_of_ramp=1e-6, pairs=((0.0, 0.5),), tolerance=0.2):
+    """Two groups of 50, their scores as given; a very narrow ramp counts decisions."""
+    codes = np.repeat([0, 1], 50)
+    membership = sparse.csr_array(codes[:, np.newaxis] == np.arange(2))
+    members = Members.of(membership, np.ones(100))
+    positions = [Position(np.array(pairs))] * 2
+    return Compared(members, positions, np.full(2, tolerance), np.zeros(2, dtype=int))
+
+
+def test_free_thresholds_hold_shares_at_their_percentiles():
+    scores = np.random.default_rng(0).normal(size=100)
+    compared = two_groups(scores, pairs=((0.1, 0.5),), tolerance=0.25)
+    bound = at_percentiles(compared, np.array([0.0, 0.5, 1.0]), width=2.0)
+    assert bound.n_aux == 3
+    np.testing.assert_allclose(bound.lower.reshape(2, 3), [[0.1, 0.3, 0.5]] * 2)
+    np.testing.assert_allclose(bound.upper.reshape(2, 3), [[0.2, 0.4, 0.6]] * 2)
+
+
+def test_percentiles_0_and_1_bind_nobody():
+    compared = two_groups(np.zeros(100), pairs=((0.0, 1.0),), tolerance=0.2)
+    bound = at_percentiles(compared, np.array([0.0, 1.0]), width=2.0)
+    np.testing.assert_array_equal(np.isfinite(bound.lower), [False, True] * 2)
+    np.testing.assert_array_equal(np.isfinite(bound.upper), [True, False] * 2)
+
+
+def test_thresholds_start_between_the_groups_quantiles():
+    scores = np.concatenate((np.linspace(0, 1, 50), np.linspace(1, 2, 50)))
+    compared = two_groups(scores, pairs=((0.4, 0.6),), tolerance=0.0)
+    bound = at_percentiles(compared, np.array([0.5]), width=0.1)
+    assert bound.initial_aux(scores)[0] == pytest.approx(1.0)
+
+
+def rates_of(first, second):
+    """Scores of two groups of 50 of whom so many are positive."""
+    return np.concatenate([np.where(np.arange(50) < n, 1.0, -1.0) for n in (first, second)])
+
+
+def kept(bound, scores):
+    """Whether some level keeps the rows."""
+    values = bound(scores, bound.initial_aux(scores)).values
+    return bool((values >= bound.lower - 1e-9).all() and (values <= bound.upper + 1e-9).all())
+
+
+# Shares of 50 with the interval [0.2, 0.6] and a tolerance of a quarter of it, 0.1.
+@pytest.mark.parametrize(
+    ("first", "second", "n_levels", "keeps"),
+    [
+        (15, 20, 1, True),  # .3 and .4: just the tolerance
+        (15, 21, 1, False),
+        (0, 15, 0, True),  # 0 and .3: cut off at .2, they differ by .1
+        (0, 16, 1, False),
+        (26, 50, 0, True),  # .52 and 1: cut off at .6, they differ by .08
+        (24, 50, 1, False),
+    ],
+)
+def test_one_threshold_compares_what_lies_in_the_interval(first, second, n_levels, keeps):
+    scores = rates_of(first, second)
+    compared = two_groups(scores, pairs=((0.2, 0.6),), tolerance=0.25)
+    bound = at_threshold(compared, 0.0, 1e-6, scores)
+    assert kept(bound, scores) == keeps
+    if keeps:
+        assert bound.n_aux in (n_levels, 1)
+
+
+def test_shifted_rows_count_the_decisions():
+    scores = np.random.default_rng(1).normal(size=100)
+    bound = at_threshold(two_groups(scores), 0.3, 2.0, scores)
+    missed = bound.missed(scores)
+    decided = [(scores[:50] > 0.3).mean(), (scores[50:] > 0.3).mean()]
+    np.testing.assert_allclose(bound.shares(scores, np.zeros(1))[:, 0] + missed, decided)
+    shifted = bound.shifted(missed)
+    np.testing.assert_allclose(bound.lower - shifted.lower, missed)
+    np.testing.assert_allclose(bound.upper - shifted.upper, missed)

@@ -1,0 +1,153 @@
+"""Damped sequential quadratic programming, and the difference-of-convex algorithm."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from skfair.constraints import DemographicParity, People, Rates, Unconstrained
+from skfair.constraints._partial_parity import PartialParity
+from skfair.losses import LogisticLoss
+from skfair.models import LinearModel
+from skfair.problems import ConstrainedProblem
+from skfair.solvers import IDCA, SQP, DampedSQP, SwitchingSubgradient
+from skfair.surrogates import Sigmoid, Step
+from skfair.utils._groups import check_groups
+
+
+def people(n_samples=400, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = np.arange(n_samples) % 2
+    X = rng.normal(size=(n_samples, 3))
+    X[:, 0] += 1.5 * groups
+    y = np.where(X.sum(axis=1) + rng.logistic(size=n_samples) > 0.75, 1.0, -1.0)
+    return X, People(y, check_groups(groups, n_samples), np.ones(n_samples))
+
+
+def problem(tolerance=0.05, width=2.0, rounding=0.1):
+    """Partial statistical parity on a small sample, and where its plain fit ends."""
+    X, who = people()
+    model = LinearModel.standardized(X, who.weights)
+    plain = ConstrainedProblem(
+        model, LogisticLoss(), who.target, who.weights, 1e-3, Unconstrained()
+    )
+    start = DampedSQP(tol=1e-10).solve(plain).x
+    parity = PartialParity(
+        "statistical_parity", [np.array([[0.1, 0.6]])] * 2, n_percentiles=4, width=width
+    )
+    bound = parity.bind(who, plain.evaluate(start).scores, tolerance)
+    constrained = replace(plain, constraint=replace(bound, rounding=rounding))
+    return constrained, constrained.initial_point(start)
+
+
+def equal_scores(task):
+    """Everybody's score is 0, which is fair with the thresholds where the ramp is at percentiles."""
+    x = np.zeros(task.n_unknowns)
+    percentiles = (np.linspace(0.1, 0.6, 4) + task.constraint.upper[:4]) / 2
+    x[task.n_parameters :] = task.constraint.width * (0.5 - percentiles)
+    return x
+
+
+def test_the_answer_is_certified_and_local_search_finds_no_better():
+    task, start = problem()
+    found = DampedSQP(tol=1e-8).solve(task, start)
+    assert found.status == "optimal"
+    assert found.violation <= 1e-8
+    rows = [
+        {"type": "ineq", "fun": lambda x: task.evaluate(x).values - task.lower},
+        {"type": "ineq", "fun": lambda x: task.upper - task.evaluate(x).values},
+    ]
+    peer = minimize(
+        lambda x: task.evaluate(x).fun,
+        found.x,
+        jac=lambda x: task.evaluate(x).grad,
+        constraints=rows,
+        method="SLSQP",
+        options={"ftol": 1e-12},
+    )
+    assert found.fun == pytest.approx(peer.fun, abs=1e-7)
+
+
+def test_the_hessian_is_that_of_the_lagrangian_where_nothing_is_concave():
+    task, start = problem(rounding=1.0)
+    evaluation = task.evaluate(start)
+    majorant = task.constraint.majorant(evaluation.scores, evaluation.aux)
+    convex = replace(task, constraint=majorant)
+    multipliers = np.where(np.isfinite(convex.upper), 0.3, -0.2)
+    hessian, step = convex.evaluate(start).hessian(multipliers), 1e-6
+    for k in range(len(start)):
+        bump = step * (np.arange(len(start)) == k)
+        above = convex.evaluate(start + bump).lagrangian_gradient(multipliers)
+        below = convex.evaluate(start - bump).lagrangian_gradient(multipliers)
+        np.testing.assert_allclose(hessian[:, k], (above - below) / (2 * step), atol=1e-6)
+
+
+def test_without_rows_it_is_newtons_method():
+    X, who = people()
+    model = LinearModel.standardized(X, who.weights)
+    plain = ConstrainedProblem(
+        model, LogisticLoss(), who.target, who.weights, 1e-3, Unconstrained()
+    )
+    found = DampedSQP(tol=1e-10).solve(plain)
+    assert found.status == "optimal"
+    assert found.n_iter <= 8
+
+
+def test_it_agrees_with_sqp_where_rows_are_linear_in_the_unknowns():
+    X, who = people()
+    smooth = Rates(Sigmoid(), LogisticLoss())
+    bound = DemographicParity().bind(who, smooth, Rates(Step(), LogisticLoss()), 0.05)
+    model = LinearModel.standardized(X, who.weights)
+    task = ConstrainedProblem(model, LogisticLoss(), who.target, who.weights, 1e-3, bound)
+    assert DampedSQP(tol=1e-7).solve(task).fun == pytest.approx(SQP().solve(task).fun, abs=1e-6)
+
+
+def test_contradictory_rows_end_infeasible():
+    task, start = problem()
+    bound = task.constraint
+    impossible = replace(bound, lower=bound.upper + 0.2, upper=bound.upper + 0.2)
+    found = DampedSQP(max_iter=50).solve(replace(task, constraint=impossible), start)
+    assert found.status in ("infeasible", "optimal")
+    assert (found.status == "infeasible") == (found.violation > 1e-4)
+
+
+def test_idca_ends_where_sqp_does():
+    task, start = problem(rounding=0.3)
+    reference = DampedSQP(tol=1e-5).solve(task, start)
+    found = IDCA(max_iter=60, tol=1e-3).solve(task, start)
+    assert found.status == "optimal"
+    assert found.fun == pytest.approx(reference.fun, abs=1e-3)
+
+
+def test_idca_keeps_feasible_iterates_feasible_and_lowers_the_objective():
+    task, start = problem()
+    feasible = equal_scores(task)
+    seen = []
+    IDCA(max_iter=4, tol=1e-6).solve(task, feasible, callback=seen.append)
+    assert max(p.evaluation.violation for p in seen) <= 1e-5
+    objectives = [p.evaluation.fun for p in seen]
+    assert (np.diff(objectives) <= 1e-6).all()
+    oracles = [p.details["n_oracle"] for p in seen]
+    assert oracles[0] == 0
+    assert (np.diff(oracles) > 0).all()
+
+
+def test_idca_with_the_papers_settings_is_nearly_feasible():
+    task, start = problem(rounding=0.0)
+    paper = IDCA.from_paper(epsilon=5e-3, inner_iter=150, max_iter=15)
+    assert isinstance(paper.inner, SwitchingSubgradient)
+    assert paper.inner.max_iter == 150
+    found = paper.solve(task, equal_scores(task))
+    assert found.violation <= 5e-3
+    assert found.fun < np.log(2.0) - 0.05  # the loss of equal scores
+
+
+def test_idca_refuses_rows_without_a_convex_majorant():
+    X, who = people()
+    smooth = Rates(Sigmoid(), LogisticLoss())
+    bound = DemographicParity().bind(who, smooth, Rates(Step(), LogisticLoss()), 0.05)
+    model = LinearModel.standardized(X, who.weights)
+    task = ConstrainedProblem(model, LogisticLoss(), who.target, who.weights, 1e-3, bound)
+    with pytest.raises(ValueError, match="difference of convex functions"):
+        IDCA().solve(task)
