@@ -6,11 +6,12 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from benchmarks.spectral_cases import adult_kernel, dense_sbm, lastfm
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds
-from skfair.cluster._fair_embedding import embed
+from skfair.cluster._fair_embedding import embed, fair_embedding
 from skfair.cluster._normalized_affinity import NormalizedAffinity, group_constraint
 from skfair.utils._groups import check_groups
 
 DEFAULT = "default"
+DEFAULT_TOL = fair_embedding.__kwdefaults__["tol"]
 TUNED = "ARPACK, tuned"
 DEFLATED = "ARPACK, tuned and deflated"  # of the known eigenvector, as the default solver is
 PUBLISHED = "s-FSC, published"
@@ -98,7 +99,7 @@ def _contender(graph, n_components, name):
         if name in BASELINES:
             return BASELINES[name](operator, groups, n_components, random_state)
         solver = "auto" if name == DEFAULT else name
-        return embed(operator, groups, n_components, solver, 2e-3, random_state).embedding
+        return embed(operator, groups, n_components, solver, DEFAULT_TOL, random_state).embedding
 
     return run
 

@@ -1,4 +1,4 @@
-"""The baselines of He, Huang, Yao and Lin (arXiv:2505.12530, G.3) on their linear model.
+"""The baselines of He, Huang, Yao and Lin (arXiv:2505.12530, G.3), and fairlearn's methods.
 
 Pairs of groups are compared by the surrogate (1 + x)^2 / 2 of a difference of scores x, so that
 every constraint is a convex quadratic of means and variances; a second-order method replaces the
@@ -10,6 +10,7 @@ from itertools import permutations
 
 import numpy as np
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 
 from skfair.classification._groupwise_model import GroupwiseModel
 from skfair.constraints._bound import ConstraintValues, ScoreJacobian
@@ -152,3 +153,41 @@ def fit_pairwise(rows, method, kappa):
     problem = ConstrainedProblem(model, LOSSES["logistic"], target, weights, ALPHA, constraint)
     result = SQP(tol=1e-5).solve(problem)
     return np.column_stack(model.coefficients(result.x))
+
+
+def fairlearn_decisions(problem, bounds):
+    """Decisions on the test rows of methods for demographic parity.
+
+    Parameters
+    ----------
+    problem : benchmarks.partial_cases.Case
+        The problem.
+    bounds : tuple of float
+        Bounds of the difference, for ExponentiatedGradient.
+
+    Yields
+    ------
+    method : str
+        What it is called.
+    bound : float
+        The bound.
+    decisions : ndarray of shape (n_samples,)
+        0 or 1.
+    """
+    from fairlearn.postprocessing import ThresholdOptimizer
+    from fairlearn.reductions import DemographicParity, ExponentiatedGradient
+
+    train, test = problem.train, problem.test
+    rows, target, people = train.X.toarray(), train.y.astype(int), train.groups
+    model = LogisticRegression(C=0.1, max_iter=1000)
+    optimizer = ThresholdOptimizer(estimator=model, predict_method="predict_proba")
+    optimizer.fit(rows, target, sensitive_features=people)
+    decisions = optimizer.predict(test.X.toarray(), sensitive_features=test.groups, random_state=0)
+    yield "fairlearn ThresholdOptimizer", 0.0, decisions
+    for bound in bounds:
+        parity = DemographicParity(difference_bound=bound)
+        model = LogisticRegression(C=0.1, solver="liblinear")
+        reduction = ExponentiatedGradient(model, parity, max_iter=10)
+        reduction.fit(rows, target, sensitive_features=people)
+        decisions = reduction.predict(test.X.toarray(), random_state=0)
+        yield "fairlearn ExponentiatedGradient", bound, decisions

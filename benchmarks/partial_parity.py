@@ -3,7 +3,13 @@
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.partial_baselines import KAPPAS, LAMBDAS, PAIRWISE, fit_pairwise
+from benchmarks.partial_baselines import (
+    KAPPAS,
+    LAMBDAS,
+    PAIRWISE,
+    fairlearn_decisions,
+    fit_pairwise,
+)
 from benchmarks.partial_cases import (
     INTERVALS,
     NAMES,
@@ -35,6 +41,7 @@ LAW_SCHOOL = (0.8985, 0.8965, 0.8945, 0.8940, 0.8925)  # to be reached instead
 FULL_PARITY = (1.0, 0.32, 0.2, 0.12, 0.06, 0.03, 0.01, 0.0)
 RATIOS = {"law school": (0.005, 50.0), "a9a": (0.05, 40.0), "bank": (0.01, 100.0)}
 POSTPROCESSED = ((0.8732, 0.846), (0.9310, 0.840), (0.9752, 0.833))  # a9a: fairness, accuracy
+RIDGE = 0.03
 GAPS = (0.16, 0.14, 0.13, 0.12, 0.08, 0.07, 0.06, 0.03, 0.025, 0.02, 0.015)
 
 
@@ -160,7 +167,8 @@ def table_3(budget):
             {"data": name, "fairness": fair, "paper": paper, "ours": accuracy_at(points, fair)}
             for fair, paper in TABLE_3[name]
         ]
-    return Report("Table 3: test accuracy under full parity, on [0, 1]", records, [])
+    title = "Table 3: test accuracy under full parity, on [0, 1]; empty if no tolerance is as fair"
+    return Report(title, records, [])
 
 
 def _pair(fairness, accuracy):
@@ -309,7 +317,10 @@ def postprocessor(budget):
     ]
     margins = np.nan_to_num(np.array(reached) - asked, nan=-1.0).tolist()
     checks = [Check("accuracy beyond what is asked, postprocessor", margins, ">=", -5e-5)]
-    title = "PartialParityPostprocessor on LogisticRegression(C=0.1) with cross terms, a9a"
+    title = (
+        f"PartialParityPostprocessor on LogisticRegression(C={RIDGE}) with cross terms, a9a. "
+        "Without cross\nterms, or with C between 0.03 and 0.3, accuracies differ by up to 0.001."
+    )
     return Report(title, records, checks)
 
 
@@ -319,7 +330,7 @@ def _crossed(problem):
 
 def _postprocessed(problem, gap):
     model = PartialParityPostprocessor(
-        LogisticRegression(C=0.1, max_iter=1000),
+        LogisticRegression(C=RIDGE, max_iter=1000),
         interval=problem.interval,
         tolerance=gap,
         tolerance_scale="raw",
@@ -346,8 +357,8 @@ def baselines(frontiers, budget):
     records += _fairlearn(frontiers, budget)
     title = (
         "Baselines, means over two splits (regularised and fairlearn: one). Unconstrained, the "
-        f"paper has\n{UNCONSTRAINED}. The regularised problem takes a tenth of the paper's steps, "
-        "ten times as long."
+        f"paper has\n{UNCONSTRAINED}.\nThe regularised problem takes a tenth of the paper's steps, "
+        "ten times as long.\nOurs is empty where no tolerance is as fair, or as unfair."
     )
     return Report(title, records, [])
 
@@ -371,34 +382,13 @@ def _beside(name, method, parameter, found, frontiers):
 
 
 def _fairlearn(frontiers, budget):
-    """Decisions alike in both groups of a9a by fairlearn; decisions are taken for scores."""
-    from fairlearn.postprocessing import ThresholdOptimizer
-    from fairlearn.reductions import DemographicParity, ExponentiatedGradient
-
+    """Records of fairlearn's methods on a9a, whose decisions are taken for scores."""
     problem = case("a9a", 0)
-    train, test = problem.train, problem.test
-    plain = LogisticRegression(C=0.1, max_iter=1000)
-    X_train, X_test = train.X.toarray(), test.X.toarray()
-    optimizer = ThresholdOptimizer(estimator=plain, predict_method="predict_proba")
-    optimizer.fit(X_train, train.y.astype(int), sensitive_features=train.groups)
-    decisions = optimizer.predict(X_test, sensitive_features=test.groups, random_state=0)
-    records = [_decided("fairlearn ThresholdOptimizer", 0.0, decisions, problem, frontiers)]
-    for bound in (0.1, 0.02) if budget.n_runs > 1 else ():
-        reduction = ExponentiatedGradient(
-            LogisticRegression(C=0.1, solver="liblinear"),
-            DemographicParity(difference_bound=bound),
-            max_iter=10,
-        )
-        reduction.fit(X_train, train.y.astype(int), sensitive_features=train.groups)
-        decisions = reduction.predict(X_test, random_state=0)
-        name = "fairlearn ExponentiatedGradient"
-        records.append(_decided(name, bound, decisions, problem, frontiers))
+    bounds = (0.1, 0.02) if budget.n_runs > 1 else ()
+    records = []
+    for method, bound, decisions in fairlearn_decisions(problem, bounds):
+        rates = [np.mean(decisions[problem.test.groups == group]) for group in (0, 1)]
+        accuracy = np.mean((decisions > 0) == problem.test.y)
+        found = [(1 - abs(rates[0] - rates[1]), np.nan, accuracy)]
+        records.append(_beside(problem.name, method, bound, found, frontiers))
     return records
-
-
-def _decided(method, bound, decisions, problem, frontiers):
-    rates = [np.mean(decisions[problem.test.groups == group]) for group in (0, 1)]
-    fairness = 1 - abs(rates[0] - rates[1])
-    accuracy = np.mean((decisions > 0) == problem.test.y)
-    found = [(fairness, np.nan, accuracy)]
-    return _beside(problem.name, method, bound, found, frontiers)

@@ -139,7 +139,8 @@ def enforce(task, strategy):
     Returns
     -------
     candidate : Candidate
-        The plain fit if that keeps the bound; else what the strategy finds.
+        The smooth fit if no row of it presses; the plain fit if the smooth one's decisions keep the
+        bound and its own do too; else what the strategy finds.
     """
     first = smooth(task)
     if first.keeps_bound and first.result.multipliers.any():

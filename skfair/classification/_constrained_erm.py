@@ -76,10 +76,11 @@ class ConstrainedERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         Smooth stand-in for the decision, see :mod:`skfair.surrogates`.
     solver : str or Solver, default="sqp"
         A name in :data:`skfair.solvers.SOLVERS`, or an object with settings of its own.
-    max_iter : int, default=200
-        Most iterations of a solver chosen by name.
-    tol : float, default=1e-6
-        Largest residual of the optimality conditions at which a solver chosen by name stops.
+    max_iter : int or None, default=None
+        Most iterations of a solver chosen by name; None takes the solver's own default.
+    tol : float or None, default=None
+        Largest residual of the optimality conditions at which a solver chosen by name stops; None
+        takes the solver's own default, 1e-6 for "sqp".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the loss, not in the constraint.
     warm_start : bool, default=False
@@ -150,8 +151,8 @@ class ConstrainedERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         "fit_intercept": ["boolean"],
         "surrogate": [StrOptions(set(SURROGATES) - {"step"}), callable],
         "solver": [StrOptions(set(SOLVERS)), Solver],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="neither"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -170,8 +171,8 @@ class ConstrainedERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         fit_intercept=True,
         surrogate="sigmoid",
         solver="sqp",
-        max_iter=200,
-        tol=1e-6,
+        max_iter=None,
+        tol=None,
         class_weight=None,
         warm_start=False,
         random_state=None,
@@ -344,9 +345,11 @@ class ConstrainedERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         )
 
     def _solver(self):
-        if isinstance(self.solver, str):
-            return SOLVERS[self.solver](max_iter=self.max_iter, tol=self.tol)
-        return self.solver
+        if not isinstance(self.solver, str):
+            return self.solver
+        given = {"max_iter": self.max_iter, "tol": self.tol}
+        own = {name: value for name, value in given.items() if value is not None}
+        return SOLVERS[self.solver](**own)
 
     def _start(self, model):
         """Model parameters to start from."""

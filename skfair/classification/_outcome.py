@@ -52,9 +52,8 @@ def warn_of_outcome(estimator, constraint, found):
             ConvergenceWarning,
             stacklevel=4,
         )
-    # The plain fit has no rows, and no tolerance forces anything on it.
-    decisions, was_constrained = found.scores > 0, len(found.result.multipliers) > 0
-    if was_constrained and len(np.unique(decisions)) == 1:
+    decisions = found.scores > 0
+    if _was_shaped(found) and len(np.unique(decisions)) == 1:
         warnings.warn(
             f"Every training sample is given the class {estimator.classes_[int(decisions[0])]}: "
             "no other decisions were found that keep the tolerance. Raise the tolerance, leave "
@@ -62,6 +61,12 @@ def warn_of_outcome(estimator, constraint, found):
             UserWarning,
             stacklevel=4,
         )
+
+
+def _was_shaped(found):
+    """Whether a tolerance shaped the model: rows press, or a search has moved it."""
+    solved = found.result.x[: len(found.parameters)]
+    return found.result.multipliers.any() or not np.array_equal(found.parameters, solved)
 
 
 def _missed_decisions(constraint, found):

@@ -49,8 +49,8 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
             default="statistical_parity"
         What the tolerance bounds: `partial_statistical_parity_difference` (at all thresholds), or
         one of the other partial metrics of :mod:`skfair.metrics`. There is no "equalized_odds",
-        as no two thresholds give two groups the same true and the same false positive rates,
-        unless decisions are drawn by lot.
+        as in general no thresholds give two groups the same true and the same false positive
+        rates, unless decisions are drawn by lot.
     interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
         Ranks that are to be fair: ``(alpha, beta)`` with 0 <= alpha < beta <= 1, counted from the
         highest score; a list means the union of its pairs. Where groups have intervals of their

@@ -185,8 +185,9 @@ def _filter(multiply, X, damped, top):
     Its degree keeps columns along ``top`` from drowning the others in single precision.
     """
     low, cut = damped
+    cut = min(cut, top - 1e-3 * (top - low))  # X may hold copies of one eigenvalue only
     half, middle = (cut - low) / 2, (cut + low) / 2
-    position = max((top - middle) / half, 1 + 1e-6)
+    position = (top - middle) / half
     degree = int(np.clip(LOG_GAIN / np.arccosh(position), 4, DEGREE))
     first = sigma = 1 / position
 

@@ -176,15 +176,14 @@ class Solver(BaseEstimator):
             after_start = n_iter == 1 and iterate.chosen is None
             if best is None or after_start or _replaces(iterate, best, self.tol):
                 best = iterate
-            if residual <= self.tol and iterate.evaluation.violation <= self.tol:
+            certified = residual <= self.tol and iterate.evaluation.violation <= self.tol
+            if certified:
                 best = iterate
-                break
             told = Progress(
                 n_iter, iterate.evaluation, residual, iterate.multipliers, iterate.details
             )
-            if callback is not None and callback(told):
-                break
-            if n_iter >= self.max_iter:
+            stopped = callback is not None and callback(told)
+            if certified or stopped or n_iter >= self.max_iter:
                 break
         return self._result(best, n_iter)
 

@@ -8,7 +8,7 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster import RBFAffinity, fair_embedding
-from skfair.cluster._eigen_solvers import EIGEN_SOLVERS, nystroem, orthonormalize
+from skfair.cluster._eigen_solvers import nystroem
 from skfair.cluster._normalized_affinity import NormalizedAffinity, group_constraint
 
 ITERATIVE = ["block-lanczos", "chebyshev"]
@@ -71,10 +71,9 @@ def test_repeated_eigenvalues_of_a_disconnected_graph(eigen_solver):
         sensitive_features=groups,
         n_components=10,
         eigen_solver=eigen_solver,
-        tol=1e-4,
         random_state=0,
     )
-    assert found.objective == pytest.approx(best, abs=1e-4)
+    assert found.objective == pytest.approx(best, rel=1e-4)
 
 
 @pytest.mark.parametrize("eigen_solver", ITERATIVE)
@@ -93,6 +92,39 @@ def test_no_copy_of_a_repeated_eigenvalue_is_missed(eigen_solver, n_components):
         random_state=0,
     )
     assert found.objective == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize("eigen_solver", ITERATIVE)
+@pytest.mark.parametrize("seed", range(3))
+def test_nearly_repeated_eigenvalues_do_not_hide_each_other(eigen_solver, seed):
+    # Fifteen components with clusters of their own: many eigenvalues lie at and just below 1.
+    rng = np.random.default_rng(1)
+    parts = [block_graph(40, 1 + i % 3, 1, i)[0] + 0.01 for i in range(15)]
+    graph, group = linalg.block_diag(*parts), rng.integers(3, size=600)
+    best, _ = oracle(graph, group, 10)
+    found = fair_embedding(
+        graph,
+        sensitive_features=group,
+        n_components=10,
+        eigen_solver=eigen_solver,
+        random_state=seed,
+    )
+    assert found.converged
+    assert found.objective == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize("eigen_solver", ITERATIVE)
+def test_a_subspace_may_hold_copies_of_one_eigenvalue_only(eigen_solver):
+    graph = linalg.block_diag(*[block_graph(30, 1, 1, 0)[0]] * 20)
+    found = fair_embedding(
+        graph,
+        sensitive_features=np.arange(600) % 3,
+        n_components=3,
+        eigen_solver=eigen_solver,
+        random_state=0,
+    )
+    assert found.converged
+    np.testing.assert_allclose(found.eigenvalues, 1.0, atol=1e-4)
 
 
 @pytest.mark.parametrize("eigen_solver", ITERATIVE)
@@ -123,29 +155,11 @@ def test_block_lanczos_restarts(n_components):
         n_components=n_components,
         eigen_solver="block-lanczos",
         random_state=0,
-        tol=1e-4,
+        tol=1e-8,
     )
     assert found.converged
     assert found.n_products > 3 * n_components  # as many as the basis has room for
     assert found.objective == pytest.approx(best, abs=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("condition", [1.0, 1e3, 1e30])
-def test_orthonormalize_copes_with_any_condition(dtype, condition):
-    rng = np.random.default_rng(0)
-    outside = np.linalg.qr(rng.normal(size=(80, 3)))[0].astype(dtype)
-    scales = np.logspace(0, -np.log10(condition), 6)
-    X = (rng.normal(size=(80, 6)) * scales) @ rng.normal(size=(6, 6))
-    X = (X + outside @ rng.normal(size=(3, 6))).astype(dtype)
-    Q = orthonormalize(outside, X)
-    accuracy = 20 * np.finfo(dtype).eps
-    assert Q.dtype == dtype
-    np.testing.assert_allclose(Q.T @ Q, np.eye(6), atol=accuracy)
-    np.testing.assert_allclose(outside.T @ Q, 0, atol=accuracy)
-    if condition == 1.0:
-        inside = X - outside @ (outside.T @ X)
-        np.testing.assert_allclose(Q @ (Q.T @ inside), inside, atol=100 * accuracy)
 
 
 def test_nystroem_nears_the_optimum_as_landmarks_are_added():
@@ -174,24 +188,6 @@ def test_nystroem_says_that_it_is_not_exact():
     assert found.violation < 1e-9
 
 
-@pytest.mark.parametrize("dtype, accuracy", [(np.float32, 1e-6), (np.float64, 1e-14)])
-@pytest.mark.parametrize("storage", ["dense", "csr", "tiles"])
-def test_products_and_rows_follow_the_definition(dtype, accuracy, storage):
-    rng = np.random.default_rng(0)
-    X, V = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
-    K = rbf_kernel(X, gamma=0.7)
-    stored = {"dense": K, "csr": sparse.csr_array(K), "tiles": RBFAffinity(X, 0.7)}[storage]
-    degrees = K.sum(axis=1)
-    M = K / np.sqrt(np.outer(degrees, degrees))
-    operator = NormalizedAffinity(stored)
-    product = operator(V.astype(dtype))
-    assert product.dtype == dtype
-    np.testing.assert_allclose(product, M @ V, atol=accuracy)
-    np.testing.assert_allclose(operator.rows(np.array([3, 17])), M[[3, 17]], atol=1e-14)
-    np.testing.assert_allclose(operator.to_dense(), M, atol=1e-14)
-    assert operator.n_products == 3
-
-
 def test_first_column_is_the_root_of_the_degrees():
     graph, group = block_graph()
     found = fair_embedding(graph, sensitive_features=group, n_components=4, random_state=0)
@@ -215,22 +211,23 @@ def test_dca_admm_is_orthonormal_and_says_that_it_is_not_exact():
     assert found.violation > 0
 
 
+def test_dca_admm_is_near_the_optimum_of_graphs_with_negative_eigenvalues():
+    half, group = block_graph(60, 2, 2)
+    empty = np.zeros_like(half)
+    graph, group = np.block([[empty, half], [half, empty]]), np.tile(group, 2)
+    best, _ = oracle(graph, group, 4)
+    found = fair_embedding(
+        graph, sensitive_features=group, n_components=4, eigen_solver="dca-admm", random_state=0
+    )
+    assert found.objective == pytest.approx(best, rel=0.02)
+
+
 def test_one_group_is_plain_spectral_embedding():
     graph, _ = block_graph()
     degrees = graph.sum(axis=1)
     values = linalg.eigvalsh(graph / np.sqrt(np.outer(degrees, degrees)))
     found = fair_embedding(graph, sensitive_features=["all"] * len(graph), n_components=5)
     np.testing.assert_allclose(found.eigenvalues, values[::-1][:5], atol=1e-9)
-
-
-def test_dependent_group_columns_lose_their_rank():
-    # Attributes that say the same give groups of which some columns of F depend on others.
-    degrees = np.arange(1.0, 9.0)
-    codes = np.array([0, 1, 2, 0, 1, 2, 0, 1])
-    C = group_constraint(codes, 3, degrees)
-    assert C.shape == (8, 2)
-    np.testing.assert_allclose(C.T @ C, np.eye(2), atol=1e-12)
-    np.testing.assert_allclose(C.T @ np.sqrt(degrees), 0, atol=1e-12)
 
 
 def test_tiles_multiply_like_the_stored_kernel(monkeypatch):
@@ -312,7 +309,3 @@ def test_other_refusals():
         fair_embedding(graph, sensitive_features=group, n_components=2, eigen_solver="magic")
     with pytest.raises(ValueError, match="10 samples"):
         fair_embedding(graph, sensitive_features=group[:-1], n_components=2)
-
-
-def test_registry_names_are_hyphenated():
-    assert all(name == name.lower() and "_" not in name for name in EIGEN_SOLVERS)

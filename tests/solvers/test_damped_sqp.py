@@ -42,7 +42,7 @@ def problem(tolerance=0.05, width=2.0, rounding=0.1):
 
 
 def equal_scores(task):
-    """Everybody's score is 0, which is fair with the thresholds where the ramp is at percentiles."""
+    """Everybody's score is 0, which is fair with thresholds at percentiles of the ramp."""
     x = np.zeros(task.n_unknowns)
     percentiles = (np.linspace(0.1, 0.6, 4) + task.constraint.upper[:4]) / 2
     x[task.n_parameters :] = task.constraint.width * (0.5 - percentiles)

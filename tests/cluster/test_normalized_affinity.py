@@ -1,0 +1,48 @@
+"""Products with the normalised affinity, and the group constraint."""
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skfair.cluster import RBFAffinity
+from skfair.cluster._normalized_affinity import NormalizedAffinity, group_constraint
+from skfair.datasets import make_fair_sbm
+
+
+@pytest.mark.parametrize("dtype, accuracy", [(np.float32, 1e-6), (np.float64, 1e-14)])
+@pytest.mark.parametrize("storage", ["dense", "csr", "tiles"])
+def test_products_and_rows_follow_the_definition(dtype, accuracy, storage):
+    rng = np.random.default_rng(0)
+    X, V = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
+    K = rbf_kernel(X, gamma=0.7)
+    stored = {"dense": K, "csr": sparse.csr_array(K), "tiles": RBFAffinity(X, 0.7)}[storage]
+    degrees = K.sum(axis=1)
+    M = K / np.sqrt(np.outer(degrees, degrees))
+    operator = NormalizedAffinity(stored)
+    product = operator(V.astype(dtype))
+    assert product.dtype == dtype
+    np.testing.assert_allclose(product, M @ V, atol=accuracy)
+    np.testing.assert_allclose(operator.rows(np.array([3, 17])), M[[3, 17]], atol=1e-14)
+    np.testing.assert_allclose(operator.to_dense(), M, atol=1e-14)
+    assert operator.n_products == 3
+
+
+def test_graphs_are_told_from_kernels():
+    graph = make_fair_sbm(40, n_clusters=2, random_state=0)[0].toarray()
+    kernel = rbf_kernel(np.arange(6.0)[:, None])
+    assert NormalizedAffinity(graph).is_graph
+    assert NormalizedAffinity(sparse.csr_array(graph + np.eye(40))).is_graph
+    assert not NormalizedAffinity(kernel).is_graph
+    assert not NormalizedAffinity(linalg.block_diag(kernel, 0)).is_graph
+    assert not NormalizedAffinity(RBFAffinity(np.arange(6.0)[:, None])).is_graph
+
+
+def test_dependent_group_columns_lose_their_rank():
+    # Attributes that say the same give groups of which some columns of F depend on others.
+    degrees = np.arange(1.0, 9.0)
+    codes = np.array([0, 1, 2, 0, 1, 2, 0, 1])
+    C = group_constraint(codes, 3, degrees)
+    assert C.shape == (8, 2)
+    np.testing.assert_allclose(C.T @ C, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(C.T @ np.sqrt(degrees), 0, atol=1e-12)
