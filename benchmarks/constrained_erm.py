@@ -26,6 +26,7 @@ from skfair.metrics import (
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import PLADA, SQP
+from skfair.solvers._solver import Iterate, kkt_residual, least_squares_multipliers
 from skfair.surrogates import Sigmoid, Step
 from skfair.utils._groups import check_groups
 
@@ -163,7 +164,7 @@ def erm_solvers(budget):
         best, seconds = timings[0].result, median_seconds(timings)
         iterations.append(best.n_iter)
         residuals.append(best.residual)
-        reference = timed(slsqp, problem, 1e-8)
+        reference = timed(slsqp, problem, 1e-12)
         first_order = timed(PLADA(max_iter=20_000, tol=1e-3).solve, problem)
         records.append(
             {
@@ -174,7 +175,7 @@ def erm_solvers(budget):
                 "residual": best.residual,
                 "objective": best.fun,
                 "SLSQP / sqp": reference.seconds / seconds,
-                "SLSQP objective": reference.result.fun,
+                "SLSQP residual": _residual(problem, reference.result.x),
                 "plada / sqp": first_order.seconds / seconds,
                 "plada residual": first_order.result.residual,
                 "plada objective": first_order.result.fun,
@@ -187,6 +188,12 @@ def erm_solvers(budget):
         Check("plada to 1e-3 / sqp, Adult", [r["plada / sqp"] for r in records[:2]], ">=", 20.0),
     ]
     return Report("The smooth problem (sigmoid rates, tolerance .02), CPU s", records, checks)
+
+
+def _residual(problem, x):
+    """Residual of the optimality conditions with the multipliers that suit x best."""
+    evaluation = problem.evaluate(x)
+    return kkt_residual(Iterate(evaluation, least_squares_multipliers(evaluation, 1e-6)))
 
 
 def smooth_problem(train, constraint, tolerance):

@@ -30,7 +30,7 @@ is needed, above the second one goes on correcting even where that did not help 
 _MAX_TIGHTENINGS = 8
 _MAX_PRICES = 8
 _MAX_ROUNDS = 6
-_MAX_DIRECTIONS = 8
+_MAX_DIRECTIONS = 3
 _MAX_TRIES = 20
 _MAX_ENTRIES = 1 << 18
 """Numbers that one search may hold: means of events at every stop."""
@@ -245,16 +245,21 @@ def sweep(task, candidate):
 def polish(task, candidate):
     """Exact searches along several lines at a time, the best of which is where the next ones start.
 
-    The lines are the intercept's, those along which the rows of the constraint move most at the
-    least loss, and the one that leads all rows whose decisions miss their bounds back to them.
+    The lines are the intercept's, those along which the tightest rows of the constraint move most
+    at the least loss, and the one that leads all rows whose decisions miss their bounds back to
+    them.
     """
-    rows, newton, effects = _newton_directions(task.problem, candidate)
-    intercept = task.problem.model.intercept_direction()
-    fixed = [*newton.T, *([] if intercept is None else [intercept])]
+    problem = task.problem
+    evaluation = problem.evaluate(problem.initial_point(candidate.parameters))
+    newton, effects = _newton_directions(evaluation)
+    slack = np.minimum(problem.upper - evaluation.values, evaluation.values - problem.lower)
+    tightest = np.argsort(slack, kind="stable")[:_MAX_DIRECTIONS]
+    intercept = problem.model.intercept_direction()
+    fixed = [*newton.T[tightest], *([] if intercept is None else [intercept])]
     for _ in range(_MAX_ROUNDS):
         lines = list(fixed)
-        missed = _missed(task.constraint, candidate.scores)[rows]
-        if len(rows) > 1 and missed.any():
+        missed = _missed(task.constraint, candidate.scores)
+        if len(missed) > 1 and missed.any():
             lines.append(newton @ np.linalg.lstsq(effects, missed, rcond=1e-8)[0])
         found = min((_search(task, candidate, line) for line in lines), key=_rank)
         if not found.rank < candidate.rank:
@@ -263,17 +268,15 @@ def polish(task, candidate):
     return candidate
 
 
-def _newton_directions(problem, candidate):
-    """Tightest rows, Newton's directions ``H^-1 J'`` of these, and what each row gains by each."""
-    evaluation = problem.evaluate(problem.initial_point(candidate.parameters))
-    slack = np.minimum(problem.upper - evaluation.values, evaluation.values - problem.lower)
-    rows = np.argsort(slack, kind="stable")[:_MAX_DIRECTIONS]
-    jacobian = evaluation.jacobian[rows, : problem.n_parameters]
+def _newton_directions(evaluation):
+    """Newton's direction ``H^-1 J'`` of each row, and what each row gains by each."""
+    problem = evaluation.problem
+    jacobian = evaluation.jacobian[:, : problem.n_parameters]
     hessian = problem.model.gram(evaluation.loss_curvature) + np.diag(problem.ridge)
     # Where all scores are far from 0, as those of separable people, no curvature is left.
     hessian += 1e-10 * max(hessian.diagonal().max(), 1e-200) * np.eye(len(hessian))
     newton = cho_solve(cho_factor(hessian), jacobian.T)
-    return rows, newton, jacobian @ newton
+    return newton, jacobian @ newton
 
 
 def _missed(constraint, scores):

@@ -28,13 +28,11 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
     moments = np.zeros((3, n_events, n_buckets))
     for m in range(len(samples)):
         score = scores[samples[m]]
-        low, high = 0, len(bounds)
-        while low < high:
-            middle = (low + high) // 2
-            if bounds[middle] < score:
-                low = middle + 1
-            else:
-                high = middle
+        low, size = 0, len(bounds)
+        while size > 0:  # without branches, which a processor would often guess wrong
+            half = (size + 1) // 2
+            low += half * (bounds[low + half - 1] < score)
+            size -= half
         term = shares[m]
         for power in range(3):
             moments[power, events[m], low] += term

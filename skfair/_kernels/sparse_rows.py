@@ -16,11 +16,14 @@ def weighted_gram(data, indices, indptr, weights, n_columns):
         weight = weights[i]
         if weight == 0.0:
             continue
-        for a in range(indptr[i], indptr[i + 1]):
-            row, scaled = gram[indices[a]], weight * data[a]
+        own = slice(indptr[i], indptr[i + 1])
+        values, columns = data[own], indices[own]
+        for a in range(len(values)):
+            # Unsigned positions spare a test for negative ones, which takes longer than the sum.
+            j, scaled = np.uint64(columns[a]), weight * values[a]
             # Columns ascend within a row, so only the lower triangle is written.
-            for b in range(indptr[i], a + 1):
-                row[indices[b]] += scaled * data[b]
+            for b in range(a + 1):
+                gram[j, np.uint64(columns[b])] += scaled * values[b]
     for j in range(n_columns):
         for k in range(j):
             gram[k, j] = gram[j, k]
@@ -38,10 +41,12 @@ def outer_sum(left, right, n_left, n_right):
     right_data, right_indices, right_indptr = right
     total = np.zeros((n_left, n_right))
     for i in range(len(left_indptr) - 1):
+        own = slice(right_indptr[i], right_indptr[i + 1])
+        values, columns = right_data[own], right_indices[own]
         for a in range(left_indptr[i], left_indptr[i + 1]):
-            row, factor = total[left_indices[a]], left_data[a]
-            for b in range(right_indptr[i], right_indptr[i + 1]):
-                row[right_indices[b]] += factor * right_data[b]
+            row, factor = np.uint64(left_indices[a]), left_data[a]
+            for b in range(len(values)):
+                total[row, np.uint64(columns[b])] += factor * values[b]
     return total
 
 

@@ -1,0 +1,476 @@
+"""What the estimators of partial parity do with data and parameters of all kinds, odd and bad."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
+
+from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.metrics import (
+    partial_demographic_parity_difference,
+    partial_equal_opportunity_difference,
+    partial_equalized_odds_difference,
+    partial_group_auc_difference,
+    partial_statistical_parity_difference,
+)
+from skfair.regression import PartialParityRegressor
+
+ROUNDING = 1e-12
+INTERVAL = (0.1, 0.6)
+LINEAR = (PartialParityClassifier, PartialParityRegressor)
+CLASSIFIERS = (PartialParityClassifier, PartialParityPostprocessor)
+ALL = (*LINEAR, PartialParityPostprocessor)
+
+every = pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+every_linear = pytest.mark.parametrize("kind", LINEAR, ids=lambda kind: kind.__name__)
+every_classifier = pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda kind: kind.__name__)
+
+
+def population(n_samples=500, n_groups=2, seed=0):
+    """Features, real target and group; the higher its number, the higher the group's values."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(n_groups, size=n_samples)
+    X = rng.normal(size=(n_samples, 3))
+    X[:, 0] += groups
+    return X, X.sum(axis=1) + rng.logistic(size=n_samples) - 0.7, groups
+
+
+@pytest.fixture(scope="module")
+def data():
+    return population()
+
+
+def make(kind, **params):
+    return kind(**({"interval": INTERVAL, "tolerance": 0.15} | params))
+
+
+def fit(model, X, y, groups, sample_weight=None):
+    """The model, fitted to a real target, or to its sign if it is a classifier."""
+    target = y if isinstance(model, PartialParityRegressor) else y > 0
+    return model.fit(X, target, sensitive_features=groups, sample_weight=sample_weight)
+
+
+def scores_of(model, X, groups):
+    respond = model.predict if isinstance(model, PartialParityRegressor) else model.decision_function
+    return respond(X, sensitive_features=groups)
+
+
+def difference(model, X, y, groups, sample_weight=None):
+    """The public metric of the model's criterion, from its scores alone."""
+    scores = scores_of(model, X, groups)
+    known = {
+        "sensitive_features": groups,
+        "interval": model.interval,
+        "sample_weight": sample_weight,
+    }
+    if model.criterion == "group_auc":
+        return partial_group_auc_difference(scores, **known)
+    known["scale"] = model.tolerance_scale
+    if model.criterion == "statistical_parity":
+        return partial_statistical_parity_difference(scores, **known)
+    if model.criterion == "demographic_parity":
+        return partial_demographic_parity_difference(scores, **known)
+    metric = {
+        "equal_opportunity": partial_equal_opportunity_difference,
+        "equalized_odds": partial_equalized_odds_difference,
+    }[model.criterion]
+    return metric(y > 0, scores, rank_within=getattr(model, "rank_within", "group"), **known)
+
+
+def assert_fair(model, X, y, groups, sample_weight=None):
+    assert model.status_ != "infeasible"
+    assert model.constraint_violation_ == 0.0
+    assert difference(model, X, y, groups, sample_weight) <= model.tolerance + ROUNDING
+
+
+# The promise --------------------------------------------------------------------------
+
+
+@st.composite
+def problems(draw):
+    """A model and people to fit it to, with few or many distinct scores."""
+    kind = draw(st.sampled_from(ALL))
+    criteria = ["statistical_parity", "demographic_parity"]
+    if kind is not PartialParityRegressor:
+        criteria += ["equal_opportunity", "group_auc"]
+    if kind is PartialParityClassifier:
+        criteria += ["equalized_odds"]
+    params = {
+        "criterion": draw(st.sampled_from(criteria)),
+        "tolerance": draw(st.sampled_from([0.0, 0.03, 0.1, 0.3])),
+        "tolerance_scale": draw(st.sampled_from(["normalized", "raw"])),
+        "interval": draw(st.sampled_from([(0.0, 0.6), (0.2, 1.0), [(0.0, 0.3), (0.5, 0.9)]])),
+    }
+    if kind is not PartialParityPostprocessor:
+        params["group_interactions"] = draw(st.booleans())
+    seed = draw(st.integers(0, 1000))
+    X, y, groups = population(400, draw(st.integers(2, 3)), seed)
+    if draw(st.booleans()):
+        X = np.round(X)  # many ties
+    repeats = np.random.default_rng(seed).integers(1, 4, len(y))
+    return kind(**params), X, y, groups, draw(st.sampled_from([None, repeats]))
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(problems())
+def test_scores_alone_show_that_the_tolerance_is_kept_unless_the_fit_says_otherwise(problem):
+    model, X, y, groups, weights = problem
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of tolerances that cannot be kept
+        fit(model, X, y, groups, weights)
+    reached = difference(model, X, y, groups, weights)
+    assert model.constraint_violation_ == pytest.approx(
+        max(0.0, reached - model.tolerance), abs=ROUNDING
+    )
+    if model.status_ != "infeasible":
+        assert reached <= model.tolerance + ROUNDING
+
+
+# Intervals and tolerances -------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize(
+    ("interval", "message"),
+    [
+        ((0.5, 0.2), r"0 <= alpha < beta <= 1, .*top 5 %; got \(0\.5, 0\.2\)"),
+        ((0.2, 0.2), r"alpha < beta .*got \(0\.2, 0\.2\)"),
+        ((-0.1, 0.2), r"0 <= alpha .*got \(-0\.1, 0\.2\)"),
+        ((0.5, 1.2), r"beta <= 1, .*got \(0\.5, 1\.2\)"),
+        ((np.nan, 0.5), r"alpha < beta .*got \(nan, 0\.5\)"),
+        ([(0.1, 0.4), (0.3, 0.5)], "must not overlap"),
+        ({0: (0.1, 0.4), 1: (0.6, 0.3)}, r"alpha < beta .*got \(0\.6, 0\.3\)"),
+        ({0: (0.1, 0.4)}, r"\[1\] have none; its entries are \[0\]\. Add them"),
+        ((0.1, 0.2, 0.3), "a list of such pairs, or a dict"),
+        ([], "a list of such pairs, or a dict"),
+        ("top", "array-like|a list of such pairs"),
+        (None, "array-like|a list of such pairs"),
+    ],
+    ids=str,
+)
+def test_an_interval_must_be_one(kind, interval, message, data):
+    with pytest.raises(ValueError, match=f"interval.*{message}"):
+        fit(make(kind, interval=interval), *data)
+
+
+@every
+def test_intervals_of_groups_that_are_not_there_do_not_matter(kind, data):
+    # A fold of a cross-validation may lack a group; one that is misspelt leaves another without.
+    X, y, groups = data
+    model = fit(make(kind, interval={0: INTERVAL, 1: INTERVAL, 2: (0.0, 0.1)}), *data)
+    alone = fit(make(kind), *data)
+    np.testing.assert_array_equal(scores_of(model, X, groups), scores_of(alone, X, groups))
+
+
+@every
+@pytest.mark.parametrize("tolerance", [-0.1, 1.5, np.nan, "strict"])
+def test_a_tolerance_is_a_difference(kind, tolerance, data):
+    with pytest.raises(ValueError, match=r"'tolerance' parameter .*\[0\.0, 1\.0\]"):
+        fit(make(kind, tolerance=tolerance), *data)
+
+
+@every
+@pytest.mark.parametrize("scale", ["normalized", "raw"])
+def test_a_tolerance_of_0_is_approached_and_the_rest_is_told(kind, scale, data):
+    model = make(kind, tolerance=0.0, tolerance_scale=scale)
+    plain = difference(fit(make(kind, tolerance=1.0, tolerance_scale=scale), *data), *data)
+    with pytest.warns(InfeasibleConstraintWarning, match=r"tolerance.*0.*[Rr]aise the tolerance"):
+        fit(model, *data)
+    reached = difference(model, *data)
+    assert model.status_ == "infeasible"
+    assert model.constraint_violation_ == pytest.approx(reached, abs=ROUNDING)
+    assert reached < plain / 2
+
+
+# Groups -------------------------------------------------------------------------------
+
+
+@every
+def test_groups_too_small_for_the_interval_are_named_with_their_share(kind, data):
+    X, y, _ = data
+    names = np.where(np.arange(len(y)) < 39, "few", "many")
+    with pytest.raises(ValueError, match=r"at least 20 .*'few' \((19|20)\).*Widen the interval"):
+        fit(make(kind), X, y, names)
+    names[39:45] = "few"
+    assert np.isfinite(fit(make(kind), X, y, names).objective_)
+
+
+@every
+def test_five_groups_of_very_different_size(kind):
+    rng = np.random.default_rng(2)
+    X, y, _ = population(1500)
+    groups = np.digitize(rng.random(len(y)), [0.6, 0.85, 0.93, 0.97])
+    X = X + 0.3 * groups[:, np.newaxis]
+    model = fit(make(kind, interval=(0.0, 0.9), tolerance=0.3), X, y, groups)
+    assert model.groups_.counts.max() > 15 * model.groups_.counts.min()
+    assert_fair(model, X, y, groups)
+
+
+@every
+def test_one_group_is_the_plain_fit_and_nothing_is_said(kind, data):
+    X, y, _ = data
+    # Nobody is compared, so that neither the size of the interval nor its names matter.
+    model = fit(make(kind, interval=(0.5, 0.501)), X, y, np.full(len(y), "all of us"))
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion=.*enable_metadata_routing"):
+        without = fit(make(kind, interval=(0.5, 0.501)), X, y, None)
+    np.testing.assert_array_equal(scores_of(model, X, None), scores_of(without, X, None))
+    assert model.constraint_violation_ == 0.0
+    assert model.status_ == "optimal"
+
+
+@every
+def test_any_labels_of_groups_and_classes_will_do(kind, data):
+    X, y, groups = data
+    expected = scores_of(fit(make(kind), *data), X, groups)
+    codes = ["a", "b"]
+    for labels in (
+        np.array(codes)[groups],
+        pd.Series(pd.Categorical.from_codes(groups, codes)),
+        groups == 1,
+        np.column_stack((groups, np.zeros_like(groups))),
+    ):
+        model = fit(make(kind), X, y, labels)
+        np.testing.assert_array_equal(scores_of(model, X, labels), expected)
+
+
+@every_classifier
+def test_classes_are_answered_in_their_own_labels(kind, data):
+    X, y, groups = data
+    named = np.where(y > 0, "yes", "no")
+    model = make(kind).fit(X, named, sensitive_features=groups)
+    decisions = model.predict(X, sensitive_features=groups)
+    assert model.classes_.tolist() == ["no", "yes"]
+    expected = fit(make(kind), *data).predict(X, sensitive_features=groups)
+    np.testing.assert_array_equal(decisions == "yes", expected)
+
+
+@every
+def test_missing_groups_of_some_people_are_refused(kind, data):
+    X, y, groups = data
+    partly = np.where(np.arange(len(y)) == 7, np.nan, groups)
+    with pytest.raises(ValueError, match=r"row 7.*fillna"):
+        fit(make(kind), X, y, partly)
+
+
+@every_linear
+def test_predictions_with_interactions_ask_for_known_groups(kind, data):
+    X, _, groups = data
+    model = fit(make(kind, group_interactions=True), *data)
+    with pytest.raises(ValueError, match="need sensitive_features: .*group_interactions=False"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="not seen at fit: 2; the known groups are 0, 1. Map"):
+        model.predict(X, sensitive_features=groups + 1)
+    with pytest.raises(ValueError, match="499 rows but there are 500 samples"):
+        model.predict(X, sensitive_features=groups[1:])
+    one = scores_of(model, X[:1], groups[:1])
+    assert one == pytest.approx(scores_of(model, X, groups)[:1])
+
+
+# Classes, targets and scorers ---------------------------------------------------------
+
+
+@every_classifier
+def test_there_must_be_two_classes(kind, data):
+    X, y, groups = data
+    model = make(kind)
+    with pytest.raises(ValueError, match="at least 2 classes .*only one class"):
+        model.fit(X, np.zeros(len(y)), sensitive_features=groups)
+    with pytest.raises(ValueError, match="only one class"):
+        model.fit(X, y > 0, sensitive_features=groups, sample_weight=(y > 0).astype(float))
+    with pytest.raises(ValueError, match="3 classes.*OneVsRestClassifier"):
+        model.fit(X, np.arange(len(y)) % 3, sensitive_features=groups)
+    with pytest.raises(ValueError, match="continuous"):
+        model.fit(X, y, sensitive_features=groups)
+
+
+def test_scores_that_cannot_be_ranked_are_told(data):
+    _, y, groups = data
+    X = np.ones((len(y), 2))
+    with pytest.warns(InfeasibleConstraintWarning, match="cannot be measured"):
+        model = fit(make(PartialParityClassifier), X, y, groups)
+    assert np.isnan(model.constraint_violation_)
+    with pytest.raises(ValueError, match=r"0 \(0\), 1 \(0\).*fewer ties"):
+        fit(make(PartialParityPostprocessor), X, y, groups)
+
+
+@pytest.mark.parametrize("scorer", [LinearRegression(), KMeans(2), object()], ids=str)
+def test_a_postprocessor_needs_scores(scorer, data):
+    message = "'estimator' parameter .*'decision_function'.*'predict_proba'"
+    with pytest.raises(ValueError, match=message):
+        fit(make(PartialParityPostprocessor, estimator=scorer), *data)
+    frozen = FrozenEstimator(LinearRegression().fit(data[0], data[1]))
+    with pytest.raises(ValueError, match=message):
+        fit(make(PartialParityPostprocessor, estimator=frozen), *data)
+
+
+def test_a_frozen_classifier_of_other_people_must_have_two_classes(data):
+    X, _, _ = data
+    frozen = FrozenEstimator(LinearSVC().fit(X, np.arange(len(X)) % 3))
+    with pytest.raises(ValueError, match="LinearSVC|FrozenEstimator"):
+        fit(make(PartialParityPostprocessor, estimator=frozen), *data)
+
+
+def test_a_frozen_classifier_that_is_not_fitted_says_so(data):
+    frozen = FrozenEstimator(LogisticRegression())
+    with pytest.raises(ValueError, match="not fitted"):
+        fit(make(PartialParityPostprocessor, estimator=frozen), *data)
+
+
+# Features, rows and weights -----------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize(("bad", "message"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_features_must_be_finite(kind, bad, message, data):
+    X, y, groups = data
+    model = fit(make(kind), *data)
+    broken = X.copy()
+    broken[3, 1] = bad
+    with pytest.raises(ValueError, match=f"contains {message}"):
+        fit(make(kind), broken, y, groups)
+    with pytest.raises(ValueError, match=f"contains {message}"):
+        model.predict(broken, sensitive_features=groups)
+
+
+def test_a_real_target_must_be_finite(data):
+    X, y, groups = data
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        fit(make(PartialParityRegressor), X, np.where(y > 3, np.nan, y), groups)
+
+
+@every_linear
+@pytest.mark.parametrize("interactions", [False, True])
+def test_unscaled_columns_change_nothing(kind, interactions, data):
+    X, y, groups = data
+    scale = np.array([1e-6, 1.0, 1e6])
+    expected = fit(make(kind, alpha=0.0, group_interactions=interactions), *data)
+    model = fit(make(kind, alpha=0.0, group_interactions=interactions), X * scale, y, groups)
+    np.testing.assert_allclose(
+        scores_of(model, X * scale, groups), scores_of(expected, X, groups), atol=1e-4
+    )
+    assert_fair(model, X * scale, y, groups)
+
+
+@every
+def test_storage_does_not_matter(kind, data):
+    X, y, groups = data
+    X = np.where(np.abs(X) < 0.3, 0.0, np.round(X * 64) / 64)  # exact in float32
+    expected = scores_of(fit(make(kind), X, y, groups), X, groups)
+    for rows in (
+        np.asfortranarray(X),
+        X.astype(np.float32),
+        X.tolist(),
+        pd.DataFrame(X, columns=[*"abc"]),
+        sparse.csr_array(X),
+        sparse.csc_matrix(X),
+    ):
+        model = fit(make(kind), rows, y, groups)
+        np.testing.assert_allclose(scores_of(model, rows, groups), expected, atol=1e-3)
+        assert_fair(model, rows, y, groups)
+
+
+@every
+def test_a_fit_leaves_its_input_as_it_was(kind, data):
+    X, y, groups = (part.copy() for part in data)
+    weights = np.ones(len(y))
+    for array in (X, y, groups, weights):
+        array.flags.writeable = False
+    assert_fair(fit(make(kind), X, y, groups, weights), X, y, groups)
+
+
+@every
+def test_people_must_match(kind, data):
+    X, y, groups = data
+    model = make(kind)
+    with pytest.raises(ValueError, match="499 rows but there are 500 samples; pass one row per"):
+        fit(model, X, y, groups[1:])
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples"):
+        fit(model, X, y[1:], groups)
+    with pytest.raises(ValueError, match=r"sample_weight.shape == \(499,\)"):
+        fit(model, X, y, groups, np.ones(499))
+    with pytest.raises(ValueError, match=r"same pandas index.*\.loc\[X\.index\].*to_numpy"):
+        fit(model, pd.DataFrame(X), y, pd.Series(groups)[::-1])
+    with pytest.raises(ValueError, match="same pandas index"):
+        fit(model, X, pd.Series(y), pd.Series(groups)[::-1])
+    with pytest.raises(ValueError, match="same pandas index"):
+        fit(model, pd.DataFrame(X), y, groups, pd.Series(np.ones(500))[::-1])
+
+
+@every
+def test_predicted_people_must_match(kind, data):
+    X, y, groups = data
+    model = fit(make(kind), pd.DataFrame(X, columns=[*"abc"]), y, groups)
+    with pytest.raises(ValueError, match="same pandas index"):
+        model.predict(pd.DataFrame(X), sensitive_features=pd.Series(groups)[::-1])
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(pd.DataFrame(X, columns=[*"cba"]), sensitive_features=groups)
+
+
+@every
+def test_weights_must_be_weights(kind, data):
+    for weights, message in (
+        (np.full(500, -1.0), "Negative values"),
+        (np.zeros(500), "at least one non-zero"),
+        (np.full(500, np.nan), "NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit(make(kind), *data, weights)
+
+
+@every
+def test_people_without_weight_are_absent(kind, data):
+    X, y, groups = data
+    rng = np.random.default_rng(3)
+    wild = 100.0 * rng.normal(size=(60, 3))
+    everybody = np.r_[X, wild], np.r_[y, rng.normal(size=60)], np.r_[groups, groups[:60]]
+    weights = np.r_[np.ones(500), np.zeros(60)]
+    model, expected = fit(make(kind), *everybody, weights), fit(make(kind), *data)
+    np.testing.assert_allclose(
+        scores_of(model, X, groups), scores_of(expected, X, groups), atol=1e-6
+    )
+    assert model.groups_.counts.tolist() == expected.groups_.counts.tolist()
+
+
+@every
+def test_a_group_without_weight_is_dropped_by_name(kind, data):
+    X, y, groups = data
+    names = np.array(["a", "b"], dtype=object)[groups]
+    names[:5] = "ghost"
+    weights = (np.arange(500) >= 5).astype(float)
+    with pytest.warns(UserWarning, match=r"without any sample weight .*\['ghost'\]"):
+        model = fit(make(kind), X, y, names, weights)
+    assert model.groups_.labels.ravel().tolist() == ["a", "b"]
+
+
+@every
+def test_integer_weights_are_repeated_people(kind, data):
+    X, y, groups = data
+    weights = np.random.default_rng(1).integers(0, 4, 500)
+    rows = np.repeat(np.arange(500), weights)
+    weighted = fit(make(kind), *data, weights)
+    repeated = fit(make(kind), X[rows], y[rows], groups[rows])
+    np.testing.assert_allclose(
+        scores_of(weighted, X, groups), scores_of(repeated, X, groups), atol=1e-3
+    )
+    assert_fair(weighted, *data, weights)
+
+
+@every
+def test_a_refused_fit_leaves_the_earlier_one_whole(kind, data):
+    X, y, groups = data
+    model = fit(make(kind), *data)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    with pytest.raises(ValueError, match="rows"):
+        fit(model, X[:, :2], y, groups[:-1])
+    assert {name: vars(model)[name] for name in before} == before
+    with pytest.raises(ValueError, match="2 features, but .* 3 features"):
+        model.predict(X[:, :2], sensitive_features=groups)
