@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "exceptions": set(),
     "_kernels": set(),
     "utils": {"exceptions", "_kernels"},
-    "metrics": FOUNDATION,
+    "metrics": FOUNDATION | {"losses"},
     "model_selection": FOUNDATION | {"metrics"},
     "datasets": FOUNDATION,
     "callbacks": FOUNDATION,

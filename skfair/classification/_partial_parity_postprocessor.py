@@ -55,7 +55,7 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         Ranks that are to be fair: ``(alpha, beta)`` with 0 <= alpha < beta <= 1, counted from the
         highest score; a list means the union of its pairs. Where groups have intervals of their
         own, ranks between matching ends of their pairs are compared.
-    tolerance : float, default=0.05
+    tolerance : float in [0, 1], default=0.05
         Largest difference allowed, in units of the criterion's metric.
     tolerance_scale : {"normalized", "raw"}, default="normalized"
         The ``scale`` of the metric: whether differences are relative to the people in the interval
@@ -144,7 +144,7 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         ],
         "criterion": [StrOptions(set(CRITERIA))],
         "interval": "no_validation",  # by check_interval, which knows the groups
-        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "tolerance": [Interval(Real, 0, 1, closed="both")],
         "tolerance_scale": [StrOptions({"normalized", "raw"})],
     }
 

@@ -18,6 +18,7 @@ from skfair.metrics._graph import (
     normalized_cut,
     spectral_objective,
 )
+from skfair.metrics._loss import loss_parity_difference
 from skfair.metrics._partial import (
     partial_demographic_parity_difference,
     partial_group_auc_difference,
@@ -52,6 +53,7 @@ __all__ = [
     "group_report",
     "hypervolume",
     "independence_gap",
+    "loss_parity_difference",
     "normalized_cut",
     "partial_demographic_parity_difference",
     "partial_equal_opportunity_difference",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair.metrics._rates import _labels, _positive_class
+from skfair.metrics._rates import labels_of, positive_class
 from skfair.metrics._scored import check_option, check_scored, largest_difference
 
 _CONDITION = "this true class and a rank in the interval"
@@ -92,7 +92,7 @@ def partial_equal_opportunity_difference(
     scored, (y_true,) = check_scored(
         sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
     )
-    positive = y_true == _positive_class(_labels(y_true), pos_label)
+    positive = y_true == positive_class(labels_of(y_true), pos_label)
     (rates,) = _rates_by_class(scored, [positive], threshold, rank_within, scale)
     return largest_difference(rates, scored.names, _CONDITION)
 
@@ -180,7 +180,7 @@ def partial_equalized_odds_difference(
     scored, (y_true,) = check_scored(
         sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
     )
-    positive = y_true == _positive_class(_labels(y_true), pos_label)
+    positive = y_true == positive_class(labels_of(y_true), pos_label)
     classes = [positive, ~positive]
     by_class = _rates_by_class(scored, classes, threshold, rank_within, scale)
     return float(np.max([largest_difference(r, scored.names, _CONDITION) for r in by_class]))

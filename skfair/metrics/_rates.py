@@ -78,7 +78,7 @@ def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_lab
     people, (y_true, y_pred) = check_people(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
-    positive = _positive_class(_labels(y_true) | _labels(y_pred), pos_label)
+    positive = positive_class(labels_of(y_true) | labels_of(y_pred), pos_label)
     return people, 2 * (y_true == positive).astype(np.intp) + (y_pred == positive)
 
 
@@ -144,21 +144,21 @@ def _known_rates(cells, name):
     return rates[known]
 
 
-def _labels(y):
+def labels_of(y):
     """Set of the distinct labels of a column."""
     return set((y if y.dtype.kind == "O" else np.unique(y)).tolist())
 
 
-def _positive_class(labels, pos_label):
+def positive_class(labels, pos_label):
     """The label that means success, among the at most two labels that occur."""
     listed = ", ".join(sorted(map(repr, labels))[:10]) + (", ..." if len(labels) > 10 else "")
     if None in labels:
         raise ValueError(
-            "y_true and y_pred must not hold missing values; leave these samples out of all inputs."
+            "Classes must not hold missing values; leave these samples out of all inputs."
         )
     if len(labels) > 2:
         raise ValueError(
-            "y_true and y_pred must hold at most two classes between them, in the same words, but "
+            "There must be at most two classes in all, in the same words everywhere, but "
             f"{len(labels)} labels came: {listed}. Compare one class with all others, as in "
             "y == label; if y_pred holds scores, pass the predicted classes."
         )

@@ -15,6 +15,7 @@ from skfair.metrics._classification import (
 )
 from skfair.metrics._clustering import additive_violation, balance_score
 from skfair.metrics._criteria import independence_gap, separation_gap, sufficiency_gap
+from skfair.metrics._loss import loss_parity_difference
 from skfair.metrics._partial import (
     partial_demographic_parity_difference,
     partial_group_auc_difference,
@@ -37,11 +38,14 @@ class Metric:
         Returns a float. Called as
         ``function(*predictions, sensitive_features, sample_weight=None, **params)``, where the
         predictions depend on the kind.
-    kind : {"clustering", "classification", "score", "decision", "labelled_decision"}
+    kind : str
+        One of "clustering", "classification", "score", "decision", "labelled_decision" and
+        "labelled_margin".
         What the function judges: ``labels`` of clusters; ``y_true, y_pred``, the true and the
         predicted classes (and then ``pos_label`` is among the keywords); ``y_score``,
         probabilities or values of a decision function; the same with the ``threshold`` of the
-        decision among the keywords; or ``y_true, y_score`` with both keywords.
+        decision among the keywords; ``y_true, y_score`` with both keywords; or the same with values
+        of a decision function and without a threshold.
     greater_is_better : bool
         Whether a larger value is fairer.
     best : float
@@ -104,6 +108,7 @@ METRICS = {
     "wasserstein_distance_between_groups": Metric(
         wasserstein_distance_between_groups, "score", False, 0.0
     ),
+    "loss_parity_difference": Metric(loss_parity_difference, "labelled_margin", False, 0.0),
     "partial_statistical_parity_difference": Metric(
         partial_statistical_parity_difference, "score", False, 0.0, _EVERYBODY
     ),

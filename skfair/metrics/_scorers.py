@@ -130,12 +130,18 @@ def _labelled_decision(estimator, X, y, sensitive_features):
     return (y, *scores), {**params, "pos_label": _positive_class(estimator)}
 
 
+def _labelled_margin(estimator, X, y, sensitive_features):
+    scores = _respond(estimator, "decision_function", X, sensitive_features)
+    return (y, scores), {"pos_label": _positive_class(estimator)}
+
+
 PREDICTIONS = {
     "clustering": _cluster_labels,
     "classification": _classes,
     "score": _scores,
     "decision": _decision,
     "labelled_decision": _labelled_decision,
+    "labelled_margin": _labelled_margin,
 }
 """What a metric of each kind is called with: positional and keyword arguments."""
 
