@@ -6,6 +6,7 @@ from time import perf_counter
 from benchmarks.constrained_erm import erm_peers, erm_solvers, erm_tolerance
 from benchmarks.embedding import embedding
 from benchmarks.erm_large import erm_large
+from benchmarks.erm_time_course import erm_time_course
 from benchmarks.exact_balance import exact_balance
 from benchmarks.fair_assignment import fair_assignment
 from benchmarks.fronts import fronts
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "erm-solvers": erm_solvers,
     "erm-tolerance": erm_tolerance,
     "erm-large": erm_large,
+    "erm-time-course": erm_time_course,
     "partial-parity": partial_parity,
 }
 """Functions of a `Budget` that return a `Report`; one line here is all that a new one needs."""

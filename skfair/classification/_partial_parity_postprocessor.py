@@ -177,8 +177,8 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
             Group of each sample, by labels of any kind; with several attributes, groups are the
             combinations that occur. None makes one group of everybody, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights, in the ranks and in the errors, and for the classifier if its
-            ``fit`` takes them; samples of weight 0 count as absent.
+            Non-negative weights, in the ranks and in the errors, where samples of weight 0 count
+            as absent, and for the classifier if its ``fit`` takes them.
 
         Returns
         -------
@@ -188,8 +188,9 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         Raises
         ------
         ValueError
-            If a parameter or the data is invalid, or a group has fewer than 20 samples with a rank
-            in the interval; the message says what must hold.
+            If a parameter or the data is invalid, a frozen classifier knows other classes, or a
+            group has fewer than 20 samples with a rank in the interval; the message says what must
+            hold.
         """
         self._validate_params()
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
@@ -206,6 +207,7 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
                 "one dense column per attribute to use the combinations that occur."
             )
         estimator = self._fit_estimator(X, y, people)
+        _check_classes(estimator, training.classes)
         y_score = _scores(estimator, X)[training.X[:, 0].astype(np.intp)]
         intervals = check_interval(self.interval, training.groups)
         members = RankedMembers(
@@ -365,6 +367,17 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
                 UserWarning,
                 stacklevel=3,
             )
+
+
+def _check_classes(estimator, classes):
+    """Refuse a classifier whose second class is not the positive one."""
+    known = getattr(estimator, "classes_", classes)
+    if not np.array_equal(known, classes):
+        raise ValueError(
+            "The classifier and y must have the same 2 classes, but those of y are "
+            f"{classes.tolist()} and those of {type(estimator).__name__} {np.ravel(known).tolist()}"
+            "; pass y in the labels of the classifier, or fit it on those of y."
+        )
 
 
 def _scores(estimator, X):
