@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skfair.datasets import fetch_a9a, fetch_bank_marketing, fetch_law_school
 from skfair.metrics import partial_statistical_parity_difference
+from skfair.solvers import DampedSQP
 
 NAMES = ("a9a", "bank", "law school")
 INTERVALS = {"a9a": (0.05, 0.3), "bank": (0.0, 0.25), "law school": (0.7, 1.0)}
@@ -196,3 +197,13 @@ def accuracy_at(points, fairness):
     means = pd.DataFrame([np.mean(of_seeds, axis=0) for of_seeds in points], columns=Point._fields)
     means = means.sort_values("fairness")
     return float(np.interp(fairness, means.fairness, means.accuracy, left=np.nan, right=np.nan))
+
+
+class CountedSQP(DampedSQP):
+    """The default solver, which counts the problems under a constraint that it is given."""
+
+    n_solves = 0
+
+    def solve(self, problem, x0=None, **settings):
+        self.n_solves += 1
+        return super().solve(problem, x0, **settings)

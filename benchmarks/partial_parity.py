@@ -16,6 +16,7 @@ from benchmarks.partial_cases import (
     TABLE_3,
     TABLE_4,
     UNCONSTRAINED,
+    CountedSQP,
     accuracy_at,
     case,
     judge,
@@ -248,7 +249,8 @@ def calibration(budget):
     for criterion, name, tolerance in plans:
         problem = case(name, 0)
         plain = _calibrated(problem, criterion, 1.0)
-        fair = timed(_calibrated, problem, criterion, tolerance)
+        solver = CountedSQP()
+        fair = timed(_calibrated, problem, criterion, tolerance, solver)
         records.append(
             {
                 "criterion": criterion,
@@ -257,6 +259,7 @@ def calibration(budget):
                 "plain fit": _difference(criterion, plain, problem),
                 "reached": _difference(criterion, fair.result, problem),
                 "CPU s": fair.seconds,
+                "solves": solver.n_solves,
                 "passes": fair.result.n_iter_,
                 "status": fair.result.status_,
             }
@@ -267,14 +270,15 @@ def calibration(budget):
     checks = [
         Check("tolerance - training difference", slack, ">=", 0.0),
         Check("tolerance - training difference, not wasted", slack, "<=", 0.01),
+        Check("problems solved after the plain fit", [row["solves"] for row in asked], "<=", 8),
     ]
     return Report("Training differences by Definition 4.2 and the like", records, checks)
 
 
-def _calibrated(problem, criterion, tolerance):
+def _calibrated(problem, criterion, tolerance, solver="sqp"):
     """A group-blind model whose training scores keep a tolerance by the public metric."""
-    model = PartialParityClassifier(criterion, interval=problem.interval, tolerance=tolerance)
-    rows = problem.train
+    settings = {"interval": problem.interval, "tolerance": tolerance, "solver": solver}
+    model, rows = PartialParityClassifier(criterion, **settings), problem.train
     return model.fit(rows.X, rows.y, sensitive_features=rows.groups)
 
 

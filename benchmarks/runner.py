@@ -10,6 +10,7 @@ from benchmarks.erm_time_course import erm_time_course
 from benchmarks.exact_balance import exact_balance
 from benchmarks.fair_assignment import fair_assignment
 from benchmarks.fronts import fronts
+from benchmarks.partial_figures import partial_figures
 from benchmarks.partial_parity import partial_parity
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "erm-large": erm_large,
     "erm-time-course": erm_time_course,
     "partial-parity": partial_parity,
+    "partial-figures": partial_figures,
 }
 """Functions of a `Budget` that return a `Report`; one line here is all that a new one needs."""
 

@@ -30,7 +30,12 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "api/index": []},
     "show_toc_level": 2,
 }
-GUIDE = ("fair_clustering", "fair_spectral_clustering", "fair_classification")
+GUIDE = (
+    "fair_clustering",
+    "fair_spectral_clustering",
+    "fair_classification",
+    "partial_parity",
+)
 WIDE = ("index", "install", *GUIDE, "developer", "gallery/*")
 html_sidebars = {page: [] for page in WIDE}
 

@@ -87,8 +87,8 @@ for name, params in settings.items():
 # -----------------------------
 # The curves run over all cut-offs of new applicants, from admitting nobody to admitting everybody.
 # Bands mark the interval; in them partial parity asks for the diagonal. The plain model admits
-# White applicants far more often at every cut-off. Above the interval, partial parity lets the
-# groups differ more than full parity does.
+# White applicants far more often at every cut-off. At higher cut-offs, which admit fewer, partial
+# parity lets the groups differ more than full parity does.
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 5.2), layout="constrained")
 for ax, limits in zip(axes, [(0, 1), (0.6, 1)], strict=True):

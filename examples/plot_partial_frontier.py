@@ -11,8 +11,8 @@ that introduces partial parity [1]_.
 # %%
 # The people
 # ----------
-# Who earns more than 50,000 dollars a year? 10,000 people for the fit, the test set of the paper
-# for the picture, and its interval: ranks between .05 and .3. Without a copy of the data and
+# Who earns more than 50,000 dollars a year? 16,000 people for the fit, 16,281 new ones for the
+# picture, and the interval of the paper: ranks between .05 and .3. Without a copy of the data and
 # without a network generated people stand in.
 
 from importlib.util import find_spec
@@ -31,22 +31,17 @@ from skfair.metrics import demographic_parity_difference, partial_statistical_pa
 
 try:
     people, new_people = fetch_a9a(subset="train"), fetch_a9a(subset="test")
-    rows = np.random.default_rng(0).permutation(len(people.target))[:10_000]
-    X, y, groups = people.data[rows], people.target[rows], people.sensitive_features[rows]
-    X_new, y_new = new_people.data, new_people.target
-    groups_new = new_people.sensitive_features
-    y, y_new = y == ">50K", y_new == ">50K"
+    chosen = np.random.default_rng(0).permutation(len(people.target))[:16_000]
+    X, y, groups = people.data[chosen], people.target[chosen], people.sensitive_features[chosen]
+    y, y_new = y == ">50K", new_people.target == ">50K"
+    X_new, groups_new = new_people.data, new_people.sensitive_features
 except OSError as error:
     print(f"Adult is not to be had, so generated people stand in for it: {error}")
     features, target = make_classification(
-        26_000, n_informative=8, weights=[0.76], flip_y=0.1, random_state=0
+        26_000, n_informative=8, weights=[0.76], shuffle=False, random_state=0
     )
     X, X_new, y, y_new, groups, groups_new = train_test_split(
-        features,
-        target == 1,
-        np.where(features[:, 13] > 0, "a", "b"),
-        train_size=10_000,
-        random_state=0,
+        features, target == 1, np.where(features[:, 7] > 0, "a", "b"), random_state=0
     )
 
 INTERVAL = (0.05, 0.3)
@@ -69,17 +64,17 @@ def judge(method, scores):
 # and do not see the group. The postprocessor takes a fitted logistic regression and shifts ranks
 # within each group; it needs to know the group.
 
-for tolerance in (1.0, 0.6, 0.4, 0.2, 0.1, 0.05):
+for tolerance in (1.0, 0.6, 0.4, 0.2, 0.1):
     model = PartialParityClassifier(interval=INTERVAL, tolerance=tolerance)
     model.fit(X, y, sensitive_features=groups)
     judge("partial parity", model.decision_function(X_new))
 
-for tolerance in (0.3, 0.2, 0.1, 0.05, 0.04):
+for tolerance in (0.3, 0.2, 0.1, 0.05):
     model = PartialParityClassifier(tolerance=tolerance).fit(X, y, sensitive_features=groups)
     judge("full parity", model.decision_function(X_new))
 
 plain = LogisticRegression(max_iter=1000).fit(X, y)
-for tolerance in (0.6, 0.4, 0.2, 0.1, 0.05):
+for tolerance in (0.6, 0.4, 0.2, 0.1):
     model = PartialParityPostprocessor(
         FrozenEstimator(plain), interval=INTERVAL, tolerance=tolerance
     )
@@ -90,7 +85,7 @@ for tolerance in (0.6, 0.4, 0.2, 0.1, 0.05):
 # fairlearn
 # ---------
 # ``ThresholdOptimizer`` has a cut-off for each group, ``ExponentiatedGradient`` draws from several
-# classifiers [2]_. Both aim at decisions of equal rates, and give no scores. So what counts for them
+# classifiers [2]_. Both aim at decisions of equal rates, and give no scores. What counts for them
 # is the difference at the only cut-off that they have; of others they say nothing.
 
 
@@ -110,12 +105,10 @@ if find_spec("fairlearn"):
     optimizer.fit(dense, y.astype(int), sensitive_features=groups)
     decisions = optimizer.predict(dense_new, sensitive_features=groups_new, random_state=0)
     judge_decisions("ThresholdOptimizer", decisions)
-    for bound in (0.06, 0.02):
-        parity = DemographicParity(difference_bound=bound)
-        base = LogisticRegression(solver="liblinear")
-        reduction = ExponentiatedGradient(base, parity, max_iter=10)
-        reduction.fit(dense, y.astype(int), sensitive_features=groups)
-        judge_decisions("ExponentiatedGradient", reduction.predict(dense_new, random_state=0))
+    parity = DemographicParity(difference_bound=0.04)
+    reduction = ExponentiatedGradient(LogisticRegression(solver="liblinear"), parity, max_iter=10)
+    reduction.fit(dense, y.astype(int), sensitive_features=groups)
+    judge_decisions("ExponentiatedGradient", reduction.predict(dense_new, random_state=0))
 
 table = pd.DataFrame(rows)
 table.round(3)
@@ -142,7 +135,9 @@ for method, points in table.groupby("method", sort=False):
 ax.yaxis.set_major_formatter("{x:.1%}")
 ax.set(xlabel="largest difference between the groups", ylabel="accuracy", xlim=(0, None))
 ax.legend(loc="lower right", frameon=False)
-ax.set_title("A scorer that may know the group is best made fair afterwards", loc="left")
+ax.set_title(
+    "Shifting ranks by group costs a little less than training without the group", loc="left"
+)
 
 # %%
 # Within the noise, a linear model pays as much for partial as for full parity here: it moves the

@@ -30,8 +30,10 @@ try:
     X, y, groups = people.data, people.target == ">50K", people.sensitive_features
 except OSError as error:
     print(f"Adult is not to be had, so generated people stand in for it: {error}")
-    X, y = make_classification(20_000, n_informative=8, weights=[0.76], flip_y=0.1, random_state=0)
-    groups = np.where(X[:, 13] > 0, "a", "b")
+    X, y = make_classification(
+        20_000, n_informative=8, weights=[0.76], shuffle=False, random_state=0
+    )
+    groups = np.where(X[:, 7] > 0, "a", "b")
 
 X_train, X_new, y_train, y_new, groups_train, groups_new = train_test_split(
     X, y, groups, train_size=10_000, random_state=0

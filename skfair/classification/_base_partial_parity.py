@@ -7,12 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._groupwise_model import GroupwiseModel
+from skfair.classification._outcome import Watch
 from skfair.classification._percentile_calibration import Candidate, PartialTask, calibrate
+from skfair.classification._percentile_report import percentile_report
 from skfair.constraints._constraint import People
 from skfair.constraints._partial_parity import AT_ONE_THRESHOLD, PartialParity
 from skfair.constraints._unconstrained import Unconstrained
@@ -34,7 +37,8 @@ PARTIAL_SOLVERS = {
 }
 """Solvers for free thresholds, by name."""
 
-_PLAIN_TOL = 1e-8
+_NEARLY_EQUAL = 0.1
+"""Standard deviation of scores, in the units they are trained in, that ramps hardly tell from 0."""
 
 
 class Trained(NamedTuple):
@@ -46,12 +50,15 @@ class Trained(NamedTuple):
         Scores from parameters.
     found : Candidate
         The parameters, and how fair they are.
+    report : DataFrame
+        The shares that are compared.
     n_iter : int
         Iterations of the solvers, over all problems.
     """
 
     model: object
     found: Candidate
+    report: object
     n_iter: int
 
     @property
@@ -86,7 +93,7 @@ class Unit(NamedTuple):
         return self.center + self.spread * values
 
 
-class BasePartialParity(BaseEstimator):
+class BasePartialParity(CallbackSupportMixin, BaseEstimator):
     """Linear scores that are fair on an interval of percentiles."""
 
     __metadata_request__fit = {"sensitive_features": True}
@@ -131,16 +138,26 @@ class BasePartialParity(BaseEstimator):
             **of_subclass,
         )
 
-    def _train(self, training, parity):
-        """Train on checked input."""
-        random_state, watch = check_random_state(self.random_state), _Watch(self.verbose)
-        solver = self._chosen_solver()
+    def _fit(self, X, y, training, parity, unit):
+        """Train on checked input, in the units given, and keep what was found."""
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
-        def solve(problem, x):
-            # The plain problem is smooth and convex: Newton's method, whatever the solver.
-            plain = isinstance(problem.constraint, Unconstrained)
-            chosen = DampedSQP(tol=_PLAIN_TOL) if plain else solver
-            return chosen.solve(problem, x, random_state=random_state, callback=watch)
+        def describe(evaluation):
+            model, parameters = evaluation.problem.model, evaluation.parameters
+            return self._predictor(model.coefficients(parameters), training, unit)
+
+        trained = self._train(training, parity, Watch(self, context, describe))
+        validate_data(self, X, skip_check_array=True)  # number and names of features
+        self._store(trained, training, unit)
+        self._warn(trained.found)
+        return self
+
+    def _train(self, training, parity, watch):
+        random_state, solver = check_random_state(self.random_state), self._chosen_solver()
+
+        def solve(problem, x, other):
+            return (other or solver).solve(problem, x, random_state=random_state, callback=watch)
 
         problem = ConstrainedProblem(
             self._model(training),
@@ -153,13 +170,14 @@ class BasePartialParity(BaseEstimator):
         people = People(training.target, training.groups, training.weights)
         task = PartialTask(problem, people, parity, solve)
         if len(training.groups.counts) == 1:
-            found = task.plain()
+            found = task.plain(task.rough())
         elif self.enforce == "surrogate":
-            plain = task.plain()
-            found = task.constrained(plain, task.bind(plain, self.tolerance))
+            start = task.rough()
+            found = task.constrained(start, task.bind(start, self.tolerance))
         else:
             found = calibrate(task, self.tolerance)
-        return Trained(problem.model, found, watch.n_iter)
+        report = percentile_report(task, found, self.tolerance)
+        return Trained(problem.model, found, report, watch.n_iter)
 
     def _model(self, training):
         X, weights = training.X, training.weights
@@ -181,8 +199,7 @@ class BasePartialParity(BaseEstimator):
     def _store(self, trained, training, unit):
         """Set all fitted attributes at once, so that a failed fit leaves the last one whole."""
         found, groups = trained.found, training.groups
-        coef, intercept = trained.model.coefficients(trained.parameters)
-        coef, intercept = unit.spread * coef, unit.grown(intercept)
+        predictor = self._predictor(trained.model.coefficients(trained.parameters), training, unit)
         unconstrained = len(groups.counts) == 1
         excess = 0.0 if unconstrained else found.gap - self.tolerance
         surrogate = self.enforce == "surrogate" and not unconstrained
@@ -194,17 +211,25 @@ class BasePartialParity(BaseEstimator):
             "thresholds_": unit.grown(trained.unknowns[: self._n_thresholds()]),
             "constraint_violation_": excess if np.isnan(excess) else max(0.0, excess),
             "status_": ("optimal" if optimal else "max_iter") if kept else "infeasible",
+            "constraint_report_": trained.report.assign(
+                threshold=unit.grown(trained.report["threshold"])
+            ),
             "n_iter_": trained.n_iter,
-            "groups_": groups.summary,
         }
-        if self.group_interactions:
-            fitted |= {"group_coef_": coef, "group_intercept_": intercept}
-        else:
-            fitted |= self._linear(coef, intercept)
         for name in ("coef_", "intercept_", "group_coef_", "group_intercept_"):
             vars(self).pop(name, None)
-        vars(self).update(fitted)
-        self._warn(found)
+        vars(self).update(predictor | fitted)
+
+    def _predictor(self, coefficients, training, unit):
+        """The fitted attributes that predictions need."""
+        coef, intercept = coefficients
+        coef, intercept = unit.spread * coef, unit.grown(intercept)
+        common = {"groups_": training.groups.summary}
+        if training.classes is not None:
+            common["classes_"] = training.classes
+        if self.group_interactions:
+            return common | {"group_coef_": coef, "group_intercept_": intercept}
+        return common | self._linear(coef, intercept)
 
     def _n_thresholds(self):
         return self.n_percentiles if self.criterion == "statistical_parity" else 0
@@ -212,18 +237,24 @@ class BasePartialParity(BaseEstimator):
     def _warn(self, found):
         if self.status_ == "infeasible":
             reached = "cannot be measured" if np.isnan(found.gap) else f"is {found.gap:.4f}"
+            advice = "widen the interval, or try another surrogate_width or group_interactions=True"
+            if (spread := np.std(found.scores)) < _NEARLY_EQUAL:
+                advice = (
+                    f"or lower surrogate_width: the scores are nearly equal (standard deviation "
+                    f"{spread:.2g}), which is fair to a wide ramp, but not by rank"
+                )
             warnings.warn(
                 f"The partial {self.criterion} difference of the training scores {reached}, above "
-                f"tolerance={self.tolerance:g}. Raise the tolerance, widen the interval, or try "
-                "another surrogate_width or group_interactions=True.",
+                f"tolerance={self.tolerance:g}. Raise the tolerance, {advice}. See "
+                "constraint_report_ for the groups and thresholds that miss it.",
                 InfeasibleConstraintWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         elif self.status_ == "max_iter":
             warnings.warn(
                 f"{found.result.message} Raise max_iter, tol or alpha, or use solver='sqp'.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _scores(self, X, sensitive_features):
@@ -253,21 +284,3 @@ class BasePartialParity(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class _Watch:
-    """Counts the iterations of all solvers, and prints them if asked to."""
-
-    def __init__(self, verbose):
-        self.verbose = verbose
-        self.n_iter = 0
-
-    def __call__(self, progress):
-        """Take note of an iteration."""
-        self.n_iter += 1
-        if self.verbose:
-            evaluation = progress.evaluation
-            print(
-                f"iteration {self.n_iter}: objective {evaluation.fun:.6g}, violation "
-                f"{evaluation.violation:.2g}, residual {progress.residual:.2g}"
-            )

@@ -231,7 +231,7 @@ class ConstrainedERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         problem = self._problem(specs, training)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        watch = Watch(self, context, training)
+        watch = Watch(self, context, lambda evaluation: _predictor(training, evaluation))
         solver = self._solver()
 
         def solve(problem, parameters):
@@ -363,15 +363,24 @@ class ConstrainedERMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         return model.parameters(self.coef_[0], self.intercept_[0])
 
     def _store(self, problem, training, found, n_iter):
-        coef, intercept = problem.model.coefficients(found.parameters)
-        self.classes_ = training.classes
-        self.coef_, self.intercept_ = coef[np.newaxis], np.array([intercept])
+        evaluation = problem.evaluate(problem.initial_point(found.parameters))
+        vars(self).update(_predictor(training, evaluation))
         multipliers = found.result.multipliers
         # The plain fit has no rows: where it keeps the bound, tolerance is worth nothing.
         self.multipliers_ = multipliers if len(multipliers) else np.zeros(len(problem.lower))
-        self.objective_ = problem.evaluate(problem.initial_point(found.parameters)).fun
+        self.objective_ = evaluation.fun
         self.constraint_violation_ = found.violation
         self.constraint_report_ = constraint_report(problem.constraint, found.scores)
         self.status_ = status_of(found, self.enforce)
         self.n_iter_ = n_iter
         self.groups_ = training.groups.summary
+
+
+def _predictor(training, evaluation):
+    """The fitted attributes that predictions need."""
+    coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
+    return {
+        "classes_": training.classes,
+        "coef_": coef[np.newaxis],
+        "intercept_": np.array([intercept]),
+    }

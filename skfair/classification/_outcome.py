@@ -90,12 +90,21 @@ class Watch:
     """Shows a fit to its callbacks after every iteration, and prints if asked to.
 
     Once a callback has asked to stop, all problems still to be solved end at their start.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Being fitted.
+    context : CallbackContext
+        Of the fit.
+    describe : callable
+        Evaluation -> dict of the fitted attributes that predictions need.
     """
 
-    def __init__(self, estimator, context, training):
+    def __init__(self, estimator, context, describe):
         self.estimator = estimator
         self.context = context
-        self.training = training
+        self.describe = describe
         self.n_iter = 0
         self.is_stopped = False
 
@@ -122,11 +131,7 @@ class Watch:
 
     def _attributes(self, progress):
         evaluation = progress.evaluation
-        coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
-        return {
-            "classes_": self.training.classes,
-            "coef_": coef[np.newaxis],
-            "intercept_": np.array([intercept]),
+        return self.describe(evaluation) | {
             "objective_": evaluation.fun,
             "constraint_violation_": evaluation.violation,
             "residual_": progress.residual,

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from skfair.classification._base_partial_parity import BasePartialParity, Unit
 from skfair.classification._training import check_training
@@ -47,11 +47,11 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
 
     Parameters
     ----------
-    criterion : {"statistical_parity", "demographic_parity", "equal_opportunity", \
-            "equalized_odds", "group_auc"}, default="statistical_parity"
-        What is alike within the interval: the share above every threshold, or above the decision
-        threshold; the same among the truly positive, or in both classes; or the odds that a member
-        of one group scores above one of another.
+    criterion : str, default="statistical_parity"
+        What is alike within the interval: the share above every threshold
+        ("statistical_parity"), or above the decision threshold ("demographic_parity"); the same
+        among the truly positive ("equal_opportunity"), or in both classes ("equalized_odds"); or
+        the odds that a member of one group scores above one of another ("group_auc").
     interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
         ``(alpha, beta)`` holds those with a rank in [alpha, beta), counted from the highest score:
         (0.0, 0.2) is the top fifth of each group. A list of pairs means their union.
@@ -85,9 +85,9 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
         ``group_interactions=True`` need more, of the order of one over their size.
     fit_intercept : bool, default=True
         Whether there is an intercept; it is not penalised.
-    solver : {"sqp", "idca", "switching-subgradient", "augmented-lagrangian"} or Solver, \
-            default="sqp"
-        "sqp" is :class:`skfair.solvers.DampedSQP`. "idca" is the algorithm of [1]_, whose settings
+    solver : str or Solver, default="sqp"
+        "sqp", "idca", "switching-subgradient", "augmented-lagrangian", or an object with settings
+        of its own. "sqp" is :class:`skfair.solvers.DampedSQP`. "idca" is the algorithm of [1]_, whose settings
         are those of ``IDCA.from_paper()``.
     max_iter : int or None, default=None
         Most iterations of a solver chosen by name; None leaves it to the solver.
@@ -120,6 +120,11 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
     constraint_violation_ : float
         Excess of the partial difference over the tolerance on the training data, by the public
         metric; 0 if it is kept, nan if it cannot be measured.
+    constraint_report_ : DataFrame
+        One row per group and threshold: its number of samples, the share of those in its interval
+        that scores above the threshold, the standard error of that, and difference and tolerance
+        of the criterion. Where all thresholds count, those midway between the groups' own
+        percentiles are shown.
     status_ : {"optimal", "max_iter", "infeasible"}
         "infeasible": the tolerance is not kept. Else "max_iter": the solver stopped before its own
         test. Else "optimal": the last problem solved is certified.
@@ -212,6 +217,7 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
         """Train the classifier.
 
@@ -245,11 +251,7 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training = check_training(self, X, y, people, self._request)
         parity = self._parity(training.groups, rank_within=self.rank_within)
-        trained = self._train(training, parity)
-        validate_data(self, X, skip_check_array=True)  # number and names of features
-        self.classes_ = training.classes
-        self._store(trained, training, Unit())
-        return self
+        return self._fit(X, y, training, parity, Unit())
 
     def decision_function(self, X, *, sensitive_features=None):
         """Score of each row; decisions are positive above 0.

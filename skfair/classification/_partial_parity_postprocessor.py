@@ -45,10 +45,10 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         Classifier with ``decision_function`` or ``predict_proba``. A clone of it is fitted, unless
         it is a fitted one in `sklearn.frozen.FrozenEstimator`. None means
         `~sklearn.linear_model.LogisticRegression`.
-    criterion : {"statistical_parity", "demographic_parity", "equal_opportunity", "group_auc"}, \
-            default="statistical_parity"
-        What the tolerance bounds: `partial_statistical_parity_difference` (at all thresholds), or
-        one of the other partial metrics of :mod:`skfair.metrics`. There is no "equalized_odds",
+    criterion : str, default="statistical_parity"
+        What the tolerance bounds: "statistical_parity", at all thresholds, or
+        "demographic_parity", "equal_opportunity" or "group_auc", all by the partial metric of that
+        name in :mod:`skfair.metrics`. There is no "equalized_odds",
         as in general no thresholds give two groups the same true and the same false positive
         rates, unless decisions are drawn by lot.
     interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)

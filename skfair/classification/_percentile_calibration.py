@@ -17,12 +17,16 @@ from skfair.metrics import (
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
-from skfair.solvers import Result
+from skfair.solvers import DampedSQP, Result
 from skfair.utils._groups import Groups
 
 MAX_SOLVES = 8
 SLACK = 0.01
 """How far below its tolerance the metric may end."""
+
+_ROUGH = DampedSQP(tol=1e-3)
+_EXACT = DampedSQP(tol=1e-8)
+"""Newton's method: problems without constraint are smooth and convex."""
 
 
 class Candidate(NamedTuple):
@@ -64,7 +68,8 @@ class PartialTask:
     parity : PartialParity
         The criterion.
     solve : callable
-        (problem, x) -> Result, from given unknowns.
+        (problem, x, solver) -> Result, from given unknowns; None is the solver of the user's
+        choice.
     """
 
     problem: object
@@ -72,9 +77,13 @@ class PartialTask:
     parity: PartialParity
     solve: object
 
-    def plain(self):
-        """The fit without constraint."""
-        return self._candidate(self.problem, np.zeros(self.problem.n_parameters))
+    def rough(self):
+        """A fit without constraint that others may start from."""
+        return self._candidate(self.problem, np.zeros(self.problem.n_parameters), _ROUGH)
+
+    def plain(self, start):
+        """The fit without constraint, from where a rough one ended."""
+        return self._candidate(self.problem, start.x, _EXACT)
 
     def bind(self, start, tolerance):
         """Rows, as seen from where a fit ended."""
@@ -88,8 +97,8 @@ class PartialTask:
         x = start.x if warm else problem.initial_point(start.x[: problem.n_parameters])
         return self._candidate(problem, x)
 
-    def _candidate(self, problem, x):
-        result = self.solve(problem, x)
+    def _candidate(self, problem, x, solver=None):
+        result = self.solve(problem, x, solver)
         scores = problem.evaluate(result.x).scores
         return Candidate(result.x, scores, self.gap(scores), result)
 
@@ -139,12 +148,14 @@ def calibrate(task, tolerance):
     candidate : Candidate
         Of those found to keep the tolerance the one of least objective, else the fairest.
     """
-    plain = task.plain()
-    if plain.gap <= tolerance:
-        return plain
-    found = [plain]
+    start = task.rough()
+    if start.gap <= tolerance + SLACK:
+        start = task.plain(start)
+        if start.gap <= tolerance:
+            return start
+    found = [start]
     search = _corrections if task.parity.at_one_threshold else _secant
-    for candidate in islice(search(task, plain, tolerance), MAX_SOLVES):
+    for candidate in islice(search(task, start, tolerance), MAX_SOLVES):
         found.append(candidate)
         if tolerance - SLACK <= candidate.gap <= tolerance:
             break

@@ -185,7 +185,7 @@ def _filter(multiply, X, damped, top):
     Its degree keeps columns along ``top`` from drowning the others in single precision.
     """
     low, cut = damped
-    cut = min(cut, top - 1e-3 * (top - low))  # X may hold copies of one eigenvalue only
+    cut = min(cut, top - 3e-4 * (top - low))  # X may hold copies of one eigenvalue only
     half, middle = (cut - low) / 2, (cut + low) / 2
     position = (top - middle) / half
     degree = int(np.clip(LOG_GAIN / np.arccosh(position), 4, DEGREE))

@@ -12,6 +12,9 @@ from skfair.constraints._mean_excess import Members
 _TAPER = 0.1
 """Length over which the ends of an interval taper off, relative to its width."""
 
+_REACH = 0.05
+"""Distance to either side over which a density of scores is averaged, in widths of the ramp."""
+
 
 @dataclass(frozen=True, eq=False)
 class GroupAUCConstraint:
@@ -70,7 +73,11 @@ class GroupAUCConstraint:
         return np.empty(0)
 
     def __call__(self, scores, aux):
-        """Rows and their derivatives, as `ConstraintValues`; curvatures are left out."""
+        r"""Rows and their derivatives, as `ConstraintValues`.
+
+        Of the curvature only that of the ramp's convex corner is taken. It is one of differences of
+        two scores; by :math:`(a - b)^2 \le 2 a^2 + 2 b^2` a curvature of single ones lies above it.
+        """
         rankings = [
             _Ranking.inside(pairs, *self.members.of_event(group), scores)
             for group, pairs in enumerate(self.intervals)
@@ -90,8 +97,19 @@ class GroupAUCConstraint:
             np.array(values),
             ScoreJacobian(sparse.eye_array(n_rows, format="csr"), cells),
             np.empty((n_rows, 0)),
-            lambda v: np.zeros(len(scores)),
+            lambda v: self._curvature(v, rankings),
         )
+
+    def _curvature(self, v, rankings):
+        curvature = np.zeros(self.members.n_samples)
+        for weight, (k, other) in zip(v, self.pairs, strict=True):
+            # The ramp's convex corner is where it begins, or where it ends if it counts negatively.
+            lead = np.copysign(self.width / 2, weight)
+            for one, two, shift in ((k, other, lead), (other, k, -lead)):
+                density = _density(rankings[one].scores + shift, rankings[two], self.width)
+                pairs = 2 * abs(weight) / self.width * rankings[one].shares * density
+                curvature[rankings[one].samples] += pairs
+        return curvature
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,3 +157,11 @@ def _win_rate(ranking, other, width):
     (share_up, excess_up), (share_down, excess_down) = past(width / 2), past(-width / 2)
     auc = ranking.shares @ (excess_up - excess_down) / width
     return float(auc), ranking.shares * (share_up - share_down) / width
+
+
+def _density(points, ranking, width):
+    """Share of a group per unit of score around given points."""
+    reach = _REACH * width
+    below = np.concatenate(([0.0], np.cumsum(ranking.shares)))
+    first, last = (np.searchsorted(ranking.scores, points + by) for by in (-reach, reach))
+    return (below[last] - below[first]) / (2 * reach)

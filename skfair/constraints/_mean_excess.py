@@ -12,6 +12,9 @@ r"""Mean excesses of events over kinks, the convex functions that percentile row
 the positive part, its corner rounded over a length of :math:`\varepsilon` so that Newton's method
 applies. Between neighbouring ends of corners everything is a polynomial of degree two in scores and
 kinks: samples are sorted into such buckets once, and only sums over buckets are needed.
+
+Short corners stay near the positive part, but hold few samples, others after every step. Curvatures
+are therefore those of corners twice as long.
 """
 
 from dataclasses import dataclass
@@ -103,8 +106,9 @@ class MeanExcess(NamedTuple):
     cells : csr_array of shape (2 * n_events * n_buckets, n_samples)
         Sums over the cells, an event and a bucket: of shares, then (only where there are corners)
         of shares times scores.
-    corners : ndarray of shape (n_kinks, n_buckets)
-        Second derivative of the excess over a kink in each bucket: 1 / eps inside its corner.
+    bends : ndarray of shape (n_kinks, n_buckets)
+        Second derivative of the excess over a kink in each bucket, its corner twice as long:
+        1 / (2 eps) inside.
     mass : ndarray of shape (n_events, n_buckets)
         Share of its event in each cell.
     """
@@ -113,7 +117,7 @@ class MeanExcess(NamedTuple):
     above: np.ndarray
     combine: np.ndarray
     cells: sparse.csr_array
-    corners: np.ndarray
+    bends: np.ndarray
     mass: np.ndarray
 
     def by_scores(self, weights):
@@ -151,7 +155,7 @@ class MeanExcess(NamedTuple):
         return self.values + raised.reshape(self.values.shape) - self.above * kinks
 
     def curvature(self, weights):
-        """Second derivative of ``sum(weights * values)`` by each score.
+        """Second derivative of ``sum(weights * values)`` by each score, of longer corners.
 
         Parameters
         ----------
@@ -162,11 +166,11 @@ class MeanExcess(NamedTuple):
         -------
         curvature : ndarray of shape (n_samples,)
         """
-        by_cell = (weights @ self.corners).ravel()
+        by_cell = (weights @ self.bends).ravel()
         return self.cells[: len(by_cell)].T @ by_cell
 
     def by_kinks(self, weights):
-        """Second derivatives of ``sum(weights * values)`` that involve kinks.
+        """Second derivatives of ``sum(weights * values)`` that involve kinks, of longer corners.
 
         Parameters
         ----------
@@ -180,7 +184,7 @@ class MeanExcess(NamedTuple):
         diagonal : ndarray of shape (n_kinks,)
             Second derivatives by each kink; those by two kinks are 0.
         """
-        bent = weights.T[:, :, np.newaxis] * self.corners[:, np.newaxis, :]
+        bent = weights.T[:, :, np.newaxis] * self.bends[:, np.newaxis, :]
         combine = -bent.reshape(len(bent), -1)
         return np.hstack((combine, np.zeros_like(combine))), np.einsum("keb,eb->k", bent, self.mass)
 
@@ -203,17 +207,17 @@ def mean_excess(members, scores, kinks, corner):
     -------
     excess : MeanExcess
     """
-    n_kinks, begins = len(kinks), kinks - corner / 2
-    ends = np.concatenate((begins, kinks + corner / 2))
+    begins = kinks - corner / 2
+    ends = np.concatenate([kinks + length * corner for length in (-1.0, -0.5, 0.5, 1.0)])
     ascending = np.argsort(ends, kind="stable")
     rank = np.empty_like(ascending)
     rank[ascending] = np.arange(len(ends))
     indptr, order, moments = sort_members(
         scores, members.samples, members.events, members.shares, ends[ascending], members.n_events
     )
-    past = np.arange(len(ends) + 1) > rank[:, np.newaxis]
-    above, bent = past[n_kinks:].astype(float), past[:n_kinks] & ~past[n_kinks:]
-    corners = bent / corner if corner > 0 else np.zeros(bent.shape)
+    past = (np.arange(len(ends) + 1) > rank[:, np.newaxis]).reshape(4, len(kinks), -1)
+    above = past[2].astype(float)
+    corners = _over(past[1] & ~past[2], corner)
     mass, first, second = moments
     squares = second @ corners.T - 2 * begins * (first @ corners.T)
     squares += begins**2 * (mass @ corners.T)
@@ -223,9 +227,14 @@ def mean_excess(members, scores, kinks, corner):
         mass @ constant.T + first @ corners.T,
         np.hstack((constant, corners)),
         _cells(members, scores, indptr, order, corners.any(axis=0)),
-        corners,
+        _over(past[0] & ~past[3], 2 * corner),
         mass,
     )
+
+
+def _over(inside, length):
+    """One over a length inside of it; nothing is inside of a length of 0."""
+    return inside / length if length > 0 else np.zeros(inside.shape)
 
 
 def _cells(members, scores, indptr, order, has_corner):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from skfair.constraints._bound import EventTable
 from skfair.constraints._group_auc import GroupAUCConstraint
 from skfair.constraints._mean_excess import Members
 from skfair.constraints._percentile_rows import Compared, Position, at_percentiles, at_threshold
@@ -87,29 +88,57 @@ class PartialParity:
         ValueError
             If an event has fewer than 20 samples in its interval.
         """
+        compared = self.compared(people, scores, tolerance)
+        _check_sizes(self.table(people), compared.positions)
+        if self.criterion == "group_auc":
+            return GroupAUCConstraint(compared.members, self.intervals, self.width, tolerance)
+        if self.criterion == "statistical_parity":
+            return at_percentiles(compared, self.grid_of(compared.tolerances), self.width)
+        return at_threshold(compared, self.threshold, self.width, scores)
+
+    def compared(self, people, scores, tolerance):
+        """The events that are compared; parameters are those of `bind`.
+
+        Returns
+        -------
+        compared : Compared
+        """
+        everyone, cells, membership = self._membership(people)
+        members = Members.of(membership, people.weights)
+        positions = [Position(pairs) for pairs in self.intervals] * len(cells)
+        if self._ranks_in_groups:
+            of_groups = Members.of(everyone.matrix, people.weights)
+            positions = _ranked_in_events(positions, of_groups, members, scores)
+        widths = np.array([position.width for position in positions])
+        tolerances = tolerance / widths if self.scale == "raw" else np.full(len(widths), tolerance)
+        blocks = np.repeat(np.arange(len(cells)), len(everyone.names))
+        return Compared(members, positions, tolerances, blocks)
+
+    def table(self, people):
+        """Names and sizes of the events that are compared.
+
+        Parameters
+        ----------
+        people : People
+            Targets, groups and weights.
+
+        Returns
+        -------
+        table : EventTable
+        """
+        everyone, cells, membership = self._membership(people)
+        names = [(cell, name) for cell in cells for name in everyone.names]
+        return EventTable(names, np.bincount(membership.indices, minlength=len(names)))
+
+    def _membership(self, people):
+        """Groups, cells within which they are compared, and who belongs to which event."""
         groups = people.groups
         everyone = groups.memberships() if isinstance(groups, Groups) else groups
         cells = self._cells(people.target)
         columns = [everyone.matrix.multiply(inside[:, np.newaxis]) for inside in cells.values()]
         membership = sparse.csr_array(sparse.hstack(columns))
         membership.eliminate_zeros()
-        names = [f"{cell}group {name!r}" for cell in cells for name in everyone.names]
-        counts = np.bincount(membership.indices, minlength=len(names))
-        positions = [Position(pairs) for pairs in self.intervals] * len(cells)
-        members = Members.of(membership, people.weights)
-        if self._ranks_in_groups:
-            of_groups = Members.of(everyone.matrix, people.weights)
-            positions = _ranked_in_events(positions, of_groups, members, scores)
-        _check_sizes(counts, positions, names)
-        if self.criterion == "group_auc":
-            return GroupAUCConstraint(members, self.intervals, self.width, tolerance)
-        widths = np.array([position.width for position in positions])
-        tolerances = tolerance / widths if self.scale == "raw" else np.full(len(names), tolerance)
-        blocks = np.repeat(np.arange(len(cells)), len(everyone.names))
-        compared = Compared(members, positions, tolerances, blocks)
-        if self.criterion == "statistical_parity":
-            return at_percentiles(compared, self._grid(tolerances.max()), self.width)
-        return at_threshold(compared, self.threshold, self.width, scores)
+        return everyone, cells, membership
 
     @property
     def at_one_threshold(self):
@@ -125,19 +154,26 @@ class PartialParity:
         return self._by_class and self.rank_within == "group"
 
     def _cells(self, target):
-        """Sets of samples whose groups are compared, by what they are called in messages."""
+        """Sets of samples whose groups are compared, by name."""
         if not self._by_class:
             return {"": np.ones(len(target), dtype=bool)}
-        cells = {"positive class of ": target > 0}
+        cells = {"positive class": target > 0}
         if self.criterion == "equalized_odds":
-            cells["negative class of "] = target <= 0
+            cells["negative class"] = target <= 0
         return cells
 
-    def _grid(self, tolerance):
-        """Positions of the percentiles in their interval."""
+    def grid_of(self, tolerances):
+        """Positions of the percentiles in their interval, (n_percentiles,).
+
+        Parameters
+        ----------
+        tolerances : ndarray of shape (n_events,)
+            Largest differences, in units of the intervals.
+        """
         if self.grid == "inclusive":
             return np.linspace(0.0, 1.0, self.n_percentiles)
-        return np.linspace(0.0, max(0.0, 1.0 - tolerance), self.n_percentiles, endpoint=False)
+        end = max(0.0, 1.0 - tolerances.max())
+        return np.linspace(0.0, end, self.n_percentiles, endpoint=False)
 
 
 def _ranked_in_events(positions, of_groups, members, scores):
@@ -154,13 +190,17 @@ def _ranked_in_events(positions, of_groups, members, scores):
     return found
 
 
-def _check_sizes(counts, positions, names):
-    selected = counts * np.array([position.width for position in positions])
+def _check_sizes(table, positions):
+    selected = table.counts * np.array([position.width for position in positions])
     small = np.flatnonzero(selected < _LEAST_SELECTED)
     if len(small):
-        listing = ", ".join(f"{names[e]} ({selected[e]:.0f})" for e in small[:10])
+        named = [(*table.names[e], selected[e]) for e in small[:10]]
+        listing = ", ".join(
+            f"{cell + ' of ' if cell else ''}group {name!r} ({size:.0f})"
+            for cell, name, size in named
+        )
         raise ValueError(
             f"Every group needs at least {_LEAST_SELECTED} samples in the interval, but there are "
-            f"fewer in {len(small)} of {len(names)}: {listing}. Widen the interval, or merge or "
+            f"fewer in {len(small)} of {len(selected)}: {listing}. Widen the interval, or merge or "
             "leave out small groups."
         )

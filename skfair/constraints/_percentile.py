@@ -47,7 +47,7 @@ class PercentileConstraint:
         Bounds; infinite where there is none.
     initial_aux : callable
         scores -> auxiliary unknowns to start from, (n_aux,).
-    rounding : float, default=0.1
+    rounding : float, default=0.05
         Share of the width over which each of the two corners is rounded; 0 is the ramp itself.
     """
 
@@ -59,7 +59,7 @@ class PercentileConstraint:
     lower: np.ndarray
     upper: np.ndarray
     initial_aux: Callable = field(repr=False)
-    rounding: float = 0.1
+    rounding: float = 0.05
 
     @property
     def n_aux(self):
@@ -89,7 +89,8 @@ class PercentileConstraint:
         """Rows and their derivatives, as `ConstraintValues`.
 
         Curvatures are those of the convex parts: of the two corners of a ramp, the one that the
-        multiplier makes concave is left out, so that they are never negative.
+        multiplier makes concave is left out, so that they are never negative. Samples around the
+        other one take part too (see `skfair.constraints._mean_excess`).
         """
         excess, difference = self.excess(scores, aux), np.subtract(*self.ends)
         moved = -(excess.above @ difference.T)[:, :, np.newaxis] * self.by_threshold

@@ -39,6 +39,12 @@ class Position:
         pair = np.searchsorted(ends[:-1], reached + (_GUARD if side == "right" else -_GUARD))
         return self.pairs[pair, 1] + reached - ends[pair]
 
+    def of(self, percentiles):
+        """Position of percentiles; 0 before the interval begins, 1 after its end."""
+        begin, end = self.pairs.T
+        reached = np.clip(np.asarray(percentiles)[..., np.newaxis], begin, end) - begin
+        return reached.sum(axis=-1) / self.width
+
 
 class Compared(NamedTuple):
     """Events to be compared.

@@ -4,7 +4,7 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
+from sklearn.callback import with_callbacks
 
 from skfair.classification._base_partial_parity import BasePartialParity, Unit
 from skfair.classification._training import check_real_training
@@ -51,8 +51,7 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
         Strength of the l2 penalty, relative to a mean loss.
     fit_intercept : bool, default=True
         Whether there is an intercept; it is not penalised.
-    solver : {"sqp", "idca", "switching-subgradient", "augmented-lagrangian"} or Solver, \
-            default="sqp"
+    solver : str or Solver, default="sqp"
         As in :class:`skfair.classification.PartialParityClassifier`.
     max_iter : int or None, default=None
         Most iterations of a solver chosen by name; None leaves it to the solver.
@@ -83,6 +82,11 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
     constraint_violation_ : float
         Excess of the partial difference over the tolerance on the training data, by the public
         metric; 0 if it is kept, nan if it cannot be measured.
+    constraint_report_ : DataFrame
+        One row per group and threshold: its number of samples, the share of those in its interval
+        that scores above the threshold, the standard error of that, and difference and tolerance
+        of the criterion. Where all thresholds count, those midway between the groups' own
+        percentiles are shown.
     status_ : {"optimal", "max_iter", "infeasible"}
         "infeasible": the tolerance is not kept. Else "max_iter": the solver stopped before its own
         test. Else "optimal": the last problem solved is certified.
@@ -172,6 +176,7 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
         """Train the regressor.
 
@@ -210,10 +215,7 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
         unit = Unit(float(center), float(spread) or 1.0)
         training = training._replace(target=unit.shrunk(training.target))
         parity = self._parity(training.groups, threshold=unit.shrunk(self.threshold))
-        trained = self._train(training, parity)
-        validate_data(self, X, skip_check_array=True)  # number and names of features
-        self._store(trained, training, unit)
-        return self
+        return self._fit(X, y, training, parity, unit)
 
     def predict(self, X, *, sensitive_features=None):
         """Prediction for each row.

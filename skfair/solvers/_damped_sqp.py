@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, qr, solve_triangular
+from scipy.linalg import qr, solve_triangular
+from scipy.linalg.lapack import dpotrf
 
 from skfair.solvers._elastic_qp import solve_elastic_qp
 from skfair.solvers._solver import Iterate, Solver
 
 _FIRST_PRICE = 1.0
 _LARGEST_PRICE = 1e4
-_FIRST_DAMPING = 1e-3
+_FIRST_DAMPING = 1e-2
 _LARGEST_DAMPING = 1e8
 
 
@@ -68,17 +69,19 @@ class DampedSQP(Solver):
         hessian = evaluation.hessian(multipliers)
         while damping <= _LARGEST_DAMPING and price <= _LARGEST_PRICE:
             model = _Model.at(evaluation, hessian, damping)
+            minimiser = model.minimise(evaluation.values, price)
             if damping == 0.0:  # a damped step falls short of the rows at any price
-                price = model.steered(price, self.tol)
-            step = model.advance(price)
+                price, minimiser = model.steered(price, minimiser, self.tol)
+            step = model.advance(price, *minimiser)
             if step.foretold <= 1e-6 * self.tol and evaluation.violation > self.tol:
                 price *= 10.0  # no way to improve, and the rows are not kept
             elif step.evaluation is None:
-                damping = max(4.0 * damping, _FIRST_DAMPING)
+                damping = max(10.0 * damping, _FIRST_DAMPING)
             else:
                 if step.agreement > 0.5:
                     damping = damping / 4.0 if damping > _FIRST_DAMPING / 4.0 else 0.0
                 evaluation, multipliers = step.evaluation, step.multipliers
+                _ = evaluation.grad, evaluation.jacobian  # the certificate costs no further pass
                 yield Iterate(evaluation, multipliers)
                 hessian = evaluation.hessian(multipliers)
 
@@ -111,8 +114,7 @@ class _Model:
         # Unknowns of no curvature (a constant column, a threshold) must not stop the factor.
         floor = 1e-10 * max(hessian.diagonal().max(), 1e-300)
         factor = _cholesky(hessian, damping + floor)
-        base = -solve_triangular(factor, evaluation.grad, lower=True)
-        scaled = solve_triangular(factor, evaluation.jacobian.T, lower=True)
+        base, scaled = -_solve(factor, evaluation.grad), _solve(factor, evaluation.jacobian.T)
         if scaled.shape[1] < len(scaled):
             basis, triangle = qr(scaled, mode="economic")
             return cls(evaluation, factor, base, basis, triangle.T)
@@ -129,34 +131,36 @@ class _Model:
             problem.upper - values,
             price,
         )
-        return self._unscaled(self.base + self.basis @ z), multipliers
-
-    def _unscaled(self, step):
-        return solve_triangular(self.factor, step, lower=True, trans="T")
+        return _solve(self.factor, self.base + self.basis @ z, trans=1), multipliers
 
     def violation_after(self, step):
         """Total violation of the linearised rows after a step."""
         evaluation = self.evaluation
         return _total_violation(evaluation, evaluation.values + evaluation.jacobian @ step)
 
-    def steered(self, price, tol):
-        """A price at which the rows are kept as nearly as ten times the price would keep them."""
-        while price < _LARGEST_PRICE:
-            step, multipliers = self.minimise(self.evaluation.values, price)
-            left = self.violation_after(step)
-            if left <= tol or np.abs(multipliers).max(initial=0.0) < 0.99 * price:
-                break
-            dearer, _ = self.minimise(self.evaluation.values, 10.0 * price)
-            if self.violation_after(dearer) > 0.9 * left:
-                break
-            price *= 10.0
-        return price
+    def steered(self, price, minimiser, tol):
+        """A price that takes away most of the violation, or as much as ten times the price would.
 
-    def advance(self, price):
+        More is not asked for at once: a price far above the multipliers keeps all later steps
+        close to rows that bend. Both the price and its minimiser are returned; the one given is that of the price given.
+        """
+        here = self.evaluation
+        enough = max(tol, 0.1 * _total_violation(here, here.values))
+        while price < _LARGEST_PRICE:
+            step, multipliers = minimiser
+            left = self.violation_after(step)
+            if left <= enough or np.abs(multipliers).max(initial=0.0) < 0.99 * price:
+                break
+            dearer = self.minimise(self.evaluation.values, 10.0 * price)
+            if self.violation_after(dearer[0]) > 0.9 * left:
+                break
+            price, minimiser = 10.0 * price, dearer
+        return price, minimiser
+
+    def advance(self, price, step, multipliers):
         """Take the step, or correct it to second order, if the merit falls as foretold."""
         here = self.evaluation
         problem, linear = here.problem, here.jacobian
-        step, multipliers = self.minimise(here.values, price)
         scaled = self.factor.T @ step
         foretold = price * (_total_violation(here, here.values) - self.violation_after(step))
         foretold -= here.grad @ step + scaled @ scaled / 2
@@ -176,11 +180,15 @@ class _Model:
 def _cholesky(hessian, floor):
     """Cholesky factor of a positive matrix plus a multiple of the identity."""
     identity = np.eye(len(hessian))
-    while True:
-        try:
-            return cholesky(hessian + floor * identity, lower=True)
-        except LinAlgError:
-            floor *= 100.0
+    factor, failed = dpotrf(hessian + floor * identity, lower=1)
+    while failed:
+        floor *= 100.0
+        factor, failed = dpotrf(hessian + floor * identity, lower=1)
+    return factor
+
+
+def _solve(factor, vectors, trans=0):
+    return solve_triangular(factor, vectors, trans=trans, lower=True, check_finite=False)
 
 
 def _total_violation(evaluation, values):

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skfair.callbacks import FairnessMonitor
 from skfair.classification import PartialParityClassifier
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import (
@@ -177,8 +178,9 @@ def test_unscaled_columns_change_nothing(people):
 def test_one_hot_csr_and_dense_agree(people):
     X, y, sex = people
     wide = (X[:, :, np.newaxis] > np.array([-0.5, 0.5])).reshape(len(X), -1).astype(float)
-    dense = fitted((wide, y, sex))
-    stored = fitted((sparse.csr_array(wide), y, sex))
+    # Solved to the end: rounding then changes the steps, not where they lead.
+    dense = fitted((wide, y, sex), tol=1e-8)
+    stored = fitted((sparse.csr_array(wide), y, sex), tol=1e-8)
     np.testing.assert_allclose(dense.coef_, stored.coef_, rtol=1e-6)
 
 
@@ -195,10 +197,50 @@ def test_overlapping_groups(people):
         model.set_params(group_interactions=True).fit(X, y, sensitive_features=membership)
 
 
-@pytest.mark.parametrize("solver", ["idca", DampedSQP(tol=1e-3)], ids=str)
-def test_other_solvers_keep_the_tolerance(people, solver):
-    model = fitted(people, solver=solver, tol=1e-3)
-    assert difference(model, people) <= 0.1
+@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+@pytest.mark.parametrize(
+    "solver", ["sqp", "idca", "augmented-lagrangian", DampedSQP(tol=1e-3)], ids=str
+)
+def test_every_solver_keeps_the_tolerance_and_uses_it(people, solver, criterion):
+    model = fitted(people, criterion, solver=solver, tol=1e-3)
+    assert 0.09 <= difference(model, people) <= 0.1
+    assert model.status_ == "optimal"
+
+
+def test_switching_subgradients_end_near_the_tolerance(people):
+    settings = {"enforce": "surrogate", "solver": "switching-subgradient", "tol": 5e-3}
+    with pytest.warns(ConvergenceWarning, match="use solver='sqp'"):
+        model = fitted(people, "demographic_parity", max_iter=1000, **settings)
+    exact = fitted(people, "demographic_parity", enforce="surrogate")
+    assert model.objective_ == pytest.approx(exact.objective_, abs=5e-3)
+    assert difference(model, people) == pytest.approx(difference(exact, people), abs=0.05)
+
+
+def test_the_report_shows_the_difference(people):
+    X, y, sex = people
+    model = fitted(people, n_percentiles=25)
+    report = model.constraint_report_
+    assert report["n"].unique().tolist() == np.unique(sex, return_counts=True)[1].tolist()
+    assert report["gap"].unique().tolist() == [difference(model, people)]
+    assert report["tolerance"].unique().tolist() == [0.1]
+    rates = report.pivot(index="threshold", columns="group", values="rate")
+    gaps = np.abs(rates["man"] - rates["woman"])
+    assert difference(model, people) - 0.03 <= gaps.max() <= difference(model, people) + 1e-12
+    scores, (threshold, rate) = model.decision_function(X)[sex == "man"], next(rates["man"].items())
+    share = np.mean(scores > threshold)
+    assert rate == pytest.approx(np.clip((share - 0.1) / 0.4, 0.0, 1.0))
+    error = report.query("group == 'man' and threshold == @threshold")["standard_error"].item()
+    assert error == pytest.approx(np.sqrt(share * (1 - share) / len(scores)) / 0.4)
+
+
+def test_the_report_of_odds_has_both_classes_at_the_one_threshold(people):
+    model = fitted(people, "equalized_odds")
+    report = model.constraint_report_
+    assert report["threshold"].tolist() == [0.0] * 4
+    rates = report.pivot(index="cell", columns="group", values="rate")
+    gaps = np.abs(rates["man"] - rates["woman"])
+    assert gaps.max() == pytest.approx(difference(model, people))
+    assert set(gaps.index) == {"positive class", "negative class"}
 
 
 def test_an_iteration_limit_is_reported(people):
@@ -208,8 +250,51 @@ def test_an_iteration_limit_is_reported(people):
 
 
 def test_verbose_prints_iterations(people, capsys):
-    fitted(people, verbose=1)
-    assert "iteration 1: objective" in capsys.readouterr().out
+    model = fitted(people, verbose=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.n_iter_
+    assert lines[0].startswith("iteration 1: objective 0.693147, violation 0, residual")
+
+
+class Views:
+    """A callback that scores some rows at every iteration, and stops after some."""
+
+    def __init__(self, people, n_iterations=np.inf):
+        self.people, self.n_iterations, self.scores = people, n_iterations, []
+
+    def setup(self, estimator, context):
+        pass
+
+    teardown = on_fit_task_begin = setup
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        if context.max_subtasks == 0:
+            X, _, sex = self.people
+            self.scores.append(fitted_estimator.decision_function(X, sensitive_features=sex))
+        return len(self.scores) >= self.n_iterations
+
+
+@pytest.mark.parametrize("interactions", [False, True])
+def test_callbacks_see_a_fitted_classifier_at_every_iteration(people, interactions):
+    X, y, sex = people
+    monitor, views = FairnessMonitor(), Views(people)
+    model = PartialParityClassifier(
+        interval=INTERVAL, tolerance=0.1, enforce="surrogate", group_interactions=interactions
+    ).set_callbacks(monitor, views)
+    model.fit(X, y, sensitive_features=sex)
+    assert len(monitor.log) == len(views.scores) == model.n_iter_
+    assert monitor.log["objective"].iloc[-1] == pytest.approx(model.objective_)
+    last = model.decision_function(X, sensitive_features=sex)
+    np.testing.assert_allclose(views.scores[-1], last)
+
+
+def test_a_callback_stops_the_whole_fit(people):
+    X, y, sex = people
+    views = Views(people, n_iterations=6)
+    model = PartialParityClassifier(interval=INTERVAL, tolerance=0.1).set_callbacks(views)
+    with pytest.warns((ConvergenceWarning, InfeasibleConstraintWarning)):
+        model.fit(X, y, sensitive_features=sex)
+    assert model.n_iter_ == len(views.scores) == 6
 
 
 # What bad input gets ------------------------------------------------------------------
@@ -253,6 +338,16 @@ def test_a_tolerance_of_zero_ends_with_the_fairest_found(people):
         model = fitted(people, tolerance=0.0)
     assert model.status_ == "infeasible"
     assert 0.0 < model.constraint_violation_ < 0.15
+
+
+def test_scores_made_nearly_equal_are_called_so(people):
+    _, y, sex = people
+    X = np.column_stack((sex == "man", sex == "woman"))  # nothing to tell members of a group apart
+    X = X + 1e-9 * np.random.default_rng(0).normal(size=X.shape)
+    with pytest.warns(
+        InfeasibleConstraintWarning, match="scores are nearly equal"
+    ):
+        PartialParityClassifier(interval=INTERVAL, alpha=1.0).fit(X, y, sensitive_features=sex)
 
 
 def test_equal_scores_cannot_be_measured(people):

@@ -11,12 +11,16 @@ from skfair.classification._percentile_calibration import MAX_SOLVES, Candidate,
 class Curve:
     """A task whose metric is a function of the surrogate's tolerance."""
 
-    def __init__(self, gap, plain=1.0):
+    def __init__(self, gap, plain=1.0, rough=None):
         self.gap, self.plain_gap = gap, plain
+        self.rough_gap = plain if rough is None else rough
         self.parity = SimpleNamespace(at_one_threshold=False)
         self.tolerances = []
 
-    def plain(self):
+    def rough(self):
+        return self._candidate(self.rough_gap, 0.0)
+
+    def plain(self, start):
         return self._candidate(self.plain_gap, 0.0)
 
     def bind(self, start, tolerance):
@@ -34,6 +38,14 @@ def test_a_fair_plain_fit_is_the_answer():
     task = Curve(lambda t: t, plain=0.04)
     assert calibrate(task, 0.05).gap == 0.04
     assert not task.tolerances
+
+
+def test_a_rough_fit_is_polished_before_it_counts():
+    for rough in (0.04, 0.055):
+        assert calibrate(Curve(lambda t: t, plain=0.045, rough=rough), 0.05).gap == 0.045
+    task = Curve(lambda t: t, plain=0.06, rough=0.04)
+    assert 0.04 <= calibrate(task, 0.05).gap <= 0.05
+    assert task.tolerances
 
 
 @pytest.mark.parametrize("tolerance", [0.02, 0.05, 0.1, 0.2, 0.5])

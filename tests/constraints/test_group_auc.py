@@ -85,3 +85,18 @@ def test_people_outside_the_interval_do_not_count():
     np.testing.assert_array_equal(
         constraint(lower, np.empty(0)).values, constraint(scores, np.empty(0)).values
     )
+
+
+def test_curvature_is_felt_where_the_ramp_bends_upwards():
+    # One person at 0, against 1000 spread evenly over [-5, 0], a fifth of them per unit
+    scores = np.append(0.0, -np.arange(0.0025, 5.0, 0.005))
+    membership = sparse.csr_array(np.eye(2, dtype=bool)[(scores < 0).astype(int)])
+    members = Members.of(membership, np.ones(len(scores)))
+    bound = GroupAUCConstraint(members, [np.array([[0.0, 1.0]])] * 2, width=2.0, tolerance=0.05)
+    curvature = bound(scores, np.empty(0)).curvature
+    # A ramp of differences begins at those who score 1, where nobody is, and ends at those at -1.
+    assert curvature(np.array([1.0]))[0] == 0.0
+    assert curvature(np.array([-3.0]))[0] == pytest.approx(2 * 3.0 / 2.0 * 0.2)
+    assert (curvature(np.array([-3.0])) >= 0).all()
+    near = np.flatnonzero(curvature(np.array([-3.0]))[1:])
+    assert np.abs(scores[1:][near] + 1.0).max() <= 0.1

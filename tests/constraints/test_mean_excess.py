@@ -55,17 +55,17 @@ def test_derivatives_are_those_of_finite_differences(people, corner):
         np.testing.assert_allclose(-found.above[:, k], slope[:, k], atol=1e-8)
 
 
-def test_second_derivatives_are_those_of_finite_differences(people):
+def test_second_derivatives_are_those_of_corners_twice_as_long(people):
     membership, weights, scores, kinks = people
     members, step = Members.of(membership, weights), 1e-6
     v = np.random.default_rng(0).normal(size=(3, 4))
 
     def gradients(scores, kinks):
-        found = mean_excess(members, scores, kinks, 2.0)
+        found = mean_excess(members, scores, kinks, 2 * 1.0)
         by_scores = v.ravel() @ (found.by_scores(np.eye(4)) @ found.cells.toarray())
         return by_scores, -(v * found.above).sum(axis=0)
 
-    found = mean_excess(members, scores, kinks, 2.0)
+    found = mean_excess(members, scores, kinks, 1.0)
     curvature, (combine, diagonal) = found.curvature(v), found.by_kinks(v)
     mixed = combine @ found.cells.toarray()
     for i in range(len(scores)):

@@ -76,7 +76,9 @@ def gradient(constraint, v, scores, aux):
 
 @pytest.mark.parametrize("which", [0, 1], ids=["rows", "majorant"])
 def test_curvature_is_that_of_the_convex_part(which):
-    constraint, (scores, aux) = rows_and_derivatives(bound(1.0))[which], point(4)
+    # Curvatures are those of corners twice as long.
+    constraint, longer = (rows_and_derivatives(bound(r))[which] for r in (0.5, 1.0))
+    (scores, aux) = point(4)
     n_rows, step = len(constraint.lower), 1e-6
     v = np.abs(np.random.default_rng(5).normal(size=n_rows))
     if which == 1:  # the multipliers of its rows have the sign of their only bound
@@ -88,8 +90,8 @@ def test_curvature_is_that_of_the_convex_part(which):
     exact = np.empty((33, 33))
     for k in range(33):
         bump = step * (np.arange(33) == k)
-        above = gradient(constraint, v, scores + bump[:30], aux + bump[30:])
-        below = gradient(constraint, v, scores - bump[:30], aux - bump[30:])
+        above = gradient(longer, v, scores + bump[:30], aux + bump[30:])
+        below = gradient(longer, v, scores - bump[:30], aux - bump[30:])
         exact[:, k] = (above - below) / (2 * step)
     given = np.block([[np.diag(curvature), mixed.T], [mixed, by_aux]])
     assert np.linalg.eigvalsh(given).min() >= -1e-10

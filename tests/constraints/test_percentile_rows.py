@@ -19,6 +19,13 @@ def test_positions_walk_through_a_union():
     assert UNION.percentile(0.5, "right") == pytest.approx(0.6)
 
 
+def test_positions_are_found_again_and_end_with_the_interval():
+    at = np.linspace(0.0, 1.0, 9)
+    for side in ("left", "right"):
+        np.testing.assert_allclose(UNION.of(UNION.percentile(at, side)), at, atol=1e-12)
+    np.testing.assert_allclose(UNION.of([0.0, 0.4, 0.9]), [0.0, 0.5, 1.0])
+
+
 def two_groups(scores, width_of_ramp=1e-6, pairs=((0.0, 0.5),), tolerance=0.2):
     """Two groups of 50, their scores as given; a very narrow ramp counts decisions."""
     codes = np.repeat([0, 1], 50)

@@ -69,17 +69,21 @@ def test_the_answer_is_certified_and_local_search_finds_no_better():
     assert found.fun == pytest.approx(peer.fun, abs=1e-7)
 
 
-def test_the_hessian_is_that_of_the_lagrangian_where_nothing_is_concave():
-    task, start = problem(rounding=1.0)
-    evaluation = task.evaluate(start)
-    majorant = task.constraint.majorant(evaluation.scores, evaluation.aux)
-    convex = replace(task, constraint=majorant)
+def convexified(task, x, rounding):
+    evaluation = task.evaluate(x)
+    rounded = replace(task.constraint, rounding=rounding)
+    return replace(task, constraint=rounded.majorant(evaluation.scores, evaluation.aux))
+
+
+def test_the_hessian_is_that_of_the_lagrangian_with_corners_twice_as_long():
+    task, start = problem()
+    convex, longer = (convexified(task, start, rounding) for rounding in (0.5, 1.0))
     multipliers = np.where(np.isfinite(convex.upper), 0.3, -0.2)
     hessian, step = convex.evaluate(start).hessian(multipliers), 1e-6
     for k in range(len(start)):
         bump = step * (np.arange(len(start)) == k)
-        above = convex.evaluate(start + bump).lagrangian_gradient(multipliers)
-        below = convex.evaluate(start - bump).lagrangian_gradient(multipliers)
+        above = longer.evaluate(start + bump).lagrangian_gradient(multipliers)
+        below = longer.evaluate(start - bump).lagrangian_gradient(multipliers)
         np.testing.assert_allclose(hessian[:, k], (above - below) / (2 * step), atol=1e-6)
 
 
