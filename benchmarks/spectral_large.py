@@ -33,7 +33,8 @@ def spectral_large(budget):
     The random graphs have degree 20 on average and 20 clusters. In the separated ones the clusters
     can be found; in the others, with the link probabilities of the papers' dense graphs, the degree
     is too small for that, and all eigenvalues but the first form the edge of a continuous bulk: the
-    hardest case for an eigen-solver. --quick takes a tenth of the people, and checks nothing.
+    hardest case for an eigen-solver, which takes the default minutes at a million people. --quick
+    takes a tenth of the people, and checks nothing.
     """
     records, checks = [], []
     for name, case in CASES.items():

@@ -87,8 +87,8 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
         Whether there is an intercept; it is not penalised.
     solver : str or Solver, default="sqp"
         "sqp", "idca", "switching-subgradient", "augmented-lagrangian", or an object with settings
-        of its own. "sqp" is :class:`skfair.solvers.DampedSQP`. "idca" is the algorithm of [1]_, whose settings
-        are those of ``IDCA.from_paper()``.
+        of its own. "sqp" is :class:`skfair.solvers.DampedSQP`. "idca" is the algorithm of [1]_,
+        whose settings are those of ``IDCA.from_paper()``.
     max_iter : int or None, default=None
         Most iterations of a solver chosen by name; None leaves it to the solver.
     tol : float, default=1e-4

@@ -45,7 +45,7 @@ def percentile_report(task, found, tolerance):
             pd.DataFrame(
                 {
                     "cell": cell,
-                    "group": group,
+                    "group": [group] * len(thresholds),  # it may be a tuple of attributes
                     "n": int(n),
                     "threshold": thresholds,
                     "rate": position.of(above),

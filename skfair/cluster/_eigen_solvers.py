@@ -69,7 +69,7 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
     """Block Lanczos with thick restarts, as Davidson's method, in single precision.
 
     The basis V grows by the residuals of the leading Ritz pairs that are not accurate yet; without
-    a preconditioner this is a Lanczos step. Until the first restart V grows by as many vectors as
+    a preconditioner this is a Lanczos step. Until the first restart V grows by more vectors than
     pairs are wanted: narrower blocks miss copies of a repeated eigenvalue. Stops when the estimated
     error of the objective is at most ``tol`` times that.
     """
@@ -143,7 +143,7 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
         image = operator(X)
         return image - outside @ (outside.T @ image)
 
-    low = _lower_bound(multiply, _normal(random_state, n_nodes, 1))
+    low = _lower_bound(multiply, orthonormalize(outside, _normal(random_state, n_nodes, 1)))
     cut, top = (low + 1) / 2, 1.0
     X = orthonormalize(outside, _normal(random_state, n_nodes, n_columns))
     for _ in range(MAX_FILTERS):

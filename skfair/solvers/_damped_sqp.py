@@ -142,7 +142,8 @@ class _Model:
         """A price that takes away most of the violation, or as much as ten times the price would.
 
         More is not asked for at once: a price far above the multipliers keeps all later steps
-        close to rows that bend. Both the price and its minimiser are returned; the one given is that of the price given.
+        close to rows that bend. Both the price and its minimiser are returned; the one given is
+        that of the price given.
         """
         here = self.evaluation
         enough = max(tol, 0.1 * _total_violation(here, here.values))

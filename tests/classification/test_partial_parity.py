@@ -243,6 +243,15 @@ def test_the_report_of_odds_has_both_classes_at_the_one_threshold(people):
     assert set(gaps.index) == {"positive class", "negative class"}
 
 
+def test_the_report_names_combinations_of_attributes(people):
+    X, y, sex = people
+    both = np.column_stack((sex, np.where(X[:, 3] > 0, "old", "young")))
+    model = PartialParityClassifier(interval=INTERVAL, tolerance=0.2)
+    report = model.fit(X, y, sensitive_features=both).constraint_report_
+    assert ("man", "old") in report["group"].tolist()
+    assert len(report) == 4 * 10
+
+
 def test_an_iteration_limit_is_reported(people):
     with pytest.warns((ConvergenceWarning, InfeasibleConstraintWarning)):
         model = fitted(people, max_iter=1)
@@ -344,9 +353,7 @@ def test_scores_made_nearly_equal_are_called_so(people):
     _, y, sex = people
     X = np.column_stack((sex == "man", sex == "woman"))  # nothing to tell members of a group apart
     X = X + 1e-9 * np.random.default_rng(0).normal(size=X.shape)
-    with pytest.warns(
-        InfeasibleConstraintWarning, match="scores are nearly equal"
-    ):
+    with pytest.warns(InfeasibleConstraintWarning, match="scores are nearly equal"):
         PartialParityClassifier(interval=INTERVAL, alpha=1.0).fit(X, y, sensitive_features=sex)
 
 

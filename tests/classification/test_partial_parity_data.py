@@ -52,3 +52,14 @@ def test_the_papers_problem_is_solved_better_than_published(law_school):
     assert model.status_ == "optimal"
     # The paper reports an accuracy of .891 at this fairness.
     assert np.mean(model.predict(X, sensitive_features=race) == y) >= 0.889
+
+
+def test_a_tolerance_of_zero_costs_hardly_more_than_a_small_one(law_school):
+    X, y, race = law_school
+    model = PartialParityClassifier(
+        interval=INTERVAL, tolerance=0.0, group_interactions=True, enforce="surrogate"
+    ).fit(X, y, sensitive_features=race)
+    assert model.status_ == "optimal"
+    exact = model.objective_
+    small = model.set_params(tolerance=0.01).fit(X, y, sensitive_features=race).objective_
+    assert small <= exact <= small + 5e-3
