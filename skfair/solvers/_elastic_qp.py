@@ -43,9 +43,22 @@ def solve_elastic_qp(curvature, rows, lower, upper, price, tol=1e-12):
     multipliers : ndarray of shape (n_rows,)
         Signed, in [-price, price]: positive at upper bounds.
     """
+    if len(rows) == 1:
+        return _one_row(curvature, rows[0], lower[0], upper[0], price)
     sides = OneSided.between(lower, upper)
     pressures, z = _interior_point(curvature, sides.spread(rows), sides.bounds, price, tol)
     return z, sides.signed(pressures)
+
+
+def _one_row(h, row, lower, upper, price):
+    """The answer for a single row: it moves to its nearer bound, as far as the price allows."""
+    scaled = row / h
+    missed = min(upper, 0.0) + max(lower, 0.0)  # the bound that 0 violates; 0 if it keeps both
+    reach = row @ scaled
+    multiplier = 0.0 if missed == 0.0 else -np.copysign(price, missed)
+    if reach * price > abs(missed):
+        multiplier = -missed / reach
+    return -multiplier * scaled, np.array([multiplier])
 
 
 class _Interior(NamedTuple):
