@@ -35,13 +35,15 @@ def covariance_classifier(train, threshold):
 
     X = train.X[:, _independent(train.X)]
     first = (train.groups == np.unique(train.groups)[0]).astype(float)
-    model = DemographicParityClassifier(
-        sensitive_cols=[X.shape[1]], covariance_threshold=threshold, train_sensitive_cols=False
-    )
+    X = np.column_stack((X, first))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.getLogger().setLevel(logging.ERROR)  # it warns on the root logger
-        X = np.column_stack((X, first))
+        model = DemographicParityClassifier(
+            sensitive_cols=[X.shape[1] - 1],
+            covariance_threshold=threshold,
+            train_sensitive_cols=False,
+        )
         return model.fit(X, train.y).predict(X)
 
 
