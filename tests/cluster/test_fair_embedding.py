@@ -178,8 +178,9 @@ def test_nystroem_nears_the_optimum_as_landmarks_are_added():
         np.testing.assert_allclose(basis.T @ H, 0, atol=1e-9)
         assert exact == (n_landmarks == 300)
         gaps.append(best - np.sum(H * operator(H)))
-    assert gaps[0] > gaps[1] > gaps[2] > -1e-9
-    assert gaps[3] == pytest.approx(0, abs=1e-9)
+    # The kernel of the landmarks is ill conditioned: its inverse root costs half of the digits.
+    assert gaps[0] > gaps[1] > gaps[2] > 1e-6
+    assert gaps[3] == pytest.approx(0, abs=1e-7)
 
 
 def test_nystroem_says_that_it_is_not_exact():
