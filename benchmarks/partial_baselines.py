@@ -17,7 +17,7 @@ from skfair.constraints._bound import ConstraintValues, ScoreJacobian
 from skfair.losses import LOSSES
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
-from skfair.utils._groups import Events
+from skfair.utils._events import Events
 
 ALPHA = 1e-4
 

@@ -51,6 +51,7 @@ def partial_parity(budget):
     frontiers = {name: _frontier(name, budget.n_runs) for name in NAMES}
     parts = [
         accuracies(frontiers),
+        noise_floor(),
         table_4(frontiers, budget),
         table_3(budget),
         speed(budget),
@@ -118,6 +119,29 @@ def accuracies(frontiers):
         checks.append(Check(f"accuracy beyond what is asked, {name}", margins, ">=", -5e-5))
     title = "Test accuracy at the paper's fairness (1 - difference relative to whole groups)"
     return Report(title, records, checks)
+
+
+def noise_floor():
+    """What Definition 4.2 measures of scores without any unfairness, on the test sets."""
+    rng, records = np.random.default_rng(0), []
+    for name in NAMES:
+        problem = case(name, 0)
+        draws = [_random_difference(problem, rng) for _ in range(20)]
+        records.append(
+            {
+                "data": name,
+                "test people": len(problem.test.y),
+                "interval": problem.interval,
+                "mean difference": np.mean(draws),
+            }
+        )
+    title = "Noise floor: normalized difference of the same random scores for everybody, 20 draws"
+    return Report(title, records, [])
+
+
+def _random_difference(problem, rng):
+    scores = rng.normal(size=len(problem.test.y))
+    return 1 - judge(scores, problem.test, problem.interval).definition
 
 
 def table_4(frontiers, budget):

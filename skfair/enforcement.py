@@ -2,14 +2,15 @@
 
 Solvers hold smooth rates; the promise is about decisions. Between the two stand
 
-- the plain fit: if its decisions keep the bound already, it is the answer;
+- the plain fit, tried where the decisions of the smooth fit keep the bound: perhaps none is needed;
 - correction: the smooth rates are shifted by what they miss of the decisions, and solved again;
   where that is not enough, with tolerances that leave room for what is still missed;
 - the path: rows weigh in at a fixed price instead, on labels and weights that count decisions; the
   price is raised until the decisions keep the bound;
-- the sweep: of all intercepts the one whose decisions keep the bound and err least, found exactly
-  by sorting the scores. One exists wherever constant decisions keep the bound. The same search goes
-  on along other directions, those in which the rows of the constraint move fastest.
+- the sweep: of all intercepts the one whose decisions keep the bound and err least, found by
+  sorting the scores (exactly, unless samples times groups are very many: then at evenly spread
+  thresholds). One exists wherever constant decisions keep the bound. The same search goes on along
+  other directions, those in which the rows of the constraint move fastest.
 
 Every step proposes candidates; the one that errs least among those that keep the bound is taken.
 """
@@ -385,13 +386,9 @@ def _correction(task, start):
     return tighten(task, _best(task, corrections(task, start), _as_it_is))
 
 
-def _sweep(task, start):
-    return sweep(task, start)
-
-
 def _path(task, start):
     return _best(task, path(task, start), sweep)
 
 
-ENFORCEMENTS = {"auto": _auto, "correction": _correction, "sweep": _sweep, "path": _path}
+ENFORCEMENTS = {"auto": _auto, "correction": _correction, "sweep": sweep, "path": _path}
 """Ways to make decisions keep a bound, by name."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from skfair.utils._groups import Events
+from skfair.utils._events import Events
 
 
 class ScoreJacobian(NamedTuple):

@@ -19,7 +19,8 @@ from skfair.constraints._aggregates import (
 )
 from skfair.constraints._bound import BoundConstraint, EventTable
 from skfair.constraints._cells import cell_events
-from skfair.utils._groups import Events, Groups, Memberships
+from skfair.utils._events import Events
+from skfair.utils._groups import Groups, Memberships
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
 
 
