@@ -80,7 +80,7 @@ def check_training(estimator, X, y, people, request):
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but the "
-            f"data of positive sample_weight contains only one class: {classes[0]!r}."
+            f"data of positive sample_weight contains only one class: {classes[0]}."
         )
     groups = _check_groups(people["sensitive_features"], present, request)
     rows = slice(None) if present.all() else present
