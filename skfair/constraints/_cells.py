@@ -1,9 +1,73 @@
-"""The events that a constraint compares: every group within every cell."""
+"""Cells, the samples that a constraint looks at, and its events: every group within every cell."""
 
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+
+
+def everybody(target):
+    """Everybody in one cell.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_samples,)
+        Classes -1 and +1.
+
+    Returns
+    -------
+    cells : dict of str to ndarray of bool, shape (n_samples,)
+        Name of a cell -> who is in it.
+    """
+    return {"all": np.ones(len(target), dtype=bool)}
+
+
+def positives(target):
+    """The positive class.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_samples,)
+        Classes -1 and +1.
+
+    Returns
+    -------
+    cells : dict of str to ndarray of bool, shape (n_samples,)
+        Name of a cell -> who is in it.
+    """
+    return {"positives": target > 0}
+
+
+def negatives(target):
+    """The negative class.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_samples,)
+        Classes -1 and +1.
+
+    Returns
+    -------
+    cells : dict of str to ndarray of bool, shape (n_samples,)
+        Name of a cell -> who is in it.
+    """
+    return {"negatives": target < 0}
+
+
+def each_class(target):
+    """The positive and the negative class.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_samples,)
+        Classes -1 and +1.
+
+    Returns
+    -------
+    cells : dict of str to ndarray of bool, shape (n_samples,)
+        Name of a cell -> who is in it.
+    """
+    return positives(target) | negatives(target)
 
 
 class CellEvents(NamedTuple):

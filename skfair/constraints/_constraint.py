@@ -131,9 +131,6 @@ class Constraint(BaseEstimator):
         "form": [StrOptions({"signed", "single"})],
     }
 
-    always_attainable = False
-    """Whether constant decisions keep any tolerance."""
-
     counts_decisions = False
     """Whether the public metric sees of a score only whether it is positive."""
 

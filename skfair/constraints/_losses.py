@@ -2,9 +2,8 @@
 
 from numbers import Real
 
-import numpy as np
-
 from skfair.constraints._aggregates import Largest
+from skfair.constraints._cells import each_class, everybody, positives
 from skfair.constraints._constraint import Constraint
 from skfair.losses import LOSSES
 from skfair.utils._sklearn import Interval, StrOptions
@@ -91,19 +90,7 @@ class LossParity(GroupLoss):
     LossParity(loss='hinge', reference='overall')
     """
 
-    def cells(self, target):
-        """Everybody.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-
-        Returns
-        -------
-        cells : dict of str to ndarray of bool, shape (n_samples,)
-        """
-        return {"all": np.ones(len(target), dtype=bool)}
+    cells = staticmethod(everybody)
 
 
 class EqualOpportunityLoss(GroupLoss):
@@ -126,19 +113,7 @@ class EqualOpportunityLoss(GroupLoss):
     EqualOpportunityLoss()
     """
 
-    def cells(self, target):
-        """The positive class.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-
-        Returns
-        -------
-        cells : dict of str to ndarray of bool, shape (n_samples,)
-        """
-        return {"positives": target > 0}
+    cells = staticmethod(positives)
 
 
 class EqualizedOddsLoss(GroupLoss):
@@ -161,19 +136,7 @@ class EqualizedOddsLoss(GroupLoss):
     EqualizedOddsLoss(aggregate='sum')
     """
 
-    def cells(self, target):
-        """The positive and the negative class.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-
-        Returns
-        -------
-        cells : dict of str to ndarray of bool, shape (n_samples,)
-        """
-        return {"positives": target > 0, "negatives": target < 0}
+    cells = staticmethod(each_class)
 
 
 class BoundedGroupLoss(GroupLoss):
@@ -229,19 +192,7 @@ class BoundedGroupLoss(GroupLoss):
         """The bound, under the name that all constraints share."""
         return self.upper_bound
 
-    def cells(self, target):
-        """Everybody.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-
-        Returns
-        -------
-        cells : dict of str to ndarray of bool, shape (n_samples,)
-        """
-        return {"all": np.ones(len(target), dtype=bool)}
+    cells = staticmethod(everybody)
 
     def _compare(self, events):
         return Largest(tuple(range(len(events.names))))

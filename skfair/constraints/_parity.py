@@ -2,18 +2,14 @@
 
 import numpy as np
 
+from skfair.constraints._cells import each_class, everybody, negatives, positives
 from skfair.constraints._constraint import Constraint
 from skfair.losses import Pointwise
-
-
-def _everybody(target):
-    return {"all": np.ones(len(target), dtype=bool)}
 
 
 class DecisionRateParity(Constraint):
     """Base of the constraints on how often the decision is positive."""
 
-    always_attainable = True
     counts_decisions = True
 
     def rate(self, target, rates):
@@ -51,19 +47,7 @@ class DemographicParity(DecisionRateParity):
     DemographicParity(tolerance=0.05)
     """
 
-    def cells(self, target):
-        """Everybody.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-
-        Returns
-        -------
-        cells : dict of str to ndarray of bool, shape (n_samples,)
-        """
-        return _everybody(target)
+    cells = staticmethod(everybody)
 
 
 class EqualOpportunity(DecisionRateParity):
@@ -83,19 +67,7 @@ class EqualOpportunity(DecisionRateParity):
     EqualOpportunity(min_group_size=100)
     """
 
-    def cells(self, target):
-        """The positive class.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-
-        Returns
-        -------
-        cells : dict of str to ndarray of bool, shape (n_samples,)
-        """
-        return {"positives": target > 0}
+    cells = staticmethod(positives)
 
 
 class FalsePositiveRateParity(DecisionRateParity):
@@ -115,19 +87,7 @@ class FalsePositiveRateParity(DecisionRateParity):
     FalsePositiveRateParity()
     """
 
-    def cells(self, target):
-        """The negative class.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-
-        Returns
-        -------
-        cells : dict of str to ndarray of bool, shape (n_samples,)
-        """
-        return {"negatives": target < 0}
+    cells = staticmethod(negatives)
 
 
 class EqualizedOdds(DecisionRateParity):
@@ -147,19 +107,7 @@ class EqualizedOdds(DecisionRateParity):
     EqualizedOdds(aggregate='sum')
     """
 
-    def cells(self, target):
-        """The positive and the negative class.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-
-        Returns
-        -------
-        cells : dict of str to ndarray of bool, shape (n_samples,)
-        """
-        return {"positives": target > 0, "negatives": target < 0}
+    cells = staticmethod(each_class)
 
 
 class ErrorRateParity(Constraint):
@@ -181,19 +129,7 @@ class ErrorRateParity(Constraint):
 
     counts_decisions = True
 
-    def cells(self, target):
-        """Everybody.
-
-        Parameters
-        ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-
-        Returns
-        -------
-        cells : dict of str to ndarray of bool, shape (n_samples,)
-        """
-        return _everybody(target)
+    cells = staticmethod(everybody)
 
     def rate(self, target, rates):
         """The decision's surrogate where it is wrong, its complement where it is right.

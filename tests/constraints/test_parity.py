@@ -7,10 +7,12 @@ from skfair.constraints import (
     EqualOpportunity,
     ErrorRateParity,
     FalsePositiveRateParity,
+    People,
     Rates,
 )
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid, Step
+from skfair.utils._groups import check_groups
 
 TARGET = np.array([1.0, -1.0, 1.0])
 
@@ -33,13 +35,18 @@ def test_cells(constraint, expected):
         np.testing.assert_array_equal(inside, expected[name])
 
 
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
 @pytest.mark.parametrize(
-    "constraint, attainable",
+    "constraint, kept",
     [(DemographicParity(), True), (EqualizedOdds(), True), (ErrorRateParity(), False)],
 )
-def test_what_constant_decisions_keep(constraint, attainable):
-    assert constraint.always_attainable is attainable
-    assert constraint.counts_decisions is True
+def test_what_constant_decisions_keep(constraint, kept, sign):
+    target = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    people = People(target, check_groups(["a", "a", "b", "b", "b"], 5), np.ones(5))
+    rates = Rates(Step(), LogisticLoss())
+    bound = constraint.bind(people, rates, rates, tolerance=0.0)
+    assert (bound.gap(np.full(5, sign)) == 0.0) is kept
+    assert bound.counts_decisions
 
 
 def test_errors_are_wrong_decisions():
