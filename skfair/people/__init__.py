@@ -1,0 +1,15 @@
+"""Who belongs to which group and event: the encodings that all rooms share."""
+
+from skfair.people._events import Events
+from skfair.people._groups import (
+    Groups,
+    GroupSummary,
+    check_groups,
+    group_index,
+    group_names,
+    match_groups,
+)
+from skfair.people._people import People, check_alignment, check_columns, check_people
+from skfair.people._percentiles import check_interval, ranks_inside, tabulate_scores
+
+__all__ = ["Events", "GroupSummary", "Groups", "People", "check_groups"]

@@ -1,0 +1,394 @@
+"""Groups of people: the only encoding of them that the package knows."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skfair.people._labels import attribute_columns, distinct, encode
+from skfair.utils._messages import listing
+
+
+class GroupSummary(NamedTuple):
+    """What an estimator keeps of the groups it was fitted on: never anyone's own group.
+
+    Attributes
+    ----------
+    labels : ndarray of object, shape (n_groups, n_attributes)
+        What each group is called, one column per sensitive attribute.
+    counts : ndarray of intp, shape (n_groups,)
+        How many samples each group has.
+
+    Examples
+    --------
+    >>> from skfair.people import check_groups
+    >>> summary = check_groups(["b", "a", "b"], n_samples=3).summary
+    >>> summary.labels.tolist(), summary.counts.tolist()
+    ([['a'], ['b']], [1, 2])
+    """
+
+    labels: np.ndarray
+    counts: np.ndarray
+
+
+class Groups(ABC):
+    """Who belongs to which group; made by `check_groups`.
+
+    Groups are disjoint, everyone in exactly one, or may overlap: then someone may be in several or
+    in none.
+
+    Attributes
+    ----------
+    labels : ndarray of object, shape (n_groups, n_attributes)
+        What each group is called, in ascending order.
+    is_disjoint : bool
+        Whether everyone is in exactly one group, by the way in which the groups were given.
+    codes : ndarray of intp, shape (n_samples,)
+        Group of each sample, in [0, n_groups). TypeError where groups may overlap.
+    matrix : csr_array of bool, shape (n_samples, n_groups)
+        Whether a sample belongs to a group.
+    pairs : tuple of two ndarrays of intp, shape (n_pairs,)
+        Sample and group of every membership, sample by sample.
+
+    Examples
+    --------
+    >>> from skfair.people import check_groups
+    >>> groups = check_groups(["b", "a", "b"], n_samples=3)
+    >>> groups.names, groups.counts.tolist(), groups.codes.tolist()
+    (['a', 'b'], [1, 2], [1, 0, 1])
+    """
+
+    @staticmethod
+    def disjoint(codes, labels, attributes=None):
+        """Everyone in exactly one group.
+
+        Parameters
+        ----------
+        codes : ndarray of intp, shape (n_samples,)
+            Group of each sample, in [0, n_groups).
+        labels : ndarray of object, shape (n_groups, n_attributes)
+            What each group is called.
+        attributes : list of length n_attributes, default=None
+            What the attributes are called; None numbers them.
+        """
+        return _DisjointGroups(labels, codes, attributes or list(range(labels.shape[1])))
+
+    @staticmethod
+    def overlapping(matrix, labels):
+        """Groups that may share samples.
+
+        Parameters
+        ----------
+        matrix : csr_array of bool, shape (n_samples, n_groups)
+            Whether a sample belongs to a group; without stored zeros or duplicates.
+        labels : ndarray of object, shape (n_groups, n_attributes)
+            What each group is called.
+        """
+        return _OverlappingGroups(labels, matrix)
+
+    @staticmethod
+    def single(n_samples, name="all"):
+        """Everybody in one group: what no sensitive features mean.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of samples.
+        name : str, default="all"
+            What the group is called.
+        """
+        return Groups.disjoint(np.zeros(n_samples, dtype=np.intp), _one_column([name]))
+
+    @abstractmethod
+    def take(self, rows):
+        """Keep some of the samples; a group that no longer has members vanishes.
+
+        Parameters
+        ----------
+        rows : ndarray of int or bool
+            Positions of the samples to keep, or a mask over all samples.
+        """
+
+    @cached_property
+    def counts(self):
+        """How many samples each group has, (n_groups,)."""
+        return np.bincount(self.pairs[1], minlength=len(self.labels))
+
+    @property
+    def names(self):
+        """Names of the groups, a list of length n_groups."""
+        return group_names(self.labels)
+
+    @property
+    def summary(self):
+        """Labels and counts alone, as a `GroupSummary`."""
+        return GroupSummary(self.labels, self.counts)
+
+    def members(self):
+        """Samples of each group, a list of n_groups arrays."""
+        samples, groups = self.pairs
+        # Sorting the shortest integers that hold the groups is linear.
+        order = np.argsort(groups.astype(np.min_scalar_type(len(self.labels))), kind="stable")
+        return np.split(samples[order], np.cumsum(self.counts)[:-1])
+
+    def each_attribute(self):
+        """One group per value of every single attribute; with several attributes they overlap.
+
+        They are called by pairs (attribute, value).
+        """
+        if self.labels.shape[1] == 1:
+            return self
+        labels, columns = [], []
+        for attribute, column in zip(self.attributes, self.labels.T, strict=True):
+            for value in sorted(set(column)):
+                labels.append((attribute, value))
+                columns.append(column == value)
+        unions = sparse.csr_array(np.column_stack(columns))
+        return Groups.overlapping(sparse.csr_array(self.matrix @ unions), _one_column(labels))
+
+    def only(self, kept):
+        """Some of the groups; everyone stays, if in no group any more.
+
+        Parameters
+        ----------
+        kept : ndarray of int
+            Positions of the groups to keep.
+        """
+        return Groups.overlapping(self.matrix[:, kept], self.labels[kept])
+
+
+class _DisjointGroups(Groups):
+    """A code for everyone."""
+
+    is_disjoint = True
+
+    def __init__(self, labels, codes, attributes):
+        self.labels, self.codes, self.attributes = labels, codes, attributes
+
+    @cached_property
+    def matrix(self):
+        n_samples = len(self.codes)
+        one_each = (np.ones(n_samples, dtype=bool), self.codes, np.arange(n_samples + 1))
+        return sparse.csr_array(one_each, shape=(n_samples, len(self.labels)))
+
+    @property
+    def pairs(self):
+        return np.arange(len(self.codes)), self.codes
+
+    def take(self, rows):
+        codes = self.codes[rows]
+        present = np.flatnonzero(np.bincount(codes, minlength=len(self.labels)))
+        return Groups.disjoint(
+            np.searchsorted(present, codes), self.labels[present], self.attributes
+        )
+
+
+class _OverlappingGroups(Groups):
+    """A row of a matrix for everyone."""
+
+    is_disjoint = False
+
+    def __init__(self, labels, matrix):
+        self.labels, self.matrix = labels, matrix
+
+    @property
+    def codes(self):
+        raise TypeError(_OVERLAPPING)
+
+    @cached_property
+    def pairs(self):
+        samples = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
+        return samples, self.matrix.indices.astype(np.intp)
+
+    def take(self, rows):
+        kept = Groups.overlapping(self.matrix[rows], self.labels)
+        present = np.flatnonzero(kept.counts)
+        return kept if len(present) == len(self.labels) else kept.only(present)
+
+
+def check_groups(sensitive_features, n_samples, *, overlapping=False):
+    """Encode sensitive features of any kind.
+
+    The same people get the same codes whatever the container: groups are sorted by label (numbers
+    as numbers, strings by code point, several attributes one after the other).
+
+    Parameters
+    ----------
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        List, array, Series, Categorical, DataFrame (pandas or polars) of numbers, strings,
+        booleans, dates or anything else that can be hashed and sorted. With several attributes
+        the groups are the combinations that occur. Where overlapping groups are allowed, also a
+        sparse matrix of booleans, of shape (n_samples, n_groups): whether a sample belongs to a
+        group. Such groups are called by the number of their column.
+    n_samples : int
+        Number of samples of X.
+    overlapping : bool, default=False
+        Whether groups may overlap.
+
+    Returns
+    -------
+    groups : Groups
+
+    Raises
+    ------
+    ValueError
+        If the number of rows is wrong, a value is missing or complex, or the input is a scalar,
+        a mapping or of more than two dimensions; if a sparse matrix is not boolean, or one of its
+        columns is empty.
+    TypeError
+        If the input is sparse and groups may not overlap, or one attribute mixes kinds of values.
+
+    Examples
+    --------
+    >>> from skfair.people import check_groups
+    >>> groups = check_groups([["f", "old"], ["m", "old"], ["f", "old"]], n_samples=3)
+    >>> groups.names
+    [('f', 'old'), ('m', 'old')]
+    """
+    if sparse.issparse(sensitive_features):
+        if not overlapping:
+            raise TypeError(_OVERLAPPING)
+        return _check_matrix(sensitive_features, n_samples)
+    columns = attribute_columns(sensitive_features)
+    _check_length(len(columns[0]), n_samples)
+    values, codes = encode(columns[0], 0)
+    labels = values[:, np.newaxis]
+    for attribute, column in enumerate(columns[1:], start=1):
+        values, inverse = encode(column, attribute)
+        # Keep only the combinations that occur, so that the codes stay small for any number of
+        # attributes; the earlier attributes lead the order.
+        combined, codes = distinct(codes * len(values) + inverse)
+        earlier, latest = np.divmod(combined, len(values))
+        labels = np.column_stack((labels[earlier], values[latest]))
+    return Groups.disjoint(codes, labels, _attribute_names(sensitive_features))
+
+
+def _attribute_names(sensitive_features):
+    """What the attributes of a table are called; None without one."""
+    if hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
+        return list(sensitive_features.column_names)
+    return list(getattr(sensitive_features, "columns", ())) or None
+
+
+_OVERLAPPING = (
+    "sensitive_features is a sparse matrix, which means overlapping groups; these are for "
+    "classifiers. Here everyone belongs to exactly one group: pass one label per sample, "
+    "or one dense column per attribute to use the combinations that occur."
+)
+
+
+def _check_length(n_rows, n_samples):
+    if n_rows != n_samples:
+        raise ValueError(
+            f"sensitive_features has {n_rows} rows but there are {n_samples} samples; pass one "
+            "row per sample, in the same order."
+        )
+
+
+def _check_matrix(sensitive_features, n_samples):
+    """Overlapping groups of a sparse matrix of booleans."""
+    matrix = sparse.csr_array(sensitive_features)
+    _check_length(matrix.shape[0], n_samples)
+    if not np.isin(matrix.data, (0, 1)).all():
+        wrong = matrix.data[~np.isin(matrix.data, (0, 1))][0]
+        raise ValueError(
+            "A sparse sensitive_features must be boolean (0 or 1), one column per group, but it "
+            f"holds {wrong}."
+        )
+    matrix = matrix.astype(bool)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    groups = Groups.overlapping(matrix, _one_column(range(matrix.shape[1])))
+    empty = np.flatnonzero(groups.counts == 0)
+    if len(empty):
+        raise ValueError(
+            f"Every group needs members, but column(s) {listing(map(str, empty))} of "
+            "sensitive_features are empty; leave them out."
+        )
+    return groups
+
+
+def _one_column(labels):
+    """Labels of one attribute, (n_groups, 1); numpy would unpack those that are tuples."""
+    return np.fromiter(labels, dtype=object, count=len(labels))[:, np.newaxis]
+
+
+def match_groups(sensitive_features, n_samples, summary):
+    """Encode sensitive features by the groups seen at fit.
+
+    Parameters
+    ----------
+    sensitive_features, n_samples
+        As in `check_groups`.
+    summary : GroupSummary
+        The groups seen at fit.
+
+    Returns
+    -------
+    codes : ndarray of intp, shape (n_samples,)
+        Group of each sample, as a row of ``summary.labels``.
+
+    Raises
+    ------
+    ValueError
+        If a group was not seen at fit, or for what `check_groups` refuses.
+    """
+    groups = check_groups(sensitive_features, n_samples)
+    given, expected = groups.labels.shape[1], summary.labels.shape[1]
+    if given != expected:
+        raise ValueError(
+            f"sensitive_features has {given} attribute(s) but the estimator was fitted with "
+            f"{expected}; pass the same attributes as at fit, in the same order."
+        )
+    known = {name: code for code, name in enumerate(group_names(summary.labels))}
+    unseen = [name for name in group_names(groups.labels) if name not in known]
+    if unseen:
+        raise ValueError(
+            f"sensitive_features has groups not seen at fit: {listing(map(repr, unseen))}; the "
+            f"known groups are {listing(map(repr, known))}. Map these people to a known group, or "
+            "fit on data that has theirs."
+        )
+    matched = [known[name] for name in group_names(groups.labels)]
+    return np.array(matched, dtype=np.intp)[groups.codes]
+
+
+def group_names(labels):
+    """Names of groups: their label, or the tuple of their labels for several attributes.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_groups, n_attributes)
+        As in `Groups`.
+
+    Returns
+    -------
+    names : list of length n_groups
+    """
+    if labels.shape[1] == 1:
+        return labels[:, 0].tolist()
+    return [tuple(row) for row in labels]
+
+
+def group_index(labels, sensitive_features):
+    """Groups as an index of a DataFrame, with the names that the attributes have.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_groups, n_attributes)
+        What each group is called.
+    sensitive_features : array-like
+        As the user gave it: a Series or DataFrame names its attributes.
+
+    Returns
+    -------
+    index : pandas.Index or pandas.MultiIndex
+        With one level per attribute.
+    """
+    import pandas as pd
+
+    alone = [getattr(sensitive_features, "name", None)] * labels.shape[1]
+    names = _attribute_names(sensitive_features) or alone
+    index = pd.MultiIndex.from_arrays(list(labels.T), names=names)
+    return index.get_level_values(0) if index.nlevels == 1 else index

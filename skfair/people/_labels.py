@@ -1,0 +1,133 @@
+"""Labels of people: one sorted code per attribute, whatever container they come in."""
+
+import numbers
+
+import numpy as np
+
+from skfair.utils._messages import listing
+
+
+def attribute_columns(sensitive_features):
+    """One array per sensitive attribute; no conversion may merge values that differ."""
+    if hasattr(sensitive_features, "get_columns"):  # polars
+        columns = [column.to_numpy() for column in sensitive_features.get_columns()]
+    elif hasattr(sensitive_features, "iloc") and sensitive_features.ndim == 2:
+        n_columns = sensitive_features.shape[1]
+        columns = [sensitive_features.iloc[:, j].to_numpy() for j in range(n_columns)]
+    else:
+        columns = _array_columns(sensitive_features)
+    if not columns:
+        raise ValueError("sensitive_features has no columns; pass at least one attribute.")
+    return columns
+
+
+def _array_columns(sensitive_features):
+    if np.ma.isMaskedArray(sensitive_features):
+        values = sensitive_features.astype(object).filled(np.nan)
+    elif hasattr(sensitive_features, "to_pylist") and hasattr(sensitive_features, "buffers"):
+        values = sensitive_features.to_numpy(zero_copy_only=False)  # an array of pyarrow
+    elif hasattr(sensitive_features, "to_numpy"):
+        values = sensitive_features.to_numpy()
+    elif hasattr(sensitive_features, "__array__"):
+        values = np.asarray(sensitive_features)
+    else:  # a list: numpy would turn [1, "1"] into two equal strings, so labels stay objects
+        values = np.asarray(sensitive_features, dtype=object)
+    if values.ndim not in (1, 2):
+        raise ValueError(
+            "sensitive_features must have one row per sample and be of shape (n_samples,) or "
+            f"(n_samples, n_attributes), but a {type(sensitive_features).__name__} of "
+            f"{values.ndim} dimensions came. Pass a list, array, Series or DataFrame."
+        )
+    return [values] if values.ndim == 1 else list(values.T)
+
+
+def encode(column, attribute):
+    """Sorted distinct values of an attribute, and the position of each sample's among them."""
+    if column.dtype.kind in "mM" and not np.isnat(column).any():
+        values, codes = distinct(column)
+        values = _times(values)
+        return np.fromiter(values, dtype=object, count=len(values)), codes
+    if column.dtype.kind in "mM":
+        column = column.astype(f"{column.dtype.kind}8[us]").astype(object)
+    elif column.dtype.kind in "cV" or (column.dtype.kind == "f" and np.isnan(column).any()):
+        column = column.astype(object)  # the path that finds the words of a refusal
+    if column.dtype.kind == "O":
+        values, codes = _encode_objects(column.tolist(), attribute)
+    else:
+        values, codes = distinct(column)
+        values = values.tolist()
+    # fromiter, because numpy would unpack labels that are sequences themselves.
+    return np.fromiter(values, dtype=object, count=len(values)), codes
+
+
+def _times(values):
+    """Dates or durations as Python's own, where these tell microseconds and more apart."""
+    rounded = values.astype(f"{values.dtype.kind}8[us]")
+    return rounded.astype(object) if (rounded == values).all() else list(values)
+
+
+def distinct(column):
+    """Sorted distinct values, and the position of each entry among them."""
+    # Faster than the inverse of np.unique, which sorts the positions too.
+    values = np.unique(column)
+    return values, np.searchsorted(values, column)
+
+
+def _encode_objects(column, attribute):
+    name = f"attribute {attribute} of sensitive_features"
+    try:
+        distinct = set(column)
+    except TypeError as error:
+        raise TypeError(
+            f"A value in {name} is not a label ({error}); pass one number, string or boolean per "
+            "sample and attribute."
+        ) from error
+    if any(map(_is_missing, distinct)):
+        rows = [row for row, value in enumerate(column) if _is_missing(value)]
+        raise ValueError(
+            f"Everyone needs a group, but {name} has {len(rows)} missing value(s), the first in "
+            f'row {rows[0]}. Give these people a group of their own, as in fillna("unknown"), or '
+            "leave their rows out of all inputs."
+        )
+    _check_kind(column, name)
+    try:
+        values = sorted(distinct)
+    except TypeError as error:
+        raise TypeError(
+            f"The labels in {name} cannot be sorted ({error}); convert them to strings or numbers."
+        ) from error
+    position = {value: code for code, value in enumerate(values)}
+    codes = np.fromiter(map(position.__getitem__, column), dtype=np.intp, count=len(column))
+    return [v.item() if isinstance(v, np.number | np.bool_ | np.str_) else v for v in values], codes
+
+
+def _check_kind(column, name):
+    """Refuse values of different kinds: to Python 1 equals True, to a reader 1 equals "1"."""
+    examples = {_kind(kind): kind for kind in set(map(type, column))}
+    if "complex" in examples:
+        raise ValueError(f"Labels must be numbers, strings or booleans, but {name} is complex.")
+    if len(examples) > 1:
+        shown = [next(v for v in column if type(v) is kind) for kind in examples.values()]
+        raise TypeError(
+            f"The labels in {name} must be of one kind, but it mixes "
+            f"{' and '.join(sorted(examples))} (such as {listing(sorted(map(repr, shown)))}). "
+            "Convert it to one type, as in [str(label) for label in labels]."
+        )
+
+
+def _is_missing(value):
+    # pandas.NA is told by name, so that pandas need not be there; nan and NaT by value != value.
+    return value is None or type(value).__name__ == "NAType" or value != value
+
+
+def _kind(kind):
+    """Kind of a type: values of different kinds never mean the same label."""
+    if issubclass(kind, bool | np.bool_):
+        return "booleans"
+    if issubclass(kind, numbers.Complex) and not issubclass(kind, numbers.Real):
+        return "complex"
+    if issubclass(kind, numbers.Number):
+        return "numbers"
+    if issubclass(kind, str):
+        return "strings"
+    return f"values of type {kind.__name__}"

@@ -1,0 +1,242 @@
+"""The people whom a fit or a metric is about."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.people._groups import Groups, check_groups
+from skfair.utils._messages import listing, warn
+from skfair.utils._sklearn import check_sample_weight
+
+
+class People(NamedTuple):
+    """Who is in which group, with which weight and which target.
+
+    Attributes
+    ----------
+    target : ndarray of shape (n_samples,) or None
+        Classes -1 and +1, or real numbers; None where there is nothing to predict.
+    groups : Groups
+        Who belongs to which group.
+    weights : ndarray of shape (n_samples,)
+        Positive sample weights.
+    X : DataFrame, ndarray or csr_array of shape (n_samples, n_features), or None
+        What is known of them, for constraints that look at it; None where nothing is. A DataFrame
+        stays one, so that columns can be named.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.people import People, check_groups
+    >>> groups = check_groups(["a", "b", "a"], n_samples=3)
+    >>> People(np.array([1.0, -1.0, 1.0]), groups, np.ones(3)).groups.counts
+    array([2, 1])
+    """
+
+    target: np.ndarray
+    groups: Groups
+    weights: np.ndarray
+    X: object = None
+
+
+def check_people(sensitive_features, sample_weight, *, missing=None, overlapping=False, **data):
+    """Check the people of a fit; those of zero weight are absent.
+
+    Parameters
+    ----------
+    sensitive_features : array-like, sparse matrix or None
+        As in `check_groups`; None makes one group of everybody.
+    sample_weight : array-like of shape (n_samples,) or None
+        Non-negative weights.
+    missing : str or None, default=None
+        What was asked of groups and what happens without them, for the warning that none came;
+        None if nothing was asked.
+    overlapping : bool, default=False
+        Whether groups may overlap.
+    **data : array-like
+        What is known of the samples, such as ``X`` and ``y``, by name; the first one tells how
+        many there are.
+
+    Returns
+    -------
+    people : People
+        Those of positive weight, without target.
+    rows : ndarray of intp, shape (n_present,)
+        Their positions among the samples.
+
+    Raises
+    ------
+    ValueError
+        If inputs differ in length or in their pandas index, or for what `check_groups` and
+        scikit-learn refuse of groups and weights; if groups are too many to be groups.
+
+    Warns
+    -----
+    MissingSensitiveFeaturesWarning
+        If no groups came though something was asked of them.
+    UserWarning
+        If a group has no weight: it counts as absent; if most of many groups are tiny.
+    """
+    weights = _check_weights(sensitive_features, sample_weight, data)
+    rows = np.flatnonzero(weights > 0)
+    if sensitive_features is None:
+        if missing is not None:
+            warn(f"{missing} {_ROUTING}", MissingSensitiveFeaturesWarning)
+        return People(None, Groups.single(len(rows)), weights[rows]), rows
+    everyone = check_groups(sensitive_features, len(weights), overlapping=overlapping)
+    _check_sizes(everyone, len(weights))
+    if len(rows) == len(weights):
+        return People(None, everyone, weights), rows
+    groups = everyone.take(rows)
+    kept = set(groups.names)
+    dropped = [name for name in everyone.names if name not in kept]
+    if dropped:
+        warn(
+            f"Groups without any sample weight count as absent: {listing(map(repr, dropped))}. "
+            "Leave their rows out, or give them a weight."
+        )
+    return People(None, groups, weights[rows]), rows
+
+
+def check_columns(sensitive_features, sample_weight, **columns):
+    """Check the input of a metric; samples of zero weight are absent.
+
+    Parameters
+    ----------
+    sensitive_features, sample_weight
+        As in `check_people`; groups may overlap.
+    **columns : array-like of shape (n_samples,)
+        What is known of the samples, such as ``y_true`` and ``y_pred``, by name.
+
+    Returns
+    -------
+    people : People
+        Those who are present, without target. Groups without anybody, or without weight, are left
+        out silently.
+    columns : list of ndarray
+        The columns at these samples, in the order given.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, hold missing values, or if nobody
+        is in any group.
+    """
+    arrays = [
+        column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
+        for name, column in columns.items()
+    ]
+    check_consistent_length(*arrays)
+    people, rows = _present_people(sensitive_features, sample_weight, columns)
+    if len(rows) < len(arrays[0]):
+        arrays = [array[rows] for array in arrays]
+    return people, arrays
+
+
+def _present_people(sensitive_features, sample_weight, data):
+    """Whoever is there, in whatever groups."""
+    weights = _check_weights(sensitive_features, sample_weight, data)
+    occurring = None
+    if sparse.issparse(sensitive_features):
+        # A group without members is like a label that does not occur: nothing is to be seen of it.
+        occurring = np.unique(sensitive_features.nonzero()[1])
+        sensitive_features = sparse.csc_array(sensitive_features)[:, occurring]
+    groups = check_groups(sensitive_features, len(weights), overlapping=True)
+    if occurring is not None:
+        groups = Groups.overlapping(groups.matrix, occurring.astype(object)[:, np.newaxis])
+    rows = np.flatnonzero(weights > 0)
+    if len(rows) < len(weights):
+        groups, weights = groups.take(rows), weights[rows]
+    if len(groups.labels) == 0:
+        raise ValueError(
+            "sensitive_features puts nobody into a group, or nobody of positive weight; a sparse "
+            "matrix must hold True where a sample (row) is in a group (column)."
+        )
+    return People(None, groups, weights), rows
+
+
+_MANY = 100
+"""Groups up to which nobody asks whether they are meant."""
+
+_TINY = 5
+"""Members below which a group's rates say next to nothing."""
+
+
+def _check_sizes(groups, n_samples):
+    """Count before any table of groups is made: they may be an id, or a measurement."""
+    n_groups = len(groups.labels)
+    if n_groups <= _MANY:
+        return
+    for attribute, labels in enumerate(groups.labels.T):
+        levels = {label for label in labels if isinstance(label, float) and label % 1}
+        if len(levels) > _MANY:
+            raise ValueError(
+                f"Attribute {attribute} of sensitive_features holds {len(set(labels))} different "
+                "numbers with decimals, which look like a measurement, not like groups. Make bands "
+                "of it, as in pd.cut(values, 5), or pass the numbers as strings if they are names."
+            )
+    if n_groups > n_samples / 2:
+        raise ValueError(
+            f"sensitive_features has {n_groups} groups for {n_samples} samples, which looks like "
+            "an id of each person, not like groups. Pass the column that says who shall be treated "
+            "alike; make bands of numbers, as in pd.cut(values, 5)."
+        )
+    tiny = int((groups.counts < _TINY).sum())
+    if tiny > n_groups / 2:
+        warn(
+            f"{tiny} of {n_groups} groups have fewer than {_TINY} members: their rates are mostly "
+            "chance, and so many groups take time and memory. Merge them, as in "
+            "pd.cut(values, 5) for numbers, if they are not meant."
+        )
+
+
+_ROUTING = (
+    "Inside a search or pipeline, turn on metadata routing: "
+    "sklearn.set_config(enable_metadata_routing=True)."
+)
+
+
+def _check_weights(sensitive_features, sample_weight, data):
+    check_alignment(**data, sensitive_features=sensitive_features, sample_weight=sample_weight)
+    weights = check_sample_weight(
+        sample_weight, next(iter(data.values())), dtype=np.float64, ensure_non_negative=True
+    )
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
+        raise ValueError(
+            "The sum of sample_weight must be finite, but it overflows: the largest weight is "
+            f"{weights.max():g}. Only their ratios count, so divide them by the largest."
+        )
+    return weights
+
+
+def check_alignment(**named):
+    """Refuse inputs whose pandas indexes differ: their rows would be other people.
+
+    Parameters
+    ----------
+    **named : object
+        The inputs by name; those without a pandas index are taken to be in order.
+
+    Raises
+    ------
+    ValueError
+        If two of the inputs carry a pandas index and these are not equal.
+    """
+    indexed = {name: value.index for name, value in named.items() if hasattr(value, "iloc")}
+    if len(indexed) < 2:
+        return
+    (reference, index), *others = indexed.items()
+    for name, other in others:
+        if not index.equals(other):
+            raise ValueError(
+                f"{reference} and {name} must have the same pandas index, but the index of "
+                f"{reference} starts {index[:3].tolist()} (length {len(index)}) and that of {name} "
+                f"{other[:3].tolist()} (length {len(other)}). Align them, as in "
+                f"{name}.loc[{reference}.index], or pass {name}.to_numpy() if the rows already "
+                "are in the same order."
+            )

@@ -1,0 +1,164 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.people._groups import group_index
+from skfair.people._people import check_columns, check_people
+
+MEMBERS = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1]], dtype=bool)
+
+
+def test_disjoint_groups():
+    people, (y,) = check_columns(list("baab"), None, y=[1, 2, 3, 4])
+    assert people.groups.names == ["a", "b"]
+    assert [rows.tolist() for rows in people.groups.members()] == [[1, 2], [0, 3]]
+    assert people.weights.tolist() == [1, 1, 1, 1]
+    assert y.tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_overlapping_groups_are_called_by_their_column(container):
+    people, _ = check_columns(container(MEMBERS), None, y=np.arange(4))
+    assert people.groups.names == [0, 2, 3]
+    assert [rows.tolist() for rows in people.groups.members()] == [[0, 1], [1, 2, 3], [3]]
+
+
+def test_stored_zeros_are_no_members():
+    matrix = sparse.csr_array(([1, 0, 0, 1], [0, 1, 1, 2], [0, 2, 4]), shape=(2, 3))
+    people, _ = check_columns(matrix, None, y=[0, 0])
+    assert people.groups.names == [0, 2]
+    assert [rows.tolist() for rows in people.groups.members()] == [[0], [1]]
+
+
+@pytest.mark.parametrize("groups", [list("abcc"), sparse.csr_array(MEMBERS)])
+def test_samples_of_zero_weight_are_absent(groups):
+    people, (y,) = check_columns(groups, [0, 2, 3, 0], y=list("wxyz"))
+    present = groups[1:3]
+    alone, _ = check_columns(present, [2, 3], y=list("xy"))
+    assert y.tolist() == ["x", "y"]
+    assert people.groups.names == alone.groups.names
+    np.testing.assert_array_equal(people.groups.pairs, alone.groups.pairs)
+    np.testing.assert_array_equal(people.weights, alone.weights)
+
+
+def test_many_groups_keep_their_members():
+    codes = np.random.default_rng(0).permutation(np.repeat(np.arange(300), 3))
+    people, _ = check_columns(codes, None, y=codes)
+    assert all((codes[rows] == group).all() for group, rows in enumerate(people.groups.members()))
+
+
+@pytest.mark.parametrize(
+    "groups, weights, match",
+    [
+        (list("aab"), None, "has 3 rows but there are 4 samples"),
+        (list("aab") + [None], None, "missing value"),
+        (list("aabb"), [1, 1, 1], "sample_weight"),
+        (list("aabb"), [1, 1, 1, -1], "[Nn]egative"),
+        (list("aabb"), [0, 0, 0, 0], "zero"),
+        (sparse.csr_array(MEMBERS[:3]), None, "has 3 rows but there are 4 samples"),
+        (sparse.csr_array(MEMBERS * 2), None, "must be boolean"),
+        (sparse.csr_array((4, 2), dtype=bool), None, "puts nobody into a group"),
+        (sparse.csr_array(MEMBERS[:, [3]]), [1, 1, 1, 0], "nobody of positive weight"),
+        (pd.Series(list("aabb"), index=[3, 2, 1, 0]), None, "same pandas index"),
+    ],
+)
+def test_refusals(groups, weights, match):
+    with pytest.raises(ValueError, match=match):
+        check_columns(groups, weights, y=pd.Series([0, 1, 0, 1]))
+
+
+def test_columns_must_be_of_one_length_and_one_dimension():
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[2, 3\]"):
+        check_columns(list("ab"), None, y_true=[0, 1], y_pred=[0, 1, 0])
+    with pytest.raises(ValueError, match="1d array"):
+        check_columns(list("ab"), None, y_true=[[0, 1], [1, 0]])
+
+
+def test_an_index_has_the_names_of_the_attributes():
+    frame = pd.DataFrame({"sex": list("fm"), "age": [1, 2]})
+    assert group_index(frame.to_numpy(), frame).names == ["sex", "age"]
+    one = group_index(frame[["sex"]].to_numpy(), frame["sex"])
+    assert (one.name, one.tolist()) == ("sex", ["f", "m"])
+    assert group_index(frame.to_numpy(), frame.to_numpy()).names == [None, None]
+
+
+# People of a fit -----------------------------------------------------------------------
+
+
+def test_people_of_a_fit():
+    people, rows = check_people(list("abca"), [1, 2, 3, 0], X=np.zeros((4, 1)), y=None)
+    assert people.target is None
+    assert rows.tolist() == [0, 1, 2]
+    assert people.groups.codes.tolist() == [0, 1, 2]
+    assert people.weights.tolist() == [1, 2, 3]
+
+
+def test_a_group_of_zero_weight_is_named_at_the_users_line():
+    with pytest.warns(UserWarning, match="count as absent: 'b'. Leave") as caught:
+        people, _ = check_people(list("aab"), [1, 1, 0], X=np.zeros((3, 1)))
+    assert people.groups.names == ["a"]
+    assert caught[0].filename == __file__
+
+
+def test_without_groups_everybody_is_one_and_a_wish_is_answered():
+    people, rows = check_people(None, [1, 0, 2], X=np.zeros((3, 1)))
+    assert people.groups.names == ["all"] and people.groups.counts.tolist() == [2]
+    assert rows.tolist() == [0, 2]
+    with pytest.warns(MissingSensitiveFeaturesWarning, match=r"I asked. Inside a search or pip"):
+        check_people(None, None, missing="I asked.", X=np.zeros((3, 1)))
+
+
+def test_overlapping_groups_are_for_those_who_allow_them():
+    X = np.zeros((4, 1))
+    with pytest.raises(TypeError, match="sparse matrix, which means overlapping groups"):
+        check_people(sparse.csr_array(MEMBERS), None, X=X)
+    with pytest.raises(ValueError, match=r"column\(s\) 1 of sensitive_features are empty"):
+        check_people(sparse.csr_array(MEMBERS), None, overlapping=True, X=X)
+    people, _ = check_people(sparse.csr_array(MEMBERS[:, [0, 2]]), None, overlapping=True, X=X)
+    assert people.groups.counts.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("check", [check_people, check_columns])
+def test_weights_whose_sum_overflows_are_refused(check):
+    with pytest.raises(ValueError, match=r"sum of sample_weight must be finite.*1e\+308"):
+        check(list("aab"), np.full(3, 1e308), y=[0, 1, 0])
+
+
+def test_people_of_a_fit_are_aligned():
+    X = pd.DataFrame(np.zeros((2, 1)), index=[1, 2])
+    with pytest.raises(ValueError, match="X and sample_weight must have the same pandas index"):
+        check_people(["a", "b"], pd.Series([1.0, 2.0]), X=X)
+
+
+# Too many groups -----------------------------------------------------------------------
+
+
+def test_an_id_is_no_group():
+    X = np.zeros((2000, 1))
+    with pytest.raises(ValueError, match=r"2000 groups for 2000 samples.*an id.*pd\.cut"):
+        check_people(np.arange(2000), None, X=X)
+    with pytest.raises(ValueError, match="looks like an id"):
+        check_people([f"person {i}" for i in range(2000)], None, X=X)
+    few, _ = check_people(np.arange(50), None, X=X[:50])
+    assert len(few.groups.labels) == 50
+
+
+def test_a_measurement_is_no_group():
+    income = np.random.default_rng(0).normal(size=2000).round(2)
+    with pytest.raises(ValueError, match=r"Attribute 0 .* numbers with decimals.*pd\.cut"):
+        check_people(income, None, X=np.zeros((2000, 1)))
+    frame = pd.DataFrame({"sex": np.arange(2000) % 2, "income": income})
+    with pytest.raises(ValueError, match="Attribute 1 of sensitive_features"):
+        check_people(frame, None, X=np.zeros((2000, 1)))
+    age = np.arange(2000.0) % 120  # whole numbers may be names
+    people, _ = check_people(age, None, X=np.zeros((2000, 1)))
+    assert len(people.groups.labels) == 120
+
+
+def test_many_tiny_groups_are_counted():
+    groups = np.r_[np.repeat(np.arange(150), 3), np.repeat(1000, 500)]
+    with pytest.warns(UserWarning, match="150 of 151 groups have fewer than 5 members"):
+        check_people(groups, None, X=np.zeros((950, 1)))
+    check_people(np.repeat(np.arange(150), 5), None, X=np.zeros((750, 1)))  # no warning

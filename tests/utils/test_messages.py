@@ -1,0 +1,62 @@
+import warnings
+
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.utils._messages import by_name, listing, warn
+
+
+def test_a_warning_points_at_the_first_line_outside_the_package():
+    with pytest.warns(UndefinedMetricWarning, match="nobody") as caught:
+        warn("nobody", UndefinedMetricWarning)
+    assert caught[0].filename == __file__
+
+
+def test_frames_of_the_package_and_of_scikit_learn_are_passed_over():
+    code = "def outer(call):\n    return call()\n"
+    for package in ("skfair.somewhere", "sklearn.model_selection", "joblib.parallel"):
+        space = {"__name__": package}
+        exec(compile(code, f"{package}.py", "exec"), space)
+        with pytest.warns(UserWarning, match="here") as caught:
+            space["outer"](lambda outer=space["outer"]: outer(_warn_below))
+        assert caught[0].filename == __file__, package
+
+
+def _warn_below():
+    warn("here")
+
+
+def test_a_program_of_nothing_but_package_frames_still_warns(monkeypatch):
+    monkeypatch.setattr("skfair.utils._messages._is_ours", lambda frame: True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn("at the root")
+    assert str(caught[0].message) == "at the root"
+
+
+def test_listing_counts_what_it_leaves_out():
+    assert listing([]) == ""
+    assert listing(map(repr, ["a", 1])) == "'a', 1"
+    assert listing("abc", limit=2) == "a, b and 1 more"
+    assert listing("abc", limit=3) == "a, b, c"
+
+
+class Square:
+    side = 1
+
+
+def test_a_name_an_instance_and_an_object_in_the_registry():
+    registry = {"square": Square, "unit": 1.0}
+    mine = Square()
+    assert isinstance(by_name(registry, "square", "shape"), Square)
+    assert by_name(registry, "unit", "shape") == 1.0
+    assert by_name(registry, mine, "shape") is mine
+    assert by_name(registry, mine, "shape", kind=Square) is mine
+
+
+@pytest.mark.parametrize("what", ["circle", 3, None])
+def test_an_unknown_name_is_refused_with_the_known_ones(what):
+    with pytest.raises(ValueError, match=r"shape must be one of \['square'\] or an instance of Sq"):
+        by_name({"square": Square}, what, "shape", kind=(Square,))
+    with pytest.raises(ValueError, match=r"one of \['square'\] or an instance; got 'disc'"):
+        by_name({"square": Square}, "disc", "shape")
