@@ -1,13 +1,16 @@
 """Fairness constraints: what must be equal, between whom, and up to which tolerance."""
 
 from skfair.constraints._check import check_constraint
-from skfair.constraints._constraint import Constraint, People, Rates
+from skfair.constraints._conditional import ConditionalDemographicParity
+from skfair.constraints._constraint import Constraint
+from skfair.constraints._joint import JointConstraint
 from skfair.constraints._losses import (
     BoundedGroupLoss,
     EqualizedOddsLoss,
     EqualOpportunityLoss,
     LossParity,
 )
+from skfair.constraints._means import MeanParity
 from skfair.constraints._parity import (
     DemographicParity,
     EqualizedOdds,
@@ -15,7 +18,24 @@ from skfair.constraints._parity import (
     ErrorRateParity,
     FalsePositiveRateParity,
 )
-from skfair.constraints._unconstrained import Unconstrained
+from skfair.constraints._partial_parity import PartialGroupAUC, PartialStatisticalParity
+from skfair.constraints._protocols import AuditedConstraint, RowConstraint
+from skfair.constraints._threshold_parity import (
+    PartialDemographicParity,
+    PartialEqualizedOdds,
+    PartialEqualOpportunity,
+)
+from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.people import People
+
+PARTIAL_CRITERIA = {
+    "statistical_parity": PartialStatisticalParity,
+    "demographic_parity": PartialDemographicParity,
+    "equal_opportunity": PartialEqualOpportunity,
+    "equalized_odds": PartialEqualizedOdds,
+    "group_auc": PartialGroupAUC,
+}
+"""The criteria by the name that they have among themselves."""
 
 CONSTRAINTS = {
     "demographic_parity": DemographicParity,
@@ -23,16 +43,21 @@ CONSTRAINTS = {
     "false_positive_rate_parity": FalsePositiveRateParity,
     "equalized_odds": EqualizedOdds,
     "error_rate_parity": ErrorRateParity,
+    "mean_parity": MeanParity,
     "loss_parity": LossParity,
     "equal_opportunity_loss": EqualOpportunityLoss,
     "equalized_odds_loss": EqualizedOddsLoss,
+    **{f"partial_{name}": criterion for name, criterion in PARTIAL_CRITERIA.items()},
 }
 """Constraints that have a name of their own."""
 
 __all__ = [
     "CONSTRAINTS",
+    "AuditedConstraint",
     "BoundedGroupLoss",
+    "ConditionalDemographicParity",
     "Constraint",
+    "ConstraintValues",
     "DemographicParity",
     "EqualOpportunity",
     "EqualOpportunityLoss",
@@ -40,9 +65,16 @@ __all__ = [
     "EqualizedOddsLoss",
     "ErrorRateParity",
     "FalsePositiveRateParity",
+    "JointConstraint",
     "LossParity",
+    "MeanParity",
+    "PartialDemographicParity",
+    "PartialEqualOpportunity",
+    "PartialEqualizedOdds",
+    "PartialGroupAUC",
+    "PartialStatisticalParity",
     "People",
-    "Rates",
-    "Unconstrained",
+    "RowConstraint",
+    "ScoreJacobian",
     "check_constraint",
 ]

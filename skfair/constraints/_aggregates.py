@@ -1,85 +1,12 @@
 """How the means of events become one gap, and which rows keep that gap below a tolerance."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-
-class Rows(NamedTuple):
-    """The polyhedron ``lower <= combine @ means + aux @ unknowns <= upper``.
-
-    Attributes
-    ----------
-    combine : csr_array of shape (n_rows, n_events)
-        What the rows take of the means of events.
-    aux : ndarray of shape (n_rows, n_aux)
-        What they take of auxiliary unknowns, such as the free centre of several rates.
-    lower, upper : ndarray of shape (n_rows,)
-        Bounds; infinite where there is none.
-    """
-
-    combine: sparse.csr_array
-    aux: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-    def at(self, means, unknowns):
-        """Values of the rows, (n_rows,), and what they take of the means there."""
-        return self.combine @ means + self.aux @ unknowns, self.combine
-
-
-class GapRow(NamedTuple):
-    """The one row ``gap(means) <= upper``: kinked, without auxiliary unknowns.
-
-    Attributes
-    ----------
-    aggregate : Range, Excess or Largest
-        Whose gap it is.
-    aux : ndarray of shape (1, 0)
-        No unknowns.
-    lower, upper : ndarray of shape (1,)
-        Bounds; the lower one is infinite.
-    """
-
-    aggregate: object
-    aux: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-    def at(self, means, unknowns):
-        """The gap, (1,), and a subgradient of it by the means, as a row."""
-        subgradient = self.aggregate.subgradient(means)[np.newaxis, :]
-        return np.array([self.aggregate.gap(means)]), sparse.csr_array(subgradient)
-
-
-class _RowWriter:
-    """Collects rows one by one."""
-
-    def __init__(self):
-        self._means, self._unknowns, self._bounds = [], [], []
-
-    def add(self, lower, means, unknowns, upper):
-        """Add ``lower <= sum(means) + sum(unknowns) <= upper``; both map a position to a factor."""
-        self._means.append(means)
-        self._unknowns.append(unknowns)
-        self._bounds.append((lower, upper))
-
-    def rows(self, n_events, n_aux):
-        bounds = np.array(self._bounds, dtype=np.float64).reshape(-1, 2)
-        aux = _matrix(self._unknowns, n_aux).toarray()
-        return Rows(_matrix(self._means, n_events), aux, bounds[:, 0], bounds[:, 1])
-
-
-def _matrix(rows, n_columns):
-    """The sparse matrix whose rows map a column to a factor."""
-    columns = [column for row in rows for column in row]
-    factors = [factor for row in rows for factor in row.values()]
-    indptr = np.cumsum([0, *map(len, rows)])
-    shape = (len(rows), n_columns)
-    return sparse.csr_array((factors, columns, indptr), shape=shape, dtype=np.float64)
+from skfair.constraints._rows import GapRow, RowWriter
 
 
 @dataclass(frozen=True)
@@ -113,7 +40,7 @@ class Range:
 
     def rows(self, n_events, tolerance):
         """Rows that hold for some unknowns if and only if the gap is at most the tolerance."""
-        writer, n_centers = _RowWriter(), 0
+        writer, n_centers = RowWriter(), 0
         for block in self.blocks:
             if len(block) == 2:
                 first, second = block
@@ -125,7 +52,6 @@ class Range:
         return writer.rows(n_events, n_centers)
 
 
-@dataclass(frozen=True)
 class TotalRange(Range):
     """Largest minus smallest mean of each block of events, added over the blocks.
 
@@ -150,7 +76,7 @@ class TotalRange(Range):
 
     def rows(self, n_events, tolerance):
         """Rows that hold for some unknowns if and only if the gap is at most the tolerance."""
-        writer, n_aux = _RowWriter(), 2 * len(self.blocks)
+        writer, n_aux = RowWriter(), 2 * len(self.blocks)
         lows, widths = range(0, n_aux, 2), range(1, n_aux, 2)
         for block, low, width in zip(self.blocks, lows, widths, strict=True):
             for event in block:
@@ -160,7 +86,6 @@ class TotalRange(Range):
         return writer.rows(n_events, n_aux)
 
 
-@dataclass(frozen=True)
 class TotalDifference(TotalRange):
     """The same for blocks of two events, without unknowns: |a| + |b| is the larger of |a +- b|.
 
@@ -178,7 +103,7 @@ class TotalDifference(TotalRange):
 
     def rows(self, n_events, tolerance):
         """One two-sided row per choice of signs; they hold if and only if the gap is kept."""
-        writer = _RowWriter()
+        writer = RowWriter()
         for signs in product((1.0, -1.0), repeat=len(self.blocks) - 1):
             factors = {}
             for sign, (first, second) in zip((1.0, *signs), self.blocks, strict=True):
@@ -207,8 +132,12 @@ class Excess:
 
     pairs: tuple
 
+    @cached_property
+    def _columns(self):
+        return np.array(self.pairs).T
+
     def _excesses(self, means):
-        group, everybody = np.array(self.pairs).T
+        group, everybody = self._columns
         return means[group] - means[everybody]
 
     def gap(self, means):
@@ -223,7 +152,7 @@ class Excess:
     def _slope(self, share, means):
         """Derivative of ``share @ excesses`` by the means."""
         slope = np.zeros_like(means)
-        group, everybody = np.array(self.pairs).T
+        group, everybody = self._columns
         np.add.at(slope, group, share)
         np.subtract.at(slope, everybody, share)
         return slope
@@ -234,14 +163,13 @@ class Excess:
 
     def rows(self, n_events, tolerance):
         """One row per pair."""
-        writer = _RowWriter()
+        writer = RowWriter()
         for group, everybody in self.pairs:
             writer.add(-np.inf, {group: 1.0, everybody: -1.0}, {}, tolerance)
         return writer.rows(n_events, 0)
 
 
-@dataclass(frozen=True)
-class MeanExcess(Excess):
+class MeanPositiveExcess(Excess):
     """By how much a group's mean exceeds everybody's, averaged over the groups.
 
     Groups that do not exceed everybody count as 0.
@@ -266,12 +194,37 @@ class MeanExcess(Excess):
 
     def rows(self, n_events, tolerance):
         """Rows that hold for some unknowns if and only if the gap is at most the tolerance."""
-        writer, n_pairs = _RowWriter(), len(self.pairs)
+        writer, n_pairs = RowWriter(), len(self.pairs)
         for p, (group, everybody) in enumerate(self.pairs):
             writer.add(-np.inf, {group: 1.0, everybody: -1.0}, {p: -1.0}, 0.0)
             writer.add(0.0, {}, {p: 1.0}, np.inf)
         writer.add(-np.inf, {}, dict.fromkeys(range(n_pairs), 1.0 / n_pairs), tolerance)
         return writer.rows(n_events, n_pairs)
+
+
+class SignedMeanExcess(Excess):
+    """The same average with its sign: a group below everybody makes up for one above.
+
+    Attributes
+    ----------
+    pairs : tuple of (int, int)
+        As in `Excess`.
+    """
+
+    def gap(self, means):
+        """The gap, of one vector of means or of each column."""
+        return self._excesses(means).mean(axis=0)
+
+    def subgradient(self, means):
+        """The gradient of the gap by the means."""
+        return self._slope(np.full(len(self.pairs), 1.0 / len(self.pairs)), means)
+
+    def rows(self, n_events, tolerance):
+        """One row."""
+        factors = self.subgradient(np.zeros(n_events))
+        writer = RowWriter()
+        writer.add(-np.inf, dict(enumerate(factors)), {}, tolerance)
+        return writer.rows(n_events, 0)
 
 
 @dataclass(frozen=True)
@@ -302,7 +255,7 @@ class Largest:
 
     def rows(self, n_events, tolerance):
         """One row per event."""
-        writer = _RowWriter()
+        writer = RowWriter()
         for event in self.events:
             writer.add(-np.inf, {event: 1.0}, {}, tolerance)
         return writer.rows(n_events, 0)
@@ -319,6 +272,11 @@ class SingleRow:
     """
 
     aggregate: object
+
+    @classmethod
+    def of(cls, aggregate):
+        """The single row of an aggregate, which may be one already."""
+        return aggregate if isinstance(aggregate, cls) else cls(aggregate)
 
     def gap(self, means):
         """The gap, of one vector of means or of each column."""
@@ -338,3 +296,41 @@ class SingleRow:
         if not len(linear.lower):
             return linear
         return GapRow(self.aggregate, np.empty((1, 0)), np.array([-np.inf]), np.array([tolerance]))
+
+
+def _among_groups(of_blocks):
+    """The aggregate of the groups of each cell, where there are two at least."""
+    return lambda events: of_blocks(tuple(block for block in events.blocks if len(block) > 1))
+
+
+def _total(blocks):
+    if len(blocks) < 2:
+        return Range(blocks)
+    few_pairs = len(blocks) <= 4 and all(len(block) == 2 for block in blocks)
+    return TotalDifference(blocks) if few_pairs else TotalRange(blocks)
+
+
+def _against_overall(of_pairs):
+    """The aggregate of groups and everybody in their cell; of nothing if they are the same."""
+
+    def aggregate(events):
+        pairs = tuple(
+            (event, everybody)
+            for block, everybody in zip(events.blocks, events.overall, strict=True)
+            for event in block
+        )
+        if all(events.counts[event] == events.counts[everybody] for event, everybody in pairs):
+            return Range(())
+        return of_pairs(pairs)
+
+    return aggregate
+
+
+AGGREGATES = {
+    ("groups", "max"): _among_groups(Range),
+    ("groups", "sum"): _among_groups(_total),
+    ("overall", "max"): _against_overall(Excess),
+    ("overall", "mean"): _against_overall(MeanPositiveExcess),
+    ("overall", "signed_mean"): _against_overall(SignedMeanExcess),
+}
+"""Makers of aggregates from `CellEvents`, by the reference and aggregate of a constraint."""

@@ -2,73 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy import linalg, sparse
+from sklearn.utils import check_random_state
 
-from skfair.utils._events import Events
-
-
-class ScoreJacobian(NamedTuple):
-    """Derivative of the rows by the scores, as the product ``combine @ cells``.
-
-    Attributes
-    ----------
-    combine : csr_array or ndarray of shape (n_rows, n_cells)
-        How cells make up rows.
-    cells : csr_array of shape (n_cells, n_samples)
-        Derivative of each cell's mean by each score.
-    """
-
-    combine: sparse.csr_array
-    cells: sparse.csr_array
-
-    def adjoint(self, v):
-        """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
-        return self.cells.T @ (self.combine.T @ v)
-
-
-class ConstraintValues(NamedTuple):
-    """Rows of a constraint at given scores and auxiliary unknowns.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows,)
-        To be held between the constraint's ``lower`` and ``upper``.
-    jacobian : ScoreJacobian
-        Derivative by the scores.
-    aux_jacobian : ndarray of shape (n_rows, n_aux)
-        Derivative by the auxiliary unknowns.
-    curvature : callable
-        v -> (n_samples,): second derivative of ``v @ values`` by each score.
-    aux_curvature : callable or None
-        v -> (combine, hessian): its second derivatives by unknown and score, as
-        ``combine @ jacobian.cells`` of shape (n_aux, n_samples), and by two unknowns, (n_aux,
-        n_aux). None if the rows are linear in the unknowns.
-    """
-
-    values: np.ndarray
-    jacobian: ScoreJacobian
-    aux_jacobian: np.ndarray
-    curvature: Callable
-    aux_curvature: Callable | None = None
-
-
-class EventTable(NamedTuple):
-    """The events of a constraint, for reports.
-
-    Attributes
-    ----------
-    names : list of (str, object)
-        Cell and group of each event.
-    counts : ndarray of int, shape (n_events,)
-        Samples in each event.
-    """
-
-    names: list
-    counts: np.ndarray
+from skfair._kernels.flips import sum_flips
+from skfair.constraints._aggregates import SingleRow
+from skfair.constraints._protocols import REPORT_COLUMNS
+from skfair.constraints._values import ConstraintValues, EventJacobian
+from skfair.losses import as_pointwise
+from skfair.people import Events
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +30,19 @@ class BoundConstraint:
     events : Events
         Samples that each mean is taken over.
     rate : callable
-        scores -> Pointwise: the rate that the rows hold, usually smooth.
+        (scores, target) -> Pointwise: the rate that the rows hold, usually smooth.
     decision_rate : callable
-        scores -> Pointwise: the rate that the public metric counts.
+        (scores, target) -> Pointwise: the rate that the public metric counts.
+    target : ndarray of shape (n_samples,)
+        Classes -1 and +1.
     aggregate : Range, Excess, Largest or another of their kind
         How means become one gap, and which rows bound it.
     tolerance : float
         Largest gap allowed.
-    table : EventTable
-        Names and sizes of the events.
+    names : list of (str, object)
+        Cell and group of each event.
+    counts : ndarray of int, shape (n_events,)
+        Samples in each event.
     counts_decisions : bool
         Whether ``decision_rate`` sees of a score only whether it is positive.
     offset : ndarray of shape (n_events,) or 0.0
@@ -105,16 +53,34 @@ class BoundConstraint:
     events: Events
     rate: Callable
     decision_rate: Callable
+    target: np.ndarray
     aggregate: object
     tolerance: float
-    table: EventTable
+    names: list
+    counts: np.ndarray
     counts_decisions: bool = False
     offset: np.ndarray | float = 0.0
 
-    @cached_property
+    is_local = False
+    """Whether the rows suit only scores near those that they are seen from."""
+
+    is_correctable = True
+    """Whether the rows count decisions, and can be told what they miss of these."""
+
+    @property
+    def jumps(self):
+        """Whether the public metric jumps as scores move; mean losses do not."""
+        return self.counts_decisions
+
+    @property
+    def n_events(self):
+        """Number of events, from each of which `draw` takes samples."""
+        return self.events.n_events
+
+    @property
     def rows(self):
         """The rows that bound the gap."""
-        return self.aggregate.rows(len(self.table.names), self.tolerance)
+        return _rows(self.aggregate, len(self.names), self.tolerance)
 
     @property
     def lower(self):
@@ -131,9 +97,17 @@ class BoundConstraint:
         """Number of auxiliary unknowns."""
         return self.rows.aux.shape[1]
 
+    def _smooth(self, scores):
+        found = self.rate(scores, self.target)
+        return as_pointwise(found, len(scores), f"The rate of {self.name}")
+
+    def _decided(self, scores):
+        """The rate of each sample that the public metric counts."""
+        return self.decision_rate(scores, self.target).value
+
     def means(self, scores):
         """Means that the rows hold, (n_events,)."""
-        return self.events.means(self.rate(scores).value) + self.offset
+        return self.events.means(self._smooth(scores).value) + self.offset
 
     def initial_aux(self, scores):
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
@@ -141,23 +115,18 @@ class BoundConstraint:
 
     def __call__(self, scores, aux):
         """Rows and their derivatives, as `ConstraintValues`."""
-        value, slope, curvature = self.rate(scores)
-        averaging = self.events.averaging
-        values, combine = self.rows.at(averaging @ value + self.offset, aux)
-        cells = sparse.csr_array(
-            (averaging.data * slope[averaging.indices], averaging.indices, averaging.indptr),
-            shape=averaging.shape,
-        )
+        value, slope, curvature = self._smooth(scores)
+        values, combine = self.rows.at(self.events.means(value) + self.offset, aux)
         return ConstraintValues(
             values,
-            ScoreJacobian(combine, cells),
+            EventJacobian(combine, self.events, slope),
             self.rows.aux,
             lambda v: self.events.spread(combine.T @ v) * curvature,
         )
 
     def decision_means(self, scores):
         """Means of the public metric, (n_events,)."""
-        return self.events.means(self.decision_rate(scores).value)
+        return self.events.means(self._decided(scores))
 
     def decision_values(self, scores):
         """The rows, counted by decisions, at the unknowns that suit these best, (n_rows,)."""
@@ -181,16 +150,20 @@ class BoundConstraint:
         gaps : ndarray of shape (n_turns + 1,)
             Gap before the first turn, and after every one.
         """
-        before, after = (self.decision_rate(sign * decisions).value for sign in (1.0, -1.0))
-        averaging = self.events.averaging
-        n_events, _ = averaging.shape
-        event = np.repeat(np.arange(n_events), np.diff(averaging.indptr))
-        cell = event * (n_turns + 1) + turns[averaging.indices]
-        change = averaging.data * (after - before)[averaging.indices]
-        steps = np.bincount(cell, change, minlength=n_events * (n_turns + 1))
-        steps = steps.reshape(n_events, n_turns + 1)[:, :n_turns]
-        start = (averaging @ before)[:, np.newaxis]
-        return self.aggregate.gap(np.hstack((start, start + np.cumsum(steps, axis=1))))
+        samples, events, _ = self.events.entries
+        effects, negative = self._flip_effects
+        n_events = self.events.n_events
+        sums = sum_flips((samples, events, effects), decisions, turns, n_events, n_turns)
+        return self.aggregate.gap(negative[:, np.newaxis] + sums)
+
+    @cached_property
+    def _flip_effects(self):
+        """What each member's positive decision adds to its event's mean; means without any."""
+        positive, negative = (
+            self._decided(np.full(len(self.target), sign)) for sign in (1.0, -1.0)
+        )
+        samples, _, shares = self.events.entries
+        return shares * (positive - negative)[samples], self.events.means(negative)
 
     def decision_effects(self, scores, v):
         """What each sample's positive decision adds to ``v @ values``, counted by decisions.
@@ -206,9 +179,7 @@ class BoundConstraint:
         -------
         effects : ndarray of shape (n_samples,)
         """
-        positive, negative = (
-            self.decision_rate(np.full(len(scores), sign)).value for sign in (1.0, -1.0)
-        )
+        positive, negative = (self._decided(np.full(len(scores), sign)) for sign in (1.0, -1.0))
         means = self.decision_means(scores)
         _, combine = self.rows.at(means, self.aggregate.unknowns(means))
         return self.events.spread(combine.T @ v) * (positive - negative)
@@ -241,6 +212,26 @@ class BoundConstraint:
         """Excess of the gap over the tolerance by the public metric; 0 when it is kept."""
         return max(0.0, self.gap(scores) - self.tolerance)
 
+    def remedy(self, scores):
+        """What helps where the tolerance cannot be kept, beside raising it, as words."""
+        return "leave small groups out (min_group_size)"
+
+    def seen_from(self, scores):
+        """The same constraint: its rows suit all scores."""
+        return self
+
+    def held_to(self, tolerance):
+        """The same constraint with another tolerance."""
+        return replace(self, tolerance=tolerance)
+
+    def missed(self, scores):
+        """What the smooth means lack of those of the decisions, (n_events,)."""
+        return self.decision_means(scores) - self.events.means(self._smooth(scores).value)
+
+    def shifted(self, offset):
+        """The same constraint, where something is added to the smooth means."""
+        return replace(self, offset=offset)
+
     def corrected(self, scores, share=1.0):
         """The same constraint, its rate shifted so that it counts the decisions at these scores.
 
@@ -251,84 +242,95 @@ class BoundConstraint:
         share : float, default=1.0
             Share of the way from the present shift to the new one.
         """
-        missed = self.decision_means(scores) - self.events.means(self.rate(scores).value)
-        return replace(self, offset=self.offset + share * (missed - self.offset))
+        return self.shifted(self.offset + share * (self.missed(scores) - self.offset))
+
+    def report(self, scores):
+        """One row per rate that is compared, with the columns ``REPORT_COLUMNS``."""
+        import pandas as pd
+
+        values = self._decided(scores)
+        rates = self.events.means(values)
+        variances = np.maximum(0.0, self.events.means(values**2) - rates**2)
+        # The sum of squared shares is one over the effective number of samples.
+        squares = self.events.averaging.power(2).sum(axis=1)
+        cells, groups = zip(*self.names, strict=True)
+        columns = {
+            "constraint": self.name,
+            "cell": list(cells),
+            "group": list(groups),
+            "n": self.counts,
+            "threshold": 0.0 if self.counts_decisions else np.nan,
+            "rate": rates,
+            "standard_error": np.sqrt(variances * squares),
+            "gap": self.gap(scores),
+            "tolerance": self.tolerance,
+        }
+        return pd.DataFrame(columns, columns=list(REPORT_COLUMNS))
+
+    def single(self):
+        """The same constraint by the one row ``gap <= tolerance``: kinked, without unknowns."""
+        return replace(self, aggregate=SingleRow.of(self.aggregate))
+
+    def take(self, rows):
+        """The same constraint on some of the samples; weights within events add up to 1 again.
+
+        Parameters
+        ----------
+        rows : ndarray of int or bool
+            Positions of the samples, which may repeat, or a mask over all samples.
+
+        Returns
+        -------
+        constraint : BoundConstraint
+
+        Raises
+        ------
+        ValueError
+            If an event has nobody among them.
+        """
+        events = self.events.take(rows)
+        return self._among(rows, events, np.diff(events.averaging.indptr))
+
+    def draw(self, n_per_event, random_state=None, beside=()):
+        """Draw equally many samples from every event, and the constraint on them.
+
+        The means of the events drawn are unbiased estimates of those of everybody.
+
+        Parameters
+        ----------
+        n_per_event : int
+            Samples drawn from every event, each by its weight, with replacement.
+        random_state : int, RandomState instance or None, default=None
+            Determines the draws.
+        beside : sequence of int, default=()
+            Positions of samples that stand before those drawn, in no event, as those of a loss.
+
+        Returns
+        -------
+        rows : ndarray of int, shape (n_beside + n_events * n_per_event,)
+            Positions of the samples beside and of those drawn.
+        constraint : BoundConstraint
+            A function of their scores.
+        """
+        own, events = self._lots(n_per_event, check_random_state(random_state))
+        rows = np.concatenate((np.array(beside, dtype=np.intp), own))
+        return rows, self._drawn(rows, np.concatenate((np.full(len(beside), -1), events)))
+
+    def _lots(self, n_per_event, random_state):
+        """Positions of samples drawn, and the event that each is drawn from."""
+        rows = self.events.draw(n_per_event, random_state)
+        return rows, np.repeat(np.arange(len(self.names)), n_per_event)
+
+    def _drawn(self, rows, codes):
+        """The constraint on samples, each in one event, or in none where the code is -1."""
+        counts = np.bincount(codes[codes >= 0], minlength=len(self.names))
+        return self._among(rows, Events.disjoint(codes, len(counts)), counts)
+
+    def _among(self, rows, events, counts):
+        return replace(self, events=events, target=self.target[rows], counts=counts)
 
 
-@dataclass(frozen=True, eq=False)
-class JointConstraint:
-    """Several constraints at once, each held to its own tolerance.
-
-    Attributes
-    ----------
-    parts : tuple of BoundConstraint
-        The constraints.
-    """
-
-    parts: tuple
-
-    @cached_property
-    def lower(self):
-        """Lower bounds of the rows, (n_rows,)."""
-        return np.concatenate([part.lower for part in self.parts])
-
-    @cached_property
-    def upper(self):
-        """Upper bounds of the rows, (n_rows,)."""
-        return np.concatenate([part.upper for part in self.parts])
-
-    @property
-    def n_aux(self):
-        """Number of auxiliary unknowns."""
-        return sum(part.n_aux for part in self.parts)
-
-    def initial_aux(self, scores):
-        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
-        return np.concatenate([part.initial_aux(scores) for part in self.parts])
-
-    def __call__(self, scores, aux):
-        """Rows and their derivatives, as `ConstraintValues`."""
-        if len(self.parts) == 1:  # nothing to stack
-            return self.parts[0](scores, aux)
-        unknowns = np.split(aux, np.cumsum([part.n_aux for part in self.parts])[:-1])
-        found = [part(scores, own) for part, own in zip(self.parts, unknowns, strict=True)]
-        ends = np.cumsum([len(one.values) for one in found])[:-1]
-        combine = sparse.block_diag([one.jacobian.combine for one in found], format="csr")
-        cells = sparse.vstack([one.jacobian.cells for one in found], format="csr")
-        return ConstraintValues(
-            np.concatenate([one.values for one in found]),
-            ScoreJacobian(sparse.csr_array(combine), sparse.csr_array(cells)),
-            linalg.block_diag(*(one.aux_jacobian for one in found)),
-            lambda v: sum(
-                one.curvature(own) for one, own in zip(found, np.split(v, ends), strict=True)
-            ),
-        )
-
-    def decision_pressure(self, scores, multipliers):
-        """Multipliers times the excess of the rows over their bounds, counted by decisions."""
-        ends = np.cumsum([len(part.lower) for part in self.parts])[:-1]
-        return sum(
-            part.decision_pressure(scores, own)
-            for part, own in zip(self.parts, np.split(multipliers, ends), strict=True)
-        )
-
-    @property
-    def counts_decisions(self):
-        """Whether all public metrics see of a score only whether it is positive."""
-        return all(part.counts_decisions for part in self.parts)
-
-    def decision_effects(self, scores, v):
-        """What each sample's positive decision adds to ``v @ values``, counted by decisions."""
-        ends = np.cumsum([len(part.lower) for part in self.parts])[:-1]
-        return sum(
-            part.decision_effects(scores, own)
-            for part, own in zip(self.parts, np.split(v, ends), strict=True)
-        )
-
-    def violation(self, scores):
-        """Largest excess over a tolerance by the public metrics; 0 when all are kept."""
-        return max(part.violation(scores) for part in self.parts)
-
-    def corrected(self, scores, share=1.0):
-        """The same constraints, each corrected at these scores."""
-        return JointConstraint(tuple(part.corrected(scores, share) for part in self.parts))
+@lru_cache(maxsize=128)
+def _rows(aggregate, n_events, tolerance):
+    """Rows of an aggregate; constraints on the same events, as on mini-batches, share them."""
+    return aggregate.rows(n_events, tolerance)

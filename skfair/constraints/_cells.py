@@ -5,69 +5,105 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skfair.people import Events
 
-def everybody(target):
+
+def everybody(people):
     """Everybody in one cell.
 
     Parameters
     ----------
-    target : ndarray of shape (n_samples,)
-        Classes -1 and +1.
+    people : People
+        Targets (classes -1 and +1), groups and weights.
 
     Returns
     -------
     cells : dict of str to ndarray of bool, shape (n_samples,)
         Name of a cell -> who is in it.
     """
-    return {"all": np.ones(len(target), dtype=bool)}
+    return {"all": np.ones(len(people.target), dtype=bool)}
 
 
-def positives(target):
+def positives(people):
     """The positive class.
 
     Parameters
     ----------
-    target : ndarray of shape (n_samples,)
-        Classes -1 and +1.
+    people : People
+        Targets (classes -1 and +1), groups and weights.
 
     Returns
     -------
     cells : dict of str to ndarray of bool, shape (n_samples,)
         Name of a cell -> who is in it.
     """
-    return {"positives": target > 0}
+    return {"positives": people.target > 0}
 
 
-def negatives(target):
+def negatives(people):
     """The negative class.
 
     Parameters
     ----------
-    target : ndarray of shape (n_samples,)
-        Classes -1 and +1.
+    people : People
+        Targets (classes -1 and +1), groups and weights.
 
     Returns
     -------
     cells : dict of str to ndarray of bool, shape (n_samples,)
         Name of a cell -> who is in it.
     """
-    return {"negatives": target < 0}
+    return {"negatives": people.target < 0}
 
 
-def each_class(target):
+def each_class(people):
     """The positive and the negative class.
 
     Parameters
     ----------
-    target : ndarray of shape (n_samples,)
-        Classes -1 and +1.
+    people : People
+        Targets (classes -1 and +1), groups and weights.
 
     Returns
     -------
     cells : dict of str to ndarray of bool, shape (n_samples,)
         Name of a cell -> who is in it.
     """
-    return positives(target) | negatives(target)
+    return positives(people) | negatives(people)
+
+
+def check_cells(cells, people, constraint):
+    """Refuse cells that are not masks of the people.
+
+    Parameters
+    ----------
+    cells : dict of str to array-like
+        What `Constraint.cells` returned.
+    people : People
+        Whom it was asked about.
+    constraint : Constraint
+        Named in the message.
+
+    Returns
+    -------
+    cells : dict of str to ndarray of bool, shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If a cell is not a boolean mask with one entry per person.
+    """
+    cells, shape = {name: np.asarray(inside) for name, inside in cells.items()}, people.target.shape
+    for name, inside in cells.items():
+        if inside.dtype != bool or inside.shape != shape:
+            raise ValueError(
+                f"cells must be boolean masks of shape {shape}, one entry for each of the people "
+                f"that it is given, but the cell {name!r} of {constraint} is of type "
+                f"{inside.dtype} and shape {inside.shape}. Make it from the argument of cells: a "
+                "fit gives it only the samples of its own fold, and of those only the ones of "
+                "positive weight."
+            )
+    return cells
 
 
 class CellEvents(NamedTuple):
@@ -98,6 +134,27 @@ class CellEvents(NamedTuple):
         """Samples in each event, (n_events,)."""
         return np.diff(self.members.indptr)
 
+    def weighted(self, weights):
+        """Weighted means over the events.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_samples,)
+            Positive sample weights.
+
+        Returns
+        -------
+        events : Events
+            Disjoint ones if nobody is in two, which are the faster ones.
+        """
+        n_events, n_samples = self.members.shape
+        samples = self.members.indices
+        if np.bincount(samples, minlength=1).max() > 1:
+            return Events.overlapping(self.members.T, weights)
+        codes = np.full(n_samples, -1)
+        codes[samples] = np.repeat(np.arange(n_events), self.counts)
+        return Events.disjoint(codes, n_events, weights)
+
 
 def cell_events(cells, groups, with_overall):
     """Select each group's members within each cell.
@@ -106,7 +163,7 @@ def cell_events(cells, groups, with_overall):
     ----------
     cells : dict of str to ndarray of bool, shape (n_samples,)
         Who is in which cell.
-    groups : Memberships
+    groups : Groups
         Who belongs to which group.
     with_overall : bool
         Whether everybody in a cell is an event too.

@@ -3,19 +3,23 @@
 import numpy as np
 from sklearn.base import clone
 
-from skfair.constraints._constraint import People, Rates
+from skfair.constraints._cells import check_cells
+from skfair.constraints._constraint import Constraint
 from skfair.losses import LogisticLoss
-from skfair.surrogates import Sigmoid, Step
-from skfair.utils._groups import check_groups
+from skfair.people import People, check_groups
+from skfair.surrogates import Sigmoid
 
 
-def check_constraint(constraint, *, random_state=0):
+def check_constraint(constraint, *, X=None, random_state=0):
     """Check a constraint's cells and derivatives on random data.
 
     Parameters
     ----------
     constraint : Constraint
         The constraint, for instance of a class of one's own.
+    X : array-like of shape (n_samples, n_features), default=None
+        Features that the constraint looks at, of a few dozen people at least; groups and classes
+        are drawn for them.
     random_state : int, default=0
         Seed of the data.
 
@@ -36,27 +40,38 @@ def check_constraint(constraint, *, random_state=0):
     >>> check_constraint(EqualizedOdds())
     """
     rng = np.random.default_rng(random_state)
-    n_samples = 60
+    n_samples = 240 if X is None else len(X)
     target = np.where(rng.random(n_samples) < 0.5, 1.0, -1.0)
-    for name, inside in constraint.cells(target).items():
-        inside = np.asarray(inside)
-        if inside.dtype != bool or inside.shape != (n_samples,):
-            raise ValueError(
-                f"cells must be boolean masks of shape ({n_samples},), but the cell {name!r} of "
-                f"{constraint} is of type {inside.dtype} and shape {inside.shape}."
-            )
-    scores = rng.normal(size=n_samples)
-    smooth = Rates(Sigmoid(), LogisticLoss())
-    rate, step = constraint.rate(target, smooth), 1e-6
-    value, slope, curvature = rate(scores)
-    above, below = rate(scores + step), rate(scores - step)
-    _compare(constraint, "slope", slope, (above.value - below.value) / (2 * step))
-    _compare(constraint, "curvature", curvature, (above.slope - below.slope) / (2 * step))
     groups = check_groups(np.arange(n_samples) % 3, n_samples)
-    people = People(target, groups, np.ones(n_samples))
-    clone(constraint).set_params(min_group_size=None).bind(
-        people, smooth, Rates(Step(), smooth.loss), tolerance=0.1
-    )
+    people = People(target, groups, np.ones(n_samples), X)
+    check_cells(constraint.cells(people), people, constraint)
+    scores = rng.normal(size=n_samples)
+    surrogate, loss, step = Sigmoid(), LogisticLoss(), 1e-6
+    if type(constraint).rate is not Constraint.rate:  # rows may be made in another way
+        rate = constraint.rate(surrogate, loss)
+        _, slope, curvature = rate(scores, target)
+        above, below = rate(scores + step, target), rate(scores - step, target)
+        _compare(constraint, "slope", slope, (above.value - below.value) / (2 * step))
+        _compare(constraint, "curvature", curvature, (above.slope - below.slope) / (2 * step))
+    everybody = clone(constraint).set_params(min_group_size=None)
+    bound = everybody.bind(people, surrogate, loss, tolerance=0.1).seen_from(scores)
+    _check_rows(constraint, bound, scores, rng)
+
+
+def _check_rows(constraint, bound, scores, rng):
+    """Compare the change of all rows along a random move of the scores with their derivative."""
+    move, step = rng.normal(size=len(scores)), 1e-6
+    aux = bound.initial_aux(scores)
+    jacobian = bound(scores, aux).jacobian
+    expected = bound(scores + step * move, aux).values - bound(scores - step * move, aux).values
+    found = jacobian.combine @ (jacobian.cells @ move)
+    wrong = np.abs(found - expected / (2 * step)) > 1e-4 * (1.0 + np.abs(found))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"The derivative of row {row} of {constraint} by the scores is wrong: along a random "
+            f"move it gives {found[row]:.6g}, finite differences {expected[row] / (2 * step):.6g}."
+        )
 
 
 def _compare(constraint, what, given, expected):

@@ -1,77 +1,17 @@
 """What all fairness constraints share: hyper-parameters, and how they are bound to data."""
 
-import inspect
-import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skfair.constraints._aggregates import (
-    Excess,
-    MeanExcess,
-    Range,
-    SingleRow,
-    TotalDifference,
-    TotalRange,
-)
-from skfair.constraints._bound import BoundConstraint, EventTable
-from skfair.constraints._cells import cell_events
-from skfair.utils._events import Events
-from skfair.utils._groups import Groups, Memberships
+from skfair.constraints._aggregates import AGGREGATES
+from skfair.constraints._bound import BoundConstraint
+from skfair.constraints._cells import cell_events, check_cells
+from skfair.surrogates import Step
+from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
-
-
-class People(NamedTuple):
-    """Those whom a constraint is about.
-
-    Attributes
-    ----------
-    target : ndarray of shape (n_samples,)
-        Classes -1 and +1.
-    groups : Groups or Memberships
-        Who belongs to which group.
-    weights : ndarray of shape (n_samples,)
-        Positive sample weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.constraints import People
-    >>> from skfair.utils._groups import check_groups
-    >>> groups = check_groups(["a", "b", "a"], n_samples=3)
-    >>> People(np.array([1.0, -1.0, 1.0]), groups, np.ones(3)).groups.counts
-    array([2, 1])
-    """
-
-    target: np.ndarray
-    groups: Groups | Memberships
-    weights: np.ndarray
-
-
-class Rates(NamedTuple):
-    """What a constraint may take the means of.
-
-    Attributes
-    ----------
-    surrogate : callable
-        scores -> Pointwise, a smooth stand-in for the decision ``scores > 0``.
-    loss : callable
-        (scores, target) -> Pointwise, the loss of the model being trained.
-
-    Examples
-    --------
-    >>> from skfair.constraints import Rates
-    >>> from skfair.losses import LogisticLoss
-    >>> from skfair.surrogates import Sigmoid
-    >>> Rates(Sigmoid(temperature=0.5), LogisticLoss()).surrogate
-    Sigmoid(temperature=0.5)
-    """
-
-    surrogate: object
-    loss: object
 
 
 class Constraint(BaseEstimator):
@@ -88,19 +28,16 @@ class Constraint(BaseEstimator):
     reference : {"groups", "overall"}, default="groups"
         "groups": the gap is the largest minus the smallest rate of all groups. "overall": it is
         the largest excess of a group over everybody in the same cell, one-sided.
-    aggregate : {"max", "sum", "mean"}, default="max"
-        The largest gap over the cells counts, or their sum (with ``reference="groups"``), or the
-        mean excess of all groups and cells (with ``reference="overall"``).
+    aggregate : {"max", "sum", "mean", "signed_mean"}, default="max"
+        The largest gap over the cells counts, or their sum (with ``reference="groups"``). With
+        ``reference="overall"`` it may be a mean over all groups and cells: "mean" of the positive
+        parts of the excesses, so that no group makes up for another, or "signed_mean" of the
+        excesses themselves, as equation (18) of [1]_ is printed.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur; "each" compares
         the (overlapping) groups of every single attribute instead.
     min_group_size : int or None, default=None
         Groups with fewer samples are left out, with a warning that names them.
-    form : {"signed", "single"}, default="signed"
-        "signed": the tolerance becomes linear rows on the rates, two-sided where it can, with
-        auxiliary unknowns where it needs them; solvers can follow each row. "single": the one
-        row ``gap <= tolerance``, which has kinks (equation (17) of [1]_); it is the cheaper one
-        for the mean excess of hundreds of groups, which would need one unknown for each.
 
     References
     ----------
@@ -114,22 +51,24 @@ class Constraint(BaseEstimator):
     >>> import numpy as np
     >>> from skfair.constraints import Constraint, check_constraint
     >>> class HighScoreParity(Constraint):
-    ...     def cells(self, target):
-    ...         return {"all": np.ones(len(target), dtype=bool)}
+    ...     def cells(self, people):
+    ...         return {"all": np.ones(len(people.target), dtype=bool)}
     ...
-    ...     def rate(self, target, rates):
-    ...         return lambda scores: rates.surrogate(scores - 2.0)
+    ...     def rate(self, surrogate, loss):
+    ...         return lambda scores, target: surrogate(scores - 2.0)
     >>> check_constraint(HighScoreParity(tolerance=0.05))
     """
 
     _parameter_constraints = {
         "tolerance": [Interval(Real, 0, None, closed="left"), None],
         "reference": [StrOptions({"groups", "overall"})],
-        "aggregate": [StrOptions({"max", "sum", "mean"})],
+        "aggregate": [StrOptions({aggregate for _, aggregate in AGGREGATES})],
         "attributes": [StrOptions({"intersections", "each"})],
         "min_group_size": [Interval(Integral, 1, None, closed="left"), None],
-        "form": [StrOptions({"signed", "single"})],
     }
+
+    metric = None
+    """Name of the public metric that the gap is, in :data:`skfair.metrics.METRICS`."""
 
     counts_decisions = False
     """Whether the public metric sees of a score only whether it is positive."""
@@ -142,23 +81,21 @@ class Constraint(BaseEstimator):
         aggregate="max",
         attributes="intersections",
         min_group_size=None,
-        form="signed",
     ):
         self.tolerance = tolerance
         self.reference = reference
         self.aggregate = aggregate
         self.attributes = attributes
         self.min_group_size = min_group_size
-        self.form = form
 
     @abstractmethod
-    def cells(self, target):
+    def cells(self, people):
         """Sets of samples whose rates are compared between groups.
 
         Parameters
         ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
+        people : People
+            Targets (classes -1 and +1), groups and weights.
 
         Returns
         -------
@@ -167,44 +104,47 @@ class Constraint(BaseEstimator):
         """
 
     @abstractmethod
-    def rate(self, target, rates):
+    def rate(self, surrogate, loss):
         """What is averaged over a cell.
 
         Parameters
         ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-        rates : Rates
-            The surrogate of the decision, and the loss.
+        surrogate : callable
+            scores -> Pointwise: a smooth stand-in for the decision ``scores > 0``, or the decision
+            itself where the rate is the public metric's.
+        loss : callable
+            (scores, target) -> Pointwise: the loss of the model being trained.
 
         Returns
         -------
         rate : callable
-            scores -> Pointwise.
+            (scores, target) -> Pointwise, for any samples, with targets -1 and +1.
         """
 
-    def bind(self, people, rates, decision_rates, tolerance):
+    def bind(self, people, surrogate, loss, tolerance):
         """Make a function of the scores of the people given.
 
         Parameters
         ----------
         people : People
             Targets, groups and weights.
-        rates : Rates
-            What the optimiser sees; smooth.
-        decision_rates : Rates
-            What the public metric counts.
+        surrogate : callable
+            scores -> Pointwise: what the optimiser sees of a decision; smooth. The public metric
+            counts decisions themselves (:class:`skfair.surrogates.Step`).
+        loss : callable
+            (scores, target) -> Pointwise: the loss of the model being trained.
         tolerance : float
             Used if the constraint has none of its own.
 
         Returns
         -------
-        bound : BoundConstraint
+        bound : AuditedConstraint
 
         Raises
         ------
         ValueError
-            If a parameter is out of range, or no group has anyone in any cell.
+            If a parameter is out of range, a tolerance of rates of decisions is above 1, a cell is
+            no boolean mask of the people, or no group has anyone in any cell.
 
         Warns
         -----
@@ -212,18 +152,21 @@ class Constraint(BaseEstimator):
             If groups are smaller than ``min_group_size``, or cells are empty: they are left out.
         """
         self._check_parameters()
+        tolerance = self._own_tolerance(tolerance)
         groups = self._large_groups(people.groups)
-        events = cell_events(self.cells(people.target), groups, self.reference == "overall")
+        cells = check_cells(self.cells(people), people, self)
+        events = cell_events(cells, groups, self.reference == "overall")
         self._report_empty_cells(events)
-        aggregate = self._compare(events)
         return BoundConstraint(
             name=type(self).__name__,
-            events=Events.overlapping(events.members.T, people.weights),
-            rate=self.rate(people.target, rates),
-            decision_rate=self.rate(people.target, decision_rates),
-            aggregate=SingleRow(aggregate) if self.form == "single" else aggregate,
-            tolerance=tolerance if self.tolerance is None else self.tolerance,
-            table=EventTable(events.names, events.counts),
+            events=events.weighted(people.weights),
+            rate=self.rate(surrogate, loss),
+            decision_rate=self.rate(Step(), loss),
+            target=people.target,
+            aggregate=self._aggregate(events),
+            tolerance=tolerance,
+            names=events.names,
+            counts=events.counts,
             counts_decisions=self.counts_decisions,
         )
 
@@ -231,17 +174,29 @@ class Constraint(BaseEstimator):
         validate_parameter_constraints(
             self._parameter_constraints, self.get_params(deep=False), type(self).__name__
         )
-        needed = {"sum": "groups", "mean": "overall"}.get(self.aggregate, self.reference)
-        if needed != self.reference:
+        if (self.reference, self.aggregate) not in AGGREGATES:
+            needed = next(reference for reference, one in AGGREGATES if one == self.aggregate)
             raise ValueError(
                 f"aggregate={self.aggregate!r} needs reference={needed!r}, but {self} has "
                 f"reference={self.reference!r}; change one of them."
             )
 
+    def _own_tolerance(self, tolerance):
+        """The tolerance of this constraint, else the estimator's."""
+        tolerance = tolerance if self.tolerance is None else self.tolerance
+        largest = 2.0 if self.aggregate == "sum" else 1.0
+        if self.counts_decisions and tolerance > largest:
+            raise ValueError(
+                f"tolerance={tolerance:g} is more than any gap between rates of decisions can be, "
+                f"which is {largest:g} for {self}: nothing would be asked. Rates are shares; "
+                "tolerance=0.05 is five percentage points."
+            )
+        return tolerance
+
     def _large_groups(self, groups):
-        """Groups as memberships, without those that are too small."""
-        if isinstance(groups, Groups):
-            groups = groups.memberships(self.attributes)
+        """The groups to compare, without those that are too small."""
+        if self.attributes == "each":
+            groups = groups.each_attribute()
         if self.min_group_size is None:
             return groups
         small = np.flatnonzero(groups.counts < self.min_group_size)
@@ -253,12 +208,12 @@ class Constraint(BaseEstimator):
                 f"{groups.counts.max()} samples; choose a smaller one."
             )
         named = [f"{groups.names[g]!r} ({groups.counts[g]})" for g in small]
-        _warn(
+        warn(
             f"{type(self).__name__} leaves out {len(small)} group(s) of fewer than "
-            f"min_group_size={self.min_group_size} samples: {_listing(named)}."
+            f"min_group_size={self.min_group_size} samples: {listing(named)}."
         )
         kept = np.setdiff1d(np.arange(len(groups.names)), small)
-        return Memberships(groups.matrix[:, kept], [groups.names[g] for g in kept])
+        return groups.only(kept)
 
     def _report_empty_cells(self, events):
         if not events.empty:
@@ -266,45 +221,14 @@ class Constraint(BaseEstimator):
         named = [f"{cell} of group {group!r}" for cell, group in events.empty]
         if not events.names:
             raise ValueError(
-                f"{type(self).__name__} has no rate to compare, for there are no {_listing(named)}."
+                f"{type(self).__name__} has no rate to compare, for there are no {listing(named)}."
                 " Drop the constraint, or fit on data that has such samples."
             )
-        _warn(
-            f"{type(self).__name__} cannot hold a rate of nobody: there are no {_listing(named)}; "
+        warn(
+            f"{type(self).__name__} cannot hold a rate of nobody: there are no {listing(named)}; "
             f"{len(named)} empty cell(s) are left out of the constraint."
         )
 
-    def _compare(self, events):
-        """The aggregate of the events; a `Range` of nothing if there is nobody to compare with."""
-        if self.reference == "groups":
-            blocks = tuple(block for block in events.blocks if len(block) > 1)
-            if self.aggregate != "sum" or len(blocks) < 2:
-                return Range(blocks)
-            few_pairs = len(blocks) <= 4 and all(len(block) == 2 for block in blocks)
-            return TotalDifference(blocks) if few_pairs else TotalRange(blocks)
-        pairs = tuple(
-            (event, everybody)
-            for block, everybody in zip(events.blocks, events.overall, strict=True)
-            for event in block
-        )
-        if all(events.counts[event] == events.counts[everybody] for event, everybody in pairs):
-            return Range(())
-        return MeanExcess(pairs) if self.aggregate == "mean" else Excess(pairs)
-
-
-def _listing(named, limit=10):
-    """Names for a message, cut off where the list would drown it."""
-    more = f" and {len(named) - limit} more" if len(named) > limit else ""
-    return ", ".join(named[:limit]) + more
-
-
-def _warn(message):
-    """Warn at the line that called the estimator, however deep below it a constraint is bound."""
-    frame, level = inspect.currentframe(), 1
-    while frame.f_back is not None and _is_ours(frame):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, UserWarning, stacklevel=level)
-
-
-def _is_ours(frame):
-    return frame.f_globals.get("__name__", "").split(".")[0] in ("skfair", "sklearn")
+    def _aggregate(self, events):
+        """How the means of the events become one gap."""
+        return AGGREGATES[self.reference, self.aggregate](events)

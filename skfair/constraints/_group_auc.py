@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._bound import ConstraintValues, ScoreJacobian
-from skfair.constraints._mean_excess import Members
+from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.people import Events
 
 _TAPER = 0.1
 """Length over which the ends of an interval taper off, relative to its width."""
@@ -31,7 +31,7 @@ class GroupAUCConstraint:
 
     Attributes
     ----------
-    members : Members
+    members : Events
         Samples of each group.
     intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
         Percentiles.
@@ -46,7 +46,7 @@ class GroupAUCConstraint:
        percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
     """
 
-    members: Members
+    members: Events
     intervals: list
     width: float
     tolerance: float
@@ -79,7 +79,7 @@ class GroupAUCConstraint:
         two scores; by :math:`(a - b)^2 \le 2 a^2 + 2 b^2` a curvature of single ones lies above it.
         """
         rankings = [
-            _Ranking.inside(pairs, *self.members.of_event(group), scores)
+            _Ranking(pairs, *self.members.members(group), scores)
             for group, pairs in enumerate(self.intervals)
         ]
         values, rows, columns, slopes = [], [], [], []
@@ -112,24 +112,21 @@ class GroupAUCConstraint:
         return curvature
 
 
-@dataclass(frozen=True, eq=False)
 class _Ranking:
-    """Samples by ascending score, with shares that sum to 1."""
+    """Those who rank in an interval, by ascending score, with shares that sum to 1.
 
-    samples: np.ndarray
-    scores: np.ndarray
-    shares: np.ndarray
+    Ties are broken, so that the rows are continuous.
+    """
 
-    @classmethod
-    def inside(cls, pairs, samples, shares, scores):
-        """Those who rank in an interval; ties are broken, so that the rows are continuous."""
+    def __init__(self, pairs, samples, shares, scores):
         ascending = np.argsort(scores[samples], kind="stable")
         samples, shares = samples[ascending], shares[ascending]
         ranks = np.cumsum(shares[::-1])[::-1] - shares / 2
         weights = shares * _window(ranks, pairs)
         within = weights > 0
-        samples, weights = samples[within], weights[within]
-        return cls(samples, scores[samples], weights / weights.sum())
+        self.samples = samples[within]
+        self.scores = scores[self.samples]
+        self.shares = weights[within] / weights[within].sum()
 
 
 def _window(ranks, pairs):

@@ -6,6 +6,7 @@ from skfair.constraints._aggregates import Largest
 from skfair.constraints._cells import each_class, everybody, positives
 from skfair.constraints._constraint import Constraint
 from skfair.losses import LOSSES
+from skfair.utils._messages import by_name
 from skfair.utils._sklearn import Interval, StrOptions
 
 
@@ -17,7 +18,7 @@ class GroupLoss(Constraint):
     loss : str, callable or None, default=None
         Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
         the loss that the estimator minimises.
-    tolerance, reference, aggregate, attributes, min_group_size, form
+    tolerance, reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
     """
 
@@ -35,7 +36,6 @@ class GroupLoss(Constraint):
         aggregate="max",
         attributes="intersections",
         min_group_size=None,
-        form="signed",
     ):
         super().__init__(
             tolerance=tolerance,
@@ -43,28 +43,23 @@ class GroupLoss(Constraint):
             aggregate=aggregate,
             attributes=attributes,
             min_group_size=min_group_size,
-            form=form,
         )
         self.loss = loss
 
-    def rate(self, target, rates):
+    def rate(self, surrogate, loss):
         """The loss of each sample.
 
         Parameters
         ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-        rates : Rates
-            The surrogate of the decision, and the loss.
+        surrogate, loss : callable
+            As in :meth:`Constraint.rate`.
 
         Returns
         -------
         rate : callable
-            scores -> Pointwise.
+            (scores, target) -> Pointwise.
         """
-        own = LOSSES[self.loss] if isinstance(self.loss, str) else self.loss
-        loss = rates.loss if own is None else own
-        return lambda scores: loss(scores, target)
+        return loss if self.loss is None else by_name(LOSSES, self.loss, "loss")
 
 
 class LossParity(GroupLoss):
@@ -80,7 +75,7 @@ class LossParity(GroupLoss):
         the loss that the estimator minimises.
     tolerance : float or None, default=None
         Largest gap allowed, in units of the loss; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size, form
+    reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
 
     Examples
@@ -90,6 +85,7 @@ class LossParity(GroupLoss):
     LossParity(loss='hinge', reference='overall')
     """
 
+    metric = "loss_parity_difference"
     cells = staticmethod(everybody)
 
 
@@ -103,7 +99,7 @@ class EqualOpportunityLoss(GroupLoss):
         the loss that the estimator minimises.
     tolerance : float or None, default=None
         Largest gap allowed, in units of the loss; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size, form
+    reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
 
     Examples
@@ -113,6 +109,7 @@ class EqualOpportunityLoss(GroupLoss):
     EqualOpportunityLoss()
     """
 
+    metric = "equal_opportunity_loss_difference"
     cells = staticmethod(positives)
 
 
@@ -126,7 +123,7 @@ class EqualizedOddsLoss(GroupLoss):
         the loss that the estimator minimises.
     tolerance : float or None, default=None
         Largest gap allowed, in units of the loss; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size, form
+    reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
 
     Examples
@@ -136,6 +133,7 @@ class EqualizedOddsLoss(GroupLoss):
     EqualizedOddsLoss(aggregate='sum')
     """
 
+    metric = "equalized_odds_loss_difference"
     cells = staticmethod(each_class)
 
 
@@ -151,7 +149,7 @@ class BoundedGroupLoss(GroupLoss):
     loss : str, callable or None, default=None
         Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
         the loss that the estimator minimises.
-    attributes, min_group_size, form
+    attributes, min_group_size
         See :class:`Constraint`.
 
     Examples
@@ -163,29 +161,22 @@ class BoundedGroupLoss(GroupLoss):
 
     _parameter_constraints = {
         "upper_bound": [Interval(Real, 0, None, closed="left")],
-        "loss": [StrOptions(set(LOSSES)), callable, None],
-        "attributes": Constraint._parameter_constraints["attributes"],
-        "min_group_size": Constraint._parameter_constraints["min_group_size"],
-        "form": Constraint._parameter_constraints["form"],
+        **{
+            name: GroupLoss._parameter_constraints[name]
+            for name in ("loss", "attributes", "min_group_size")
+        },
     }
 
-    def __init__(
-        self,
-        upper_bound,
-        *,
-        loss=None,
-        attributes="intersections",
-        min_group_size=None,
-        form="signed",
-    ):
+    metric = "largest_group_loss"
+
+    # No rate is compared with another one, so these are no parameters here.
+    reference, aggregate = "groups", "max"
+
+    def __init__(self, upper_bound, *, loss=None, attributes="intersections", min_group_size=None):
         self.upper_bound = upper_bound
         self.loss = loss
         self.attributes = attributes
         self.min_group_size = min_group_size
-        self.form = form
-
-    reference = "groups"
-    aggregate = "max"
 
     @property
     def tolerance(self):
@@ -194,5 +185,5 @@ class BoundedGroupLoss(GroupLoss):
 
     cells = staticmethod(everybody)
 
-    def _compare(self, events):
+    def _aggregate(self, events):
         return Largest(tuple(range(len(events.names))))

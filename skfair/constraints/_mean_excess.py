@@ -17,79 +17,12 @@ Short corners stay near the positive part, but hold few samples, others after ev
 are therefore those of corners twice as long.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from skfair._kernels.percentile import sort_members
-
-
-@dataclass(frozen=True, eq=False)
-class Members:
-    """Who belongs to which event, one entry per sample and event.
-
-    Attributes
-    ----------
-    samples : ndarray of intp, shape (n_members,)
-        Position of the sample.
-    events : ndarray of intp, shape (n_members,)
-        Event it belongs to.
-    shares : ndarray of shape (n_members,)
-        Its share of the weight of the event; they sum to 1 per event.
-    n_events, n_samples : int
-        Number of events and of samples.
-    """
-
-    samples: np.ndarray
-    events: np.ndarray
-    shares: np.ndarray
-    n_events: int
-    n_samples: int
-
-    @classmethod
-    def of(cls, membership, weights):
-        """Members of the columns of a membership matrix.
-
-        Parameters
-        ----------
-        membership : sparse array of bool, shape (n_samples, n_events)
-            Whether a sample belongs to an event, without explicit zeros.
-        weights : ndarray of shape (n_samples,)
-            Positive sample weights.
-        """
-        entries = sparse.coo_array(membership)
-        samples, events = (axis.astype(np.intp) for axis in entries.coords)
-        totals = np.bincount(events, weights[samples], minlength=membership.shape[1])
-        shares = weights[samples] / totals[events]
-        return cls(samples, events, shares, membership.shape[1], membership.shape[0])
-
-    def of_event(self, event):
-        """Samples of an event and their shares."""
-        inside = self.events == event
-        return self.samples[inside], self.shares[inside]
-
-    def quantiles(self, event, scores, levels):
-        """Scores that given shares of an event exceed.
-
-        Parameters
-        ----------
-        event : int
-            The event.
-        scores : ndarray of shape (n_samples,)
-            Scores.
-        levels : ndarray of shape (n_levels,)
-            Shares in [0, 1].
-
-        Returns
-        -------
-        quantiles : ndarray of shape (n_levels,)
-        """
-        samples, shares = self.of_event(event)
-        descending = np.argsort(-scores[samples], kind="stable")
-        ranks = np.cumsum(shares[descending]) - shares[descending] / 2
-        return np.interp(levels, ranks, scores[samples[descending]])
 
 
 class MeanExcess(NamedTuple):
@@ -189,13 +122,13 @@ class MeanExcess(NamedTuple):
         return np.hstack((combine, np.zeros_like(combine))), np.einsum("keb,eb->k", bent, self.mass)
 
 
-def mean_excess(members, scores, kinks, corner):
-    """Evaluate the mean excesses of events over kinks in one pass over the members.
+def mean_excess(events, scores, kinks, corner):
+    """Evaluate the mean excesses of events over kinks in one pass over their members.
 
     Parameters
     ----------
-    members : Members
-        Samples of each event.
+    events : Events
+        The events.
     scores : ndarray of shape (n_samples,)
         Scores h.
     kinks : ndarray of shape (n_kinks,)
@@ -212,9 +145,7 @@ def mean_excess(members, scores, kinks, corner):
     ascending = np.argsort(ends, kind="stable")
     rank = np.empty_like(ascending)
     rank[ascending] = np.arange(len(ends))
-    indptr, order, moments = sort_members(
-        scores, members.samples, members.events, members.shares, ends[ascending], members.n_events
-    )
+    indptr, order, moments = sort_members(scores, *events.entries, ends[ascending], events.n_events)
     past = (np.arange(len(ends) + 1) > rank[:, np.newaxis]).reshape(4, len(kinks), -1)
     above = past[2].astype(float)
     corners = _over(past[1] & ~past[2], corner)
@@ -226,7 +157,7 @@ def mean_excess(members, scores, kinks, corner):
         first @ above.T - kinks * (mass @ above.T) + squares / 2,
         mass @ constant.T + first @ corners.T,
         np.hstack((constant, corners)),
-        _cells(members, scores, indptr, order, corners.any(axis=0)),
+        _cells(events, scores, indptr, order, corners.any(axis=0)),
         _over(past[0] & ~past[3], 2 * corner),
         mass,
     )
@@ -237,14 +168,15 @@ def _over(inside, length):
     return inside / length if length > 0 else np.zeros(inside.shape)
 
 
-def _cells(members, scores, indptr, order, has_corner):
+def _cells(events, scores, indptr, order, has_corner):
     """Sums of shares over all cells, and of shares times scores over those with a corner."""
-    samples, shares = members.samples[order], members.shares[order]
+    samples, _, shares = events.entries
+    samples, shares = samples[order], shares[order]
     sizes = np.diff(indptr)
-    kept = np.tile(has_corner, members.n_events)
+    kept = np.tile(has_corner, events.n_events)
     bent = np.repeat(kept, sizes)
     data = np.concatenate((shares, (shares * scores[samples])[bent]))
     indices = np.concatenate((samples, samples[bent]))
     starts = np.cumsum(np.concatenate(([0], sizes, sizes * kept)))
-    shape = (2 * len(sizes), members.n_samples)
+    shape = (2 * len(sizes), events.n_samples)
     return sparse.csr_array((data, indices, starts), shape=shape)

@@ -12,22 +12,20 @@ class DecisionRateParity(Constraint):
 
     counts_decisions = True
 
-    def rate(self, target, rates):
+    def rate(self, surrogate, loss):
         """The decision's surrogate, whatever the target.
 
         Parameters
         ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-        rates : Rates
-            The surrogate of the decision, and the loss.
+        surrogate, loss : callable
+            As in :meth:`Constraint.rate`.
 
         Returns
         -------
         rate : callable
-            scores -> Pointwise.
+            (scores, target) -> Pointwise.
         """
-        return rates.surrogate
+        return lambda scores, target: surrogate(scores)
 
 
 class DemographicParity(DecisionRateParity):
@@ -37,7 +35,7 @@ class DemographicParity(DecisionRateParity):
     ----------
     tolerance : float or None, default=None
         Largest gap allowed; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size, form
+    reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
 
     Examples
@@ -47,6 +45,7 @@ class DemographicParity(DecisionRateParity):
     DemographicParity(tolerance=0.05)
     """
 
+    metric = "demographic_parity_difference"
     cells = staticmethod(everybody)
 
 
@@ -57,7 +56,7 @@ class EqualOpportunity(DecisionRateParity):
     ----------
     tolerance : float or None, default=None
         Largest gap allowed; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size, form
+    reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
 
     Examples
@@ -67,6 +66,7 @@ class EqualOpportunity(DecisionRateParity):
     EqualOpportunity(min_group_size=100)
     """
 
+    metric = "equal_opportunity_difference"
     cells = staticmethod(positives)
 
 
@@ -77,7 +77,7 @@ class FalsePositiveRateParity(DecisionRateParity):
     ----------
     tolerance : float or None, default=None
         Largest gap allowed; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size, form
+    reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
 
     Examples
@@ -87,6 +87,7 @@ class FalsePositiveRateParity(DecisionRateParity):
     FalsePositiveRateParity()
     """
 
+    metric = "false_positive_rate_difference"
     cells = staticmethod(negatives)
 
 
@@ -97,7 +98,7 @@ class EqualizedOdds(DecisionRateParity):
     ----------
     tolerance : float or None, default=None
         Largest gap allowed; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size, form
+    reference, aggregate, attributes, min_group_size
         See :class:`Constraint`; ``aggregate="sum"`` bounds the sum of the two gaps.
 
     Examples
@@ -107,6 +108,7 @@ class EqualizedOdds(DecisionRateParity):
     EqualizedOdds(aggregate='sum')
     """
 
+    metric = "equalized_odds_difference"
     cells = staticmethod(each_class)
 
 
@@ -117,7 +119,7 @@ class ErrorRateParity(Constraint):
     ----------
     tolerance : float or None, default=None
         Largest gap allowed; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size, form
+    reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
 
     Examples
@@ -127,28 +129,26 @@ class ErrorRateParity(Constraint):
     ErrorRateParity()
     """
 
+    metric = "accuracy_score_difference"
     counts_decisions = True
-
     cells = staticmethod(everybody)
 
-    def rate(self, target, rates):
+    def rate(self, surrogate, loss):
         """The decision's surrogate where it is wrong, its complement where it is right.
 
         Parameters
         ----------
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-        rates : Rates
-            The surrogate of the decision, and the loss.
+        surrogate, loss : callable
+            As in :meth:`Constraint.rate`.
 
         Returns
         -------
         rate : callable
-            scores -> Pointwise.
+            (scores, target) -> Pointwise.
         """
 
-        def errors(scores):
-            value, slope, curvature = rates.surrogate(scores)
+        def errors(scores, target):
+            value, slope, curvature = surrogate(scores)
             missed = np.where(target > 0, 1.0 - value, value)
             return Pointwise(missed, -target * slope, -target * curvature)
 

@@ -1,55 +1,35 @@
-"""Partial fairness: criteria on an interval of percentiles."""
+"""Partial fairness: criteria on an interval of percentiles, at all thresholds."""
 
-from dataclasses import dataclass
+import warnings
+from numbers import Integral, Real
 
 import numpy as np
-from scipy import sparse
+from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.constraints._bound import EventTable
+from skfair import metrics
+from skfair.constraints._bound_partial import BoundPartialParity
+from skfair.constraints._cells import everybody
+from skfair.constraints._constraint import Constraint
 from skfair.constraints._group_auc import GroupAUCConstraint
-from skfair.constraints._mean_excess import Members
-from skfair.constraints._percentile_rows import Compared, Position, at_percentiles, at_threshold
-from skfair.utils._groups import Groups
-
-CRITERIA = (
-    "statistical_parity",
-    "demographic_parity",
-    "equal_opportunity",
-    "equalized_odds",
-    "group_auc",
-)
-"""Names of the criteria."""
-
-AT_ONE_THRESHOLD = ("demographic_parity", "equal_opportunity", "equalized_odds")
-"""Those that compare decisions at one threshold."""
-
-_LEAST_SELECTED = 20
-"""Samples that every event needs in its interval: fewer would be fitted, not made fair."""
+from skfair.constraints._percentile_rows import at_percentiles
+from skfair.people import check_interval
+from skfair.utils._sklearn import Interval, StrOptions
 
 
-@dataclass(frozen=True)
-class PartialParity:
-    r"""A criterion of fairness on an interval of percentiles ([1]_, Definitions 4.2 to A.3).
+class PartialParity(Constraint):
+    """Base of the criteria on an interval of percentiles ([1]_, Definitions 4.2 to A.3).
 
-    Attributes
+    Parameters
     ----------
-    criterion : str
-        What must be alike, one of ``CRITERIA``.
-    intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
-        Percentiles.
-    scale : {"normalized", "raw"}, default="normalized"
-        Whether the tolerance is in units of the width of the interval, or of the whole group.
-    n_percentiles : int, default=10
-        Number of percentiles of "statistical_parity".
-    grid : {"inclusive", "lemma"}, default="inclusive"
-        Whether they reach both ends of the interval, or stop short of its end by the tolerance
-        ([1]_, Lemma 5.1).
-    rank_within : {"group", "class"}, default="group"
-        Among whom "equal_opportunity" and "equalized_odds" count percentiles.
-    width : float, default=2.0
-        Width of the ramp that stands for decisions.
-    threshold : float, default=0.0
-        Where the criteria at one threshold decide.
+    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
+        ``(alpha, beta)`` holds those with a rank in [alpha, beta), counted from the highest score:
+        (0.0, 0.2) is the top fifth of each group. A list of pairs means their union.
+    tolerance : float in [0, 1] or None, default=None
+        Largest difference allowed; None takes the estimator's.
+    width : float
+        Width of the ramp that stands for decisions, in units of the score.
+    min_group_size : int or None, default=None
+        Groups with fewer samples are left out, with a warning that names them.
 
     References
     ----------
@@ -57,118 +37,237 @@ class PartialParity:
        percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
     """
 
-    criterion: str
-    intervals: list
-    scale: str = "normalized"
-    n_percentiles: int = 10
-    grid: str = "inclusive"
-    rank_within: str = "group"
-    width: float = 2.0
-    threshold: float = 0.0
+    _parameter_constraints = {
+        "interval": "no_validation",  # by check_interval, which knows the groups
+        "tolerance": [Interval(Real, 0, 1, closed="both"), None],
+        "width": [Interval(Real, 0, None, closed="neither")],
+        "min_group_size": Constraint._parameter_constraints["min_group_size"],
+    }
 
-    def bind(self, people, scores, tolerance):
-        """Make rows for the people given, as seen from scores near those to come.
+    reference, aggregate, attributes = "groups", "max", "intersections"
+
+    is_correctable = False
+    """Whether the rows count decisions, at one threshold, and can be told what they miss."""
+
+    ranks_people_in_groups = False
+    """Whether the interval is one of ranks in the whole group, though only a class is compared."""
+
+    def bind(self, people, surrogate, loss, tolerance):
+        """Make rows for the people given.
 
         Parameters
         ----------
         people : People
             Targets, groups and weights.
-        scores : ndarray of shape (n_samples,)
-            Scores, of the plain fit for instance. They tell on which side of an interval the rates
-            at one threshold lie, and how many of a class rank in the interval of their group.
+        surrogate, loss : callable
+            Not used: a ramp of this constraint's own `width` stands for decisions.
         tolerance : float
-            Largest difference allowed.
+            Used if the constraint has none of its own.
 
         Returns
         -------
-        constraint : PercentileConstraint or GroupAUCConstraint
+        bound : BoundPartialParity
 
         Raises
         ------
         ValueError
-            If an event has fewer than 20 samples in its interval.
+            If a parameter is out of range, or an event has fewer than 20 samples in its interval.
+
+        Warns
+        -----
+        UserWarning
+            If groups are smaller than ``min_group_size``: they are left out.
         """
-        compared = self.compared(people, scores, tolerance)
-        _check_sizes(self.table(people), compared.positions)
-        if self.criterion == "group_auc":
-            return GroupAUCConstraint(compared.members, self.intervals, self.width, tolerance)
-        if self.criterion == "statistical_parity":
-            return at_percentiles(compared, self.grid_of(compared.tolerances), self.width)
-        return at_threshold(compared, self.threshold, self.width, scores)
+        self._check_parameters()
+        groups = self._large_groups(people.groups)
+        # With nobody to compare, a dict of intervals may lack the name of the only group.
+        vacuous = len(groups.names) == 1
+        interval = (0.0, 1.0) if vacuous and isinstance(self.interval, dict) else self.interval
+        bound = BoundPartialParity(
+            constraint=self,
+            people=people._replace(groups=groups),
+            intervals=check_interval(interval, groups.summary),
+            tolerance=tolerance if self.tolerance is None else self.tolerance,
+        )
+        if not vacuous and not self.ranks_people_in_groups:
+            bound.check_sizes(bound.positions)
+        return bound
 
-    def compared(self, people, scores, tolerance):
-        """The events that are compared; parameters are those of `bind`.
-
-        Returns
-        -------
-        compared : Compared
-        """
-        everyone, cells, membership = self._membership(people)
-        members = Members.of(membership, people.weights)
-        positions = [Position(pairs) for pairs in self.intervals] * len(cells)
-        if self._ranks_in_groups:
-            of_groups = Members.of(everyone.matrix, people.weights)
-            positions = _ranked_in_events(positions, of_groups, members, scores)
-        widths = np.array([position.width for position in positions])
-        tolerances = tolerance / widths if self.scale == "raw" else np.full(len(widths), tolerance)
-        blocks = np.repeat(np.arange(len(cells)), len(everyone.names))
-        return Compared(members, positions, tolerances, blocks)
-
-    def table(self, people):
-        """Names and sizes of the events that are compared.
+    def difference(self, people, intervals, scores):
+        """The public metric.
 
         Parameters
         ----------
         people : People
             Targets, groups and weights.
+        intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
+            Percentiles.
+        scores : ndarray of shape (n_samples,)
+            Scores.
 
         Returns
         -------
-        table : EventTable
+        difference : float
+            nan if nobody ranks in an interval.
         """
-        everyone, cells, membership = self._membership(people)
-        names = [(cell, name) for cell in cells for name in everyone.names]
-        return EventTable(names, np.bincount(membership.indices, minlength=len(names)))
+        options = self.get_params(deep=False)
+        options = {name: options[name] for name in self._metric_options if name in options}
+        with warnings.catch_warnings():
+            # Unknown rates give nan; the estimator's own message says what to do.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            return getattr(metrics, self.metric)(
+                *((people.target, scores) if self._is_by_class else (scores,)),
+                sensitive_features=_columns(people.groups),
+                interval=dict(enumerate(intervals)),
+                sample_weight=people.weights,
+                **options,
+            )
 
-    def _membership(self, people):
-        """Groups, cells within which they are compared, and who belongs to which event."""
-        groups = people.groups
-        everyone = groups.memberships() if isinstance(groups, Groups) else groups
-        cells = self._cells(people.target)
-        columns = [everyone.matrix.multiply(inside[:, np.newaxis]) for inside in cells.values()]
-        membership = sparse.csr_array(sparse.hstack(columns))
-        membership.eliminate_zeros()
-        return everyone, cells, membership
+    _metric_options = ("scale", "threshold", "rank_within")
+    _is_by_class = False
 
-    @property
-    def at_one_threshold(self):
-        """Whether decisions at one threshold are compared."""
-        return self.criterion in AT_ONE_THRESHOLD
-
-    @property
-    def _by_class(self):
-        return self.criterion in ("equal_opportunity", "equalized_odds")
-
-    @property
-    def _ranks_in_groups(self):
-        return self._by_class and self.rank_within == "group"
-
-    def _cells(self, target):
-        """Sets of samples whose groups are compared, by name."""
-        if not self._by_class:
-            return {"": np.ones(len(target), dtype=bool)}
-        cells = {"positive class": target > 0}
-        if self.criterion == "equalized_odds":
-            cells["negative class"] = target <= 0
-        return cells
-
-    def grid_of(self, tolerances):
-        """Positions of the percentiles in their interval, (n_percentiles,).
+    def grid_positions(self, tolerances):
+        """Positions in the interval of the percentiles at which shares are compared or reported.
 
         Parameters
         ----------
         tolerances : ndarray of shape (n_events,)
             Largest differences, in units of the intervals.
+
+        Returns
+        -------
+        positions : ndarray of shape (n_percentiles,)
+            0 where the interval begins, 1 where it ends.
+        """
+        return np.linspace(0.0, 1.0, 10)
+
+    def interval_tolerances(self, tolerance, positions):
+        """The tolerance in units of each interval, (n_events,)."""
+        widths = np.array([position.width for position in positions])
+        if getattr(self, "scale", "normalized") == "raw":
+            return tolerance / widths
+        return np.full(len(widths), tolerance)
+
+
+def _columns(groups):
+    """Groups as the metrics take them, each called by its number."""
+    return groups.codes if groups.is_disjoint else groups.matrix
+
+
+class PartialStatisticalParity(PartialParity):
+    r"""Within an interval of percentiles, equal shares of the groups above every threshold.
+
+    With :math:`F_k(h)` the share of group k that scores higher than h, and I the interval, the gap
+    is ([1]_, Definition 4.2)
+
+    .. math::
+
+        \max_\theta \bigl| \Pr(h > \theta \mid k, F_k(h) \in I)
+        - \Pr(h > \theta \mid k', F_{k'}(h) \in I) \bigr|
+
+    for all groups. Its rows ([1]_, (15)) hold shares, counted by a ramp, at percentiles p on I,
+
+    .. math::
+
+        p \le S_k(\theta_p) \le p + \tau, \qquad
+        S_k(\theta) = \operatorname{mean}_{i \in k} \, ramp((h_i - \theta) / width),
+
+    with thresholds :math:`\theta_p` shared by all groups as auxiliary unknowns.
+
+    Parameters
+    ----------
+    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
+        ``(alpha, beta)`` holds those with a rank in [alpha, beta), counted from the highest score:
+        (0.0, 0.2) is the top fifth of each group. A list of pairs means their union.
+    tolerance : float in [0, 1] or None, default=None
+        Largest difference allowed; None takes the estimator's.
+    scale : {"normalized", "raw"}, default="normalized"
+        Whether the tolerance is in units of the width of the interval, or of the whole group; the
+        published experiments agree with "raw".
+    n_percentiles : int, default=10
+        Number of percentiles p.
+    grid : {"inclusive", "lemma"}, default="inclusive"
+        Whether they reach both ends of the interval, or stop short of its end by the tolerance as
+        in Lemma 5.1 of [1]_, which leaves a gap next to that end.
+    width : float, default=2.0
+        Width of the ramp, in units of the score.
+    min_group_size : int or None, default=None
+        Groups with fewer samples are left out, with a warning that names them.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+
+    Examples
+    --------
+    Fair among those ranked near a cut-off, and not too unequal decisions:
+
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.constraints import DemographicParity, PartialStatisticalParity
+    >>> ConstrainedERMClassifier(
+    ...     [PartialStatisticalParity((0.1, 0.3)), DemographicParity(tolerance=0.1)]
+    ... ).constraint[0]
+    PartialStatisticalParity(interval=(0.1, 0.3))
+    """
+
+    _parameter_constraints = {
+        **PartialParity._parameter_constraints,
+        "scale": [StrOptions({"normalized", "raw"})],
+        "n_percentiles": [Interval(Integral, 2, None, closed="left")],
+        "grid": [StrOptions({"inclusive", "lemma"})],
+    }
+
+    metric = "partial_statistical_parity_difference"
+    cells = staticmethod(everybody)
+
+    def __init__(
+        self,
+        interval=(0.0, 1.0),
+        *,
+        tolerance=None,
+        scale="normalized",
+        n_percentiles=10,
+        grid="inclusive",
+        width=2.0,
+        min_group_size=None,
+    ):
+        self.interval = interval
+        self.tolerance = tolerance
+        self.scale = scale
+        self.n_percentiles = n_percentiles
+        self.grid = grid
+        self.width = width
+        self.min_group_size = min_group_size
+
+    def rows(self, compared, scores):
+        """Shares between percentiles, at free thresholds.
+
+        Parameters
+        ----------
+        compared : Compared
+            The events.
+        scores : ndarray of shape (n_samples,)
+            Not used: these rows suit all scores.
+
+        Returns
+        -------
+        rows : PercentileConstraint
+        """
+        return at_percentiles(compared, self.grid_positions(compared.tolerances), self.width)
+
+    def grid_positions(self, tolerances):
+        """Positions of the percentiles in their interval.
+
+        Parameters
+        ----------
+        tolerances : ndarray of shape (n_events,)
+            Largest differences, in units of the intervals.
+
+        Returns
+        -------
+        positions : ndarray of shape (n_percentiles,)
+            0 where the interval begins, 1 where it ends.
         """
         if self.grid == "inclusive":
             return np.linspace(0.0, 1.0, self.n_percentiles)
@@ -176,31 +275,60 @@ class PartialParity:
         return np.linspace(0.0, end, self.n_percentiles, endpoint=False)
 
 
-def _ranked_in_events(positions, of_groups, members, scores):
-    """Which percentiles of an event rank in the interval of its group, at the given scores."""
-    found = []
-    for event, position in enumerate(positions):
-        group = event % of_groups.n_events
-        flat = position.pairs.ravel()
-        thresholds = of_groups.quantiles(group, scores, flat)
-        samples, shares = members.of_event(event)
-        above = np.array([shares[scores[samples] > threshold].sum() for threshold in thresholds])
-        above[flat <= 0.0], above[flat >= 1.0] = 0.0, 1.0
-        found.append(Position(above.reshape(-1, 2)))
-    return found
+class PartialGroupAUC(PartialParity):
+    r"""Within an interval of percentiles, even odds that one group scores above another.
 
+    The gap is :math:`|AUC_{kk'} - \tfrac12|`, with :math:`AUC_{kk'}` the probability that somebody
+    of group k scores above somebody of group k', both from the interval of their group ([1]_,
+    Definition A.1 and problem (49)).
 
-def _check_sizes(table, positions):
-    selected = table.counts * np.array([position.width for position in positions])
-    small = np.flatnonzero(selected < _LEAST_SELECTED)
-    if len(small):
-        named = [(*table.names[e], selected[e]) for e in small[:10]]
-        listing = ", ".join(
-            f"{cell + ' of ' if cell else ''}group {name!r} ({size:.0f})"
-            for cell, name, size in named
-        )
-        raise ValueError(
-            f"Every group needs at least {_LEAST_SELECTED} samples in the interval, but there are "
-            f"fewer in {len(small)} of {len(selected)}: {listing}. Widen the interval, or merge or "
-            "leave out small groups."
+    Parameters
+    ----------
+    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
+        Ranks compared, as in :class:`PartialStatisticalParity`.
+    tolerance : float in [0, 1] or None, default=None
+        Largest difference allowed; None takes the estimator's.
+    width : float, default=2.0
+        Width of the ramp, in units of the score.
+    min_group_size : int or None, default=None
+        Groups with fewer samples are left out, with a warning that names them.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+
+    Examples
+    --------
+    >>> from skfair.constraints import PartialGroupAUC
+    >>> PartialGroupAUC((0.0, 0.5))
+    PartialGroupAUC(interval=(0.0, 0.5))
+    """
+
+    metric = "partial_group_auc_difference"
+    cells = staticmethod(everybody)
+
+    def __init__(self, interval=(0.0, 1.0), *, tolerance=None, width=2.0, min_group_size=None):
+        self.interval = interval
+        self.tolerance = tolerance
+        self.width = width
+        self.min_group_size = min_group_size
+
+    def rows(self, compared, scores):
+        """One row per pair of groups.
+
+        Parameters
+        ----------
+        compared : Compared
+            The events.
+        scores : ndarray of shape (n_samples,)
+            Not used: these rows suit all scores.
+
+        Returns
+        -------
+        rows : GroupAUCConstraint
+        """
+        intervals = [position.pairs for position in compared.positions]
+        return GroupAUCConstraint(
+            compared.members, intervals, self.width, float(compared.tolerances[0])
         )

@@ -20,8 +20,33 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._bound import ConstraintValues, ScoreJacobian
-from skfair.constraints._mean_excess import Members, mean_excess
+from skfair.constraints._mean_excess import mean_excess
+from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.people import Events
+
+_ROUNDING = 0.05
+
+
+def ramp_shares(members, scores, threshold, width):
+    """Shares of events above a threshold, counted by the ramp with rounded corners.
+
+    Parameters
+    ----------
+    members : Events
+        Samples of each event.
+    scores : ndarray of shape (n_samples,)
+        Scores.
+    threshold : float
+        Where the ramp is at one half.
+    width : float
+        Width of the ramp.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_events,)
+    """
+    kinks = threshold + width * np.array([-0.5, 0.5])
+    return mean_excess(members, scores, kinks, _ROUNDING * width).values @ [1.0, -1.0] / width
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +58,7 @@ class PercentileConstraint:
 
     Attributes
     ----------
-    members : Members
+    members : Events
         Samples of each event.
     width : float
         Width s of the ramp.
@@ -51,7 +76,7 @@ class PercentileConstraint:
         Share of the width over which each of the two corners is rounded; 0 is the ramp itself.
     """
 
-    members: Members
+    members: Events
     width: float
     origin: np.ndarray
     by_threshold: np.ndarray
@@ -59,7 +84,7 @@ class PercentileConstraint:
     lower: np.ndarray
     upper: np.ndarray
     initial_aux: Callable = field(repr=False)
-    rounding: float = 0.05
+    rounding: float = _ROUNDING
 
     @property
     def n_aux(self):
@@ -139,10 +164,8 @@ class PercentileConstraint:
         -------
         missed : ndarray of shape (n_rows,)
         """
-        members = self.members
-        above = (scores[members.samples] > self.origin[:, np.newaxis]) * members.shares
-        decided = [np.bincount(members.events, one, members.n_events) for one in above]
-        return (np.array(decided).T - self.shares(scores, np.zeros(self.n_aux))).ravel()
+        decided = self.members.means(scores[:, np.newaxis] > self.origin)
+        return (decided - self.shares(scores, np.zeros(self.n_aux))).ravel()
 
     def shifted(self, missed):
         """The same rows, where something is added to the shares."""

@@ -1,28 +1,24 @@
 """Rows of partial fairness: which shares of which events are held between which percentiles."""
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
-
 import numpy as np
 
-from skfair.constraints._mean_excess import Members
-from skfair.constraints._percentile import PercentileConstraint
+from skfair.constraints._percentile import PercentileConstraint, ramp_shares
 
 _GUARD = 1e-9
 """Percentiles nearer than this to where a pair begins or ends count as there."""
 
 
-@dataclass(frozen=True, eq=False)
 class Position:
     """Percentiles in units of an interval, a union of pairs: 0 is where it begins, 1 its end.
 
-    Attributes
+    Parameters
     ----------
     pairs : ndarray of shape (n_pairs, 2)
         Ascending and disjoint.
     """
 
-    pairs: np.ndarray
+    def __init__(self, pairs):
+        self.pairs = pairs
 
     @property
     def width(self):
@@ -46,12 +42,12 @@ class Position:
         return reached.sum(axis=-1) / self.width
 
 
-class Compared(NamedTuple):
+class Compared:
     """Events to be compared.
 
-    Attributes
+    Parameters
     ----------
-    members : Members
+    members : Events
         Samples of each event.
     positions : list of Position
         Interval of each event.
@@ -61,10 +57,11 @@ class Compared(NamedTuple):
         Events of one block are compared with one another.
     """
 
-    members: Members
-    positions: list
-    tolerances: np.ndarray
-    blocks: np.ndarray
+    def __init__(self, members, positions, tolerances, blocks):
+        self.members = members
+        self.positions = positions
+        self.tolerances = tolerances
+        self.blocks = blocks
 
     def percentiles(self, at, side):
         """Percentiles of each event at a position of its own or common ones."""
@@ -146,51 +143,49 @@ def at_threshold(compared, threshold, width, scores):
     widths = np.array([position.width for position in compared.positions])
     ceiling = compared.percentiles(compared.tolerances, "right")
     floor = compared.percentiles(1.0 - compared.tolerances, "left")
-    n_events = len(begin)
-    unbounded = PercentileConstraint(
+    lower, upper = np.full(len(begin), -np.inf), np.full(len(begin), np.inf)
+
+    def positions(scores):
+        """Where the shares lie in their intervals."""
+        return (ramp_shares(compared.members, scores, threshold, width) - begin) / widths
+
+    at, free = positions(scores), []
+    for block in np.unique(compared.blocks):
+        own = compared.blocks == block
+        event = at[own], compared.tolerances[own], begin[own], widths[own], floor[own], ceiling[own]
+        lower[own], upper[own], has_level = _nearest_case(*event)
+        if has_level:
+            free.append(own)
+    by_level = np.reshape(free, (-1, len(begin))).T * widths[:, np.newaxis]
+
+    def initial_levels(scores):
+        # Half-way between the lowest level that the highest share allows, and the lowest share.
+        at = positions(scores)
+        ends = [at[own].min() + at[own].max() - compared.tolerances[own].min() for own in free]
+        return np.array(ends, dtype=np.float64) / 2
+
+    return PercentileConstraint(
         compared.members,
         width,
         origin=np.array([threshold]),
-        by_threshold=np.empty((1, 0)),
-        by_level=np.empty((n_events, 0)),
-        lower=np.full(n_events, -np.inf),
-        upper=np.full(n_events, np.inf),
-        initial_aux=lambda scores: np.empty(0),
-    )
-
-    def levels(scores):
-        """Shares in units of the intervals."""
-        return (unbounded.shares(scores, np.empty(0))[:, 0] - begin) / widths
-
-    at, lower, upper = levels(scores), unbounded.lower.copy(), unbounded.upper.copy()
-    between = []
-    for block in np.unique(compared.blocks):
-        own = compared.blocks == block
-        excesses = (
-            np.ptp(at[own]) - compared.tolerances[own].min(),
-            (at - (ceiling - begin) / widths)[own].max(),
-            ((floor - begin) / widths - at)[own].max(),
-        )
-        case = int(np.argmin(np.maximum(0.0, excesses)))
-        if case == 0:
-            between.append(block)
-            lower[own], upper[own] = begin[own], (begin + compared.tolerances * widths)[own]
-        elif case == 1:
-            upper[own] = ceiling[own]
-        else:
-            lower[own] = floor[own]
-    free = compared.blocks[:, np.newaxis] == np.array(between, dtype=int)
-
-    def initial_levels(scores):
-        at = levels(scores)
-        gaps = [at[own].min() + at[own].max() - compared.tolerances[own].min() for own in free.T]
-        return np.array(gaps, dtype=np.float64) / 2
-
-    return replace(
-        unbounded,
-        by_threshold=np.zeros((1, free.shape[1])),
-        by_level=free * widths[:, np.newaxis],
+        by_threshold=np.zeros((1, len(free))),
+        by_level=by_level,
         lower=lower,
         upper=upper,
         initial_aux=initial_levels,
     )
+
+
+def _nearest_case(at, tolerances, begin, widths, floor, ceiling):
+    """Bounds of the case that a block exceeds least, and whether it has a free level."""
+    excesses = (
+        np.ptp(at) - tolerances.min(),
+        (at - (ceiling - begin) / widths).max(),
+        ((floor - begin) / widths - at).max(),
+    )
+    cases = (
+        (begin, begin + tolerances * widths, True),  # between a level and as much above
+        (-np.inf, ceiling, False),  # all near the beginning, or below
+        (floor, np.inf, False),  # all near the end, or above
+    )
+    return cases[int(np.argmin(np.maximum(0.0, excesses)))]

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from skfair.constraints._aggregates import (
     Excess,
     Largest,
-    MeanExcess,
+    MeanPositiveExcess,
     Range,
+    SignedMeanExcess,
     SingleRow,
     TotalDifference,
     TotalRange,
@@ -23,7 +24,8 @@ AGGREGATES = {
     "total range": TotalRange(BLOCKS),
     "total difference": TotalDifference(((0, 1), (2, 3))),
     "excess": Excess(PAIRS),
-    "mean excess": MeanExcess(PAIRS),
+    "mean excess": MeanPositiveExcess(PAIRS),
+    "signed mean": SignedMeanExcess(PAIRS),
     "largest": Largest((0, 2, 4)),
     "single row": SingleRow(TotalRange(BLOCKS)),
 }
@@ -41,6 +43,7 @@ numbers = hnp.arrays(np.float64, 5, elements=st.floats(-1, 1))
         ("total difference", 1.0),
         ("excess", 0.7),
         ("mean excess", (0.2 + 0.7) / 3),
+        ("signed mean", (-0.2 + 0.2 + 0.7) / 3),
         ("largest", 0.3),
         ("single row", 1.1),
     ],
@@ -82,6 +85,7 @@ def test_rows_at_the_unknowns_say_whether_the_gap_is_kept(aggregate, means, tole
         ("total difference", 2, 0),
         ("excess", 3, 0),
         ("mean excess", 2 * 3 + 1, 3),
+        ("signed mean", 1, 0),
         ("largest", 3, 0),
         ("single row", 1, 0),
     ],
@@ -94,7 +98,7 @@ def test_numbers_of_rows_and_unknowns(name, n_rows, n_aux):
 
 def test_two_rates_need_one_two_sided_row():
     rows = Range(((0, 1),)).rows(2, 0.1)
-    np.testing.assert_array_equal(rows.combine.toarray(), [[-1, 1]])
+    np.testing.assert_array_equal(rows.combine, [[-1, 1]])
     assert (rows.lower[0], rows.upper[0]) == (-0.1, 0.1)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints._cells import cell_events
-from skfair.utils._groups import check_groups, check_memberships
+from skfair.people import check_groups
 
 CELLS = {
     "positives": np.array([True, True, False, False, True]),
@@ -11,7 +11,7 @@ CELLS = {
 
 
 def test_groups_within_cells():
-    groups = check_groups(["a", "b", "a", "b", "b"], 5).memberships()
+    groups = check_groups(["a", "b", "a", "b", "b"], 5)
     events = cell_events(CELLS, groups, with_overall=False)
     assert events.names == [
         ("positives", "a"),
@@ -29,7 +29,7 @@ def test_groups_within_cells():
 
 
 def test_everybody_comes_after_the_groups_of_a_cell():
-    groups = check_groups(["a", "b", "b", "b", "b"], 5).memberships()
+    groups = check_groups(["a", "b", "b", "b", "b"], 5)
     events = cell_events(CELLS, groups, with_overall=True)
     assert events.names == [
         ("positives", "a"),
@@ -46,14 +46,14 @@ def test_everybody_comes_after_the_groups_of_a_cell():
 
 def test_overlapping_groups():
     inside = np.array([[1, 1], [0, 1], [1, 0], [1, 1], [0, 0]], dtype=bool)
-    groups = check_memberships(sparse.csr_array(inside), 5)
+    groups = check_groups(sparse.csr_array(inside), 5, overlapping=True)
     events = cell_events(CELLS, groups, with_overall=False)
     expected = [column & mask for mask in CELLS.values() for column in inside.T]
     np.testing.assert_array_equal(events.members.toarray(), expected)
 
 
 def test_a_cell_of_nobody_is_no_block():
-    groups = check_groups(["a", "b"], 2).memberships()
+    groups = check_groups(["a", "b"], 2)
     cells = {"none": np.zeros(2, dtype=bool), "all": np.ones(2, dtype=bool)}
     events = cell_events(cells, groups, with_overall=True)
     assert events.names == [("all", "a"), ("all", "b"), ("all", "overall")]
@@ -62,6 +62,6 @@ def test_a_cell_of_nobody_is_no_block():
 
 
 def test_nobody_at_all():
-    groups = check_groups(["a", "b"], 2).memberships()
+    groups = check_groups(["a", "b"], 2)
     events = cell_events({"none": np.zeros(2, dtype=bool)}, groups, with_overall=True)
     assert events.members.shape == (0, 2) and events.names == []

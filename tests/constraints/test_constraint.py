@@ -14,11 +14,10 @@ from skfair.constraints import (
     ErrorRateParity,
     LossParity,
     People,
-    Rates,
 )
 from skfair.losses import LogisticLoss
-from skfair.surrogates import Sigmoid, Step
-from skfair.utils._groups import check_groups
+from skfair.people import check_groups
+from skfair.surrogates import Sigmoid
 
 GROUPS = ["a"] * 4 + ["b"] * 3 + ["c"]
 TARGET = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0, -1.0])
@@ -31,14 +30,13 @@ def people(groups=GROUPS, target=TARGET):
 
 
 def bind(spec, someone=None, tolerance=0.1):
-    loss = LogisticLoss()
     someone = people() if someone is None else someone
-    return spec.bind(someone, Rates(Sigmoid(), loss), Rates(Step(), loss), tolerance)
+    return spec.bind(someone, Sigmoid(), LogisticLoss(), tolerance)
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_constraints_are_hyper_parameters(name):
-    spec = CONSTRAINTS[name](tolerance=0.1, min_group_size=2, form="single")
+    spec = CONSTRAINTS[name](tolerance=0.1, min_group_size=2)
     assert clone(spec).get_params() == spec.get_params()
     assert not [key for key in vars(spec) if key not in spec.get_params()]
 
@@ -52,11 +50,12 @@ def test_constraints_are_hyper_parameters(name):
         (DemographicParity(aggregate="median"), "'aggregate' parameter"),
         (DemographicParity(attributes="both"), "'attributes' parameter"),
         (DemographicParity(min_group_size=0), "'min_group_size' parameter"),
-        (DemographicParity(form="double"), "'form' parameter .* Got 'double'"),
         (LossParity(loss="cubic"), "'loss' parameter of LossParity .* Got 'cubic'"),
         (BoundedGroupLoss(-1.0), "'upper_bound' parameter of BoundedGroupLoss"),
         (DemographicParity(aggregate="mean"), "needs reference='overall'"),
         (EqualizedOdds(aggregate="sum", reference="overall"), "needs reference='groups'"),
+        (DemographicParity(tolerance=5), r"tolerance=5 is more than .* is 1 for .*0.05 is five"),
+        (EqualizedOdds(aggregate="sum", tolerance=2.5), "can be, which is 2 for EqualizedOdds"),
         (DemographicParity(min_group_size=5), "leaves no group: the largest has 4 samples"),
     ],
 )
@@ -71,9 +70,27 @@ def test_a_tolerance_of_its_own_comes_before_the_estimators():
     assert bind(BoundedGroupLoss(0.7)).tolerance == 0.7
 
 
+def test_only_losses_may_be_further_apart_than_one():
+    with pytest.raises(ValueError, match="tolerance=20 is more than any gap"):
+        bind(DemographicParity(), tolerance=20)
+    assert bind(LossParity(), tolerance=20).tolerance == 20
+    assert bind(DemographicParity(), tolerance=1).tolerance == 1
+
+
+def test_a_mask_of_other_people_is_refused():
+    class Rich(DemographicParity):
+        def cells(self, people):
+            return {"rich people": np.ones(9, dtype=bool)}
+
+    with pytest.raises(
+        ValueError, match=r"shape \(8,\), .* 'rich people' of Rich\(\) is .* shape \(9,\)"
+    ):
+        bind(Rich())
+
+
 @EMPTY
 def test_the_table_names_the_events():
-    table = bind(EqualizedOdds()).table
+    table = bind(EqualizedOdds())
     assert table.names == [
         ("positives", "a"),
         ("positives", "b"),
@@ -97,7 +114,7 @@ def test_empty_cells_are_left_out_and_named():
     with pytest.warns(UserWarning, match="there are no positives of group 'c'; 1 empty") as caught:
         bound = bind(EqualOpportunity())
     assert caught[0].filename == __file__
-    assert bound.table.names == [("positives", "a"), ("positives", "b")]
+    assert bound.names == [("positives", "a"), ("positives", "b")]
     assert bound.gap(SCORES) == pytest.approx(1 / 2)
 
 
@@ -120,26 +137,26 @@ def test_long_lists_of_empty_cells_are_cut():
 def test_small_groups_are_left_out_and_named():
     with pytest.warns(UserWarning, match=r"leaves out 1 group.*fewer than min.*=2.*'c' \(1\)"):
         bound = bind(DemographicParity(min_group_size=2))
-    assert bound.table.names == [("all", "a"), ("all", "b")]
-    assert bind(DemographicParity(min_group_size=1)).table.counts.tolist() == [4, 3, 1]
+    assert bound.names == [("all", "a"), ("all", "b")]
+    assert bind(DemographicParity(min_group_size=1)).counts.tolist() == [4, 3, 1]
 
 
 def test_small_groups_count_in_the_overall_rate():
     with pytest.warns(UserWarning, match="leaves out 2 group"):
         bound = bind(LossParity(reference="overall", min_group_size=4))
-    assert bound.table.names == [("all", "a"), ("all", "overall")]
-    assert bound.table.counts.tolist() == [4, 8]
+    assert bound.names == [("all", "a"), ("all", "overall")]
+    assert bound.counts.tolist() == [4, 8]
     assert len(bound.lower) == 1
 
 
 class Quiet(Constraint):
     """Warnings of constraints come from here if an estimator is not asked."""
 
-    def cells(self, target):
-        return {"rich people": target > 0}
+    def cells(self, people):
+        return {"rich people": people.target > 0}
 
-    def rate(self, target, rates):
-        return rates.surrogate
+    def rate(self, surrogate, loss):
+        return lambda scores, target: surrogate(scores)
 
 
 def test_constraints_of_ones_own():
@@ -154,7 +171,7 @@ def test_overlapping_groups_of_each_attribute():
     groups = [["f", "old"], ["f", "young"], ["m", "old"], ["m", "old"]]
     target, scores = np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, 1.0, 1.0, -1.0])
     bound = bind(DemographicParity(attributes="each"), people(groups, target))
-    assert [group for _, group in bound.table.names] == [
+    assert [group for _, group in bound.names] == [
         (0, "f"),
         (0, "m"),
         (1, "old"),

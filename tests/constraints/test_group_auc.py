@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from skfair.constraints._group_auc import GroupAUCConstraint, _window
-from skfair.constraints._mean_excess import Members
 from skfair.metrics import partial_group_auc_difference
+from skfair.people import Events
 from skfair.surrogates import Ramp
 
 
@@ -16,7 +16,9 @@ def bound(width=1.0, weighted=True, pairs=((0.0, 1.0),)):
     membership = sparse.csr_array(codes[:, np.newaxis] == np.arange(3))
     weights = rng.uniform(0.5, 2.0, 60) if weighted else np.ones(60)
     return (
-        GroupAUCConstraint(Members.of(membership, weights), [np.array(pairs)] * 3, width, 0.05),
+        GroupAUCConstraint(
+            Events.overlapping(membership, weights), [np.array(pairs)] * 3, width, 0.05
+        ),
         codes,
         weights,
     )
@@ -91,7 +93,7 @@ def test_curvature_is_felt_where_the_ramp_bends_upwards():
     # One person at 0, against 1000 spread evenly over [-5, 0], a fifth of them per unit
     scores = np.append(0.0, -np.arange(0.0025, 5.0, 0.005))
     membership = sparse.csr_array(np.eye(2, dtype=bool)[(scores < 0).astype(int)])
-    members = Members.of(membership, np.ones(len(scores)))
+    members = Events.overlapping(membership, np.ones(len(scores)))
     bound = GroupAUCConstraint(members, [np.array([[0.0, 1.0]])] * 2, width=2.0, tolerance=0.05)
     curvature = bound(scores, np.empty(0)).curvature
     # A ramp of differences begins at those who score 1, where nobody is, and ends at those at -1.

@@ -6,13 +6,15 @@ from skfair.constraints import (
     EqualizedOddsLoss,
     EqualOpportunityLoss,
     LossParity,
-    Rates,
+    People,
 )
 from skfair.losses import HingeLoss, LogisticLoss, SquaredLoss
+from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 TARGET = np.array([1.0, -1.0, 1.0])
 SCORES = np.array([0.0, 1.0, 3.0])
+PEOPLE = People(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
 
 
 @pytest.mark.parametrize(
@@ -25,7 +27,7 @@ SCORES = np.array([0.0, 1.0, 3.0])
     ],
 )
 def test_cells(constraint, expected):
-    cells = constraint.cells(TARGET)
+    cells = constraint.cells(PEOPLE)
     assert list(cells) == list(expected)
     for name, inside in cells.items():
         assert inside.dtype == bool
@@ -42,8 +44,7 @@ def test_cells(constraint, expected):
     ],
 )
 def test_the_loss_is_the_estimators_unless_given(given, meant):
-    rates = Rates(Sigmoid(), LogisticLoss())
-    found = LossParity(loss=given).rate(TARGET, rates)(SCORES)
+    found = LossParity(loss=given).rate(Sigmoid(), LogisticLoss())(SCORES, TARGET)
     for one, other in zip(found, meant(SCORES, TARGET), strict=True):
         np.testing.assert_array_equal(one, other)
     assert LossParity.counts_decisions is False

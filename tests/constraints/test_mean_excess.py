@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.constraints._mean_excess import Members, mean_excess
+from skfair.constraints._mean_excess import mean_excess
+from skfair.people import Events
 
 
 def rounded(x, corner):
@@ -26,7 +27,7 @@ def people():
 @pytest.mark.parametrize("corner", [0.0, 0.1, 3.0])
 def test_values_are_weighted_means(people, corner):
     membership, weights, scores, kinks = people
-    found = mean_excess(Members.of(membership, weights), scores, kinks, corner).values
+    found = mean_excess(Events.overlapping(membership, weights), scores, kinks, corner).values
     for e, inside in enumerate(membership.toarray().T):
         expected = [
             np.average(rounded(scores[inside] - kink, corner), weights=weights[inside])
@@ -38,7 +39,7 @@ def test_values_are_weighted_means(people, corner):
 @pytest.mark.parametrize("corner", [0.1, 3.0])
 def test_derivatives_are_those_of_finite_differences(people, corner):
     membership, weights, scores, kinks = people
-    members, step = Members.of(membership, weights), 1e-6
+    members, step = Events.overlapping(membership, weights), 1e-6
 
     def value(scores, kinks):
         return mean_excess(members, scores, kinks, corner).values
@@ -57,7 +58,7 @@ def test_derivatives_are_those_of_finite_differences(people, corner):
 
 def test_second_derivatives_are_those_of_corners_twice_as_long(people):
     membership, weights, scores, kinks = people
-    members, step = Members.of(membership, weights), 1e-6
+    members, step = Events.overlapping(membership, weights), 1e-6
     v = np.random.default_rng(0).normal(size=(3, 4))
 
     def gradients(scores, kinks):
@@ -82,7 +83,7 @@ def test_second_derivatives_are_those_of_corners_twice_as_long(people):
 @pytest.mark.parametrize("corner", [0.0, 0.5])
 def test_excesses_lie_above_their_tangents(people, corner):
     membership, weights, scores, kinks = people
-    members, rng = Members.of(membership, weights), np.random.default_rng(1)
+    members, rng = Events.overlapping(membership, weights), np.random.default_rng(1)
     found = mean_excess(members, scores, kinks, corner)
     np.testing.assert_allclose(found.along(np.zeros(40), np.zeros(4)), found.values)
     for _ in range(20):
@@ -93,7 +94,7 @@ def test_excesses_lie_above_their_tangents(people, corner):
 
 def test_sorting_does_not_depend_on_the_order_of_kinks(people):
     membership, weights, scores, kinks = people
-    members, order = Members.of(membership, weights), [2, 0, 3, 1]
+    members, order = Events.overlapping(membership, weights), [2, 0, 3, 1]
     found = mean_excess(members, scores, kinks, 0.5)
     permuted = mean_excess(members, scores, kinks[order], 0.5)
     np.testing.assert_allclose(permuted.values, found.values[:, order])
@@ -103,8 +104,8 @@ def test_sorting_does_not_depend_on_the_order_of_kinks(people):
 def test_members_weigh_as_repeated_rows(people):
     membership, _, scores, kinks = people
     times = np.random.default_rng(2).integers(1, 4, 40)
-    weighted = mean_excess(Members.of(membership, times.astype(float)), scores, kinks, 0.3)
-    repeated = Members.of(membership[np.repeat(np.arange(40), times)], np.ones(times.sum()))
+    weighted = mean_excess(Events.overlapping(membership, times.astype(float)), scores, kinks, 0.3)
+    repeated = Events.overlapping(membership[np.repeat(np.arange(40), times)], np.ones(times.sum()))
     np.testing.assert_allclose(
         weighted.values, mean_excess(repeated, np.repeat(scores, times), kinks, 0.3).values
     )
@@ -112,7 +113,7 @@ def test_members_weigh_as_repeated_rows(people):
 
 def test_quantiles_are_exceeded_by_their_shares():
     scores = np.arange(100.0)[::-1]
-    members = Members.of(sparse.csr_array(np.ones((100, 1), dtype=bool)), np.ones(100))
+    members = Events.overlapping(sparse.csr_array(np.ones((100, 1), dtype=bool)), np.ones(100))
     levels = np.array([0.1, 0.5, 0.9])
     found = members.quantiles(0, scores, levels)
     assert [(scores > q).mean() for q in found] == pytest.approx(levels)

@@ -8,13 +8,13 @@ from skfair.constraints import (
     ErrorRateParity,
     FalsePositiveRateParity,
     People,
-    Rates,
 )
 from skfair.losses import LogisticLoss
+from skfair.people import check_groups
 from skfair.surrogates import Sigmoid, Step
-from skfair.utils._groups import check_groups
 
 TARGET = np.array([1.0, -1.0, 1.0])
+PEOPLE = People(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ TARGET = np.array([1.0, -1.0, 1.0])
     ],
 )
 def test_cells(constraint, expected):
-    cells = constraint.cells(TARGET)
+    cells = constraint.cells(PEOPLE)
     assert list(cells) == list(expected)
     for name, inside in cells.items():
         assert inside.dtype == bool
@@ -43,20 +43,18 @@ def test_cells(constraint, expected):
 def test_what_constant_decisions_keep(constraint, kept, sign):
     target = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     people = People(target, check_groups(["a", "a", "b", "b", "b"], 5), np.ones(5))
-    rates = Rates(Step(), LogisticLoss())
-    bound = constraint.bind(people, rates, rates, tolerance=0.0)
+    bound = constraint.bind(people, Step(), LogisticLoss(), tolerance=0.0)
     assert (bound.gap(np.full(5, sign)) == 0.0) is kept
     assert bound.counts_decisions
 
 
 def test_errors_are_wrong_decisions():
-    rates = Rates(Step(), LogisticLoss())
-    found = ErrorRateParity().rate(TARGET, rates)(np.array([1.0, 1.0, -1.0]))
+    rate = ErrorRateParity().rate(Step(), LogisticLoss())
+    found = rate(np.array([1.0, 1.0, -1.0]), TARGET)
     np.testing.assert_array_equal(found.value, [0, 1, 1])
 
 
 def test_smooth_errors_fall_with_the_margin():
-    rates = Rates(Sigmoid(), LogisticLoss())
-    found = ErrorRateParity().rate(TARGET, rates)(np.zeros(3))
+    found = ErrorRateParity().rate(Sigmoid(), LogisticLoss())(np.zeros(3), TARGET)
     np.testing.assert_allclose(found.value, 0.5)
     np.testing.assert_allclose(found.slope, [-0.25, 0.25, -0.25])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.constraints._constraint import People
-from skfair.constraints._partial_parity import CRITERIA, PartialParity
-from skfair.utils._groups import check_groups, check_memberships
+from skfair import metrics
+from skfair.constraints import PARTIAL_CRITERIA
+from skfair.people import Groups, People, check_groups
 
 
 @pytest.fixture
@@ -17,8 +17,11 @@ def people():
     return People(target, groups, rng.uniform(0.5, 2.0, 600)), rng.normal(size=600)
 
 
-def parity(criterion, pairs=((0.2, 0.6),), **settings):
-    return PartialParity(criterion, [np.array(pairs)] * 2, **settings)
+def bind(criterion, people, tolerance, pairs=((0.2, 0.6),), **settings):
+    """Rows of a criterion for people, as seen from their scores."""
+    who, scores = people
+    constraint = PARTIAL_CRITERIA[criterion](list(pairs), **settings)
+    return constraint.bind(who, None, None, tolerance).seen_from(scores)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +36,7 @@ def parity(criterion, pairs=((0.2, 0.6),), **settings):
 )
 def test_rows_and_unknowns(criterion, n_rows, n_aux, people):
     who, scores = people
-    bound = parity(criterion).bind(who, scores, 0.5)
+    bound = bind(criterion, people, 0.5)
     assert len(bound.lower) == len(bound.upper) == n_rows
     assert bound.n_aux == n_aux
     assert len(bound.initial_aux(scores)) == n_aux
@@ -41,26 +44,26 @@ def test_rows_and_unknowns(criterion, n_rows, n_aux, people):
 
 def test_opportunity_is_about_the_positive_class(people):
     who, scores = people
-    bound = parity("equal_opportunity", rank_within="class").bind(who, scores, 0.1)
-    assert (who.target[bound.members.samples] > 0).all()
-    odds = parity("equalized_odds", rank_within="class").bind(who, scores, 0.1)
-    classes = who.target[odds.members.samples] > 0
-    np.testing.assert_array_equal(classes, odds.members.events < 2)
+    bound = bind("equal_opportunity", people, 0.1, rank_within="class")
+    assert (who.target[bound.members.entries[0]] > 0).all()
+    odds = bind("equalized_odds", people, 0.1, rank_within="class")
+    samples, events, shares = odds.members.entries
+    np.testing.assert_array_equal(who.target[samples] > 0, events < 2)
     # Shares of every event sum to 1.
-    np.testing.assert_allclose(np.bincount(odds.members.events, odds.members.shares), 1.0)
+    np.testing.assert_allclose(np.bincount(events, shares), 1.0)
 
 
 def test_raw_tolerances_are_shares_of_the_group(people):
     who, scores = people
-    normalized = parity("statistical_parity").bind(who, scores, 0.1)
-    raw = parity("statistical_parity", scale="raw").bind(who, scores, 0.04)
+    normalized = bind("statistical_parity", people, 0.1)
+    raw = bind("statistical_parity", people, 0.04, scale="raw")
     np.testing.assert_allclose(raw.upper, normalized.upper)
     np.testing.assert_allclose(raw.upper - raw.lower, 0.04)
 
 
 def test_the_grid_of_the_lemma_stops_short_of_the_end(people):
     who, scores = people
-    bound = parity("statistical_parity", grid="lemma", n_percentiles=4).bind(who, scores, 0.2)
+    bound = bind("statistical_parity", people, 0.2, grid="lemma", n_percentiles=4)
     np.testing.assert_allclose(bound.lower[:4], 0.2 + 0.4 * 0.8 * np.arange(4) / 4)
 
 
@@ -71,27 +74,96 @@ def test_ranks_within_a_group_are_read_off_its_scores(people):
     share = np.bincount(who.groups.codes, who.weights * (who.target > 0))
     share /= np.bincount(who.groups.codes, who.weights)
     pairs = ((0.0, 0.5 * share.min()),)
-    bound = parity("equal_opportunity", pairs).bind(who, sorted_out, 0.1)
+    bound = bind("equal_opportunity", (who, sorted_out), 0.1, pairs)
     # All positive people are above the threshold: past the ends of their intervals, less a tenth.
     np.testing.assert_allclose(bound.lower, 0.9 * pairs[0][1] / share, atol=0.02)
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", PARTIAL_CRITERIA)
 def test_overlapping_groups_bind(criterion, people):
     who, scores = people
     membership = np.random.default_rng(1).random((600, 3)) < 0.5
-    who = who._replace(groups=check_memberships(sparse.csr_array(membership), 600))
-    intervals = [np.array([[0.1, 0.7]])] * 3
-    bound = PartialParity(criterion, intervals).bind(who, scores, 0.1)
+    who = who._replace(groups=check_groups(sparse.csr_array(membership), 600, overlapping=True))
+    bound = bind(criterion, (who, scores), 0.1, ((0.1, 0.7),))
     assert bound.members.n_events % 3 == 0
     values = bound(scores, bound.initial_aux(scores)).values
     assert np.isfinite(values).all()
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", PARTIAL_CRITERIA)
 def test_small_groups_are_refused_by_name(criterion, people):
     who, scores = people
     names = np.where(np.arange(600) < 30, "few", "many")
     who = who._replace(groups=check_groups(names, 600))
     with pytest.raises(ValueError, match=r"at least 20 samples in the interval.*'few'"):
-        parity(criterion).bind(who, scores, 0.1)
+        assert bind(criterion, (who, scores), 0.1).rows
+
+
+def test_a_group_without_a_class_is_refused_by_name(people):
+    who, scores = people
+    who = who._replace(target=np.where(who.groups.codes == 0, 1.0, who.target))
+    with pytest.raises(ValueError, match=r"fewer in 1 of 4: negatives of group 0 \(0\)"):
+        assert bind("equalized_odds", (who, scores), 0.1).rows
+
+
+@pytest.mark.parametrize("criterion", ["statistical_parity", "group_auc", "demographic_parity"])
+def test_small_groups_are_refused_before_any_fit(criterion, people):
+    who, _ = people
+    who = who._replace(groups=check_groups(np.where(np.arange(600) < 30, "few", "many"), 600))
+    with pytest.raises(ValueError, match=r"fewer in 1 of 2: group 'few' \(12\)"):
+        PARTIAL_CRITERIA[criterion]((0.2, 0.6)).bind(who, None, None, 0.5)
+
+
+@pytest.mark.parametrize("criterion", PARTIAL_CRITERIA)
+def test_the_gap_is_the_public_metric_and_a_single_group_has_none(criterion, people):
+    who, scores = people
+    bound = bind(criterion, people, 0.1)
+    metric = getattr(metrics, bound.constraint.metric)
+    truth = (
+        ()
+        if criterion in ("statistical_parity", "demographic_parity", "group_auc")
+        else (who.target,)
+    )
+    expected = metric(
+        *truth,
+        scores,
+        sensitive_features=who.groups.codes,
+        interval=(0.2, 0.6),
+        sample_weight=who.weights,
+    )
+    assert bound.gap(scores) == pytest.approx(expected)
+    assert bound.violation(scores) == pytest.approx(max(0.0, expected - 0.1))
+    report = bound.report(scores)
+    assert report["gap"].unique().tolist() == [bound.gap(scores)]
+    alone = bind(criterion, (who._replace(groups=Groups.single(600)), scores), 0.1)
+    assert alone.gap(scores) == 0.0
+    assert len(alone.lower) == len(alone.upper) == 0
+
+
+def test_settings_are_checked_when_they_are_bound(people):
+    who, _ = people
+    with pytest.raises(ValueError, match="'scale' parameter of PartialDemographicParity"):
+        PARTIAL_CRITERIA["demographic_parity"](scale="percent").bind(who, None, None, 0.1)
+    with pytest.raises(ValueError, match="0 <= alpha < beta <= 1"):
+        PARTIAL_CRITERIA["group_auc"]((0.5, 0.2)).bind(who, None, None, 0.1)
+    with pytest.raises(ValueError, match="'tolerance' parameter"):
+        PARTIAL_CRITERIA["group_auc"](tolerance=1.5).bind(who, None, None, 0.1)
+
+
+@pytest.mark.parametrize("criterion", sorted(PARTIAL_CRITERIA))
+def test_some_of_the_people_are_bound_as_if_they_were_all(criterion, people):
+    who, scores = people
+    rows = np.arange(100, 500)
+    taken = bind(criterion, people, 0.1).take(rows)
+    some = People(who.target[rows], who.groups.take(rows), who.weights[rows]), scores[rows]
+    expected = bind(criterion, some, 0.1)
+    aux = expected.initial_aux(scores[rows])
+    np.testing.assert_allclose(taken.initial_aux(scores[rows]), aux)
+    np.testing.assert_allclose(taken(scores[rows], aux).values, expected(scores[rows], aux).values)
+    assert taken.gap(scores[rows]) == expected.gap(scores[rows])
+
+
+@pytest.mark.parametrize("rows", [np.arange(0, 600, 2), np.arange(30)])
+def test_too_few_people_are_refused(rows, people):
+    with pytest.raises(ValueError, match="needs"):
+        bind("statistical_parity", people, 0.1).take(rows)

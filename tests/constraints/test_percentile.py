@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.constraints._mean_excess import Members
 from skfair.constraints._percentile import PercentileConstraint
+from skfair.people import Events
 from skfair.surrogates import Ramp
 
 
 def bound(rounding, seed=0):
     """Three overlapping events, two thresholds that depend on three unknowns, and levels."""
     rng = np.random.default_rng(seed)
-    members = Members.of(sparse.csr_array(rng.random((30, 3)) < 0.6), rng.uniform(0.5, 2.0, 30))
+    members = Events.overlapping(
+        sparse.csr_array(rng.random((30, 3)) < 0.6), rng.uniform(0.5, 2.0, 30)
+    )
     return PercentileConstraint(
         members,
         width=1.5,
@@ -36,7 +38,7 @@ def test_without_rounding_shares_are_means_of_the_ramp():
     thresholds = constraint.origin + constraint.by_threshold @ aux
     members = constraint.members
     for e in range(3):
-        samples, shares = members.of_event(e)
+        samples, shares = members.members(e)
         expected = [shares @ Ramp(1.5)(scores[samples] - t).value for t in thresholds]
         np.testing.assert_allclose(constraint.shares(scores, aux)[e], expected, atol=1e-13)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.constraints._mean_excess import Members
 from skfair.constraints._percentile_rows import Compared, Position, at_percentiles, at_threshold
+from skfair.people import Events
 
 UNION = Position(np.array([[0.1, 0.3], [0.6, 0.8]]))
 
@@ -30,7 +30,7 @@ def two_groups(scores, width_of_ramp=1e-6, pairs=((0.0, 0.5),), tolerance=0.2):
     """Two groups of 50, their scores as given; a very narrow ramp counts decisions."""
     codes = np.repeat([0, 1], 50)
     membership = sparse.csr_array(codes[:, np.newaxis] == np.arange(2))
-    members = Members.of(membership, np.ones(100))
+    members = Events.overlapping(membership, np.ones(100))
     positions = [Position(np.array(pairs))] * 2
     return Compared(members, positions, np.full(2, tolerance), np.zeros(2, dtype=int))
 

@@ -1,0 +1,296 @@
+"""Criteria on an interval of percentiles, bound to people."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from sklearn.base import clone
+
+from skfair.constraints._cells import cell_events
+from skfair.constraints._joint import JointConstraint
+from skfair.constraints._percentile_rows import Compared, Position, at_percentiles
+from skfair.constraints._protocols import REPORT_COLUMNS
+from skfair.people import Events
+from skfair.utils._messages import listing
+
+_LEAST_SELECTED = 20
+"""Samples that every event needs in its interval: fewer would be fitted, not made fair."""
+
+_NEARLY_EQUAL = 0.1
+"""Standard deviation of scores that hardly tell people apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoundPartialParity:
+    """A criterion on an interval of percentiles, for people at hand.
+
+    Its rows suit scores near those that they are seen from: these tell on which side of an interval
+    the rates at one threshold lie, and how many of a class rank in the interval of their group.
+
+    Attributes
+    ----------
+    constraint : PartialParity
+        The criterion.
+    people : People
+        Targets, groups and weights.
+    intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
+        Percentiles.
+    tolerance : float
+        Largest difference allowed.
+    scores : ndarray of shape (n_samples,) or None
+        What the rows are seen from, the scores of the plain fit for instance.
+    offset : ndarray of shape (n_rows,) or 0.0
+        Added to the rows; it corrects them for what the ramp misses of the decisions.
+    """
+
+    constraint: object
+    people: object
+    intervals: list
+    tolerance: float
+    scores: np.ndarray | None = None
+    offset: np.ndarray | float = 0.0
+
+    is_local = True
+    counts_decisions = False
+    jumps = True
+
+    @property
+    def name(self):
+        """What the constraint is called."""
+        return type(self.constraint).__name__
+
+    @property
+    def is_correctable(self):
+        """Whether the rows count decisions, at one threshold, and can be told what they miss."""
+        return self.constraint.is_correctable
+
+    @cached_property
+    def events(self):
+        """Every group within every cell, as `CellEvents`."""
+        return cell_events(self.constraint.cells(self.people), self.people.groups, False)
+
+    @cached_property
+    def members(self):
+        """Who belongs to which event, as `Events`."""
+        return Events.overlapping(self.events.members.T, self.people.weights)
+
+    @cached_property
+    def positions(self):
+        """Interval of each event, as the scores show it."""
+        names = self.people.groups.names
+        groups = [names.index(group) for _, group in self.events.names]
+        positions = [Position(self.intervals[group]) for group in groups]
+        if self.scores is None or not self.constraint.ranks_people_in_groups:
+            return positions
+        of_groups = Events.overlapping(self.people.groups.matrix, self.people.weights)
+        return [
+            _as_ranked_in_group(position, (of_groups, group), (self.members, event), self.scores)
+            for event, (position, group) in enumerate(zip(positions, groups, strict=True))
+        ]
+
+    @cached_property
+    def compared(self):
+        """The events to be compared, as `Compared`."""
+        blocks = np.empty(len(self.events.names), dtype=int)
+        for number, block in enumerate(self.events.blocks):
+            blocks[list(block)] = number
+        tolerances = self.constraint.interval_tolerances(self.tolerance, self.positions)
+        return Compared(self.members, self.positions, tolerances, blocks)
+
+    @cached_property
+    def rows(self):
+        """What solvers hold, corrections included; no rows for a single group."""
+        if len(self.people.groups.names) == 1:
+            return JointConstraint(())
+        self.check_sizes(self.positions)
+        rows = self.constraint.rows(self.compared, self.scores)
+        return rows.shifted(self.offset) if self.is_correctable else rows
+
+    def check_sizes(self, positions):
+        """Refuse events with too few samples in their intervals."""
+        selected = self.events.counts * np.array([position.width for position in positions])
+        sized = [*zip(self.events.names, selected, strict=True)]
+        sized += [(names, 0.0) for names in self.events.empty]
+        small = [(names, size) for names, size in sized if size < _LEAST_SELECTED]
+        if not small:
+            return
+        named = [
+            f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
+            for (cell, group), size in small
+        ]
+        raise ValueError(
+            f"Every group needs at least {_LEAST_SELECTED} samples in the interval, but there are "
+            f"fewer in {len(small)} of {len(sized)}: {listing(named)}. Widen the interval, or "
+            "merge or leave out small groups (min_group_size)."
+        )
+
+    # What solvers need.
+
+    @property
+    def lower(self):
+        """Lower bounds of the rows, (n_rows,)."""
+        return self.rows.lower
+
+    @property
+    def upper(self):
+        """Upper bounds of the rows, (n_rows,)."""
+        return self.rows.upper
+
+    @property
+    def n_aux(self):
+        """Number of auxiliary unknowns."""
+        return self.rows.n_aux
+
+    def initial_aux(self, scores):
+        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
+        return self.rows.initial_aux(scores)
+
+    def __call__(self, scores, aux):
+        """Rows and their derivatives, as `ConstraintValues`."""
+        return self.rows(scores, aux)
+
+    def majorant(self, scores, aux):
+        """Convex rows that are nowhere easier to keep, and equal to these at the given point."""
+        return self.rows.majorant(scores, aux)
+
+    # What enforcement needs.
+
+    def gap(self, scores):
+        """The gap by the public metric; nan if nobody ranks in an interval."""
+        return self.constraint.difference(self.people, self.intervals, scores)
+
+    def violation(self, scores):
+        """Excess of the gap over the tolerance by the public metric; infinite if it is unknown."""
+        gap = self.gap(scores)
+        return np.inf if np.isnan(gap) else max(0.0, gap - self.tolerance)
+
+    def remedy(self, scores):
+        """What helps where the tolerance cannot be kept, beside raising it, as words."""
+        if np.std(scores) < _NEARLY_EQUAL:
+            return (
+                "or give the model more to tell people apart: the scores are nearly equal "
+                f"(standard deviation {np.std(scores):.2g}), but ranks see any difference"
+            )
+        return "widen the interval, or try group_interactions=True"
+
+    def seen_from(self, scores):
+        """The same constraint, its rows those that suit scores near the given ones."""
+        return self._with(scores=scores, offset=0.0)
+
+    def held_to(self, tolerance):
+        """The same constraint with another tolerance."""
+        return self._with(tolerance=tolerance)
+
+    def missed(self, scores):
+        """What the rows lack of those counted by decisions, (n_rows,)."""
+        return self.rows.missed(scores)
+
+    def shifted(self, offset):
+        """The same constraint, where something is added to the rows."""
+        return self._with(offset=offset)
+
+    def narrowed(self, factor):
+        """The same constraint with a ramp of so much less width."""
+        constraint = clone(self.constraint).set_params(width=self.constraint.width * factor)
+        return self._with(constraint=constraint)
+
+    def ramped_like(self, other):
+        """The same constraint with the ramp of another one, of some of the people for instance."""
+        return self._with(constraint=other.constraint)
+
+    def take(self, rows):
+        """The same constraint among some of the samples.
+
+        Parameters
+        ----------
+        rows : ndarray of int or bool
+            Positions of the samples, or a mask over all of them.
+
+        Returns
+        -------
+        constraint : BoundPartialParity
+
+        Raises
+        ------
+        ValueError
+            If an event has too few of them in its interval.
+        """
+        people = self.people
+        groups = people.groups.take(rows)
+        if len(groups.names) < len(people.groups.names):
+            raise ValueError("Every group needs somebody among the samples taken; draw more.")
+        target, weights = people.target[rows], people.weights[rows]
+        taken = replace(
+            self,
+            people=people._replace(target=target, groups=groups, weights=weights, X=None),
+            scores=None if self.scores is None else self.scores[rows],
+        )
+        taken.check_sizes(taken.positions)
+        return taken
+
+    def _with(self, **changes):
+        """The same people under a changed constraint; they are not looked through again."""
+        changed = replace(self, **changes)
+        vars(changed).update(events=self.events, members=self.members)
+        return changed
+
+    def report(self, scores):
+        """One row per event and threshold that is compared.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+
+        Returns
+        -------
+        report : DataFrame
+            Columns as in `BoundConstraint.report`; the rate is the share of those in the interval
+            that score above the threshold. Criteria at one threshold have that one; others have
+            thresholds midway between the groups' own percentiles.
+        """
+        import pandas as pd
+
+        seen = self.seen_from(scores)
+        thresholds, gap = seen._thresholds(scores), self.gap(scores)
+        frames = []
+        for event, (cell, group) in enumerate(self.events.names):
+            samples, shares = self.members.members(event)
+            position = seen.positions[event]
+            above = (scores[samples] > thresholds[:, np.newaxis]) @ shares
+            # The sum of squared shares is one over the effective number of samples.
+            errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * (shares @ shares))
+            columns = {
+                "constraint": self.name,
+                "cell": cell,
+                "group": [group] * len(thresholds),  # it may be a tuple of attributes
+                "n": int(self.events.counts[event]),
+                "threshold": thresholds,
+                "rate": position.of(above),
+                "standard_error": errors / position.width,
+                "gap": gap,
+                "tolerance": self.tolerance,
+            }
+            frames.append(pd.DataFrame(columns, columns=list(REPORT_COLUMNS)))
+        return pd.concat(frames, ignore_index=True)
+
+    def _thresholds(self, scores):
+        if self.is_correctable:
+            return np.array([self.constraint.threshold])
+        at = self.constraint.grid_positions(self.compared.tolerances)
+        return at_percentiles(self.compared, at, self.constraint.width).initial_aux(scores)
+
+
+def _as_ranked_in_group(position, of_group, of_event, scores):
+    """Which percentiles of an event rank in the interval of its group, at the given scores.
+
+    Group and event are given as members and a number among these.
+    """
+    flat = position.pairs.ravel()
+    groups, group = of_group
+    thresholds = groups.quantiles(group, scores, flat)
+    members, event = of_event
+    samples, shares = members.members(event)
+    above = np.array([shares[scores[samples] > threshold].sum() for threshold in thresholds])
+    above[flat <= 0.0], above[flat >= 1.0] = 0.0, 1.0
+    return Position(above.reshape(-1, 2))

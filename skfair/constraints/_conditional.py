@@ -1,0 +1,138 @@
+"""Parity of decision rates within strata of people who are alike in what may count."""
+
+import numpy as np
+from scipy import sparse
+
+from skfair.constraints._constraint import Constraint
+from skfair.constraints._parity import DecisionRateParity
+from skfair.people import check_groups
+from skfair.utils._messages import listing
+from skfair.utils._sklearn import safe_indexing
+
+
+class ConditionalDemographicParity(DecisionRateParity):
+    r"""Equal selection rates within strata: :math:`P(\hat y = 1 \mid z, g)` is the same for all g.
+
+    Where groups differ in something that may count, such as the education that a post asks for,
+    only people of the same stratum z are compared [1]_. The largest of the strata's gaps counts, or
+    their sum.
+
+    Parameters
+    ----------
+    strata : str, int, list of these, or callable
+        The column of the X given to ``fit`` whose values are the strata: its name if X is a
+        DataFrame, or its position; of several columns, strata are the combinations that occur. A
+        callable maps X to one label per row, as in
+        ``lambda X: pandas.cut(X["income"], [0, 1000, 2000, 5000], labels=False)``. It is given the
+        rows that are fitted alone: those of the fold, of positive weight. In a pipeline X is what
+        the steps before hand over.
+    tolerance : float or None, default=None
+        Largest gap allowed; None takes the estimator's.
+    reference, aggregate, attributes, min_group_size
+        See :class:`Constraint`.
+
+    References
+    ----------
+    .. [1] F. Kamiran, I. Žliobaitė and T. Calders, "Quantifying explainable discrimination and
+       removing illegal discrimination in automated decision making", Knowledge and Information
+       Systems 35, 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.constraints import ConditionalDemographicParity
+    >>> rng = np.random.default_rng(0)
+    >>> group, degree = rng.integers(2, size=400), rng.integers(2, size=400)
+    >>> X = np.column_stack((degree, rng.normal(size=400) + group))
+    >>> y = X.sum(axis=1) + rng.normal(size=400) > 1
+    >>> model = ConstrainedERMClassifier(ConditionalDemographicParity(strata=0), tolerance=0.05)
+    >>> report = model.fit(X, y, sensitive_features=group).constraint_report_
+    >>> report["cell"].unique().tolist()
+    ['stratum 0.0', 'stratum 1.0']
+    >>> bool(report["gap"].max() <= 0.05)
+    True
+    """
+
+    metric = "conditional_demographic_parity_difference"
+
+    _parameter_constraints = {
+        **Constraint._parameter_constraints,
+        "strata": [str, int, np.integer, list, callable],
+    }
+
+    def __init__(
+        self,
+        strata,
+        *,
+        tolerance=None,
+        reference="groups",
+        aggregate="max",
+        attributes="intersections",
+        min_group_size=None,
+    ):
+        super().__init__(
+            tolerance=tolerance,
+            reference=reference,
+            aggregate=aggregate,
+            attributes=attributes,
+            min_group_size=min_group_size,
+        )
+        self.strata = strata
+
+    def cells(self, people):
+        """One cell for each stratum that occurs.
+
+        Parameters
+        ----------
+        people : People
+            With the features X that the strata are read off.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+            Name of a cell -> who is in it.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, a label is missing, or there are nearly as many strata as
+            people.
+        """
+        n_people = len(people.target)
+        try:
+            strata = check_groups(self._labels(people.X), n_people)
+        except (TypeError, ValueError) as error:
+            said = str(error).replace("sensitive_features", "the strata")
+            raise ValueError(f"{self} finds no strata. {said}") from error
+        if len(strata.names) > max(10, n_people / 10):
+            raise ValueError(
+                f"{self} finds {len(strata.names)} strata among {n_people} people, too few in each "
+                "to compare groups. Pass bands instead, as in "
+                'strata=lambda X: pandas.qcut(X["income"], 5, labels=False).'
+            )
+        return {f"stratum {name}": strata.codes == code for code, name in enumerate(strata.names)}
+
+    def _labels(self, X):
+        """One label, or several, for each row of X."""
+        if X is None:
+            raise ValueError("No X came with the people; pass People(target, groups, weights, X).")
+        if callable(self.strata):
+            return self.strata(X)
+        wanted = self.strata if isinstance(self.strata, list) else [self.strata]
+        if any(isinstance(one, str) for one in wanted) and not hasattr(X, "columns"):
+            raise ValueError(
+                "Columns are named, but X is not a DataFrame; name their positions. In a pipeline "
+                'the steps before pass a DataFrame on after set_output(transform="pandas").'
+            )
+        names, positions = list(getattr(X, "columns", ())), range(X.shape[1])
+        absent = [
+            one for one in wanted if one not in (names if isinstance(one, str) else positions)
+        ]
+        if absent:
+            raise ValueError(
+                f"X has no column {listing(map(repr, absent))}; its {len(positions)} columns are "
+                f"{listing(map(repr, names or positions))}."
+            )
+        columns = safe_indexing(X, wanted, axis=1)
+        return columns.toarray() if sparse.issparse(columns) else columns

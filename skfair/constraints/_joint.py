@@ -1,0 +1,265 @@
+"""Several constraints at once."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skfair.constraints._protocols import REPORT_COLUMNS
+from skfair.constraints._values import joined, split, stacked
+
+
+@dataclass(frozen=True, eq=False)
+class JointConstraint:
+    """Several constraints at once, each held to its own tolerance.
+
+    Attributes
+    ----------
+    parts : tuple of AuditedConstraint
+        The constraints; none of them leaves the plain fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import JointConstraint
+    >>> nothing = JointConstraint(())
+    >>> nothing(scores=np.zeros(3), aux=nothing.initial_aux(np.zeros(3))).values.shape
+    (0,)
+    """
+
+    parts: tuple
+
+    @cached_property
+    def lower(self):
+        """Lower bounds of the rows, (n_rows,)."""
+        return joined(part.lower for part in self.parts)
+
+    @cached_property
+    def upper(self):
+        """Upper bounds of the rows, (n_rows,)."""
+        return joined(part.upper for part in self.parts)
+
+    @property
+    def n_aux(self):
+        """Number of auxiliary unknowns."""
+        return sum(part.n_aux for part in self.parts)
+
+    @property
+    def n_events(self):
+        """Number of events of all parts, from each of which `draw` takes samples."""
+        return sum(part.n_events for part in self.parts)
+
+    def initial_aux(self, scores):
+        """Auxiliary unknowns at which the rows hold if they can at these scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+
+        Returns
+        -------
+        aux : ndarray of shape (n_aux,)
+        """
+        return joined(part.initial_aux(scores) for part in self.parts)
+
+    def __call__(self, scores, aux):
+        """Rows and their derivatives, as `ConstraintValues`."""
+        if len(self.parts) == 1:  # nothing to stack
+            return self.parts[0](scores, aux)
+        unknowns = split(aux, [part.n_aux for part in self.parts])
+        found = [part(scores, own) for part, own in zip(self.parts, unknowns, strict=True)]
+        return stacked(found, len(scores))
+
+    @property
+    def is_local(self):
+        """Whether rows of a part suit only scores near those that they are seen from."""
+        return any(part.is_local for part in self.parts)
+
+    def seen_from(self, scores):
+        """The same constraints, their rows those that suit scores near the given ones.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+
+        Returns
+        -------
+        constraint : JointConstraint
+        """
+        return JointConstraint(tuple(part.seen_from(scores) for part in self.parts))
+
+    def majorant(self, scores, aux):
+        """Convex rows that are nowhere easier to keep, and equal to these at the given point.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        aux : ndarray of shape (n_aux,)
+            Auxiliary unknowns.
+
+        Returns
+        -------
+        constraint : JointConstraint
+        """
+        unknowns = split(aux, [part.n_aux for part in self.parts])
+        pairs = zip(self.parts, unknowns, strict=True)
+        return JointConstraint(tuple(part.majorant(scores, own) for part, own in pairs))
+
+    def of_constraint(self, multipliers):
+        """Multipliers of the rows that the parts majorise, from those of these rows.
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (n_rows,)
+            Multipliers of these rows.
+
+        Returns
+        -------
+        multipliers : ndarray of shape (n_constraint_rows,)
+        """
+        return joined(part.of_constraint(own) for part, own in self._by_part(multipliers))
+
+    def _by_part(self, v):
+        """Every part with what belongs to its rows."""
+        return zip(self.parts, split(v, [len(part.lower) for part in self.parts]), strict=True)
+
+    def decision_pressure(self, scores, multipliers):
+        """Multipliers times the excess of the rows over their bounds, counted by decisions.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        multipliers : ndarray of shape (n_rows,)
+            Positive at upper bounds, negative at lower ones.
+
+        Returns
+        -------
+        pressure : float
+        """
+        return sum(part.decision_pressure(scores, own) for part, own in self._by_part(multipliers))
+
+    @property
+    def counts_decisions(self):
+        """Whether all public metrics see of a score only whether it is positive."""
+        return all(part.counts_decisions for part in self.parts)
+
+    def decision_effects(self, scores, v):
+        """What each sample's positive decision adds to ``v @ values``, counted by decisions.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        v : ndarray of shape (n_rows,)
+            Weight of each row.
+
+        Returns
+        -------
+        effects : ndarray of shape (n_samples,)
+        """
+        effects = (part.decision_effects(scores, own) for part, own in self._by_part(v))
+        return sum(effects, np.zeros(len(scores)))
+
+    def violation(self, scores):
+        """Largest excess over a tolerance by the public metrics; 0 when all are kept.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+
+        Returns
+        -------
+        violation : float
+        """
+        return max((part.violation(scores) for part in self.parts), default=0.0)
+
+    def corrected(self, scores, share=1.0):
+        """The same constraints, each corrected at these scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        share : float, default=1.0
+            Share of the way from the present shifts to the new ones.
+
+        Returns
+        -------
+        constraint : JointConstraint
+        """
+        return JointConstraint(tuple(part.corrected(scores, share) for part in self.parts))
+
+    def report(self, scores):
+        """The reports of all parts, one after the other.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+
+        Returns
+        -------
+        report : DataFrame
+            As in `AuditedConstraint.report`.
+        """
+        import pandas as pd
+
+        if not self.parts:
+            return pd.DataFrame(columns=list(REPORT_COLUMNS))
+        return pd.concat([part.report(scores) for part in self.parts], ignore_index=True)
+
+    def single(self):
+        """The same constraints, each that can be by its one row ``gap <= tolerance``."""
+        return JointConstraint(
+            tuple(part.single() if hasattr(part, "single") else part for part in self.parts)
+        )
+
+    def take(self, rows):
+        """The same constraints on some of the samples, as `BoundConstraint.take`.
+
+        Parameters
+        ----------
+        rows : ndarray of int or bool
+            Positions of the samples, which may repeat, or a mask over all samples.
+
+        Returns
+        -------
+        constraint : JointConstraint
+        """
+        return JointConstraint(tuple(part.take(rows) for part in self.parts))
+
+    def draw(self, n_per_event, random_state=None, beside=()):
+        """Draw equally many samples from every event of every part, as `BoundConstraint.draw`.
+
+        Parameters
+        ----------
+        n_per_event : int
+            Samples drawn from every event, each by its weight, with replacement.
+        random_state : int, RandomState instance or None, default=None
+            Determines the draws.
+        beside : array-like of int, default=()
+            Positions of samples that come first, in no event.
+
+        Returns
+        -------
+        rows : ndarray of int, shape (n_drawn,)
+            Positions of the samples.
+        constraint : JointConstraint
+            A function of their scores.
+        """
+        random_state = check_random_state(random_state)
+        lots = [part._lots(n_per_event, random_state) for part in self.parts]
+        rows = np.concatenate([np.array(beside, dtype=np.intp), *(own for own, _ in lots)])
+        parts, end = [], len(beside)
+        for part, (own, events) in zip(self.parts, lots, strict=True):
+            start, end = end, end + len(own)
+            codes = np.full(len(rows), -1)
+            codes[start:end] = events
+            parts.append(part._drawn(rows, codes))
+        return rows, JointConstraint(tuple(parts))

@@ -1,0 +1,101 @@
+"""Every constraint bounds a public metric: its gap is that metric, in all its variants."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from skfair import metrics
+from skfair.constraints import (
+    CONSTRAINTS,
+    BoundedGroupLoss,
+    ConditionalDemographicParity,
+    Constraint,
+    People,
+)
+from skfair.losses import LogisticLoss, SquaredLoss
+from skfair.people import check_groups
+from skfair.surrogates import Sigmoid
+
+N_SAMPLES = 200
+VARIANTS = {
+    "groups max": {},
+    "groups sum": {"aggregate": "sum"},
+    "overall max": {"reference": "overall"},
+    "overall mean": {"reference": "overall", "aggregate": "mean"},
+    "overall signed mean": {"reference": "overall", "aggregate": "signed_mean"},
+    "each attribute": {"attributes": "each"},
+    "squared loss": {"loss": "squared"},
+    "own loss": {"loss": SquaredLoss()},
+}
+GROUPS = {
+    "two": lambda rng: rng.integers(0, 2, N_SAMPLES),
+    "four": lambda rng: rng.choice(list("abcd"), N_SAMPLES),
+    "attributes": lambda rng: rng.integers(0, 2, (N_SAMPLES, 2)),
+    "overlapping": lambda rng: sparse.csr_array(rng.random((N_SAMPLES, 5)) < 0.4),
+}
+STRATA = np.arange(N_SAMPLES) % 3
+X = pd.DataFrame({"stratum": STRATA})
+SPECS = {
+    **{name: make() for name, make in CONSTRAINTS.items()},
+    "bounded_group_loss": BoundedGroupLoss(0.5),
+    "conditional_demographic_parity": ConditionalDemographicParity("stratum"),
+}
+
+
+def variants():
+    """Every constraint with every variant of hyper-parameters that it has."""
+    for name, spec in SPECS.items():
+        for variant, changes in VARIANTS.items():
+            if set(changes) <= set(spec.get_params()):
+                yield pytest.param(
+                    type(spec)(**spec.get_params() | changes), id=f"{name} {variant}"
+                )
+
+
+def by_metric(spec, people, scores):
+    """The public metric that a constraint names, called with its own hyper-parameters."""
+    names = ("reference", "aggregate", "loss", "interval", "scale", "threshold", "rank_within")
+    options = {name: value for name, value in spec.get_params().items() if name in names}
+    if options.get("loss", "") is None:
+        options["loss"] = LogisticLoss()
+    if isinstance(spec, ConditionalDemographicParity):
+        options["strata"] = STRATA
+    truth, decisions = (people.target > 0).astype(int), (scores > 0).astype(int)
+    predictions = {
+        "classification": (truth, decisions),
+        "score": (scores,),
+        "decision": (scores,),
+        "labelled_decision": (truth, scores),
+        "labelled_margin": (truth, scores),
+    }
+    known = metrics.METRICS.get(spec.metric)  # metrics with strata have no scorer
+    each = getattr(spec, "attributes", "") == "each"
+    groups = people.groups.each_attribute() if each else people.groups
+    return getattr(metrics, spec.metric)(
+        *predictions[known.kind if known else "classification"],
+        sensitive_features=groups.matrix,
+        sample_weight=people.weights,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("spec", variants())
+@pytest.mark.parametrize("kind", GROUPS)
+def test_the_gap_is_the_metric(spec, kind):
+    rng = np.random.default_rng(0)
+    groups, target = GROUPS[kind](rng), rng.choice([-1.0, 1.0], N_SAMPLES)
+    encoded = check_groups(groups, N_SAMPLES, overlapping=True)
+    people = People(target, encoded, rng.uniform(0.5, 2, N_SAMPLES), X)
+    scores = rng.normal(size=N_SAMPLES)
+    bound = spec.bind(people, Sigmoid(), LogisticLoss(), 0.1)
+    expected = by_metric(spec, people, scores)
+    assert bound.gap(scores) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+    if expected > 0:
+        third = bound.held_to(expected / 3)
+        assert third.violation(scores) == pytest.approx(2 * expected / 3, rel=1e-12)
+        assert bound.held_to(2 * expected).violation(scores) == 0
+
+
+def test_a_constraint_of_ones_own_need_not_name_a_metric():
+    assert Constraint.metric is None

@@ -1,0 +1,111 @@
+"""The report of a fit, by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.constraints import DemographicParity, EqualizedOdds, JointConstraint, LossParity, People
+from skfair.losses import LogisticLoss
+from skfair.people import check_groups
+from skfair.surrogates import Sigmoid
+
+COLUMNS = [
+    "cell",
+    "group",
+    "rate",
+    "n",
+    "standard_error",
+    "constraint",
+    "threshold",
+    "gap",
+    "tolerance",
+]
+GROUPS = ["a", "a", "a", "a", "b", "b"]
+TARGET = np.array([1.0, 1.0, -1.0, -1.0, 1.0, -1.0])
+SCORES = np.array([1.0, -1.0, -1.0, -1.0, 1.0, 1.0])
+
+
+def bind(*specs, weights=None):
+    weights = np.ones(6) if weights is None else weights
+    people = People(TARGET, check_groups(GROUPS, 6), weights)
+    return JointConstraint(
+        tuple(spec.bind(people, Sigmoid(), LogisticLoss(), 0.1) for spec in specs)
+    )
+
+
+def test_one_row_per_rate():
+    report = bind(DemographicParity()).report(SCORES)
+    assert report.columns.tolist() == COLUMNS
+    assert report["constraint"].tolist() == ["DemographicParity"] * 2
+    assert report["group"].tolist() == ["a", "b"]
+    assert report["n"].tolist() == [4, 2]
+    assert report["threshold"].tolist() == [0.0, 0.0]
+    assert report["rate"].tolist() == [0.25, 1.0]
+    # sqrt(p (1 - p) / n)
+    assert report["standard_error"].tolist() == pytest.approx([np.sqrt(3 / 64), 0.0])
+    assert report["gap"].tolist() == [0.75, 0.75]
+    assert report["tolerance"].tolist() == [0.1, 0.1]
+
+
+def test_constraints_follow_one_another_with_their_own_tolerances():
+    report = bind(DemographicParity(), EqualizedOdds(tolerance=0.3)).report(SCORES)
+    assert report["constraint"].tolist() == ["DemographicParity"] * 2 + ["EqualizedOdds"] * 4
+    odds = report.iloc[2:].set_index(["cell", "group"])
+    assert odds.loc[("positives", "a"), "rate"] == 0.5
+    assert odds.loc[("negatives", "a"), "rate"] == 0.0
+    assert odds.loc[("negatives", "b"), "n"] == 1
+    assert set(odds["gap"]) == {1.0}  # false positive rates 0 and 1
+    assert set(odds["tolerance"]) == {0.3}
+
+
+def test_weights_count_in_rates_and_errors():
+    weights = np.array([3.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    row = bind(DemographicParity(), weights=weights).report(SCORES).iloc[0]
+    assert row["rate"] == pytest.approx(0.5)
+    assert row["n"] == 4
+    # The effective number of samples is 6^2 / (9 + 1 + 1 + 1) = 3.
+    assert row["standard_error"] == pytest.approx(np.sqrt(0.25 / 3))
+
+
+def test_no_constraint_no_rows():
+    report = JointConstraint(()).report(SCORES)
+    assert report.columns.tolist() == COLUMNS
+    assert report.empty
+
+
+def test_mean_losses_have_no_threshold():
+    report = bind(LossParity(loss="squared", reference="overall")).report(SCORES)
+    assert report["threshold"].isna().all()
+    assert report["group"].tolist() == ["a", "b", "overall"]
+    losses = (SCORES - TARGET) ** 2 / 2
+    means = [losses[:4].mean(), losses[4:].mean(), losses.mean()]
+    assert report["rate"].tolist() == pytest.approx(means)
+
+
+def test_groups_of_several_attributes_are_tuples():
+    people = People(TARGET, check_groups([["f", g] for g in GROUPS], 6), np.ones(6))
+    report = DemographicParity().bind(people, Sigmoid(), LogisticLoss(), 0.1).report(SCORES)
+    assert report["group"].tolist() == [("f", "a"), ("f", "b")]
+
+
+@pytest.mark.parametrize("attributes", ["intersections", "each"])
+@pytest.mark.parametrize("kind", [DemographicParity, EqualizedOdds])
+@pytest.mark.parametrize("max_columns", [0, 20])  # of a terminal, and of a script
+def test_a_narrow_screen_shows_the_rates_first(kind, attributes, max_columns):
+    people = pd.DataFrame({"sex": list("ffmmfm"), "age": ["young", "old"] * 3})
+    target = np.repeat([1.0, -1.0, 1.0, -1.0], 6)
+    people = People(target, check_groups(pd.concat([people] * 4), 24), np.ones(24))
+    bound = kind(attributes=attributes).bind(people, Sigmoid(), LogisticLoss(), 0.1)
+    report = bound.report(np.tile(SCORES, 4) * np.repeat([1, 1, -1, 1], 6))
+    with pd.option_context("display.width", 80, "display.max_columns", max_columns):
+        lines = repr(report).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {"cell", "group", "rate"} <= set(lines[0].split())
+
+
+def test_groups_of_each_attribute_are_called_by_its_name():
+    people = pd.DataFrame({"sex": list("ffmmfm"), "age": ["young", "old"] * 3})
+    people = People(TARGET, check_groups(people, 6), np.ones(6))
+    bound = DemographicParity(attributes="each").bind(people, Sigmoid(), LogisticLoss(), 0.1)
+    names = [("sex", "f"), ("sex", "m"), ("age", "old"), ("age", "young")]
+    assert bound.report(SCORES)["group"].tolist() == names
