@@ -4,10 +4,11 @@ Targets are -1 and +1 for two classes, or real numbers. Losses know nothing of X
 slopes into gradients.
 """
 
-from dataclasses import dataclass
+from abc import abstractmethod
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 __all__ = [
     "LOSSES",
@@ -15,9 +16,13 @@ __all__ = [
     "HingeLoss",
     "LogisticLoss",
     "Pointwise",
+    "ScoreFunction",
     "SquaredHingeLoss",
     "SquaredLoss",
 ]
+
+_BLOCK = 1 << 14
+"""Scores that are evaluated at a time."""
 
 
 class Pointwise(NamedTuple):
@@ -44,15 +49,126 @@ class Pointwise(NamedTuple):
     curvature: np.ndarray
 
 
-def check_positive(**parameters):
-    """Refuse parameters of a loss or surrogate that are not positive."""
-    for name, value in parameters.items():
-        if not value > 0:
-            raise ValueError(f"{name} must be positive, but it is {value!r}; choose a larger one.")
+class ScoreFunction(BaseEstimator):
+    """A function of one score per sample, with its first two derivatives: a loss or a surrogate.
+
+    One of one's own has one method, ``_evaluate``, which takes and returns arrays. Parameters of
+    its constructor are positive numbers, such as the width of a corner; searches can vary them, as
+    in ``{"loss__width": [0.1, 0.5]}``.
+
+    Examples
+    --------
+    A loss of one's own:
+
+    >>> import numpy as np
+    >>> from skfair.losses import Pointwise, ScoreFunction
+    >>> class ExponentialLoss(ScoreFunction):
+    ...     def _evaluate(self, scores, target):
+    ...         decay = np.exp(-target * scores)
+    ...         return Pointwise(decay, -target * decay, decay)
+    >>> ExponentialLoss()([0.0], [1.0]).slope
+    array([-1.])
+    """
+
+    _needs_room = True
+    """Whether arrays are made on the way, so that many scores are better taken in blocks."""
+
+    def __call__(self, scores, *target):
+        """Evaluate at the scores.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_samples,)
+            Scores.
+        *target : array-like of shape (n_samples,)
+            Of a loss, the targets: classes -1 or +1, or real numbers. Surrogates have none.
+
+        Returns
+        -------
+        Pointwise
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not positive.
+        """
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise ValueError(
+                    f"{name} must be positive, but it is {value!r}; choose a larger one."
+                )
+        columns = [np.asarray(column) for column in (scores, *target)]
+        return _in_blocks(self._evaluate, columns) if self._needs_room else self._evaluate(*columns)
+
+    @abstractmethod
+    def _evaluate(self, scores, *target):
+        """Value, slope and curvature, of arrays; as `__call__`.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        *target : ndarray of shape (n_samples,)
+            Of a loss, the targets.
+
+        Returns
+        -------
+        Pointwise
+        """
 
 
-@dataclass(frozen=True)
-class LogisticLoss:
+def _in_blocks(evaluate, columns):
+    """A pointwise function of columns, block by block: what it computes on the way stays near."""
+    n_samples = columns[0].size
+    if n_samples <= _BLOCK or any(column.shape != (n_samples,) for column in columns):
+        return evaluate(*columns)
+    whole = Pointwise(*np.empty((3, n_samples)))
+    for start in range(0, n_samples, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        found = evaluate(*(column[block] for column in columns))
+        if [np.shape(part) for part in found] != [whole.value[block].shape] * 3:
+            return evaluate(*columns)  # it is for others to say that this is not pointwise
+        for all_values, values in zip(whole, found, strict=True):
+            all_values[block] = values
+    return whole
+
+
+def as_pointwise(found, n_samples, of):
+    """Refuse what a function of scores should not have returned.
+
+    Parameters
+    ----------
+    found : object
+        What it returned.
+    n_samples : int
+        Number of scores.
+    of : str
+        What the function is, for the message.
+
+    Returns
+    -------
+    found : Pointwise
+
+    Raises
+    ------
+    ValueError
+        If there are no value, slope and curvature, or not one value per sample.
+    """
+    asked = (
+        f"{of} must return one value, slope and curvature per sample, as in "
+        "skfair.losses.Pointwise(value, slope, curvature)"
+    )
+    if not isinstance(found, tuple) or len(found) != 3:
+        raise ValueError(f"{asked}, but it returned an object of type {type(found).__name__}.")
+    if np.shape(found[0]) != (n_samples,):
+        raise ValueError(
+            f"{asked}, but for {n_samples} samples it returned values of shape "
+            f"{np.shape(found[0])}; do not average them."
+        )
+    return Pointwise(*found)
+
+
+class LogisticLoss(ScoreFunction):
     r"""Logistic loss :math:`\log(1 + e^{-ys})`.
 
     Examples
@@ -62,19 +178,7 @@ class LogisticLoss:
     array([-0.5])
     """
 
-    def __call__(self, scores, target):
-        """Evaluate at the scores.
-
-        Parameters
-        ----------
-        scores, target : array-like of shape (n_samples,)
-            Scores, and classes -1 or +1.
-
-        Returns
-        -------
-        Pointwise
-        """
-        target = np.asarray(target)
+    def _evaluate(self, scores, target):
         margins = target * scores
         # One exponential, of a number that is never positive, serves all three.
         decay = np.exp(-np.abs(margins))
@@ -83,8 +187,7 @@ class LogisticLoss:
         return Pointwise(value, -target * miss, miss * (1.0 - miss))
 
 
-@dataclass(frozen=True)
-class SquaredHingeLoss:
+class SquaredHingeLoss(ScoreFunction):
     r"""Squared hinge loss :math:`\tfrac12 \max(0, 1 - ys)^2`.
 
     Examples
@@ -94,25 +197,12 @@ class SquaredHingeLoss:
     array([0.5, 0. ])
     """
 
-    def __call__(self, scores, target):
-        """Evaluate at the scores.
-
-        Parameters
-        ----------
-        scores, target : array-like of shape (n_samples,)
-            Scores, and classes -1 or +1.
-
-        Returns
-        -------
-        Pointwise
-        """
-        target = np.asarray(target)
+    def _evaluate(self, scores, target):
         lack = np.maximum(0.0, 1.0 - target * scores)
         return Pointwise(lack**2 / 2, -target * lack, (lack > 0).astype(np.float64))
 
 
-@dataclass(frozen=True)
-class HingeLoss:
+class HingeLoss(ScoreFunction):
     r"""Hinge loss :math:`\max(0, 1 - ys)`, its kink rounded over a short interval.
 
     Between margins 1 - width and 1 it is the parabola :math:`(1 - ys)^2 / (2\,width)`, so that
@@ -130,25 +220,10 @@ class HingeLoss:
     array([0.95, 0.  ])
     """
 
-    width: float = 0.1
+    def __init__(self, width=0.1):
+        self.width = width
 
-    def __post_init__(self):
-        """Refuse what is not positive."""
-        check_positive(width=self.width)
-
-    def __call__(self, scores, target):
-        """Evaluate at the scores.
-
-        Parameters
-        ----------
-        scores, target : array-like of shape (n_samples,)
-            Scores, and classes -1 or +1.
-
-        Returns
-        -------
-        Pointwise
-        """
-        target = np.asarray(target)
+    def _evaluate(self, scores, target):
         lack = np.maximum(0.0, 1.0 - target * scores)
         rounded = np.minimum(lack, self.width)
         value = rounded**2 / (2 * self.width) + (lack - rounded)
@@ -156,8 +231,7 @@ class HingeLoss:
         return Pointwise(value, -target * rounded / self.width, bent / self.width)
 
 
-@dataclass(frozen=True)
-class SquaredLoss:
+class SquaredLoss(ScoreFunction):
     r"""Squared loss :math:`\tfrac12 (s - y)^2`.
 
     Examples
@@ -167,24 +241,12 @@ class SquaredLoss:
     array([0.5, 4.5])
     """
 
-    def __call__(self, scores, target):
-        """Evaluate at the scores.
-
-        Parameters
-        ----------
-        scores, target : array-like of shape (n_samples,)
-            Scores, and targets: classes -1 or +1, or real numbers.
-
-        Returns
-        -------
-        Pointwise
-        """
-        residual = np.asarray(scores) - target
+    def _evaluate(self, scores, target):
+        residual = scores - target
         return Pointwise(residual**2 / 2, residual, np.ones_like(residual))
 
 
-@dataclass(frozen=True)
-class AbsoluteLoss:
+class AbsoluteLoss(ScoreFunction):
     r"""Absolute loss :math:`|s - y|`, its kink rounded as by Huber.
 
     Parameters
@@ -199,25 +261,11 @@ class AbsoluteLoss:
     array([2.  , 0.05])
     """
 
-    width: float = 0.1
+    def __init__(self, width=0.1):
+        self.width = width
 
-    def __post_init__(self):
-        """Refuse what is not positive."""
-        check_positive(width=self.width)
-
-    def __call__(self, scores, target):
-        """Evaluate at the scores.
-
-        Parameters
-        ----------
-        scores, target : array-like of shape (n_samples,)
-            Scores, and targets: classes -1 or +1, or real numbers.
-
-        Returns
-        -------
-        Pointwise
-        """
-        residual = np.asarray(scores) - target
+    def _evaluate(self, scores, target):
+        residual = scores - target
         size, inside = np.abs(residual), np.abs(residual) < self.width
         rounded = residual**2 / (2 * self.width) + self.width / 2
         return Pointwise(
@@ -228,10 +276,10 @@ class AbsoluteLoss:
 
 
 LOSSES = {
-    "logistic": LogisticLoss(),
-    "hinge": HingeLoss(),
-    "squared_hinge": SquaredHingeLoss(),
-    "squared": SquaredLoss(),
-    "absolute": AbsoluteLoss(),
+    "logistic": LogisticLoss,
+    "hinge": HingeLoss,
+    "squared_hinge": SquaredHingeLoss,
+    "squared": SquaredLoss,
+    "absolute": AbsoluteLoss,
 }
-"""Losses by name."""
+"""Classes of losses by name."""

@@ -1,16 +1,13 @@
 r"""Smooth stand-ins for the decision :math:`1[s > 0]`: value, slope and curvature per sample."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from skfair.losses import Pointwise, check_positive
+from skfair.losses import Pointwise, ScoreFunction
 
 __all__ = ["SURROGATES", "Ramp", "Sigmoid", "Step"]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(ScoreFunction):
     r"""The decision itself, :math:`1[s > 0]`: what metrics count.
 
     Examples
@@ -20,24 +17,15 @@ class Step:
     array([0., 0., 1.])
     """
 
-    def __call__(self, scores):
-        """Evaluate at the scores.
+    _needs_room = False
 
-        Parameters
-        ----------
-        scores : array-like of shape (n_samples,)
-            Scores.
-
-        Returns
-        -------
-        Pointwise
-        """
-        value = (np.asarray(scores) > 0).astype(np.float64)
-        return Pointwise(value, np.zeros_like(value), np.zeros_like(value))
+    def _evaluate(self, scores):
+        value = (scores > 0).astype(np.float64)
+        nothing = np.broadcast_to(0.0, value.shape)
+        return Pointwise(value, nothing, nothing)
 
 
-@dataclass(frozen=True)
-class Sigmoid:
+class Sigmoid(ScoreFunction):
     r"""Logistic sigmoid :math:`1 / (1 + e^{-s/T})`.
 
     Parameters
@@ -52,33 +40,18 @@ class Sigmoid:
     array([0.25])
     """
 
-    temperature: float = 1.0
+    def __init__(self, temperature=1.0):
+        self.temperature = temperature
 
-    def __post_init__(self):
-        """Refuse what is not positive."""
-        check_positive(temperature=self.temperature)
-
-    def __call__(self, scores):
-        """Evaluate at the scores.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n_samples,)
-            Scores.
-
-        Returns
-        -------
-        Pointwise
-        """
-        scaled = np.asarray(scores) / self.temperature
+    def _evaluate(self, scores):
+        scaled = scores / self.temperature
         decay = np.exp(-np.abs(scaled))
         value = np.where(scaled > 0, 1.0, decay) / (1.0 + decay)
         slope = value * (1.0 - value) / self.temperature
         return Pointwise(value, slope, slope * (1.0 - 2.0 * value) / self.temperature)
 
 
-@dataclass(frozen=True)
-class Ramp:
+class Ramp(ScoreFunction):
     r"""Ramp :math:`\mathrm{clip}(s / width + \tfrac12, 0, 1)`.
 
     Parameters
@@ -93,28 +66,14 @@ class Ramp:
     array([0.  , 0.75, 1.  ])
     """
 
-    width: float = 1.0
+    def __init__(self, width=1.0):
+        self.width = width
 
-    def __post_init__(self):
-        """Refuse what is not positive."""
-        check_positive(width=self.width)
-
-    def __call__(self, scores):
-        """Evaluate at the scores.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n_samples,)
-            Scores.
-
-        Returns
-        -------
-        Pointwise
-        """
-        height = np.asarray(scores) / self.width + 0.5
+    def _evaluate(self, scores):
+        height = scores / self.width + 0.5
         rising = (height > 0) & (height < 1)
         return Pointwise(np.clip(height, 0.0, 1.0), rising / self.width, np.zeros_like(height))
 
 
-SURROGATES = {"step": Step(), "sigmoid": Sigmoid(), "ramp": Ramp()}
-"""Surrogates by name, with their default parameters."""
+SURROGATES = {"sigmoid": Sigmoid, "ramp": Ramp}
+"""Classes of smooth surrogates by name."""

@@ -8,11 +8,13 @@ from skfair.losses import (
     AbsoluteLoss,
     HingeLoss,
     LogisticLoss,
+    Pointwise,
     SquaredHingeLoss,
     SquaredLoss,
+    as_pointwise,
 )
 
-losses = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+losses = pytest.mark.parametrize("loss", [make() for make in LOSSES.values()], ids=LOSSES.keys())
 
 
 @pytest.mark.parametrize(
@@ -81,4 +83,25 @@ def test_rounding_stays_within_half_a_width(loss):
 @pytest.mark.parametrize("width", [0.0, -1.0, np.nan])
 def test_refused_widths(loss, width):
     with pytest.raises(ValueError, match="width must be positive, but it is"):
-        loss(width=width)
+        loss(width=width)([0.0], [1.0])
+
+
+@pytest.mark.parametrize(
+    "found, match",
+    [
+        (0.5, "returned an object of type float"),
+        (np.ones(3), "type ndarray"),
+        ((np.ones(3), np.ones(3)), "type tuple"),
+        ((1.0, np.ones(3), np.ones(3)), r"for 3 samples it returned values of shape \(\); do not"),
+        ((np.ones(2), np.ones(2), np.ones(2)), r"of shape \(2,\)"),
+    ],
+)
+def test_what_no_loss_may_return(found, match):
+    with pytest.raises(ValueError, match=f"My loss must return .* per sample.*{match}"):
+        as_pointwise(found, 3, "My loss")
+
+
+def test_a_plain_tuple_will_do():
+    found = as_pointwise((np.ones(3), np.zeros(3), np.zeros(3)), 3, "My loss")
+    np.testing.assert_array_equal(found.value, 1.0)
+    assert isinstance(found, Pointwise)

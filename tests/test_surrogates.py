@@ -3,7 +3,12 @@ import pytest
 
 from skfair.surrogates import SURROGATES, Ramp, Sigmoid, Step
 
-CHOICES = SURROGATES | {"steep sigmoid": Sigmoid(temperature=0.1), "wide ramp": Ramp(width=3.0)}
+CHOICES = {
+    **{name: make() for name, make in SURROGATES.items()},
+    "step": Step(),
+    "steep sigmoid": Sigmoid(temperature=0.1),
+    "wide ramp": Ramp(width=3.0),
+}
 surrogates = pytest.mark.parametrize("surrogate", CHOICES.values(), ids=CHOICES.keys())
 
 
@@ -51,8 +56,8 @@ def test_extreme_scores(surrogate):
 @pytest.mark.parametrize(
     "make, match",
     [
-        (lambda: Sigmoid(temperature=0.0), "temperature must be positive, but it is 0.0"),
-        (lambda: Ramp(width=-1.0), "width must be positive, but it is -1.0"),
+        (lambda: Sigmoid(temperature=0.0)([0.0]), "temperature must be positive, but it is 0.0"),
+        (lambda: Ramp(width=-1.0)([0.0]), "width must be positive, but it is -1.0"),
     ],
 )
 def test_refusals(make, match):

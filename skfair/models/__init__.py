@@ -1,0 +1,12 @@
+"""Models: scores from parameters, and gradients by parameters from slopes by scores.
+
+A model is the only one who knows X. Losses and constraints give one slope per sample; the model's
+transpose turns them into a gradient.
+"""
+
+from skfair.models._groupwise import GroupwiseModel
+from skfair.models._linear import LinearModel
+from skfair.models._mlp import MLPModel
+from skfair.models._model import Model
+
+__all__ = ["GroupwiseModel", "LinearModel", "MLPModel", "Model"]

@@ -1,0 +1,10 @@
+"""Problems: the only place where model, loss and constraint meet.
+
+Minimise f(x) subject to lower <= c(x) <= upper, over x = (model parameters, auxiliary unknowns).
+"""
+
+from skfair.problems._evaluation import Evaluation
+from skfair.problems._problem import ConstrainedProblem
+from skfair.problems._region import Ball, Box
+
+__all__ = ["Ball", "Box", "ConstrainedProblem", "Evaluation"]

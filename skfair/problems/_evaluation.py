@@ -1,0 +1,219 @@
+"""Objective and rows of a problem at a point, with their derivatives."""
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from skfair.losses import as_pointwise
+
+
+class Evaluation:
+    """A problem at one point; each property is computed once, when it is first asked for.
+
+    Parameters
+    ----------
+    problem : ConstrainedProblem
+        The problem.
+    x : ndarray of shape (n_unknowns,)
+        The point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import JointConstraint
+    >>> from skfair.losses import SquaredLoss
+    >>> from skfair.models import LinearModel
+    >>> from skfair.problems import ConstrainedProblem, Evaluation
+    >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
+    >>> model = LinearModel.standardized(X, weights)
+    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, JointConstraint(()))
+    >>> Evaluation(problem, np.zeros(2)).grad
+    array([-1.,  0.])
+    """
+
+    def __init__(self, problem, x):
+        self.problem = problem
+        self.x = x
+
+    @property
+    def parameters(self):
+        """Model parameters."""
+        return self.x[: self.problem.n_parameters]
+
+    @property
+    def aux(self):
+        """Auxiliary unknowns."""
+        return self.x[self.problem.n_parameters :]
+
+    @cached_property
+    def point(self):
+        """The model at the parameters."""
+        return self.problem.model.at(self.parameters)
+
+    @property
+    def scores(self):
+        """Score of each sample."""
+        return self.point.scores
+
+    def under(self, constraint):
+        """The same point under another constraint; scores are not computed again.
+
+        Parameters
+        ----------
+        constraint : BoundConstraint or JointConstraint
+            With as many auxiliary unknowns.
+
+        Returns
+        -------
+        evaluation : Evaluation
+        """
+        evaluation = Evaluation(replace(self.problem, constraint=constraint), self.x)
+        evaluation.point = self.point
+        return evaluation
+
+    @cached_property
+    def _losses(self):
+        found = self.problem.loss(self.scores, self.problem.target)
+        return as_pointwise(found, len(self.scores), "The loss")
+
+    @cached_property
+    def fun(self):
+        """The objective."""
+        penalty = self.problem.ridge @ self.parameters**2 / 2
+        return float(self.problem.share @ self._losses.value + penalty)
+
+    @cached_property
+    def grad(self):
+        """Gradient of the objective, (n_unknowns,)."""
+        slopes = self.problem.share * self._losses.slope
+        gradient = self.point.pull_back(slopes) + self.problem.ridge * self.parameters
+        return np.append(gradient, np.zeros(self.problem.constraint.n_aux))
+
+    @cached_property
+    def _constraint(self):
+        return self.problem.constraint(self.scores, self.aux)
+
+    @property
+    def values(self):
+        """The rows c(x), (n_rows,)."""
+        return self._constraint.values
+
+    @property
+    def aux_jacobian(self):
+        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
+        return self._constraint.aux_jacobian
+
+    @cached_property
+    def excess(self):
+        """By how much each row lies outside its bounds, (n_rows,)."""
+        above, below = self.values - self.problem.upper, self.problem.lower - self.values
+        return np.maximum(0.0, np.maximum(above, below))
+
+    @property
+    def violation(self):
+        """The largest excess of a row; 0 when all are kept."""
+        return float(self.excess.max(initial=0.0))
+
+    def pull_back(self, v):
+        """Gradient of ``v @ values``, (n_rows,) -> (n_unknowns,); one pass for any number of rows.
+
+        Parameters
+        ----------
+        v : ndarray of shape (n_rows,)
+            Weight of each row.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_unknowns,)
+        """
+        slopes = self._constraint.jacobian.adjoint(v)
+        return np.append(self.point.pull_back(slopes), v @ self._constraint.aux_jacobian)
+
+    def lagrangian_gradient(self, multipliers):
+        """Gradient of ``fun + multipliers @ values``; one pass over the data.
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (n_rows,)
+            Positive where the upper bound presses, negative where the lower does.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_unknowns,)
+        """
+        problem = self.problem
+        slopes = problem.share * self._losses.slope
+        slopes = slopes + self._constraint.jacobian.adjoint(multipliers)
+        gradient = self.point.pull_back(slopes) + problem.ridge * self.parameters
+        return np.append(gradient, multipliers @ self._constraint.aux_jacobian)
+
+    @cached_property
+    def jacobian(self):
+        """Derivative of the rows, (n_rows, n_unknowns)."""
+        by_parameters = self._constraint.jacobian.combine @ self._cells
+        return np.column_stack((by_parameters, self._constraint.aux_jacobian))
+
+    def jacobian_of(self, rows):
+        """Derivative of some rows, without that of the others.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (n_taken,)
+            Rows of the constraint.
+
+        Returns
+        -------
+        jacobian : ndarray of shape (n_taken, n_unknowns)
+        """
+        jacobian = self._constraint.jacobian
+        by_scores = sparse.csr_array(sparse.csr_array(jacobian.combine)[rows] @ jacobian.cells)
+        by_parameters = self.point.pull_back_rows(by_scores)
+        return np.column_stack((by_parameters, self._constraint.aux_jacobian[rows]))
+
+    @cached_property
+    def _cells(self):
+        """Derivative of the cells that rows are made of, (n_cells, n_parameters)."""
+        return self.point.pull_back_rows(self._constraint.jacobian.cells)
+
+    @property
+    def loss_curvature(self):
+        """Second derivative of the mean loss by each score, (n_samples,)."""
+        return self.problem.share * self._losses.curvature
+
+    def curvature(self, multipliers):
+        """Second derivative of the Lagrangian by each score, (n_rows,) -> (n_samples,).
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (n_rows,)
+            As in `lagrangian_gradient`.
+
+        Returns
+        -------
+        curvature : ndarray of shape (n_samples,)
+        """
+        return self.loss_curvature + self._constraint.curvature(multipliers)
+
+    def hessian(self, multipliers):
+        """Second derivative of the Lagrangian, with the curvatures that the constraint gives.
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (n_rows,)
+            As in `lagrangian_gradient`.
+
+        Returns
+        -------
+        hessian : ndarray of shape (n_unknowns, n_unknowns)
+        """
+        p, constraint = self.problem.n_parameters, self._constraint
+        hessian = np.zeros((len(self.x), len(self.x)))
+        hessian[:p, :p] = self.point.gram(self.curvature(multipliers))
+        hessian[:p, :p] += np.diag(self.problem.ridge)
+        if constraint.aux_curvature is not None:
+            combine, hessian[p:, p:] = constraint.aux_curvature(multipliers)
+            hessian[p:, :p] = combine @ self._cells
+            hessian[:p, p:] = hessian[p:, :p].T
+        return hessian

@@ -1,0 +1,240 @@
+"""Model, loss and constraint put together."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skfair.problems._evaluation import Evaluation
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedProblem:
+    r"""Empirical risk under constraints on the scores.
+
+    .. math::
+
+        \min_{w, a} \; \frac{\sum_i \omega_i \ell(s_i, y_i)}{\sum_i \omega_i}
+        + \frac{\alpha}{2} |w|^2
+        \quad \text{s.t.} \quad lower \le c(s, a) \le upper, \quad s = model(w).
+
+    Parameters
+    ----------
+    model : Model
+        Scores from parameters.
+    loss : callable
+        (scores, target) -> Pointwise.
+    target : ndarray of shape (n_samples,)
+        Classes -1 and +1, or real numbers.
+    weights : ndarray of shape (n_samples,)
+        Sample weights.
+    alpha : float
+        Strength of the l2 penalty.
+    constraint : BoundConstraint or JointConstraint
+        Constraint on the scores, with the auxiliary unknowns that it needs.
+    region : object, default=None
+        Closed convex set of model parameters, with a method ``project(parameters)`` to its nearest
+        point, such as :class:`Box` or :class:`Ball`; None is all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import DemographicParity, People
+    >>> from skfair.losses import LogisticLoss
+    >>> from skfair.models import LinearModel
+    >>> from skfair.problems import ConstrainedProblem
+    >>> from skfair.surrogates import Sigmoid
+    >>> from skfair.people import check_groups
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> people = People(y, check_groups(["a", "b", "a", "b"], 4), np.ones(4))
+    >>> loss = LogisticLoss()
+    >>> parity = DemographicParity().bind(people, Sigmoid(), loss, tolerance=0.1)
+    >>> model = LinearModel.standardized(X, people.weights)
+    >>> problem = ConstrainedProblem(model, loss, y, people.weights, 1e-3, parity)
+    >>> round(problem.evaluate(problem.initial_point()).fun, 4)
+    0.6931
+    """
+
+    model: object
+    loss: object
+    target: np.ndarray
+    weights: np.ndarray
+    alpha: float
+    constraint: object
+    region: object = None
+    share: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self):
+        """Weigh the samples by their shares."""
+        total = self.weights.sum()
+        # Of mini-batches for the constraint alone, no sample has a weight.
+        object.__setattr__(self, "share", self.weights / total if total > 0 else self.weights)
+
+    @property
+    def n_parameters(self):
+        """Number of model parameters; the auxiliary unknowns follow them in x."""
+        return self.model.n_parameters
+
+    @property
+    def n_unknowns(self):
+        """Length of x."""
+        return self.n_parameters + self.constraint.n_aux
+
+    @property
+    def lower(self):
+        """Lower bounds of the rows, (n_rows,)."""
+        return self.constraint.lower
+
+    @property
+    def upper(self):
+        """Upper bounds of the rows, (n_rows,)."""
+        return self.constraint.upper
+
+    @cached_property
+    def ridge(self):
+        """Second derivative of the penalty by each model parameter, (n_parameters,)."""
+        return self.model.ridge(self.alpha)
+
+    def initial_point(self, parameters=None, random_state=None):
+        """Parameters, and the auxiliary unknowns that suit them.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,), default=None
+            Model parameters; None starts from the model's own, 0 for linear models.
+        random_state : int, RandomState instance or None, default=None
+            For models whose own start is drawn at random.
+
+        Returns
+        -------
+        x : ndarray of shape (n_unknowns,)
+        """
+        parameters = self.model.initial(random_state) if parameters is None else parameters
+        if not self.constraint.n_aux:
+            return np.array(parameters)
+        return np.append(parameters, self.constraint.initial_aux(self.model.at(parameters).scores))
+
+    def single(self):
+        """The same problem with each gap held by one row, kinked and without auxiliary unknowns.
+
+        Returns
+        -------
+        problem : ConstrainedProblem
+            The problem itself where a constraint has no such row.
+        """
+        if not hasattr(self.constraint, "single"):
+            return self
+        return replace(self, constraint=self.constraint.single())
+
+    def project(self, x):
+        """The nearest unknowns whose model parameters lie in the region.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_unknowns,)
+            Model parameters and auxiliary unknowns.
+
+        Returns
+        -------
+        x : ndarray of shape (n_unknowns,)
+        """
+        if self.region is None:
+            return x
+        parameters = self.region.project(x[: self.n_parameters])
+        return np.concatenate((parameters, x[self.n_parameters :]))
+
+    def evaluate(self, x):
+        """Everything at x, computed when it is first asked for.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_unknowns,)
+            Model parameters and auxiliary unknowns.
+
+        Returns
+        -------
+        Evaluation
+        """
+        return Evaluation(self, x)
+
+    def take(self, rows):
+        """The same problem on some of the samples.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (n_taken,)
+            Samples, some of every event of the constraint among them.
+
+        Returns
+        -------
+        problem : ConstrainedProblem
+            In the same unknowns.
+        """
+        return replace(
+            self,
+            model=self.model.take(rows),
+            target=self.target[rows],
+            weights=self.weights[rows],
+            constraint=self.constraint.take(rows),
+        )
+
+    def sample(self, n_samples, n_per_event, random_state=None):
+        """The same problem on a mini-batch.
+
+        Objective and its gradient, and the means that the constraint compares, are those of the
+        problem on average over the draws.
+
+        Parameters
+        ----------
+        n_samples : int
+            Samples drawn for the loss, by their weights, with replacement; with 0, objective and
+            gradient are those of the penalty alone.
+        n_per_event : int
+            Samples drawn for the constraint from each of its events; their loss does not count.
+            With 0, nothing may be asked of the rows.
+        random_state : int, RandomState instance or None, default=None
+            Determines the draws.
+
+        Returns
+        -------
+        problem : ConstrainedProblem
+            In the same unknowns.
+        """
+        random_state = check_random_state(random_state)
+        lots = random_state.uniform(size=n_samples) * self._running_share[-1]
+        drawn = np.searchsorted(self._running_share, lots, side="right")
+        rows, constraint = drawn, self.constraint
+        if n_per_event:
+            rows, constraint = constraint.draw(n_per_event, random_state, beside=drawn)
+        counts = np.zeros(len(rows))
+        counts[:n_samples] = 1.0
+        drawn = replace(
+            self,
+            model=self.model.take(rows),
+            target=self.target[rows],
+            weights=counts,
+            constraint=constraint,
+        )
+        drawn.__dict__["ridge"] = self.ridge  # it is asked for in every step, and the same
+        return drawn
+
+    @cached_property
+    def _running_share(self):
+        return np.cumsum(self.share)
+
+    def counted(self, x):
+        """Rows at x as the public metric counts them, with the derivatives of the smooth ones.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_unknowns,)
+            Model parameters and auxiliary unknowns.
+
+        Returns
+        -------
+        Evaluation
+            Of the problem whose smooth rates are shifted by what they miss of the decisions at x.
+        """
+        smooth = self.evaluate(x)
+        return smooth.under(self.constraint.corrected(smooth.scores))

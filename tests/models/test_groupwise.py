@@ -1,0 +1,83 @@
+"""One linear model per group against the cross terms that it stands for."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skfair.models import GroupwiseModel, LinearModel, Model
+
+
+@pytest.fixture
+def case():
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(30, 3)), np.arange(30) % 2
+    model = GroupwiseModel.standardized(X, codes, np.ones(30))
+    return X, codes, model, rng.normal(size=model.n_parameters), rng
+
+
+def test_scores_are_those_of_each_groups_own_model(case):
+    X, codes, model, parameters, _ = case
+    coef, intercept = model.coefficients(parameters)
+    assert coef.shape == (2, 3)
+    expected = np.einsum("ij,ij->i", X, coef[codes]) + intercept[codes]
+    np.testing.assert_allclose(model.scores(parameters), expected)
+
+
+def test_pull_backs_and_gram_are_those_of_the_design_matrix(case):
+    _, _, model, _, rng = case
+    design = np.array([model.scores(unit) for unit in np.eye(model.n_parameters)]).T
+    slopes, weights = rng.normal(size=30), rng.random(30)
+    rows = sparse.random_array((5, 30), density=0.4, rng=rng, format="csr")
+    np.testing.assert_allclose(model.pull_back(slopes), design.T @ slopes, atol=1e-12)
+    np.testing.assert_allclose(model.pull_back_rows(rows), rows @ design, atol=1e-12)
+    np.testing.assert_allclose(model.gram(weights), (design.T * weights) @ design, atol=1e-12)
+
+
+def test_the_penalty_is_on_coefficients_alone(case):
+    _, _, model, parameters, _ = case
+    coef, _ = model.coefficients(parameters)
+    assert model.ridge(0.3) @ parameters**2 == pytest.approx(0.3 * (coef**2).sum())
+
+
+def test_parameters_and_coefficients_are_inverse(case):
+    _, _, model, parameters, _ = case
+    again = model.parameters(*model.coefficients(parameters))
+    np.testing.assert_allclose(again, parameters, atol=1e-12)
+
+
+def test_the_intercepts_direction_lifts_all_scores_alike(case):
+    X, codes, model, _, _ = case
+    np.testing.assert_allclose(model.scores(model.intercept_direction()), np.ones(30))
+    without = GroupwiseModel.standardized(X, codes, np.ones(30), fit_intercept=False)
+    assert without.intercept_direction() is None
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("rows", [[3, 1, 1, 28, 7], [2, 4, 6], []])
+def test_some_of_the_samples_have_their_scores(case, container, rows):
+    X, codes, _, parameters, rng = case
+    model = GroupwiseModel.standardized(container(X), codes, np.ones(30))
+    rows = np.array(rows, dtype=int)
+    taken = model.take(rows)
+    np.testing.assert_allclose(taken.at(parameters).scores, model.scores(parameters)[rows])
+    slopes = rng.normal(size=len(rows))
+    spread = np.bincount(rows, slopes, minlength=30)
+    np.testing.assert_allclose(taken.pull_back(slopes), model.pull_back(spread), atol=1e-12)
+    np.testing.assert_allclose(taken.gram(slopes), model.gram(spread), atol=1e-12)
+
+
+def test_it_is_a_model_that_is_linear_in_its_parameters(case):
+    _, _, model, parameters, rng = case
+    assert isinstance(model, Model)
+    assert model.last_layer(parameters) is model
+    direction = rng.normal(size=model.n_parameters)
+    moved = model.at(parameters + direction).scores - model.at(parameters).scores
+    np.testing.assert_allclose(model.at(parameters).push_forward(direction), moved, atol=1e-12)
+
+
+def test_one_group_is_one_linear_model(case):
+    X, _, _, _, rng = case
+    alone = GroupwiseModel.standardized(X, np.zeros(30, dtype=int), np.ones(30))
+    linear = LinearModel.standardized(X, np.ones(30))
+    parameters = rng.normal(size=linear.n_parameters)
+    np.testing.assert_allclose(alone.at(parameters).scores, linear.at(parameters).scores)

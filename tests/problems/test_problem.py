@@ -1,0 +1,260 @@
+"""A problem and its derivatives against finite differences and against plain formulas."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skfair.constraints import (
+    BoundedGroupLoss,
+    DemographicParity,
+    EqualizedOdds,
+    JointConstraint,
+    People,
+)
+from skfair.losses import LOSSES, LogisticLoss
+from skfair.models import LinearModel
+from skfair.people import check_groups
+from skfair.problems import ConstrainedProblem
+from skfair.surrogates import Sigmoid
+
+N_SAMPLES = 40
+RNG = np.random.default_rng(0)
+X = RNG.normal(1.0, 2.0, (N_SAMPLES, 3))
+TARGET = RNG.choice([-1.0, 1.0], N_SAMPLES)
+WEIGHTS = RNG.uniform(0.5, 2, N_SAMPLES)
+GROUPS = check_groups(RNG.integers(0, 3, N_SAMPLES), N_SAMPLES)
+ALPHA = 0.1
+
+SPECS = {
+    "parity": [DemographicParity()],
+    "sum of odds": [EqualizedOdds(aggregate="sum")],
+    "joint": [EqualizedOdds(tolerance=0.2), BoundedGroupLoss(0.4)],
+    "none": [],
+}
+specs = pytest.mark.parametrize("spec", ["parity", "sum of odds", "joint", "single row"])
+
+
+def make_problem(name, loss=None, container=np.asarray, fit_intercept=True):
+    if name == "single row":
+        return make_problem("sum of odds", loss, container, fit_intercept).single()
+    loss = LogisticLoss() if loss is None else loss
+    people = People(TARGET, GROUPS, WEIGHTS)
+    bound = JointConstraint(
+        tuple(one.bind(people, Sigmoid(), loss, tolerance=0.05) for one in SPECS[name])
+    )
+    model = LinearModel.standardized(container(X), WEIGHTS, fit_intercept)
+    return ConstrainedProblem(model, loss, TARGET, WEIGHTS, ALPHA, bound)
+
+
+def random_point(problem):
+    return np.random.default_rng(1).normal(size=problem.n_unknowns)
+
+
+def difference_quotients(function, at, step=1e-6):
+    steps = step * np.eye(len(at))
+    return np.array([(function(at + one) - function(at - one)) / (2 * step) for one in steps]).T
+
+
+def test_objective_by_its_formula():
+    problem = make_problem("parity")
+    coef, intercept = np.array([0.3, -0.2, 0.1]), 0.5
+    x = problem.initial_point(problem.model.parameters(coef, intercept))
+    evaluation = problem.evaluate(x)
+    scores = X @ coef + intercept
+    losses = np.average(np.log(1 + np.exp(-TARGET * scores)), weights=WEIGHTS)
+    assert evaluation.fun == pytest.approx(losses + ALPHA / 2 * coef @ coef, rel=1e-13)
+    np.testing.assert_allclose(evaluation.scores, scores, atol=1e-13)
+
+
+def test_excess_and_violation():
+    problem = make_problem("parity")
+    evaluation = problem.evaluate(random_point(problem))
+    values, excess = evaluation.values, evaluation.excess
+    for value, lower, upper, one in zip(values, problem.lower, problem.upper, excess, strict=True):
+        assert one == max(0.0, value - upper, lower - value)
+    assert evaluation.violation == excess.max() > 0
+    # At equal scores all rates are equal.
+    assert problem.evaluate(problem.initial_point()).violation == pytest.approx(0, abs=1e-15)
+
+
+@specs
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_derivatives(spec, container, fit_intercept):
+    problem = make_problem(spec, container=container, fit_intercept=fit_intercept)
+    x = random_point(problem)
+    here = problem.evaluate(x)
+    by_fun = difference_quotients(lambda z: problem.evaluate(z).fun, x)
+    np.testing.assert_allclose(here.grad, by_fun, atol=1e-8)
+    by_values = difference_quotients(lambda z: problem.evaluate(z).values, x)
+    np.testing.assert_allclose(here.jacobian, by_values, atol=1e-8)
+    v = np.random.default_rng(2).normal(size=len(here.values))
+    np.testing.assert_allclose(here.pull_back(v), v @ here.jacobian, atol=1e-13)
+    np.testing.assert_allclose(
+        here.lagrangian_gradient(v), here.grad + v @ here.jacobian, atol=1e-13
+    )
+
+
+@specs
+def test_hessian_of_the_lagrangian(spec):
+    problem = make_problem(spec)
+    x, p = random_point(problem), problem.n_parameters
+    here = problem.evaluate(x)
+    v = np.random.default_rng(2).normal(size=len(here.values))
+    gram = problem.model.gram(here.curvature(v)) + np.diag(problem.ridge)
+    np.testing.assert_allclose(here.hessian(v)[:p, :p], gram, rtol=1e-12)
+    by_gradient = difference_quotients(lambda z: problem.evaluate(z).lagrangian_gradient(v), x)
+    np.testing.assert_allclose(here.hessian(v), by_gradient, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_of_all_losses(name):
+    problem = make_problem("parity", loss=LOSSES[name]())
+    x = random_point(problem) / 3
+    by_fun = difference_quotients(lambda z: problem.evaluate(z).fun, x)
+    np.testing.assert_allclose(problem.evaluate(x).grad, by_fun, atol=1e-7)
+
+
+@specs
+def test_unknowns_follow_the_parameters(spec):
+    problem = make_problem(spec)
+    parameters = np.random.default_rng(3).normal(size=problem.n_parameters)
+    x = problem.initial_point(parameters)
+    assert len(x) == problem.n_unknowns == problem.n_parameters + problem.constraint.n_aux
+    evaluation = problem.evaluate(x)
+    np.testing.assert_array_equal(evaluation.parameters, parameters)
+    np.testing.assert_array_equal(
+        evaluation.aux, problem.constraint.initial_aux(problem.model.scores(parameters))
+    )
+
+
+def test_the_single_row_of_each_constraint_is_its_gap():
+    problem = make_problem("joint")
+    single = problem.single()
+    parameters = np.random.default_rng(3).normal(size=problem.n_parameters)
+    evaluation = single.evaluate(single.initial_point(parameters))
+    gaps = [part.aggregate.gap(part.means(evaluation.scores)) for part in problem.constraint.parts]
+    np.testing.assert_array_equal(evaluation.values, gaps)
+    np.testing.assert_array_equal(single.upper, [0.2, 0.4])
+    assert single.n_unknowns == problem.n_parameters
+    again = single.single().evaluate(evaluation.x)
+    np.testing.assert_array_equal(again.values, gaps)
+
+
+def test_a_constraint_without_a_single_row_keeps_its_own():
+    problem = make_problem("parity")
+    with_rows = replace(problem, constraint=object())
+    assert with_rows.single() is with_rows
+
+
+def test_the_scale_of_weights_does_not_matter():
+    problem = make_problem("parity")
+    heavier = ConstrainedProblem(
+        problem.model, problem.loss, TARGET, 7 * WEIGHTS, ALPHA, problem.constraint
+    )
+    x = random_point(problem)
+    assert heavier.evaluate(x).fun == pytest.approx(problem.evaluate(x).fun, rel=1e-14)
+
+
+def test_what_is_not_asked_for_is_not_computed():
+    class Counting:
+        def __init__(self):
+            self.calls = 0
+
+        def __call__(self, scores, target):
+            self.calls += 1
+            return LogisticLoss()(scores, target)
+
+    loss = Counting()
+    problem = make_problem("parity")
+    counted = ConstrainedProblem(problem.model, loss, TARGET, WEIGHTS, ALPHA, problem.constraint)
+    evaluation = counted.evaluate(random_point(counted))
+    assert evaluation.violation >= 0 and loss.calls == 0
+    assert np.isfinite(evaluation.fun) and len(evaluation.grad) and loss.calls == 1
+
+
+@specs
+def test_a_mini_batch_is_the_problem_on_average(spec):
+    problem = make_problem(spec)
+    x, rng = random_point(problem), np.random.RandomState(0)
+    here = problem.evaluate(x)
+    drawn = [problem.sample(20, 10, rng).evaluate(x) for _ in range(2000)]
+    for name in ("fun", "grad"):
+        values = np.array([getattr(one, name) for one in drawn])
+        error = values.std(axis=0) / np.sqrt(len(drawn))
+        assert (np.abs(values.mean(axis=0) - getattr(here, name)) <= 5 * error + 1e-12).all()
+    means = np.array(
+        [[p.means(one.scores) for p in one.problem.constraint.parts][0] for one in drawn]
+    )
+    expected = problem.constraint.parts[0].means(here.scores)
+    error = means.std(axis=0) / np.sqrt(len(drawn))
+    assert (np.abs(means.mean(axis=0) - expected) <= 5 * error + 1e-12).all()
+
+
+def test_samples_drawn_for_the_constraint_have_no_loss_and_those_for_the_loss_are_in_no_event():
+    problem = make_problem("joint")
+    batch = problem.sample(7, 3, random_state=0)
+    n_events = sum(len(part.names) for part in problem.constraint.parts)
+    assert len(batch.target) == 7 + 3 * n_events
+    np.testing.assert_array_equal(batch.weights, np.arange(len(batch.target)) < 7)
+    for part in batch.constraint.parts:
+        assert not part.events.averaging.toarray()[:, :7].any()
+        np.testing.assert_array_equal(part.counts, 3)
+    again = problem.sample(7, 3, random_state=0)
+    np.testing.assert_array_equal(again.target, batch.target)
+    x = random_point(problem)
+    assert again.evaluate(x).fun == batch.evaluate(x).fun
+
+
+def test_a_mini_batch_without_constraint():
+    problem = make_problem("none")
+    batch = problem.sample(5, 2, random_state=0)
+    assert len(batch.target) == 5
+    assert np.isfinite(batch.evaluate(batch.initial_point()).fun)
+
+
+@specs
+def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogate(spec):
+    problem = make_problem(spec)
+    x = random_point(problem)
+    smooth, counted = problem.evaluate(x), problem.counted(x)
+    for part, own in zip(problem.constraint.parts, counted.problem.constraint.parts, strict=True):
+        np.testing.assert_allclose(own.means(counted.scores), part.decision_means(smooth.scores))
+    assert counted.fun == smooth.fun
+    if spec != "single row":  # whose slope is that of the pair which is furthest apart
+        np.testing.assert_allclose(counted.jacobian, smooth.jacobian, atol=1e-14)
+
+
+def test_another_constraint_at_the_same_point_does_not_ask_the_model_again():
+    problem = make_problem("parity")
+    here = problem.evaluate(random_point(problem))
+    there = here.under(problem.constraint.corrected(here.scores))
+    assert there.point is here.point
+    assert there.scores is here.scores
+
+
+def test_some_rows_of_the_jacobian():
+    problem = make_problem("joint")
+    here = problem.evaluate(random_point(problem))
+    rows = np.array([2, 0])
+    np.testing.assert_allclose(here.jacobian_of(rows), here.jacobian[rows], atol=1e-14)
+
+
+def test_a_problem_of_some_samples_has_their_means():
+    problem, rows = make_problem("parity"), np.arange(0, N_SAMPLES, 2)
+    some, x = problem.take(rows), random_point(problem)
+    everybody, here = problem.evaluate(x), some.evaluate(x)
+    np.testing.assert_allclose(here.scores, everybody.scores[rows])
+    share = WEIGHTS[rows] / WEIGHTS[rows].sum()
+    losses = problem.loss(everybody.scores, TARGET).value
+    penalty = problem.ridge @ everybody.parameters**2 / 2
+    assert here.fun == pytest.approx(share @ losses[rows] + penalty)
+
+
+def test_a_mini_batch_is_penalised_as_the_problem_is():
+    problem = make_problem("parity")
+    drawn, x = problem.sample(5, 4, random_state=0), random_point(problem)
+    np.testing.assert_array_equal(drawn.ridge, problem.model.ridge(ALPHA))
+    assert np.isfinite(drawn.evaluate(x).grad).all()

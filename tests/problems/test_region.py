@@ -1,0 +1,47 @@
+"""Closed convex sets of model parameters."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skfair.problems import Ball, Box
+from skfair.solvers import Iterate, kkt_residual
+from tests.network import network_problem
+
+REGIONS = [Box(-0.5, 0.5), Box(np.array([-1.0, 0.0, -np.inf]), np.inf), Ball(0.7)]
+
+
+@pytest.mark.parametrize("region", REGIONS, ids=repr)
+def test_a_projection_is_the_nearest_point(region):
+    rng = np.random.default_rng(0)
+    for point in rng.normal(size=(20, 3)):
+        nearest = region.project(point)
+        np.testing.assert_allclose(region.project(nearest), nearest, atol=1e-15)
+        others = [region.project(other) for other in rng.normal(size=(50, 3))]
+        # The angle at the nearest point is nowhere acute.
+        assert max((other - nearest) @ (point - nearest) for other in others) <= 1e-12
+
+
+def test_points_within_stay():
+    inside = np.array([0.1, -0.2, 0.3])
+    assert Ball(1.0).project(inside) is inside
+    np.testing.assert_array_equal(Box(-1.0, 1.0).project(inside), inside)
+
+
+def test_a_problem_projects_its_model_parameters_alone():
+    problem = network_problem()
+    x = np.full(problem.n_unknowns, 3.0)
+    assert problem.project(x) is x
+    projected = replace(problem, region=Box(-1.0, 1.0)).project(np.append(x, 5.0))
+    np.testing.assert_array_equal(projected, [*np.ones(problem.n_parameters), 5.0])
+
+
+def test_at_the_edge_of_a_region_the_outward_slope_does_not_count():
+    problem = network_problem()
+    x = problem.initial_point(random_state=0)
+    slope = problem.evaluate(x).grad
+    edge = replace(problem, region=Box(np.where(slope > 0, x, -9.0), np.where(slope < 0, x, 9.0)))
+    nothing = np.zeros(len(problem.lower))
+    assert kkt_residual(Iterate(problem.evaluate(x), nothing)) > 1e-3
+    assert kkt_residual(Iterate(edge.evaluate(x), nothing)) == 0.0
