@@ -1,21 +1,30 @@
-"""Solvers of problems with constraints, and of problems with more than one aim."""
+"""Solvers of problems with constraints."""
 
 from skfair.solvers._augmented_lagrangian import AugmentedLagrangian
-from skfair.solvers._damped_sqp import DampedSQP
-from skfair.solvers._gda import GDA
-from skfair.solvers._idca import IDCA
-from skfair.solvers._ipp import IPPSSG, IPPConEx
-from skfair.solvers._plada import PLADA
-from skfair.solvers._proxy_lagrangian import ProxyLagrangian
-from skfair.solvers._sa2gd import BiObjectiveFront, BiObjectiveResult, sa2gd, sa2gd_front
-from skfair.solvers._solver import Progress, Result
-from skfair.solvers._sqp import SQP
-from skfair.solvers._sqp_lbfgs import SQPLBFGS
-from skfair.solvers._switching_subgradient import GeometricDecay, Harmonic, SwitchingSubgradient
+from skfair.solvers._certificate import kkt_residual, least_squares_multipliers
+from skfair.solvers._solver import Iterate, Progress, Result, Solver
+from skfair.solvers._sqp import SQP, sqp_lbfgs
+from skfair.solvers.literature._gda import GDA
+from skfair.solvers.literature._idca import IDCA
+from skfair.solvers.literature._ipp import IPPSSG, IPPConEx
+from skfair.solvers.literature._plada import PLADA
+from skfair.solvers.literature._proxy_lagrangian import ProxyLagrangian
+from skfair.solvers.literature._switching_subgradient import (
+    GeometricDecay,
+    Harmonic,
+    SwitchingSubgradient,
+)
+from skfair.solvers.stochastic._adam_primal_dual import AdamPrimalDual
+from skfair.solvers.stochastic._ghost import StochasticGhost
+from skfair.solvers.stochastic._plada import StochasticPLADA
+from skfair.solvers.stochastic._sgd import SGD
+from skfair.solvers.stochastic._ssl_alm import SSLALM, alm
+from skfair.solvers.stochastic._stochastic import StochasticSolver
+from skfair.solvers.stochastic._switching import StochasticSwitching
 
 SOLVERS = {
     "sqp": SQP,
-    "sqp-lbfgs": SQPLBFGS,
+    "sqp-lbfgs": sqp_lbfgs,
     "augmented-lagrangian": AugmentedLagrangian,
     "plada": PLADA,
     "gda": GDA,
@@ -23,6 +32,14 @@ SOLVERS = {
     "switching-subgradient": SwitchingSubgradient,
     "ipp-ssg": IPPSSG,
     "ipp-conex": IPPConEx,
+    "idca": IDCA,
+    "adam-pd": AdamPrimalDual,
+    "sgd": SGD,
+    "ssl-alm": SSLALM,
+    "alm": alm,
+    "ghost": StochasticGhost,
+    "stochastic-switching": StochasticSwitching,
+    "stochastic-plada": StochasticPLADA,
 }
 """Solvers that have a name of their own."""
 
@@ -31,20 +48,23 @@ __all__ = [
     "IDCA",
     "IPPSSG",
     "PLADA",
+    "SGD",
     "SOLVERS",
     "SQP",
-    "SQPLBFGS",
+    "SSLALM",
+    "AdamPrimalDual",
     "AugmentedLagrangian",
-    "BiObjectiveFront",
-    "BiObjectiveResult",
-    "DampedSQP",
     "GeometricDecay",
     "Harmonic",
     "IPPConEx",
+    "Iterate",
     "Progress",
     "ProxyLagrangian",
     "Result",
+    "Solver",
+    "StochasticGhost",
+    "StochasticPLADA",
+    "StochasticSolver",
+    "StochasticSwitching",
     "SwitchingSubgradient",
-    "sa2gd",
-    "sa2gd_front",
 ]

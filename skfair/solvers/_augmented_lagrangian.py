@@ -76,30 +76,30 @@ class AugmentedLagrangian(Solver):
         self.inner_iter = inner_iter
 
     def _iterate(self, problem, x, random_state):
-        sides = OneSided.between(problem.lower, problem.upper)
-        pressures, rho = np.zeros(len(sides.rows)), self.rho
+        one_sided = OneSided(problem.lower, problem.upper)
+        duals, rho = np.zeros(len(one_sided.rows)), self.rho
         evaluation, infeasibility, accuracy = problem.evaluate(x), np.inf, 1e-2
         while True:
-            yield Iterate(evaluation, sides.signed(pressures))
+            yield Iterate(evaluation, one_sided.multipliers(duals))
             accuracy = max(0.1 * accuracy, 0.1 * self.tol)
-            evaluation = self._minimise(evaluation, sides, pressures, rho, accuracy)
-            G = sides.excess(evaluation.values)
-            left = np.abs(np.maximum(G, -pressures / rho)).max(initial=0.0)
-            pressures = np.maximum(0.0, pressures + rho * G)
+            evaluation = self._minimise(evaluation, one_sided, duals, rho, accuracy)
+            G = one_sided.values(evaluation.values)
+            left = np.abs(np.maximum(G, -duals / rho)).max(initial=0.0)
+            duals = np.maximum(0.0, duals + rho * G)  # first-order update of the multipliers
             # What is left below the tolerance is rounding, which no penalty can shrink.
             if left > max(self.shrink * infeasibility, 0.1 * self.tol):
                 rho *= self.growth
             infeasibility = left
 
-    def _minimise(self, start, sides, pressures, rho, accuracy):
+    def _minimise(self, start, one_sided, duals, rho, accuracy):
         """Minimise the augmented Lagrangian up to an accuracy of its gradient."""
         problem = start.problem
 
         def augmented(x):
             evaluation = problem.evaluate(x)
-            pressed = np.maximum(0.0, pressures + rho * sides.excess(evaluation.values))
-            value = evaluation.fun + (pressed @ pressed - pressures @ pressures) / (2.0 * rho)
-            return value, evaluation.lagrangian_gradient(sides.signed(pressed))
+            next_duals = np.maximum(0.0, duals + rho * one_sided.values(evaluation.values))
+            value = evaluation.fun + (next_duals @ next_duals - duals @ duals) / (2.0 * rho)
+            return value, evaluation.lagrangian_gradient(one_sided.multipliers(next_duals))
 
         options = {"maxiter": self.inner_iter, "gtol": accuracy, "ftol": 1e-15, "maxcor": 20}
         found = minimize(augmented, start.x, jac=True, method="L-BFGS-B", options=options)

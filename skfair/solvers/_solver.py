@@ -7,11 +7,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skfair.problems import Evaluation
+from skfair.solvers._certificate import kkt_residual, least_squares_multipliers
 from skfair.utils._sklearn import Interval, validate_parameter_constraints
 
 
@@ -29,12 +29,22 @@ class Iterate(NamedTuple):
         leaves the choice to the driver, who keeps the best feasible one.
     details : dict
         What else a solver shows to callbacks, by the names of its paper.
+    lagrangian_gradient : ndarray of shape (n_unknowns,) or None
+        Gradient of the Lagrangian with these multipliers, from solvers that have it at hand; None
+        leaves it to the driver, whenever it measures the optimality conditions.
+
+    Examples
+    --------
+    >>> from skfair.solvers import Iterate
+    >>> Iterate(evaluation=None, multipliers=None).chosen is None
+    True
     """
 
     evaluation: Evaluation
     multipliers: np.ndarray
     chosen: bool | None = None
     details: dict = MappingProxyType({})
+    lagrangian_gradient: np.ndarray | None = None
 
 
 class Progress(NamedTuple):
@@ -73,12 +83,8 @@ class Result:
 
     Attributes
     ----------
-    x : ndarray of shape (n_unknowns,)
-        Model parameters and auxiliary unknowns.
-    fun : float
-        Objective at x.
-    violation : float
-        Largest excess of a row of the constraint at x.
+    evaluation : Evaluation
+        The problem at the answer, with scores, objective and rows.
     residual : float
         Largest residual of the optimality (KKT) conditions at x with these multipliers.
     multipliers : ndarray of shape (n_rows,)
@@ -89,24 +95,45 @@ class Result:
         "optimal": violation and residual are at most ``tol``. "max_iter": the constraint is kept,
         but optimality is not certified. "infeasible": it is not kept.
     message : str
-        The same in words, with the numbers.
+        The same in words, with the numbers and, unless it is "optimal", what to do.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.solvers import Result
-    >>> Result(np.zeros(1), 0.5, 0.0, 1e-9, np.zeros(0), 3, "optimal", "done").status
-    'optimal'
+    >>> from skfair.constraints import JointConstraint
+    >>> from skfair.losses import SquaredLoss
+    >>> from skfair.models import LinearModel
+    >>> from skfair.problems import ConstrainedProblem
+    >>> from skfair.solvers import SQP
+    >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
+    >>> model = LinearModel.standardized(X, weights)
+    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, JointConstraint(()))
+    >>> result = SQP().solve(problem)
+    >>> result.status, result.x.round(6)
+    ('optimal', array([1., 0.]))
     """
 
-    x: np.ndarray
-    fun: float
-    violation: float
+    evaluation: Evaluation
     residual: float
     multipliers: np.ndarray
     n_iter: int
     status: str
     message: str
+
+    @property
+    def x(self):
+        """Model parameters and auxiliary unknowns, (n_unknowns,)."""
+        return self.evaluation.x
+
+    @property
+    def fun(self):
+        """Objective at x."""
+        return self.evaluation.fun
+
+    @property
+    def violation(self):
+        """Largest excess of a row of the constraint at x."""
+        return self.evaluation.violation
 
 
 class Solver(BaseEstimator):
@@ -119,6 +146,32 @@ class Solver(BaseEstimator):
     tol : float
         Largest violation of a row and largest residual of the optimality conditions at which the
         solver stops.
+
+    Examples
+    --------
+    Gradient descent, which knows no rows:
+
+    >>> import numpy as np
+    >>> from skfair.constraints import JointConstraint
+    >>> from skfair.losses import SquaredLoss
+    >>> from skfair.models import LinearModel
+    >>> from skfair.problems import ConstrainedProblem
+    >>> from skfair.solvers import Iterate, Solver
+    >>> class Descent(Solver):
+    ...     def __init__(self, max_iter=100, tol=1e-6):
+    ...         self.max_iter = max_iter
+    ...         self.tol = tol
+    ...
+    ...     def _iterate(self, problem, x, random_state):
+    ...         while True:
+    ...             evaluation = problem.evaluate(x)
+    ...             yield Iterate(evaluation, np.zeros(len(problem.lower)))
+    ...             x = x - 0.5 * evaluation.grad
+    >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
+    >>> model = LinearModel.standardized(X, weights)
+    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, JointConstraint(()))
+    >>> Descent().solve(problem).status
+    'optimal'
     """
 
     _parameter_constraints = {
@@ -126,12 +179,44 @@ class Solver(BaseEstimator):
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
+    requires = ()
+    """What a solver cannot do without: names in ``REQUIREMENTS``; a property if it depends on the
+    solver's settings."""
+
+    advice = "Raise max_iter or tol, or try solver='sqp'."
+    """What to do where an answer is not certified."""
+
     check_every = 1
-    """Iterations between two measurements of the optimality conditions, which cost a pass."""
+    """Iterations between two measurements of the optimality conditions, which cost a pass.
+
+    In between the driver looks at objective and rows of iterates only if it has to choose the best:
+    of an iterate with ``chosen=False`` nothing is computed.
+    """
+
+    projects = False
+    """Whether a region of the problem is kept to, by projecting onto it."""
+
+    one_row = False
+    """Whether each gap is to be held by one row, kinked and without auxiliary unknowns."""
 
     @abstractmethod
     def _iterate(self, problem, x, random_state):
-        """Yield an `Iterate` for x, and for every point after it."""
+        """Yield an `Iterate` for x, and for every point after it.
+
+        Parameters
+        ----------
+        problem : ConstrainedProblem
+            What to minimise, and what must hold.
+        x : ndarray of shape (n_unknowns,)
+            Starting point.
+        random_state : RandomState instance
+            Source of all draws.
+
+        Yields
+        ------
+        iterate : Iterate
+            They may go on for ever: the driver stops.
+        """
 
     def solve(self, problem, x0=None, *, random_state=None, callback=None):
         """Solve a problem.
@@ -141,7 +226,8 @@ class Solver(BaseEstimator):
         problem : ConstrainedProblem
             What to minimise, and what must hold.
         x0 : ndarray of shape (n_unknowns,), default=None
-            Where to start; None takes ``problem.initial_point()``.
+            Where to start; None takes ``problem.initial_point()``. Solvers that ask for one row per
+            gap (``one_row``) solve ``problem.single()``, and take the model parameters of it.
         random_state : int, RandomState instance or None, default=None
             Determines the draws of a stochastic solver.
         callback : callable, default=None
@@ -157,38 +243,44 @@ class Solver(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range, or the objective is not finite at the start.
+            If a parameter is out of range, the model or the constraint lacks what the solver
+            requires, or the objective is not finite at the start.
         """
         validate_parameter_constraints(
             self._parameter_constraints, self.get_params(deep=False), type(self).__name__
         )
-        x0 = problem.initial_point() if x0 is None else np.asarray(x0, dtype=np.float64)
-        if not np.isfinite(start := problem.evaluate(x0).fun):
+        problem = problem.single() if self.one_row else problem
+        random_state = check_random_state(random_state)
+        x0 = problem.initial_point(random_state=random_state) if x0 is None else np.asarray(x0)
+        # One row has no unknowns of its own.
+        x0 = problem.project(x0[: problem.n_unknowns].astype(np.float64))
+        start = problem.evaluate(x0)
+        check_requirements(self, start)
+        if not np.isfinite(start.fun):
             raise ValueError(
-                f"The objective is {start} at the start: rescale the columns of X, or start "
+                f"The objective is {start.fun} at the start: rescale the columns of X, or start "
                 "elsewhere."
             )
         best = None
-        iterates = self._iterate(problem, x0, check_random_state(random_state))
+        iterates = self._iterate(problem, start.x, random_state)
         for n_iter, iterate in enumerate(iterates):
             measured = n_iter % self.check_every == 0
             residual = kkt_residual(iterate) if measured else np.nan
             after_start = n_iter == 1 and iterate.chosen is None
-            if best is None or after_start or _replaces(iterate, best, self.tol):
-                best = iterate
             certified = residual <= self.tol and iterate.evaluation.violation <= self.tol
-            if certified:
-                best = iterate
+            if certified or best is None or after_start or _replaces(iterate, best, self.tol):
+                best, residual_of_best = iterate, residual
             told = Progress(
                 n_iter, iterate.evaluation, residual, iterate.multipliers, iterate.details
             )
             stopped = callback is not None and callback(told)
             if certified or stopped or n_iter >= self.max_iter:
                 break
-        return self._result(best, n_iter)
+        residual = kkt_residual(best) if np.isnan(residual_of_best) else residual_of_best
+        return self._result(best, residual, n_iter)
 
-    def _result(self, best, n_iter):
-        evaluation, residual, multipliers = best.evaluation, kkt_residual(best), best.multipliers
+    def _result(self, best, residual, n_iter):
+        evaluation, multipliers = best.evaluation, best.multipliers
         if residual > self.tol:
             estimate = least_squares_multipliers(evaluation, self.tol)
             estimated = kkt_residual(Iterate(evaluation, estimate))
@@ -200,16 +292,74 @@ class Solver(BaseEstimator):
             f"{type(self).__name__} stopped after {n_iter} iterations with violation "
             f"{evaluation.violation:.2g} and residual {residual:.2g} (tol={self.tol:g})."
         )
-        return Result(
-            evaluation.x,
-            evaluation.fun,
-            evaluation.violation,
-            residual,
-            multipliers,
-            n_iter,
-            status,
-            message,
+        if status != "optimal":
+            message += f" {self.advice}"
+        return Result(evaluation, residual, multipliers, n_iter, status, message)
+
+
+REQUIREMENTS = {
+    "gram": (
+        "a model that gives Gram matrices",
+        lambda evaluation: hasattr(evaluation.point, "gram"),
+        "use SQP(hessian='lbfgs') or another first-order solver",
+    ),
+    "linear": (
+        "a model that is linear in its parameters, to estimate its step sizes",
+        lambda evaluation: hasattr(evaluation.point, "push_forward"),
+        "give the step sizes as numbers, or use SQP(hessian='lbfgs')",
+    ),
+    "majorant": (
+        "a constraint that is a difference of convex functions, with a majorant",
+        lambda evaluation: hasattr(evaluation.problem.constraint, "majorant"),
+        "use solver='sqp'",
+    ),
+    "batches": (
+        "a constraint that mini-batches can be drawn from, by its method draw",
+        lambda evaluation: _can_be_drawn_from(evaluation.problem.constraint),
+        "use solver='sqp', or for networks 'sqp-lbfgs'",
+    ),
+    "decisions": (
+        "a constraint that can be shifted to count decisions, by its method corrected",
+        lambda evaluation: hasattr(evaluation.problem.constraint, "corrected"),
+        "use solver='sqp'",
+    ),
+}
+"""What a solver may require: in words, whether a problem has it, and the remedy where not."""
+
+
+def _can_be_drawn_from(constraint):
+    return all(hasattr(part, "draw") for part in getattr(constraint, "parts", (constraint,)))
+
+
+def check_requirements(solver, evaluation):
+    """Refuse a problem that lacks what a solver requires.
+
+    Parameters
+    ----------
+    solver : Solver
+        The solver.
+    evaluation : Evaluation
+        The problem at the start.
+
+    Raises
+    ------
+    ValueError
+        If something is lacking.
+    """
+    if evaluation.problem.region is not None and not solver.projects:
+        raise ValueError(
+            f"{type(solver).__name__} does not keep to a region, but the problem has the region "
+            f"{evaluation.problem.region}; use a first-order solver, such as solver='gda'."
         )
+    for name in solver.requires:
+        what, is_there, remedy = REQUIREMENTS[name]
+        if not is_there(evaluation):
+            problem = evaluation.problem
+            raise ValueError(
+                f"{type(solver).__name__} needs {what}, but the problem has a "
+                f"{type(problem.model).__name__} and a {type(problem.constraint).__name__} "
+                f"without it; {remedy}."
+            )
 
 
 def _replaces(iterate, best, tol):
@@ -220,57 +370,3 @@ def _replaces(iterate, best, tol):
     if old.violation <= tol:
         return new.violation <= tol and new.fun < old.fun
     return new.violation < old.violation
-
-
-def kkt_residual(iterate):
-    r"""Largest residual of stationarity and complementarity.
-
-    .. math::
-
-        \max\bigl(\|\nabla f + J^T \lambda\|_\infty,\;
-        \max_r \lambda_r^+ (upper_r - c_r)^+,\; \max_r \lambda_r^- (c_r - lower_r)^+\bigr)
-
-    Parameters
-    ----------
-    iterate : Iterate
-        The point and its multipliers.
-
-    Returns
-    -------
-    residual : float
-    """
-    evaluation, multipliers = iterate.evaluation, iterate.multipliers
-    stationarity = np.abs(evaluation.lagrangian_gradient(multipliers)).max(initial=0.0)
-    problem, values = evaluation.problem, evaluation.values
-    pressing = multipliers != 0
-    bound = np.where(multipliers > 0, problem.upper, problem.lower)[pressing]
-    slack = np.maximum(0.0, np.sign(multipliers[pressing]) * (bound - values[pressing]))
-    complementarity = np.abs(multipliers[pressing]) * slack
-    return float(max(stationarity, complementarity.max(initial=0.0)))
-
-
-def least_squares_multipliers(evaluation, tol):
-    """Multipliers of the active rows that make the gradient of the Lagrangian least.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-        The problem at a point.
-    tol : float
-        Rows within it of a bound, or beyond, are active.
-
-    Returns
-    -------
-    multipliers : ndarray of shape (n_rows,)
-    """
-    problem, values = evaluation.problem, evaluation.values
-    above = np.flatnonzero(values >= problem.upper - tol)
-    below = np.flatnonzero(values <= problem.lower + tol)
-    multipliers = np.zeros(len(values))
-    if len(above) + len(below):
-        jacobian = evaluation.jacobian
-        columns = np.vstack((jacobian[above], -jacobian[below])).T
-        pressures = nnls(columns, -evaluation.grad)[0]
-        np.add.at(multipliers, above, pressures[: len(above)])
-        np.subtract.at(multipliers, below, pressures[len(above) :])
-    return multipliers

@@ -1,44 +1,69 @@
-"""Sequential quadratic programming with the exact Hessian of the Lagrangian."""
+"""Sequential quadratic programming."""
 
-from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg import qr
 
-from skfair.solvers._quadratic_model import sqp_iterates
-from skfair.solvers._solver import Solver
+from skfair.solvers._elastic_qp import solve_elastic_qp
+from skfair.solvers._hessians import ExactHessian, Secants
+from skfair.solvers._solver import Iterate, Solver
+from skfair.utils._sklearn import Interval, StrOptions
+
+_FIRST_PENALTY = 1.0
+_LARGEST_PENALTY = 1e5
+_FIRST_DAMPING = 1e-2
+_LARGEST_DAMPING = 1e8
 
 
 class SQP(Solver):
     r"""Sequential quadratic programming.
 
-    Each iteration minimises the quadratic model of the Lagrangian subject to the linearised rows,
+    Each iteration minimises a quadratic model of the Lagrangian subject to the linearised rows,
+    which may yield at a price (elastic mode), so that every sub-problem has an answer:
 
     .. math::
 
-        \min_d \nabla f^T d + \tfrac12 d^T H d \quad \text{s.t.} \quad
-        lower \le c + J d \le upper,
+        \min_d \nabla f^T d + \tfrac12 d^T (H + \mu I) d
+        + \pi \sum_r \max(0, (c + J d)_r - upper_r, lower_r - (c + J d)_r)
 
-    where rows may yield at a price (elastic mode, an l1 merit function), so that every sub-problem
-    has an answer. H is the exact Hessian, one weighted Gram matrix; where it is not positive
-    definite, negative curvature of single samples is clipped. A full step that the merit function
-    refuses is first corrected to second order, then shortened.
+    over all unknowns. A step is taken if it lowers the merit :math:`f + \pi \sum_r excess_r` by a
+    tenth of the predicted reduction, if need be after a correction to second order; else the
+    damping :math:`\mu` grows (Levenberg). The penalty :math:`\pi` grows where that brings the
+    linearised rows nearer to their bounds.
+
+    H is the exact Hessian of the Lagrangian, one weighted Gram matrix, as the constraint gives its
+    part: percentile constraints, differences of convex functions, give the curvature of their
+    convex parts. Where H is not positive definite it is made stiffer along the rows that press. For
+    thousands of parameters H is better taken from the last steps s and the changes y of the
+    Lagrangian's gradient (limited-memory BFGS; [1]_, (7.24)),
+
+    .. math::
+
+        H = \theta I - \begin{pmatrix} \theta S & Y \end{pmatrix}
+        \begin{pmatrix} \theta S^T S & L \\ L^T & -D \end{pmatrix}^{-1}
+        \begin{pmatrix} \theta S^T \\ Y^T \end{pmatrix},
+
+    with D and L the diagonal and the strictly lower part of :math:`S^T Y`; Powell's damping
+    ([1]_, Procedure 18.2) keeps it positive definite. An iteration then costs O(memory\ :sup:`2` n)
+    for n unknowns beside the gradients, in place of a Gram matrix and O(n\ :sup:`3`).
 
     Parameters
     ----------
     max_iter : int, default=200
-        Most iterations; 4 to 10 are usual.
+        Most iterations; 4 to 10 are usual with the exact Hessian, hundreds with "lbfgs".
     tol : float, default=1e-6
         Largest violation and largest residual of the optimality conditions at the answer.
-
-    See Also
-    --------
-    SQPLBFGS : The same without a Hessian, for thousands of parameters.
+    hessian : {"exact", "lbfgs"}, default="exact"
+        Where H comes from.
+    memory : int, default=20
+        Number of steps that "lbfgs" remembers.
 
     References
     ----------
-    .. [1] J. Nocedal and S. Wright, "Numerical Optimization", 2nd edition, 2006, chapter 18.
+    .. [1] J. Nocedal and S. Wright, "Numerical Optimization", 2nd edition, 2006, chapters 7, 18.
 
     Examples
     --------
@@ -52,64 +77,167 @@ class SQP(Solver):
     0.0
     """
 
-    def __init__(self, max_iter=200, tol=1e-6):
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "hessian": [StrOptions({"exact", "lbfgs"})],
+        "memory": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, max_iter=200, tol=1e-6, hessian="exact", memory=20):
         self.max_iter = max_iter
         self.tol = tol
+        self.hessian = hessian
+        self.memory = memory
+
+    advice = "Raise max_iter or tol, or give the problem more curvature by a larger alpha."
+
+    @property
+    def requires(self):
+        """The exact Hessian needs Gram matrices of the model."""
+        return ("gram",) if self.hessian == "exact" else ()
 
     def _iterate(self, problem, x, random_state):
-        return sqp_iterates(problem, x, self.tol, _CholeskyRoot.of_lagrangian)
+        hessian_at = ExactHessian if self.hessian == "exact" else Secants(self.memory)
+        evaluation, multipliers = problem.evaluate(x), np.zeros(len(problem.lower))
+        penalty, damping = _FIRST_PENALTY, 0.0
+        yield _expanded(evaluation, multipliers)
+        hessian = hessian_at(evaluation, multipliers)
+        while damping <= _LARGEST_DAMPING and penalty <= _LARGEST_PENALTY:
+            # Sub-problem: the quadratic model with elastic rows.
+            model = _QuadraticModel(evaluation, hessian.root(damping))
+            step = model.minimise(evaluation.values, penalty)
+            if damping == 0.0:  # a damped step falls short of the rows at any penalty
+                penalty, step = model.steered(penalty, step, self.tol)
+            # Merit: take the step, correct it, or damp the next one.
+            predicted_reduction = model.predicted_reduction(penalty, step)
+            if predicted_reduction <= 1e-6 * self.tol and evaluation.violation > self.tol:
+                penalty *= 10.0  # no way to improve, and the rows are not kept
+                continue
+            found, ratio = model.advance(penalty, step, predicted_reduction)
+            if found is None:
+                damping = max(10.0 * damping, _FIRST_DAMPING)
+            else:
+                if ratio > 0.5:
+                    damping = damping / 4.0 if damping > _FIRST_DAMPING / 4.0 else 0.0
+                evaluation, multipliers = found, step.multipliers
+                yield _expanded(evaluation, multipliers)
+                hessian = hessian_at(evaluation, multipliers)
 
 
-_STIFFNESSES = (0.1, 1.0, 10.0)
-"""Curvatures tried along the rows that press; parameters are of standardised columns."""
+sqp_lbfgs = partial(SQP, max_iter=2000, hessian="lbfgs")
+"""SQP without a Hessian, for thousands of parameters."""
 
 
-@dataclass(frozen=True, eq=False)
-class _CholeskyRoot:
-    """The lower triangular L of H = L L'."""
+def _expanded(evaluation, multipliers):
+    """An iterate whose certificate costs no further pass: the next model needs the Jacobian too."""
+    gradient = evaluation.grad + multipliers @ evaluation.jacobian
+    return Iterate(evaluation, multipliers, lagrangian_gradient=gradient)
 
-    factor: np.ndarray
 
-    @classmethod
-    def of_lagrangian(cls, evaluation, multipliers, damping):
-        """Factorise the Hessian of the Lagrangian by the model parameters.
+class _Step(NamedTuple):
+    """Minimiser of a quadratic model."""
 
-        Where it is not positive definite it is first made stiffer along the rows that press: at
-        the answer these rows do not move, so the step stays that of Newton (an augmented
-        Lagrangian's Hessian; Nocedal and Wright, section 17.3). Negative curvature that is left is
-        clipped sample by sample.
+    move: np.ndarray
+    multipliers: np.ndarray
+    bending: float  # the model's quadratic term, move' H move / 2
+
+
+class _QuadraticModel:
+    """Quadratic objective and linear rows around an evaluation.
+
+    With H = L L' the step is ``L^-T (base + Q z)``: rows only feel the directions Q, at most one
+    per row, so that the quadratic program has at most as many unknowns as rows.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        The problem where it is expanded.
+    root : CholeskyRoot or SymmetricRoot
+        Stands for L.
+    """
+
+    def __init__(self, evaluation, root):
+        self.evaluation = evaluation
+        self.root = root
+        self.base = -root.solve(evaluation.grad)  # L' times Newton's step without rows
+        scaled = root.solve(evaluation.jacobian.T)
+        self.basis, triangle = np.eye(len(scaled)), scaled
+        if scaled.shape[1] < len(scaled):
+            self.basis, triangle = qr(scaled, mode="economic")
+        self.rows = triangle.T  # by z
+
+    def minimise(self, values, penalty):
+        """The step for rows that have the given values at the step 0."""
+        problem = self.evaluation.problem
+        values = values + self.rows @ (self.basis.T @ self.base)
+        z, multipliers = solve_elastic_qp(
+            np.ones(self.rows.shape[1]),
+            self.rows,
+            problem.lower - values,
+            problem.upper - values,
+            penalty,
+        )
+        scaled = self.base + self.basis @ z
+        return _Step(self.root.solve_transposed(scaled), multipliers, scaled @ scaled / 2)
+
+    def violation_after(self, step):
+        """Total violation of the linearised rows after a step."""
+        evaluation = self.evaluation
+        values = evaluation.values + evaluation.jacobian @ step.move
+        return _total_violation(evaluation.problem, values)
+
+    def predicted_reduction(self, penalty, step):
+        """By how much the model lowers the merit."""
+        here = self.evaluation
+        kept = _total_violation(here.problem, here.values) - self.violation_after(step)
+        return penalty * kept - here.grad @ step.move - step.bending
+
+    def steered(self, penalty, step, tol):
+        """A penalty that takes away most of the violation, or as much as ten times it would.
+
+        More is not asked for at once: a penalty far above the multipliers keeps all later steps
+        close to rows that bend. Both the penalty and its step are returned; the step given is that
+        of the penalty given.
         """
-        problem = evaluation.problem
-        curvature = evaluation.curvature(multipliers)
-        ridge = np.diag(problem.ridge + damping)
-        hessian = problem.model.gram(curvature) + ridge
-        for stiffness in (0.0, *_STIFFNESSES):
-            factor = _try_cholesky(hessian + stiffness * _pressing(evaluation, multipliers))
-            if factor is not None:
-                return cls(factor)
-        clipped = problem.model.gram(np.maximum(0.0, curvature)) + ridge
-        return cls(_try_cholesky(clipped + 1e-8 * clipped.diagonal().max() * np.eye(len(clipped))))
+        here = self.evaluation
+        enough = max(tol, 0.1 * _total_violation(here.problem, here.values))
+        while penalty < _LARGEST_PENALTY:
+            left = self.violation_after(step)
+            if left <= enough or np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty:
+                break
+            dearer = self.minimise(here.values, 10.0 * penalty)
+            if self.violation_after(dearer) > 0.9 * left:
+                break
+            penalty, step = 10.0 * penalty, dearer
+        return penalty, step
 
-    def solve(self, vectors):
-        """Apply the inverse of L."""
-        return solve_triangular(self.factor, vectors, lower=True, check_finite=False)
+    def advance(self, penalty, step, predicted_reduction):
+        """The evaluation after the step or its correction, and actual over predicted reduction.
 
-    def solve_transposed(self, vectors):
-        """Apply the inverse of L'."""
-        return solve_triangular(self.factor, vectors, lower=True, trans="T", check_finite=False)
+        The evaluation is None if the merit falls by less than a tenth of the prediction.
+        """
+        here = self.evaluation
+        merit = _merit(here, penalty)
+        # Differences below the rounding of the merit say nothing.
+        noise = 1e-14 * (abs(merit) + 1.0)
+        for attempt in ("step", "correction"):
+            there = here.problem.evaluate(here.x + step.move)
+            reduction = merit - _merit(there, penalty)
+            if reduction >= 0.1 * predicted_reduction - noise:
+                return there, reduction / max(predicted_reduction, noise)
+            if attempt == "step":
+                # To second order: the rows as they are at the end of the step.
+                linear = here.jacobian @ step.move
+                step = self.minimise(there.values - linear, penalty)
+        return None, 0.0
 
 
-def _try_cholesky(hessian):
-    """Cholesky factor, or None if the matrix is not positive definite."""
-    # Columns of no curvature (a constant one, weights that vanish) must not stop the factor.
-    floor = 1e-12 * max(np.abs(hessian.diagonal()).max(), 1e-300)
-    factor, failed = dpotrf(hessian + floor * np.eye(len(hessian)), lower=1, clean=1)
-    return None if failed else factor
+def _total_violation(problem, values):
+    above = np.maximum(0.0, values - problem.upper)
+    return float((above + np.maximum(0.0, problem.lower - values)).sum())
 
 
-def _pressing(evaluation, multipliers):
-    """Gram matrix of the gradients of the rows that press."""
-    sizes = np.abs(multipliers)
-    rows = evaluation.jacobian[sizes > 1e-3 * sizes.max(initial=0.0)]
-    rows = rows[:, : evaluation.problem.n_parameters]
-    return rows.T @ rows
+def _merit(evaluation, penalty):
+    violation = _total_violation(evaluation.problem, evaluation.values)
+    merit = evaluation.fun + penalty * violation
+    return merit if np.isfinite(merit) else np.inf

@@ -26,7 +26,7 @@ class Smoothness(NamedTuple):
     rows: float
 
     @classmethod
-    def of(cls, problem, sides, x):
+    def of(cls, here, one_sided):
         """Estimate the constants around a starting point.
 
         Surrogates of decisions rise most steeply at the score 0, hence at the usual start; a gap
@@ -34,24 +34,22 @@ class Smoothness(NamedTuple):
 
         Parameters
         ----------
-        problem : ConstrainedProblem
-            The problem.
-        sides : OneSided
-            Its one-sided rows.
-        x : ndarray of shape (n_unknowns,)
-            Starting point.
+        here : Evaluation
+            The problem at the starting point; its model must be linear in its parameters.
+        one_sided : OneSided
+            The problem's one-sided rows.
 
         Returns
         -------
         smoothness : Smoothness
         """
-        bend = _largest_eigenvalue(problem.model, problem.share) * _largest_curvature(problem)
+        problem = here.problem
+        bend = _largest_eigenvalue(here.point, problem.share) * _largest_curvature(problem)
         objective = bend + problem.ridge.max(initial=_TINY)
-        here = problem.evaluate(x)
-        ahead = problem.evaluate(x - here.grad / objective)
-        jacobians = [sides.spread(evaluation.jacobian) for evaluation in (here, ahead)]
-        rows = max(np.linalg.norm(J, 2) for J in jacobians) if len(sides.rows) else 0.0
-        gram = _largest_eigenvalue(problem.model, np.ones_like(problem.share))
+        ahead = problem.evaluate(here.x - here.grad / objective)
+        jacobians = [one_sided.jacobian(evaluation.jacobian) for evaluation in (here, ahead)]
+        rows = max(np.linalg.norm(J, 2) for J in jacobians) if len(one_sided.rows) else 0.0
+        gram = _largest_eigenvalue(here.point, np.ones_like(problem.share))
         return cls(float(objective), gram, float(rows))
 
     def lagrangian(self, evaluation, multipliers):
@@ -77,12 +75,12 @@ def polyak_step(excess, slope):
     return excess / max(slope @ slope, _TINY)
 
 
-def _largest_eigenvalue(model, weights):
+def _largest_eigenvalue(point, weights):
     """Largest eigenvalue of a weighted Gram matrix, by power iteration."""
-    direction = np.random.default_rng(0).standard_normal(model.n_parameters)
+    direction = np.random.default_rng(0).standard_normal(len(point.pull_back(weights)))
     for _ in range(_POWER_ITERATIONS):
         direction /= max(np.linalg.norm(direction), _TINY)
-        direction = model.pull_back(weights * model.scores(direction))
+        direction = point.pull_back(weights * point.push_forward(direction))
     return float(np.linalg.norm(direction))
 
 

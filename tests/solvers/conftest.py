@@ -9,13 +9,13 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from skfair.constraints import DemographicParity, People, Rates
-from skfair.constraints._bound import ConstraintValues, ScoreJacobian
+from skfair.constraints import DemographicParity, People
+from skfair.constraints._values import ConstraintValues, ScoreJacobian
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import LinearModel
+from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
-from skfair.surrogates import Sigmoid, Step
-from skfair.utils._groups import check_groups
+from skfair.surrogates import Sigmoid
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +108,8 @@ def fair(spec=None, n_groups=2, tolerance=0.02, n=240, alpha=0.1):
     loss = LogisticLoss()
     bound = (spec or DemographicParity()).bind(
         People(y, check_groups(groups, n), weights),
-        Rates(Sigmoid(), loss),
-        Rates(Step(), loss),
+        Sigmoid(),
+        loss,
         tolerance,
     )
     model = LinearModel.standardized(X, weights)
@@ -121,9 +121,8 @@ def wide(d, n=500, alpha=0.1):
     X, y = features(n, d)
     groups = (X[:, 0] + np.random.default_rng(2).normal(size=n) > 0).astype(int)
     weights, loss = np.ones(n), LogisticLoss()
-    smooth, decisions = Rates(Sigmoid(), loss), Rates(Step(), loss)
     people = People(y, check_groups(groups, n), weights)
-    bound = DemographicParity().bind(people, smooth, decisions, 0.02)
+    bound = DemographicParity().bind(people, Sigmoid(), loss, 0.02)
     model = LinearModel.standardized(X, weights)
     return ConstrainedProblem(model, loss, y, weights, alpha, bound)
 

@@ -7,26 +7,26 @@ from scipy.optimize import linprog, minimize
 from skfair.solvers._elastic_qp import solve_elastic_qp
 
 
-def cost(z, curvature, rows, lower, upper, price):
+def cost(z, curvature, rows, lower, upper, penalty):
     values = rows @ z
     excess = np.maximum(0, values - upper) + np.maximum(0, lower - values)
-    return curvature @ z**2 / 2 + price * excess.sum()
+    return curvature @ z**2 / 2 + penalty * excess.sum()
 
 
-def assert_optimal(z, multipliers, curvature, rows, lower, upper, price):
-    """The conditions of the yielding rows: stationarity, and a price only where a bound is met."""
-    np.testing.assert_allclose(curvature * z + rows.T @ multipliers, 0, atol=1e-7 * price)
+def assert_optimal(z, multipliers, curvature, rows, lower, upper, penalty):
+    """The conditions of the yielding rows: stationarity, multipliers only at bounds."""
+    np.testing.assert_allclose(curvature * z + rows.T @ multipliers, 0, atol=1e-7 * penalty)
     values = rows @ z
-    assert (np.abs(multipliers) <= price * (1 + 1e-9)).all()
+    assert (np.abs(multipliers) <= penalty * (1 + 1e-9)).all()
     near = 1e-6 * (1 + np.abs(values))
     above, below = values > upper + near, values < lower - near
-    np.testing.assert_allclose(multipliers[above], price, rtol=1e-4)
-    np.testing.assert_allclose(multipliers[below], -price, rtol=1e-4)
+    np.testing.assert_allclose(multipliers[above], penalty, rtol=1e-4)
+    np.testing.assert_allclose(multipliers[below], -penalty, rtol=1e-4)
     inside = (values < upper - near) & (values > lower + near)
-    np.testing.assert_allclose(multipliers[inside], 0, atol=1e-4 * price)
+    np.testing.assert_allclose(multipliers[inside], 0, atol=1e-4 * penalty)
 
 
-def slsqp(curvature, rows, lower, upper, price):
+def slsqp(curvature, rows, lower, upper, penalty):
     """The same program with slack variables, by scipy."""
     m, n = rows.shape
     room = {
@@ -36,7 +36,7 @@ def slsqp(curvature, rows, lower, upper, price):
         ),
     }
     return minimize(
-        lambda v: curvature @ v[:n] ** 2 / 2 + price * v[n:].sum(),
+        lambda v: curvature @ v[:n] ** 2 / 2 + penalty * v[n:].sum(),
         np.zeros(n + m),
         constraints=room,
         bounds=[(None, None)] * n + [(0, None)] * m,
@@ -100,7 +100,7 @@ def test_unknowns_almost_without_curvature_solve_a_linear_program():
 
 
 def test_the_least_violation_is_that_of_a_linear_program():
-    """At a high price the rows come as near to their bounds as linprog brings them."""
+    """At a high penalty the rows come as near to their bounds as linprog brings them."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(6, 2))
     lower, upper = np.full(6, 0.5), np.full(6, 0.7)
@@ -121,10 +121,10 @@ def test_the_least_violation_is_that_of_a_linear_program():
 @given(
     n=st.integers(1, 5),
     m=st.integers(1, 8),
-    price=st.sampled_from([0.5, 10.0, 1e4]),
+    penalty=st.sampled_from([0.5, 10.0, 1e4]),
     seed=st.integers(0, 10_000),
 )
-def test_the_optimality_conditions_hold(n, m, price, seed):
+def test_the_optimality_conditions_hold(n, m, penalty, seed):
     rng = np.random.default_rng(seed)
     curvature = rng.choice([1e-6, 0.1, 1.0, 30.0], size=n)
     rows = rng.normal(size=(m, n))
@@ -132,8 +132,8 @@ def test_the_optimality_conditions_hold(n, m, price, seed):
     width = rng.choice([0.0, 0.1, 2.0], size=m)
     lower = np.where(rng.random(m) < 0.2, -np.inf, center - width)
     upper = np.where(rng.random(m) < 0.2, np.inf, center + width)
-    z, multipliers = solve_elastic_qp(curvature, rows, lower, upper, price)
-    assert_optimal(z, multipliers, curvature, rows, lower, upper, price)
+    z, multipliers = solve_elastic_qp(curvature, rows, lower, upper, penalty)
+    assert_optimal(z, multipliers, curvature, rows, lower, upper, penalty)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -145,3 +145,17 @@ def test_it_is_no_worse_than_slsqp(seed):
     z, _ = solve_elastic_qp(curvature, rows, lower, upper, 3.0)
     found = slsqp(curvature, rows, lower, upper, 3.0)
     assert cost(z, curvature, rows, lower, upper, 3.0) <= found.fun + 1e-8
+
+
+@pytest.mark.parametrize("seed", [98, 131, 160])
+def test_multipliers_keep_their_digits_where_unknowns_have_next_to_no_curvature(seed):
+    """Free centres: scaled by their curvature, as a factorised Hessian scales, columns are huge."""
+    rng = np.random.default_rng(seed)
+    rows, centers = 0.3 * rng.normal(size=(6, 6)), np.kron(np.eye(2), np.ones((3, 1)))
+    middle, scale = rng.normal(size=6), 1e5
+    bounds = middle - 0.05, middle + 0.05, 1.0
+    scaled = solve_elastic_qp(np.ones(8), np.hstack((rows, scale * centers)), *bounds)
+    curvature = np.append(np.ones(6), [scale**-2] * 2)
+    plain = solve_elastic_qp(curvature, np.hstack((rows, centers)), *bounds)
+    np.testing.assert_allclose(scaled[1], plain[1], atol=1e-10)
+    np.testing.assert_allclose(scaled[0][:6], plain[0][:6], atol=1e-10)

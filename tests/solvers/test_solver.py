@@ -1,9 +1,12 @@
 """The driver that all solvers share, on scripted iterates."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from skfair.solvers._solver import Iterate, Solver, kkt_residual, least_squares_multipliers
+from skfair.solvers import SOLVERS, SQP, Iterate, Solver
+from skfair.solvers._solver import REQUIREMENTS
 
 
 class Scripted(Solver):
@@ -31,39 +34,6 @@ def known(problems):
 def between(known, shares):
     """Points from 0 (feasible or not) to the answer and beyond."""
     return [share * known.x for share in shares]
-
-
-def test_the_residual_by_hand(known):
-    problem = known.problem
-    x = known.x + 0.1
-    evaluation = problem.evaluate(x)
-    multipliers = np.array([0.5, -0.25, 0.0])
-    values = evaluation.values
-    stationarity = np.abs(evaluation.grad + evaluation.jacobian.T @ multipliers).max()
-    above = 0.5 * max(0, problem.upper[0] - values[0])
-    below = 0.25 * max(0, values[1] - problem.lower[1])
-    expected = max(stationarity, above, below)
-    assert kkt_residual(Iterate(evaluation, multipliers)) == pytest.approx(expected)
-
-
-def test_the_residual_is_zero_at_the_answer_alone(known):
-    at = known.problem.evaluate(known.x)
-    assert kkt_residual(Iterate(at, known.multipliers)) < 1e-12
-    assert kkt_residual(Iterate(at, -known.multipliers)) > 0.1
-    assert kkt_residual(Iterate(at, 0 * known.multipliers)) > 0.01
-
-
-def test_a_multiplier_of_a_bound_that_does_not_exist_is_no_certificate(known):
-    """The first row has no lower bound: a negative multiplier can never be complementary."""
-    at = known.problem.evaluate(known.x)
-    assert kkt_residual(Iterate(at, np.array([-1e-9, 0.0, 0.0]))) == np.inf
-
-
-def test_multipliers_are_recovered_from_the_point_alone(known):
-    at = known.problem.evaluate(known.x)
-    np.testing.assert_allclose(least_squares_multipliers(at, 1e-6), known.multipliers, atol=1e-9)
-    inside = known.problem.evaluate(known.x - 0.1 * at.jacobian[0])
-    assert least_squares_multipliers(inside, 1e-6)[0] == 0
 
 
 def test_an_uncertified_answer_gets_estimated_multipliers(known):
@@ -135,3 +105,75 @@ def test_the_message_has_the_numbers(known):
     result = Scripted([0 * known.x], tol=1e-2).solve(known.problem)
     assert result.message.startswith("Scripted stopped after 0 iterations with violation")
     assert "(tol=0.01)" in result.message
+
+
+class OneRow(Scripted):
+    one_row = True
+
+
+def test_a_solver_may_ask_for_one_row_per_gap(problems):
+    """With three groups the linear rows have a centre as unknown; the one row has none."""
+    problem = problems.fair(n_groups=3)
+    start = problem.initial_point(np.array([0.5, 0.1, -0.2, 0.3]))
+    assert len(start) == 5 and len(problem.lower) == 3
+    seen = []
+    result = OneRow([start[:4]]).solve(problem, start, callback=seen.append)
+    evaluation = seen[0].evaluation
+    scores = problem.model.scores(start[:4])
+    assert evaluation.values == problem.constraint.aggregate.gap(problem.constraint.means(scores))
+    np.testing.assert_array_equal(result.x, start[:4])
+    assert len(result.multipliers) == 1
+    assert len(Scripted([start]).solve(problem, start).multipliers) == 3
+
+
+class CountedLoss:
+    def __init__(self, loss):
+        self.loss = loss
+        self.calls = 0
+
+    def __call__(self, scores, target):
+        self.calls += 1
+        return self.loss(scores, target)
+
+
+def test_between_measurements_nothing_is_computed_of_iterates_that_are_not_chosen(known):
+    """As steps on mini-batches are: full passes wait for the next measurement."""
+    loss = CountedLoss(known.problem.loss)
+    problem = replace(known.problem, loss=loss)
+    points = between(known, np.linspace(0, 0.5, 7))
+    chosen = [None, False, False, None, False, False, None]
+    result = Scripted(points, chosen=chosen, check_every=3).solve(problem)
+    assert result.n_iter == 6
+    assert loss.calls == 4  # the start, and three measurements of which one is the answer
+
+
+def test_the_result_keeps_what_the_driver_has_computed(known):
+    loss = CountedLoss(known.problem.loss)
+    seen = []
+    result = SQP().solve(replace(known.problem, loss=loss), callback=seen.append)
+    calls = loss.calls
+    assert result.evaluation is seen[-1].evaluation
+    assert result.evaluation.scores is seen[-1].evaluation.scores
+    assert (result.fun, result.violation) == (seen[-1].evaluation.fun, 0.0)
+    assert loss.calls == calls
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_what_solvers_require_has_words_and_a_remedy(name):
+    for requirement in SOLVERS[name]().requires:
+        what, is_there, remedy = REQUIREMENTS[requirement]
+        assert what and remedy and callable(is_there)
+
+
+def test_a_constraint_that_lacks_something_is_refused_with_a_remedy(problems):
+    with pytest.raises(ValueError, match=r"IDCA needs .* a BoundConstraint .*solver='sqp'"):
+        SOLVERS["idca"]().solve(problems.fair())
+
+
+def test_what_to_do_is_said_by_the_solver(known, problems):
+    points = between(known, [0.1, 0.2])
+    assert "try solver='sqp'" in Scripted(points).solve(known.problem).message
+    stopped = SQP(max_iter=1).solve(problems.fair())
+    assert stopped.status != "optimal"
+    assert "Raise max_iter or tol" in stopped.message and "'sqp'" not in stopped.message
+    assert "Raise" not in SQP().solve(known.problem).message

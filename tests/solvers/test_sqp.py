@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from skfair.constraints import DemographicParity, EqualizedOdds
-from skfair.solvers import SQP
+from skfair.solvers import SOLVERS, SQP
 
 
 @pytest.mark.parametrize("spec", [DemographicParity(), EqualizedOdds()])
@@ -46,3 +46,16 @@ def test_multipliers_above_the_first_price_raise_it(problems):
     result = SQP(tol=1e-8).solve(problem)
     np.testing.assert_allclose(result.x, x, atol=1e-4)
     np.testing.assert_allclose(result.multipliers, 1000 * multipliers, rtol=1e-3, atol=1e-3)
+
+
+def test_it_agrees_with_sqp_on_many_parameters(problems):
+    wide = problems.wide(d=300)
+    exact, found = SQP().solve(wide), SOLVERS["sqp-lbfgs"]().solve(wide)
+    assert found.status == "optimal", found.message
+    assert found.fun == pytest.approx(exact.fun, abs=1e-6)
+    np.testing.assert_allclose(found.multipliers, exact.multipliers, atol=1e-4)
+
+
+def test_a_short_memory_still_arrives(problems):
+    problem = problems.fair()
+    assert SQP(max_iter=2000, hessian="lbfgs", memory=1).solve(problem).status == "optimal"

@@ -7,8 +7,8 @@ from skfair.solvers._step_sizes import Smoothness
 
 
 def constants(problem):
-    sides = OneSided.between(problem.lower, problem.upper)
-    return Smoothness.of(problem, sides, problem.initial_point())
+    one_sided = OneSided(problem.lower, problem.upper)
+    return Smoothness.of(problem.evaluate(problem.initial_point()), one_sided)
 
 
 def hessian(problem, weights):
@@ -30,7 +30,7 @@ def test_they_are_eigenvalues_and_norms(problems):
 def test_no_loss_is_steeper_than_estimated(name, problems):
     known = problems.fair()
     problem = type(known)(
-        known.model, LOSSES[name], known.target, known.weights, 0.1, known.constraint
+        known.model, LOSSES[name](), known.target, known.weights, 0.1, known.constraint
     )
     bound = constants(problem).objective
     rng = np.random.default_rng(0)

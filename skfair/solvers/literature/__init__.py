@@ -1,0 +1,1 @@
+"""Methods of the papers, for comparisons; the names are exported by :mod:`skfair.solvers`."""

@@ -1,0 +1,307 @@
+"""The switching subgradient method."""
+
+from itertools import count
+from numbers import Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skfair.solvers._one_sided import OneSided
+from skfair.solvers._solver import Iterate, Solver
+from skfair.solvers._step_sizes import Smoothness, polyak_step
+from skfair.utils._sklearn import Interval, StrOptions
+
+_SHORTENED = 300.0
+"""Iterations after which the default step against the objective is shortened by sqrt(2)."""
+_MEMORY = 0.99
+"""Share of the steps' weight that is remembered, for the estimate of multipliers."""
+_LEAST = 1e-12
+"""Length of steps against the objective, where there have been none for long."""
+
+
+class Harmonic(BaseEstimator):
+    r"""The schedule :math:`scale / (k + 1)`.
+
+    Parameters
+    ----------
+    scale : float
+        Value at k = 0.
+
+    Examples
+    --------
+    >>> from skfair.solvers import Harmonic
+    >>> Harmonic(2.0)(3)
+    0.5
+    """
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, k):
+        """Value at iteration k.
+
+        Parameters
+        ----------
+        k : int
+            Iteration, from 0.
+
+        Returns
+        -------
+        value : float
+        """
+        return self.scale / (k + 1)
+
+
+class GeometricDecay(BaseEstimator):
+    r"""A schedule that stays for `hold` iterations, then shrinks by one factor after another.
+
+    Parameters
+    ----------
+    start : float
+        First value.
+    factor : float
+        What the value is multiplied with at every iteration from the `hold`-th on.
+    hold : int, default=0
+        Iterations of the first value.
+
+    Examples
+    --------
+    >>> from skfair.solvers import GeometricDecay
+    >>> [GeometricDecay(8.0, 0.5, hold=2)(k) for k in range(4)]
+    [8.0, 8.0, 4.0, 2.0]
+    """
+
+    def __init__(self, start, factor, hold=0):
+        self.start = start
+        self.factor = factor
+        self.hold = hold
+
+    def __call__(self, k):
+        """Value at iteration k.
+
+        Parameters
+        ----------
+        k : int
+            Iteration, from 0.
+
+        Returns
+        -------
+        value : float
+        """
+        return self.start * self.factor ** max(0, k + 1 - self.hold)
+
+
+class SwitchingSubgradient(Solver):
+    r"""Step against the objective while the rows are nearly kept, else against the worst row.
+
+    With :math:`G = \max_i G_i` over the one-sided rows,
+
+    .. math::
+
+        x_{k+1} = x_k - \eta_k \nabla F(x_k) \;\text{ if } G(x_k) \le \epsilon_k, \qquad
+        x_{k+1} = x_k - \nu_k\, \partial G(x_k) \;\text{ else.}
+
+    It needs subgradients only, so each gap is one row, which may have kinks. It has no
+    multipliers: the recent steps against each row, relative to those against the objective,
+    estimate them ([1]_, section 3.2.5).
+
+    Parameters
+    ----------
+    max_iter : int, default=10000
+        Most iterations.
+    tol : float, default=1e-4
+        Largest violation and largest residual of the optimality conditions at the answer.
+    epsilon : float, callable or None, default=None
+        Violation :math:`\epsilon_k` up to which rows count as kept, or a function of k that gives
+        it, such as :class:`Harmonic`; None takes `tol`.
+    objective_step : float, "normalized", callable or None, default=None
+        :math:`\eta_k`; "normalized" is :math:`\epsilon_k / \|\nabla F\|^2`; None takes
+        :math:`1 / L_F`, with an estimate of the Lipschitz constant of :math:`\nabla F`, shortened
+        by :math:`1 / \sqrt{1 + k / 300}`.
+    constraint_step : float or "polyak", default="polyak"
+        :math:`\nu_k`; "polyak" is :math:`G / \|\partial G\|^2`, to where the worst row, were it
+        linear, would be kept.
+    output : {"best", "drawn"}, default="best"
+        Which of the nearly feasible iterates is the answer: the one of least objective, or one
+        drawn with probability proportional to :math:`\eta_k`.
+
+    References
+    ----------
+    .. [1] Y. Nesterov, "Lectures on Convex Optimization", 2nd edition, 2018, section 3.2.
+    .. [2] Y. Huang and Q. Lin, "Oracle complexity of single-loop switching subgradient methods for
+       non-smooth weakly convex functional constrained optimization", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import SwitchingSubgradient
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedERMClassifier(
+    ...     tolerance=0.1, alpha=0.1, solver=SwitchingSubgradient(tol=1e-2)
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "epsilon": [Interval(Real, 0, None, closed="left"), callable, None],
+        "objective_step": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"normalized"}),
+            callable,
+            None,
+        ],
+        "constraint_step": [Interval(Real, 0, None, closed="neither"), StrOptions({"polyak"})],
+        "output": [StrOptions({"best", "drawn"})],
+    }
+
+    # Iterates alternate between the two kinds of steps: an odd number meets both.
+    check_every = 9
+    one_row = True
+    projects = True
+
+    def __init__(
+        self,
+        max_iter=10000,
+        tol=1e-4,
+        epsilon=None,
+        objective_step=None,
+        constraint_step="polyak",
+        output="best",
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.epsilon = epsilon
+        self.objective_step = objective_step
+        self.constraint_step = constraint_step
+        self.output = output
+
+    @classmethod
+    def from_partial_fairness_paper(cls, epsilon=1e-4, **changes):
+        """Normalised steps and the best nearly feasible iterate [1]_.
+
+        Parameters
+        ----------
+        epsilon : float or callable, default=1e-4
+            The paper chooses among 1e-4, 2e-4, 5e-4, 1e-3 and ``Harmonic(c)`` with c of 0.2, 0.5,
+            1, 2, by the objective after 10,000 iterations.
+        **changes
+            Other parameters that should differ.
+
+        Returns
+        -------
+        solver : SwitchingSubgradient
+
+        References
+        ----------
+        .. [1] "Partially fair machine learning", Algorithm 3 and Figures 10 and 11.
+        """
+        settings = {"max_iter": 50000, "epsilon": epsilon, "objective_step": "normalized"}
+        return cls(**(settings | changes))
+
+    @classmethod
+    def from_benchmark(cls, **changes):
+        """Two fixed steps, a shrinking tolerance, and an iterate drawn at random [1]_.
+
+        On full passes every iteration is an epoch.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : SwitchingSubgradient
+
+        References
+        ----------
+        .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training
+           of deep neural networks", section 4.2 (SSw).
+        """
+        settings = {
+            "epsilon": GeometricDecay(1e-4, 0.97, hold=500),
+            "objective_step": 0.5,
+            "constraint_step": 0.05,
+            "output": "drawn",
+        }
+        return cls(**(settings | changes))
+
+    @property
+    def requires(self):
+        """Estimates of the step against the objective need a linear model."""
+        return ("linear",) if self.objective_step is None else ()
+
+    def _iterate(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
+        evaluation = problem.evaluate(x)
+        objective_step = self._objective_step(evaluation, one_sided)
+        keep = _Best() if self.output == "best" else _Drawn(random_state)
+        against_rows, against_objective = np.zeros(len(one_sided.rows)), 0.0
+        for k in count():
+            G, epsilon = one_sided.values(evaluation.values), self._epsilon(k)
+            against_rows *= _MEMORY
+            against_objective *= _MEMORY
+            if G.max(initial=-np.inf) <= epsilon:
+                slope = evaluation.grad
+                step = objective_step(k, slope, epsilon)
+                against_objective += step
+                chosen = keep(evaluation.fun, step)
+            else:
+                worst = int(G.argmax())
+                slope = evaluation.pull_back(one_sided.multipliers(np.arange(len(G)) == worst))
+                step = self._constraint_step(G[worst], slope)
+                against_rows[worst] += step
+                chosen = None
+            duals = against_rows / max(against_objective, _LEAST)
+            yield Iterate(evaluation, one_sided.multipliers(duals), chosen)
+            if not slope.any():
+                return  # no way to improve from here
+            evaluation = problem.evaluate(problem.project(evaluation.x - step * slope))
+
+    def _epsilon(self, k):
+        if self.epsilon is None:
+            return self.tol
+        return self.epsilon(k) if callable(self.epsilon) else self.epsilon
+
+    def _objective_step(self, start, one_sided):
+        """The rule (k, slope, epsilon) -> length of a step against the objective."""
+        rule = self.objective_step
+        if rule is None:
+            longest = 1.0 / Smoothness.of(start, one_sided).objective
+            return lambda k, slope, epsilon: longest / np.sqrt(1.0 + k / _SHORTENED)
+        if rule == "normalized":
+            return lambda k, slope, epsilon: polyak_step(epsilon, slope)
+        return lambda k, slope, epsilon: rule(k) if callable(rule) else rule
+
+    def _constraint_step(self, excess, slope):
+        if self.constraint_step == "polyak":
+            return polyak_step(excess, slope)
+        return self.constraint_step
+
+
+class _Best:
+    """Chooses an iterate if its objective is the least so far."""
+
+    def __init__(self):
+        self._least = np.inf
+
+    def __call__(self, fun, step):
+        better = fun < self._least
+        self._least = min(fun, self._least)
+        return better
+
+
+class _Drawn:
+    """Chooses iterates so that each is the last one chosen with odds in proportion to its step."""
+
+    def __init__(self, random_state):
+        self._random_state = random_state
+        self._total = 0.0
+
+    def __call__(self, fun, step):
+        self._total += step
+        return self._random_state.uniform() * self._total < step

@@ -1,0 +1,145 @@
+"""Primal-dual training with Adam, the multipliers on decisions."""
+
+from itertools import count
+from numbers import Integral, Real
+
+import numpy as np
+
+from skfair.solvers._one_sided import OneSided
+from skfair.solvers.stochastic._stochastic import StochasticSolver, settled
+from skfair.utils._sklearn import Interval
+
+_DECAYS = 0.9, 0.999
+"""Of Adam's running means of gradients and of their squares."""
+_TINY = 1e-8
+
+
+class AdamPrimalDual(StochasticSolver):
+    r"""Steps of Adam on the Lagrangian; multipliers rise with the gap that all decisions leave.
+
+    With the rows written as :math:`G \le 0`, a step follows the gradient of the Lagrangian on a
+    mini-batch, with smooth rates,
+
+    .. math::
+
+        g_k = \nabla f(x_k, \xi_k) + \lambda^T \nabla G(x_k, \zeta_k), \qquad
+        x_{k+1} = \mathrm{proj}\bigl(x_k - \eta_k\, \mathrm{Adam}(g_0, \dots, g_k)\bigr),
+
+    with :math:`\eta_k` falling in a straight line to 0 at the last step [1]_. A few times an epoch
+    all samples are looked at and their decisions counted,
+    :math:`\lambda \leftarrow [\lambda + \sigma\, G(x)]_+`: the proxy-Lagrangian of [2]_ with exact
+    multipliers. It is the default of networks.
+
+    Parameters
+    ----------
+    max_iter : int, default=6
+        Epochs.
+    tol : float, default=1e-3
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops.
+    learning_rate : float, default=2e-3
+        First step length :math:`\eta_0`.
+    dual_step : float, default=0.5
+        :math:`\sigma`.
+    dual_updates : int, default=4
+        Updates of the multipliers in an epoch.
+    batch_size : int, default=128
+        Samples of a batch, for the loss and for the constraint each.
+    count_decisions : bool, default=True
+        Whether the multipliers rise with the gap of decisions, for which the constraint must count
+        these; else with that of the smooth rates.
+
+    References
+    ----------
+    .. [1] D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+    .. [2] A. Cotter et al., "Optimization with non-differentiable constraints with applications to
+       fairness, recall, churn, and other goals", JMLR 20(172), 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers import AdamPrimalDual
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> solver = AdamPrimalDual(max_iter=100, tol=0.1, learning_rate=0.1)
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=solver, random_state=0)
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    _parameter_constraints = {
+        **StochasticSolver._parameter_constraints,
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "dual_step": [Interval(Real, 0, None, closed="left")],
+        "dual_updates": [Interval(Integral, 1, None, closed="left")],
+        "count_decisions": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        max_iter=6,
+        tol=1e-3,
+        learning_rate=2e-3,
+        dual_step=0.5,
+        dual_updates=4,
+        batch_size=128,
+        count_decisions=True,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.learning_rate = learning_rate
+        self.dual_step = dual_step
+        self.dual_updates = dual_updates
+        self.batch_size = batch_size
+        self.count_decisions = count_decisions
+
+    @property
+    def requires(self):
+        """Mini-batches, and a constraint that counts decisions if it is to."""
+        return ("batches", "decisions") if self.count_decisions else ("batches",)
+
+    def _steps(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
+        n_steps = self._steps_per_epoch(problem)
+        n_in_all, n_between = self.max_iter * n_steps, -(-n_steps // self.dual_updates)
+        duals = np.zeros(len(one_sided.rows))
+        multipliers, adam = one_sided.multipliers(duals), _Adam(len(x))
+        for k in count():
+            if k % n_between == 0 and k > 0 and len(duals):
+                here = self._evaluate(problem, x)
+                G, x = one_sided.values(here.values), here.x
+                duals = np.maximum(0.0, duals + self.dual_step * G)
+                multipliers = _balanced(one_sided.multipliers(duals), here.aux_jacobian)
+                duals = np.maximum(0.0, one_sided.signs * multipliers[one_sided.rows])
+            slope = self._batch(problem, random_state).evaluate(x).lagrangian_gradient(multipliers)
+            slope[problem.n_parameters :] = 0.0  # what is left there is settled exactly
+            eta = self.learning_rate * max(0.0, 1.0 - k / n_in_all)
+            x = problem.project(x - eta * adam(slope))
+            yield x, multipliers
+
+    def _evaluate(self, problem, x):
+        return settled(problem.counted(x) if self.count_decisions else problem.evaluate(x))
+
+
+def _balanced(multipliers, aux_jacobian):
+    """The nearest multipliers with which the Lagrangian is flat in the auxiliary unknowns."""
+    if not aux_jacobian.shape[1]:
+        return multipliers
+    return multipliers - aux_jacobian @ np.linalg.lstsq(aux_jacobian, multipliers)[0]
+
+
+class _Adam:
+    """Directions of steps: running means of gradients, over the root of those of their squares."""
+
+    def __init__(self, n_unknowns):
+        self._mean, self._square = np.zeros(n_unknowns), np.zeros(n_unknowns)
+        self._left = np.ones(2)
+
+    def __call__(self, gradient):
+        of_mean, of_square = _DECAYS
+        self._mean += (1.0 - of_mean) * (gradient - self._mean)
+        self._square += (1.0 - of_square) * (gradient * gradient - self._square)
+        self._left *= _DECAYS  # what is still owed to the zeros that the means started from
+        mean_share, square_share = 1.0 - self._left
+        return self._mean / (mean_share * (np.sqrt(self._square / square_share) + _TINY))

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+
+from skfair.constraints import LossParity
+from skfair.solvers import PLADA, SQP
+from skfair.solvers._one_sided import OneSided
+
+
+def path(solver, problem):
+    seen = []
+    solver.solve(problem, callback=seen.append)
+    return seen
+
+
+def test_the_first_iterations_follow_algorithm_1(problems):
+    """Two steps written out with the paper's symbols, for one pair of bounds."""
+    problem = problems.fair()
+    one_sided = OneSided(problem.lower, problem.upper)
+    alpha, beta, eta, tau, gamma0, kappa = 4.0, 0.5, 0.3, 0.05, 0.8, 3.0
+    solver = PLADA(2, 0.0, alpha, beta, eta, tau, gamma0, kappa)
+    rho = alpha / (1 + alpha * beta)
+
+    theta, lam, mu = problem.initial_point(), np.zeros(2), np.zeros(2)
+    u = -one_sided.values(problem.evaluate(theta).values)
+    for k, seen in enumerate(path(solver, problem)):
+        np.testing.assert_allclose(seen.evaluation.x, theta, atol=1e-12)
+        np.testing.assert_allclose(seen.details["lambda"], lam, atol=1e-12)
+        np.testing.assert_allclose(seen.details["mu"], mu, atol=1e-12)
+        at = problem.evaluate(theta)
+        G_slopes = np.vstack((at.jacobian, -at.jacobian))
+        theta = theta - eta * (at.grad + lam @ G_slopes)
+        u = np.maximum(0, u - tau * lam)
+        gap = np.sum((lam - mu) ** 2)
+        gamma = min(gamma0, rho * (kappa / (k + 1)) / (gap + 1))
+        mu = mu + gamma * (lam - mu) / rho
+        gap_row = problem.evaluate(theta).values[0]
+        lam = mu + rho * (np.array([gap_row - 0.02, -0.02 - gap_row]) + u)
+    assert k == 2
+
+
+def test_the_exact_step_minimises_the_proximal_function(problems):
+    problem, eta = problems.fair(), 0.4
+    solver = PLADA(max_iter=12, eta=eta, tau=0.01, inner="exact")
+    seen = path(solver, problem)
+    here, there = seen[-2], seen[-1]
+    one_sided = OneSided(problem.lower, problem.upper)
+    weights = one_sided.multipliers(here.details["lambda"])
+    assert np.abs(weights).max() > 0.05, "G must matter for the step"
+    moved = there.evaluation.x - here.evaluation.x
+    slope = here.evaluation.grad + there.evaluation.pull_back(weights) + moved / eta
+    np.testing.assert_allclose(slope, 0, atol=1e-5)
+
+
+def test_exact_and_linearised_steps_arrive_at_one_answer(problems):
+    problem = problems.fair()
+    exact, linear = (PLADA(inner=i).solve(problem) for i in ("exact", "linearised"))
+    assert exact.status == linear.status == "optimal"
+    np.testing.assert_allclose(exact.x, linear.x, atol=1e-2)
+    assert exact.fun == pytest.approx(linear.fun, abs=1e-3)
+
+
+def test_both_multipliers_meet(problems):
+    """Theorem 2: lambda - mu vanishes, and mu becomes the multiplier."""
+    last = path(PLADA(tol=1e-5), problems.fair())[-1].details
+    np.testing.assert_allclose(last["lambda"], last["mu"], atol=1e-3)
+    assert last["lambda"].max() > 1
+
+
+def test_slack_is_bounded(problems):
+    """With no room for slack the row becomes an equation at its upper bound."""
+    known = problems.quadratic().problem
+    rows = problems.linear_rows(known.constraint.rows[:1], np.array([-np.inf]), np.array([5.0]))
+    problem = type(known)(known.model, known.loss, known.target, known.weights, 0.1, rows)
+    free, tight = (path(PLADA(u_max=u_max, max_iter=800), problem)[-1] for u_max in (1e9, 1e-9))
+    assert free.evaluation.values[0] < 1
+    assert tight.evaluation.values[0] == pytest.approx(5, abs=1e-2)
+
+
+def test_the_paper_s_setting_is_allowed_with_a_warning(problems):
+    solver = PLADA.from_paper(max_iter=5)
+    assert (solver.eta, solver.tau, solver.gamma0, solver.alpha) == (0.001, 0.1, 0.1, 10.0)
+    with pytest.warns(UserWarning, match=r"tau=0.1 is not below 1 / \(3 rho\) = 0.0667") as caught:
+        result = solver.solve(problems.fair())
+    assert caught[0].filename == __file__
+    assert result.fun < np.log(2)
+
+
+def test_one_row_for_the_mean_excess_of_many_groups(problems):
+    """The kinked row needs no unknown per group, and its multiplier prices the same tolerance."""
+    problem = problems.fair(LossParity(reference="overall", aggregate="mean"), 4, 0.01)
+    rows = SQP().solve(problem)
+    result = PLADA(max_iter=3000, one_row=True).solve(problem)
+    assert len(result.x) == problem.n_parameters < len(rows.x)
+    assert result.violation <= 1e-4
+    assert result.fun == pytest.approx(rows.fun, abs=2e-3)

@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from skfair.constraints import DemographicParity, EqualizedOdds
+from skfair.solvers import SQP, ProxyLagrangian
+
+
+def selection_gap(problem, x):
+    """From scores alone: every other sample is in the second group."""
+    selected = problem.model.scores(x[: problem.n_parameters]) > 0
+    return abs(selected[0::2].mean() - selected[1::2].mean())
+
+
+def test_the_decisions_keep_the_bound(problems):
+    problem = problems.fair(tolerance=0.05)
+    smooth = SQP().solve(problem)
+    result = ProxyLagrangian(max_iter=2000).solve(problem)
+    assert selection_gap(problem, result.x) <= 0.05 + 1e-4
+    assert result.violation == pytest.approx(max(0, selection_gap(problem, result.x) - 0.05))
+    assert result.status in ("optimal", "max_iter")
+    assert result.fun < np.log(2) - 0.05, "better than the constant model"
+    assert abs(result.fun - smooth.fun) < 0.1
+
+
+def test_what_it_reports_are_the_decisions_rows_and_the_surrogate_s_slopes(problems):
+    problem = problems.fair(EqualizedOdds(), tolerance=0.05)
+    seen = []
+    ProxyLagrangian(max_iter=5).solve(problem, callback=seen.append)
+    for progress in seen:
+        evaluation = progress.evaluation
+        scores = problem.model.scores(evaluation.parameters)
+        decisions = problem.constraint.decision_means(scores)
+        rows = problem.constraint.rows.combine @ decisions
+        np.testing.assert_allclose(evaluation.values, rows, atol=1e-12)
+        np.testing.assert_allclose(
+            evaluation.jacobian, problem.evaluate(evaluation.x).jacobian, atol=1e-12
+        )
+
+
+def test_three_groups_with_a_free_centre(problems):
+    problem = problems.fair(DemographicParity(), n_groups=3, tolerance=0.05)
+    result = ProxyLagrangian(max_iter=3000).solve(problem)
+    assert result.violation <= 1e-4
+    scores = problem.model.scores(result.x[: problem.n_parameters])
+    assert problem.constraint.gap(scores) <= 0.05 + 2e-4

@@ -1,0 +1,50 @@
+"""Residuals of the optimality conditions by hand, and estimates of multipliers."""
+
+import numpy as np
+import pytest
+
+from skfair.solvers import Iterate, kkt_residual, least_squares_multipliers
+
+
+@pytest.fixture
+def known(problems):
+    return problems.quadratic()
+
+
+def test_the_residual_by_hand(known):
+    problem = known.problem
+    x = known.x + 0.1
+    evaluation = problem.evaluate(x)
+    multipliers = np.array([0.5, -0.25, 0.0])
+    values = evaluation.values
+    stationarity = np.abs(evaluation.grad + evaluation.jacobian.T @ multipliers).max()
+    above = 0.5 * max(0, problem.upper[0] - values[0])
+    below = 0.25 * max(0, values[1] - problem.lower[1])
+    expected = max(stationarity, above, below)
+    assert kkt_residual(Iterate(evaluation, multipliers)) == pytest.approx(expected)
+
+
+def test_the_residual_is_zero_at_the_answer_alone(known):
+    at = known.problem.evaluate(known.x)
+    assert kkt_residual(Iterate(at, known.multipliers)) < 1e-12
+    assert kkt_residual(Iterate(at, -known.multipliers)) > 0.1
+    assert kkt_residual(Iterate(at, 0 * known.multipliers)) > 0.01
+
+
+def test_a_multiplier_of_a_bound_that_does_not_exist_is_no_certificate(known):
+    """The first row has no lower bound: a negative multiplier can never be complementary."""
+    at = known.problem.evaluate(known.x)
+    assert kkt_residual(Iterate(at, np.array([-1e-9, 0.0, 0.0]))) == np.inf
+
+
+def test_multipliers_are_recovered_from_the_point_alone(known):
+    at = known.problem.evaluate(known.x)
+    np.testing.assert_allclose(least_squares_multipliers(at, 1e-6), known.multipliers, atol=1e-9)
+    inside = known.problem.evaluate(known.x - 0.1 * at.jacobian[0])
+    assert least_squares_multipliers(inside, 1e-6)[0] == 0
+
+
+def test_an_estimate_of_multipliers_that_would_be_too_large_is_left_out(known, monkeypatch):
+    at = known.problem.evaluate(known.x)
+    monkeypatch.setattr("skfair.solvers._certificate._MAX_ENTRIES", 2 * len(known.x) - 1)
+    np.testing.assert_array_equal(least_squares_multipliers(at, 1e-6), np.zeros(3))

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from scipy.optimize import BFGS
+
+from skfair.solvers._hessians import ExactHessian, LowRankHessian
+
+
+def dense(root, p):
+    """The matrix whose root it is, from its two solves."""
+    inverse = root.solve_transposed(root.solve(np.eye(p)))
+    return np.linalg.inv(inverse)
+
+
+def bfgs(S, Y):
+    """The update formula, pair by pair."""
+    B = np.eye(len(S)) * (Y[:, -1] @ Y[:, -1]) / (S[:, -1] @ Y[:, -1])
+    for s, y in zip(S.T, Y.T, strict=True):
+        Bs = B @ s
+        B = B - np.outer(Bs, Bs) / (s @ Bs) + np.outer(y, y) / (s @ y)
+    return B
+
+
+@pytest.mark.parametrize("k", [1, 2, 4, 7])
+def test_the_root_is_that_of_the_bfgs_matrix(k):
+    rng = np.random.default_rng(k)
+    A = rng.normal(size=(6, 6))
+    H = A @ A.T + np.eye(6)
+    S = rng.normal(size=(6, k))
+    Y = H @ S
+    expected = bfgs(S, Y)
+    np.testing.assert_allclose(
+        dense(LowRankHessian.of_bfgs(S, Y).root(0.0), 6), expected, rtol=1e-6, atol=1e-8
+    )
+
+
+def test_the_update_formula_of_this_test_is_scipy_s():
+    rng = np.random.default_rng(0)
+    s, y = rng.normal(size=3), rng.normal(size=3)
+    y = y if s @ y > 0 else -y
+    update = BFGS(init_scale=float(y @ y / (s @ y)))
+    update.initialize(3, "hess")
+    update.update(s, y)
+    np.testing.assert_allclose(bfgs(s[:, None], y[:, None]), update.get_matrix())
+
+
+def test_the_first_matrix_gives_a_step_of_length_one():
+    g = np.array([3.0, 4.0])
+    root = LowRankHessian.scaled_identity(2, 5.0).root(0.0)
+    step = root.solve_transposed(root.solve(g))
+    assert np.linalg.norm(step) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.7])
+def test_damping_is_added_to_the_matrix(damping):
+    rng = np.random.default_rng(3)
+    S = rng.normal(size=(6, 3))
+    hessian = LowRankHessian.of_bfgs(S, 2.0 * S)
+    expected = dense(hessian.root(0.0), 6) + damping * np.eye(6)
+    np.testing.assert_allclose(dense(hessian.root(damping), 6), expected, atol=1e-9)
+
+
+def test_the_exact_hessian_is_that_of_the_lagrangian_where_it_is_positive(problems):
+    problem = problems.fair()
+    here, multipliers = problem.evaluate(np.array([0.5, -0.2, 0.1, 0.0])), np.array([0.1])
+    expected = here.hessian(multipliers)
+    assert np.linalg.eigvalsh(expected)[0] > 0
+    for damping in (0.0, 2.0):
+        found = dense(ExactHessian(here, multipliers).root(damping), 4)
+        np.testing.assert_allclose(found, expected + damping * np.eye(4), atol=1e-8)
+
+
+def test_a_hessian_that_bends_down_is_stiffened_along_pressing_rows_first(problems):
+    problem = problems.fair(alpha=0.0)
+    here, multipliers = problem.evaluate(np.array([1.0, -0.2, 0.1, 0.0])), np.array([20.0])
+    bent = here.hessian(multipliers)
+    assert np.linalg.eigvalsh(bent)[0] < 0
+    found = dense(ExactHessian(here, multipliers).root(0.0), 4)
+    assert np.linalg.eigvalsh(found)[0] > 0
