@@ -1,0 +1,140 @@
+"""From surrogate to true tolerance: a model that keeps its bounds by the public metrics.
+
+Solvers hold smooth rates; the promise is about decisions. Between the two stand
+
+- the plain fit, tried where the decisions of the smooth fit keep the bound: perhaps none is needed;
+- correction: the smooth rates are shifted by what they miss of the decisions, and solved again;
+  where that is not enough, with tolerances that leave room for what is still missed;
+- the path: rows weigh in at a fixed price instead, on labels and weights that count decisions; the
+  price is raised until the decisions keep the bound;
+- the sweep: of all intercepts the one whose decisions keep the bound and err least, found by
+  sorting the scores (exactly, unless samples times groups are very many: then at evenly spread
+  thresholds). One exists wherever constant decisions keep the bound. The same search goes on along
+  other directions, those in which the rows of the constraint move fastest;
+- calibration, where ranks are compared and not decisions: the rows keep the tolerance at which the
+  metric just keeps the one asked for;
+- constant decisions, where nothing else was found: they keep every parity of decisions.
+
+Every step proposes candidates; of those that keep the bound the one that errs least is taken, and
+where ranks are compared the one of least objective.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from skfair.enforcement._calibration import calibrate
+from skfair.enforcement._correction import corrections, path, tighten
+from skfair.enforcement._line_search import polish, sweep
+from skfair.enforcement._task import Candidate as Candidate
+from skfair.enforcement._task import Task as Task
+from skfair.enforcement._task import rank
+
+__all__ = ["ENFORCEMENTS"]
+
+_CHEAP, _DEAR = 4e-3, 1e-2
+"""Share of the people whose decisions a refinement may make wrong: below the first no correction
+is needed, above the second one goes on correcting even where that did not help at once."""
+
+
+def enforce(task, strategy):
+    """Find a model that keeps the constraint of a task.
+
+    Parameters
+    ----------
+    task : Task
+        What is to be solved, and how.
+    strategy : {"auto", "correction", "sweep", "path", "calibration"} or None
+        Name in ``ENFORCEMENTS``; None takes the smooth problem as it is.
+
+    Returns
+    -------
+    candidate : Candidate
+        The plain fit if there is no constraint or it keeps the bound; the smooth fit if no row of
+        it presses; else what the strategy finds.
+
+    Raises
+    ------
+    ValueError
+        If the strategy moves decisions, but the constraint compares ranks.
+    """
+    if not task.constraint.parts:
+        return task.plain()
+    if strategy is None:
+        return task.smooth()
+    if task.constraint.is_local and strategy not in ("auto", "calibration"):
+        local = next(part.name for part in task.constraint.parts if part.is_local)
+        raise ValueError(
+            f"enforcement={strategy!r} leads decisions to their bounds, but {local} compares "
+            "ranks; pass enforcement='auto'."
+        )
+    if task.constraint.is_local:
+        return calibrate(task)
+    first = task.smooth()
+    if first.keeps_bound and first.result.multipliers.any():
+        # The smooth rates asked for more than the decisions need: perhaps they need nothing.
+        unconstrained = task.plain(first.parameters)
+        first = unconstrained if unconstrained.keeps_bound else first
+    if first.keeps_bound and not first.result.multipliers.any():
+        return first if first.is_clear else sweep(task, first)
+    found = ENFORCEMENTS[strategy](task, first)
+    return found if found.keeps_bound else min([found, *_constants(task, found)], key=rank)
+
+
+def _constants(task, found):
+    """The last resort: models that decide alike of everybody, without or with an intercept."""
+    model = task.problem.model.last_layer(found.parameters)
+    before, own = np.split(found.parameters, [-model.n_parameters])
+    up = model.intercept_direction()
+    levels = [np.zeros_like(own)] if up is None else [-up, up]
+    return [task.judge(np.concatenate((before, level)), found.result) for level in levels]
+
+
+def _best(task, candidates, refine):
+    """The best of the refined candidates, as far as making more of them pays."""
+    best = None
+    for found in candidates:
+        refined = refine(task, found)
+        improved = best is None or refined.rank < best.rank
+        if improved:
+            best = refined
+        # What the bound costs beyond the smooth fit: people whose decisions become wrong.
+        cost = best.error - found.error
+        if best.keeps_bound and (cost <= _CHEAP or (not improved and cost <= _DEAR)):
+            break
+    return best
+
+
+def _as_it_is(task, candidate):
+    return candidate
+
+
+def _auto(task, start):
+    counts_any = any(part.counts_decisions for part in task.constraint.parts)
+    if not counts_any and start.keeps_bound:
+        return start  # of mean losses, the smooth rates are the public metric themselves
+    if not task.constraint.counts_decisions:
+        return _correction(task, start)
+    return _best(task, corrections(task, start), polish)
+
+
+def _correction(task, start):
+    return tighten(task, _best(task, corrections(task, start), _as_it_is))
+
+
+def _path(task, start):
+    return _best(task, path(task, start), sweep)
+
+
+def _calibration(task, start):
+    return calibrate(replace(task, start=start.parameters))
+
+
+ENFORCEMENTS = {
+    "auto": _auto,
+    "correction": _correction,
+    "sweep": sweep,
+    "path": _path,
+    "calibration": _calibration,
+}
+"""Ways to keep a bound by the public metrics, by name."""

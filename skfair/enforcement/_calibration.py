@@ -1,0 +1,173 @@
+"""Rows that are led, fit by fit, to where the public metrics just keep their tolerances.
+
+Rows that a ramp counts and metrics that ranks decide differ by what cannot be known before the fit.
+So fits follow one another, and after each of them every part of the constraint is told its gap:
+
+- rows at one threshold are corrected for what the ramp missed of the decisions;
+- others keep another tolerance than the one asked for, found by the secant method in a bracket. If
+  tolerance 0 does not suffice, because the ramp is wide beside the spread of the scores and takes
+  all of them for equal, it is made narrower.
+
+Of very many people some go through all of this first; everybody's fits begin where theirs ended.
+"""
+
+from itertools import islice
+
+import numpy as np
+
+from skfair.constraints import JointConstraint
+from skfair.solvers import SQP
+
+MAX_SOLVES = 16
+SLACK = 0.01
+"""How far below its tolerance a metric may end."""
+
+_NARROWER = 0.25
+
+_EXACT = SQP(tol=1e-8)
+"""Newton's method: problems without constraint are smooth and convex."""
+
+
+def calibrate(task):
+    """Find a model that keeps the tolerances by the public metrics, and wastes little of them.
+
+    If the plain fit keeps them, that is the answer. Else fits follow, each from where the last one
+    ended, until no metric whose rows press lies more than 0.01 below its tolerance.
+
+    Parameters
+    ----------
+    task : Task
+        What is to be solved.
+
+    Returns
+    -------
+    candidate : Candidate
+        Of those found to keep the tolerances the one of least objective, else the fairest.
+    """
+    start = task.rough()
+    tolerances = np.array([part.tolerance for part in task.constraint.parts])
+    if (start.gaps <= tolerances + SLACK).all():
+        start = task.plain(start.parameters, _EXACT)
+        if start.keeps_bound:
+            return start
+    latest, rehearsed = _rehearse(task, start)
+    found = [start, *islice(_calibrations(task, latest, rehearsed), MAX_SOLVES)]
+    return min(found, key=lambda candidate: (candidate.violation, candidate.result.fun))
+
+
+def _rehearse(task, start):
+    """Calibrate among some of very many people: what they end at, and under which rows.
+
+    Returns
+    -------
+    latest : Candidate
+        Where everybody's fits begin.
+    rows : list of AuditedConstraint or None
+        What everybody's rows are first made like; None where nobody rehearsed, or without need.
+    """
+    parts = task.constraint.parts
+    few = task.rehearsal(start.parameters)
+    if few is None:
+        return start, [None] * len(parts)
+    try:
+        found = calibrate(few)
+    except ValueError:  # seen from their scores, too few of a class rank in an interval
+        return start, [None] * len(parts)
+    rows = found.result.evaluation.problem.constraint.parts
+    if not rows:
+        return start, [None] * len(parts)
+    return task.judge(found.parameters, found.result), rows
+
+
+def _calibrations(task, latest, rehearsed):
+    """Yield fits, each under rows that were told what the last fit left."""
+    parts = task.constraint.parts
+    pairs = zip(parts, rehearsed, strict=True)
+    loops = [(_corrections if part.is_correctable else _secant)(part, rows) for part, rows in pairs]
+    for loop in loops:
+        next(loop)
+    while True:
+        told = zip(loops, latest.gaps, strict=True)
+        rows = [loop.send((latest.scores, gap)) for loop, gap in told]
+        if any(row is None for row in rows):
+            return
+        problem = task.under(JointConstraint(tuple(rows)))
+        # Thresholds go on from where they were; levels, which are easily placed, do not.
+        is_warm = len(latest.result.x) == problem.n_unknowns
+        is_warm = is_warm and not any(part.is_correctable for part in parts)
+        x = latest.result.x if is_warm else problem.initial_point(latest.parameters)
+        latest = task.candidate(problem, x)
+        yield latest
+        if latest.keeps_bound and _uses_up(task.constraint, rows, latest):
+            return
+
+
+def _uses_up(constraint, rows, candidate):
+    """Whether the tolerances of all parts whose rows press are used."""
+    ends = np.cumsum([len(row.lower) for row in rows])[:-1]
+    pressing = [own.any() for own in np.split(candidate.result.multipliers, ends)]
+    tolerances = np.array([part.tolerance for part in constraint.parts])
+    return (candidate.gaps >= tolerances - SLACK)[pressing].all()
+
+
+def _aim(tolerance):
+    return tolerance - min(SLACK, tolerance) / 2
+
+
+def _corrections(part, rehearsed):
+    """Yield rows that count the decisions, as they are at the scores sent.
+
+    What the surrogate misses of the decisions is averaged with what it missed before, because a
+    model that answers one correction in full often calls for the opposite one.
+    """
+    aim = _aim(part.tolerance)
+    effective = aim if rehearsed is None else rehearsed.tolerance
+    scores, _ = yield
+    missed = None
+    while True:
+        rows = part.seen_from(scores).held_to(effective)
+        misses = rows.missed(scores)
+        missed = misses if missed is None else (missed + misses) / 2
+        scores, gap = yield rows.shifted(missed)
+        # Decisions come in persons: what still exceeds the aim is asked for in advance.
+        effective = min(aim, max(0.0, effective + (aim - _known(gap)) / 2))
+
+
+def _secant(part, rehearsed):
+    """Yield rows that keep another tolerance, found by the secant method in a bracket.
+
+    The share of the interval that the secant points to is kept away from the ends of the bracket.
+    Where groups that are alike by the surrogate still differ by more than they may, its ramp is
+    made narrower. None is the end: a tolerance of 0 is more than enough.
+    """
+    aim, asked = _aim(part.tolerance), part.tolerance
+    scores, gap = yield
+    while True:
+        effective, low = asked, (0.0, 0.0)
+        high = (max(asked, _known(gap)), _known(gap))
+        if rehearsed is not None:  # nearly right: the bracket is as narrow
+            part, effective = part.ramped_like(rehearsed), rehearsed.tolerance
+            high, rehearsed = (2.0 * effective, 2.0 * aim), None
+        measured = False  # the plain fit stands for any tolerance above
+        while True:
+            scores, gap = yield part.seen_from(scores).held_to(effective)
+            if effective == 0.0:
+                if _known(gap) <= asked:
+                    yield None
+                break
+            if _known(gap) > aim:
+                high, measured = (effective, _known(gap)), True
+            else:
+                low = (effective, gap)
+                if not measured and effective > high[0] / 2:
+                    high = (2.0 * high[0], high[1])
+            share = (aim - low[1]) / max(high[1] - low[1], 1e-12)
+            effective = low[0] + min(max(share, 0.1), 0.9) * (high[0] - low[0])
+            if effective < 0.02 * asked:
+                effective = 0.0
+        part = part.narrowed(_NARROWER)
+
+
+def _known(gap):
+    """The gap, or the largest there is where it cannot be measured."""
+    return 1.0 if np.isnan(gap) else gap

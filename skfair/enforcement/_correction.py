@@ -1,0 +1,85 @@
+"""Smooth rates led to the decisions that they stand for: corrections, tolerances, prices."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from skfair.constraints import JointConstraint
+from skfair.enforcement._task import rank
+
+_MAX_CORRECTIONS = 6
+_MAX_TIGHTENINGS = 8
+_MAX_PRICES = 8
+
+
+def corrections(task, start):
+    """Yield the fit under smooth rates, then fits under rates corrected at the best so far.
+
+    A correction that takes the decisions further from the bound is made half as far.
+    """
+    problem, best, share = task.problem, start, 1.0
+    yield best
+    for _ in range(_MAX_CORRECTIONS):
+        corrected = replace(problem, constraint=problem.constraint.corrected(best.scores, share))
+        found = task.candidate(corrected, corrected.initial_point(best.parameters))
+        yield found
+        if found.violation < best.violation or found.keeps_bound:
+            problem, best = corrected, found
+        else:
+            share /= 2
+
+
+def tighten(task, candidate):
+    """Correct with tolerances less what decisions missed so far, until these keep the bound.
+
+    Gaps of decisions jump: a smooth rate that is right at the bound leaves them on either side.
+    """
+    best, room = candidate, np.zeros(len(task.constraint.parts))
+    for _ in range(_MAX_TIGHTENINGS):
+        if best.keeps_bound:
+            break
+        room += [part.violation(best.scores) for part in task.constraint.parts]
+        tightened = task.under(_less(task.constraint.corrected(best.scores), room))
+        found = task.candidate(tightened, tightened.initial_point(best.parameters))
+        if found.result.status == "infeasible":
+            break
+        best = min(best, found, key=rank)
+    return best
+
+
+def _less(constraint, room):
+    """The same constraints, each with so much less tolerance."""
+    pairs = zip(constraint.parts, room, strict=True)
+    return JointConstraint(
+        tuple(part.held_to(max(0.0, part.tolerance - own)) for part, own in pairs)
+    )
+
+
+def path(task, start):
+    """Yield fits whose labels and weights price the rows, until decisions just keep the bound.
+
+    With multipliers p the cost of deciding 1 rather than 0 is ``-share * target + effects(p)`` for
+    each sample, so a fit with minus its sign as label and its size as weight prices decisions as
+    the Lagrangian does (A. Agarwal et al., A reductions approach to fair classification, ICML 2018,
+    section 3). The prices lie on the ray through the multipliers of the smooth fit.
+    """
+    yield start
+    problem, prices = task.problem, start.result.multipliers
+    effects = problem.constraint.decision_effects(start.scores, prices)
+    low, high, parameters = 0.0, np.inf, start.parameters
+    length = 1.0
+    for _ in range(_MAX_PRICES):
+        gain = problem.share * problem.target - length * effects
+        priced = replace(
+            problem,
+            constraint=JointConstraint(()),
+            target=np.where(gain > 0, 1.0, -1.0),
+            weights=np.abs(gain),
+        )
+        found = task.candidate(priced, parameters)  # no unknowns but these
+        yield found._replace(result=replace(found.result, multipliers=length * prices))
+        parameters = found.parameters
+        # Rows that still press beyond their bounds want a higher price, rows within a lower one.
+        pressing = problem.constraint.decision_pressure(found.scores, prices)
+        low, high = (length, high) if pressing > 0 else (low, length)
+        length = 2.0 * low if np.isinf(high) else (low + high) / 2

@@ -1,0 +1,213 @@
+"""What is to be solved under which promise, and how an answer is judged."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair.constraints import JointConstraint
+from skfair.enforcement._stops import MARGIN
+from skfair.solvers import SQP, Result
+
+TIE = 1e-12
+"""Differences of gaps and errors below it are rounding."""
+
+DIGITS = 10
+"""Decimals to which errors and gaps are compared: people are added in any order."""
+
+_ROUGH = SQP(tol=1e-3)
+
+_MANY = 1 << 17
+_REHEARSED = 1 << 16
+"""From how many people on a fit is rehearsed on some, and on how many."""
+
+
+class Candidate(NamedTuple):
+    """A model, judged by the public metrics on the training data.
+
+    Attributes
+    ----------
+    parameters : ndarray of shape (n_parameters,)
+        Parameters of the model.
+    scores : ndarray of shape (n_samples,)
+        Its scores.
+    error : float
+        Weighted share of wrong decisions.
+    gaps : ndarray of shape (n_parts,)
+        The gap of every part of the constraint; nan where it is unknown.
+    violation : float
+        Largest excess of a gap over its tolerance; infinite if one is unknown.
+    is_clear : bool
+        Whether no decision that the constraint counts hangs on rounding.
+    result : Result
+        What the solver found before any sweep.
+    """
+
+    parameters: np.ndarray
+    scores: np.ndarray
+    error: float
+    gaps: np.ndarray
+    violation: float
+    is_clear: bool
+    result: Result
+
+    @property
+    def keeps_bound(self):
+        """Whether the public metrics keep their bounds."""
+        return self.violation == 0.0
+
+    @property
+    def is_solution(self):
+        """Whether the model is the solver's own answer, which no search has moved."""
+        return np.array_equal(self.parameters, self.result.x[: len(self.parameters)])
+
+    @property
+    def rank(self):
+        """Those that keep the bound come first, by error; then the others, by violation."""
+        return (round(self.violation, DIGITS), not self.is_clear, round(self.error, DIGITS))
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be solved, and how.
+
+    Attributes
+    ----------
+    problem : ConstrainedProblem
+        The problem with smooth rates; its constraint knows the public metrics too.
+    solve : callable
+        (problem, x, solver) -> Result, from given unknowns; None is the solver of the user's
+        choice.
+    start : ndarray of shape (n_parameters,)
+        Model parameters to start from.
+    tol : float
+        Violations up to it count as kept where the public metric is continuous, as mean losses
+        are: no solver returns the bound to the last digit.
+    """
+
+    problem: object
+    solve: object
+    start: np.ndarray
+    tol: float
+
+    @property
+    def constraint(self):
+        """The constraint, which knows the public metrics."""
+        return self.problem.constraint
+
+    def judge(self, parameters, result):
+        """The candidate that parameters make."""
+        problem, parts = self.problem, self.constraint.parts
+        scores = problem.model.at(parameters).scores
+        wrong = (scores > 0) != (problem.target > 0)
+        gaps = np.array([part.gap(scores) for part in parts])
+        tolerances = np.array([part.tolerance for part in parts])
+        excess = np.where(np.isnan(gaps), np.inf, gaps - tolerances)
+        rounding = np.array([TIE if part.jumps else self.tol for part in parts])
+        violation = np.max(excess, where=excess > rounding, initial=0.0)
+        is_clear = not any(part.counts_decisions for part in parts) or is_clear_of_0(scores)
+        error = round(float(problem.share @ wrong), 12)
+        return Candidate(parameters, scores, error, gaps, float(violation), is_clear, result)
+
+    def candidate(self, problem, x, solver=None):
+        """Solve a problem from given unknowns, and judge its answer by the constraint of this task.
+
+        Parameters
+        ----------
+        problem : ConstrainedProblem
+            This task's with another constraint, or with other labels and weights.
+        x : ndarray of shape (n_unknowns,)
+            Where to start.
+        solver : Solver or None, default=None
+            None is the solver of the user's choice.
+        """
+        result = self.solve(problem, x, solver)
+        return self.judge(result.x[: problem.n_parameters], result)
+
+    def under(self, constraint):
+        """The problem under another constraint."""
+        return replace(self.problem, constraint=constraint)
+
+    def plain(self, parameters=None, solver=None):
+        """The fit without constraint, from given parameters or the start."""
+        x = self.start if parameters is None else parameters
+        return self.candidate(self.under(JointConstraint(())), x, solver)
+
+    def rough(self):
+        """A fit without constraint that others may start from."""
+        few = self.rehearsal(self.start)
+        if few is None:
+            return self.plain(solver=_ROUGH)
+        found = few.rough()
+        return self.judge(found.parameters, found.result)
+
+    def rehearsed(self, constraint):
+        """Parameters fitted to some of many people, from which few steps lead to everybody's fit.
+
+        Parameters
+        ----------
+        constraint : JointConstraint
+            What their smooth rates keep.
+        """
+        few = self.among_few(self.under(constraint))
+        return self.solve(few, few.initial_point(self.start), SQP(tol=1e-5)).x[: few.n_parameters]
+
+    def rehearsal(self, start):
+        """The same task among some of very many people; None where they are not many.
+
+        Parameters
+        ----------
+        start : ndarray of shape (n_parameters,)
+            Model parameters to start from.
+        """
+        few = self.among_few(self.problem)
+        return None if few is self.problem else replace(self, problem=few, start=start)
+
+    def among_few(self, problem):
+        """A problem of everybody among some of very many people; itself where they are not many."""
+        n_samples = len(problem.target)
+        if n_samples <= _MANY:
+            return problem
+        # Fixed draws: fits of the same people are the same.
+        rows = np.unique(np.random.default_rng(0).integers(n_samples, size=_REHEARSED))
+        try:
+            return replace(
+                problem,
+                model=problem.model.take(rows),
+                target=problem.target[rows],
+                weights=problem.weights[rows],
+                constraint=problem.constraint.take(rows),
+            )
+        except ValueError:  # an event has nobody among them
+            return problem
+
+    def smooth(self):
+        """The fit under the smooth rates, as the papers have it."""
+        start, constraint = self.start, self.constraint
+        if len(self.problem.target) > _MANY and not constraint.is_local:
+            start = self.rehearsed(constraint)
+        if constraint.is_local:
+            rough = self.rough()
+            start, constraint = rough.parameters, constraint.seen_from(rough.scores)
+        problem = self.under(constraint)
+        return self.candidate(problem, problem.initial_point(start))
+
+
+def is_clear_of_0(scores):
+    """Whether no score is so near to 0 that it might change sign; an exact 0 stays one."""
+    sizes = np.abs(scores)
+    return not ((sizes > 0) & (sizes <= MARGIN * (1.0 + sizes.max()))).any()
+
+
+def canonical(values, bits):
+    """Values rounded to so many binary digits of the largest."""
+    largest = np.abs(values).max(initial=0.0)
+    if not largest > 0.0:
+        return values
+    unit = np.exp2(np.floor(np.log2(largest)) - bits)
+    return np.rint(values / unit) * unit
+
+
+def rank(candidate):
+    """Key by which candidates are compared."""
+    return candidate.rank

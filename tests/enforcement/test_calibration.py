@@ -1,0 +1,127 @@
+"""The search for the surrogate's tolerance, on metrics that are made up."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from skfair.enforcement._calibration import MAX_SOLVES, calibrate
+from skfair.enforcement._task import Candidate
+
+
+class Part:
+    """A constraint that is held to a tolerance, and never made narrower."""
+
+    is_correctable = False
+    lower = np.zeros(1)
+
+    def __init__(self, tolerance, width=1.0):
+        self.tolerance, self.width = tolerance, width
+
+    def seen_from(self, scores):
+        return self
+
+    def held_to(self, tolerance):
+        return Part(tolerance, self.width)
+
+    def narrowed(self, factor):
+        return Part(self.tolerance, self.width * factor)
+
+
+class Curve:
+    """A task whose metric is a function of the surrogate's tolerance, and of its width."""
+
+    def __init__(self, gap, tolerance, plain=1.0, rough=None):
+        self.gap, self.plain_gap = gap, plain
+        self.rough_gap = plain if rough is None else rough
+        self.constraint = SimpleNamespace(parts=(Part(tolerance),))
+        self.tolerances, self.widths = [], []
+
+    def rough(self):
+        return self._candidate(self.rough_gap, 0.0)
+
+    def rehearsal(self, start):
+        return None
+
+    def plain(self, parameters, solver):
+        return self._candidate(self.plain_gap, 0.0)
+
+    def under(self, constraint):
+        return SimpleNamespace(
+            constraint=constraint, n_unknowns=0, initial_point=lambda parameters: np.empty(0)
+        )
+
+    def candidate(self, problem, x):
+        (part,) = problem.constraint.parts
+        self.tolerances.append(part.tolerance)
+        self.widths.append(part.width)
+        return self._candidate(self.gap(part.tolerance, part.width), 1.0 - part.tolerance)
+
+    def _candidate(self, gap, fun):
+        (part,) = self.constraint.parts
+        violation = np.inf if np.isnan(gap) else max(0.0, gap - part.tolerance)
+        result = SimpleNamespace(fun=fun, x=np.empty(0), multipliers=np.ones(1))
+        nothing = np.empty(0)
+        return Candidate(nothing, nothing, 0.0, np.array([gap]), violation, True, result)
+
+
+def test_a_fair_plain_fit_is_the_answer():
+    task = Curve(lambda t, width: t, 0.05, plain=0.04)
+    assert calibrate(task).gaps == 0.04
+    assert not task.tolerances
+
+
+def test_a_rough_fit_is_polished_before_it_counts():
+    for rough in (0.04, 0.055):
+        task = Curve(lambda t, width: t, 0.05, plain=0.045, rough=rough)
+        assert calibrate(task).gaps == 0.045
+    task = Curve(lambda t, width: t, 0.05, plain=0.06, rough=0.04)
+    assert 0.04 <= calibrate(task).gaps <= 0.05
+    assert task.tolerances
+
+
+@pytest.mark.parametrize("tolerance", [0.02, 0.05, 0.1, 0.2, 0.5])
+@pytest.mark.parametrize(
+    "gap",
+    [
+        lambda t: t,
+        lambda t: 3.0 * t,
+        lambda t: t / 4,
+        lambda t: min(0.9, 0.01 + t**2),
+        lambda t: np.sqrt(t) / 2,
+        lambda t: np.round(1.2 * t, 2),
+    ],
+)
+def test_the_metric_ends_just_below_its_tolerance(gap, tolerance):
+    task = Curve(lambda t, width: gap(t), tolerance)
+    found = calibrate(task)
+    assert tolerance - 0.01 <= found.gaps <= tolerance
+    assert len(task.tolerances) <= MAX_SOLVES
+
+
+def test_an_unreachable_tolerance_gives_the_fairest():
+    task = Curve(lambda t, width: 0.3 + t, 0.1)
+    found = calibrate(task)
+    assert found.gaps == pytest.approx(0.3)
+    assert min(task.tolerances) == 0.0
+
+
+def test_of_those_that_keep_a_jumping_metric_the_best_is_taken():
+    task = Curve(lambda t, width: 0.02 if t < 0.07 else 0.3, 0.1)
+    found = calibrate(task)
+    assert found.gaps == 0.02
+    kept = [t for t in task.tolerances if t < 0.07]
+    assert found.result.fun == 1.0 - max(kept)
+
+
+def test_an_unknown_metric_counts_as_unfair():
+    task = Curve(lambda t, width: np.nan, 0.1, plain=np.nan)
+    assert np.isnan(calibrate(task).gaps)
+    assert len(task.tolerances) <= MAX_SOLVES
+
+
+def test_a_ramp_that_sees_no_difference_is_made_narrower():
+    task = Curve(lambda t, width: t + 0.3 * (width > 0.1), 0.1)
+    found = calibrate(task)
+    assert 0.09 <= found.gaps <= 0.1
+    assert sorted(set(task.widths)) == [0.0625, 0.25, 1.0]

@@ -1,0 +1,355 @@
+"""From smooth rates to decisions: searches against brute force, and what each strategy keeps."""
+
+from dataclasses import replace
+from itertools import islice, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.classification import PartialParityClassifier
+from skfair.constraints import (
+    BoundedGroupLoss,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    JointConstraint,
+    LossParity,
+    People,
+)
+from skfair.enforcement import ENFORCEMENTS, Task, _line_search, _task, enforce
+from skfair.enforcement._correction import corrections, path, tighten
+from skfair.enforcement._line_search import polish, search, sweep
+from skfair.losses import LogisticLoss
+from skfair.models import LinearModel
+from skfair.people import check_groups
+from skfair.problems import ConstrainedProblem
+from skfair.solvers import SQP
+from skfair.surrogates import Sigmoid
+from tests.network import network_problem
+
+LOSS = LogisticLoss()
+SPECS = [DemographicParity(), EqualOpportunity(), EqualizedOdds()]
+
+
+def make_task(X, target, groups, specs, tolerance=0.05, weights=None, fit_intercept=True):
+    weights = np.ones(len(target)) if weights is None else weights
+    people = People(target, check_groups(groups, len(target)), weights)
+    bound = [spec.bind(people, Sigmoid(), LOSS, tolerance) for spec in specs]
+    model = LinearModel.standardized(X, weights, fit_intercept)
+    constraint = JointConstraint(tuple(bound))
+    problem = ConstrainedProblem(model, LOSS, target, weights, 1e-3, constraint)
+
+    def solve(problem, x, solver=None):
+        return (solver or SQP()).solve(problem, x)
+
+    return Task(problem, solve, np.zeros(model.n_parameters), tol=1e-6)
+
+
+def draw(seed, n_samples=60, n_groups=2, ties=False):
+    """Features that tell the group, and labels that depend on both."""
+    rng = np.random.default_rng(seed)
+    groups = np.r_[np.arange(n_groups).repeat(2), rng.integers(n_groups, size=n_samples)]
+    target = np.where(rng.normal(size=len(groups)) + 0.8 * groups > 0.4, 1.0, -1.0)
+    target[: 2 * n_groups] = np.tile([-1.0, 1.0], n_groups)  # no (group, class) is empty
+    X = rng.normal(size=(len(groups), 2)) + np.column_stack((groups, target))
+    return (np.round(X) if ties else X), target, groups
+
+
+def best_by_brute_force(task, candidate, lengths, direction):
+    """Least (violation, error) over the points of a line, by judging every one."""
+    judged = [task.judge(candidate.parameters + t * direction, candidate.result) for t in lengths]
+    return min((found.violation, found.error) for found in judged)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    spec=st.sampled_from(SPECS),
+    tolerance=st.sampled_from([0.0, 0.05, 0.2]),
+    ties=st.booleans(),
+    weighted=st.booleans(),
+)
+def test_the_sweep_finds_the_best_of_all_thresholds(seed, spec, tolerance, ties, weighted):
+    X, target, groups = draw(seed, n_groups=3, ties=ties)
+    weights = np.random.default_rng(seed).uniform(0.1, 2.0, len(X)) if weighted else None
+    task = make_task(X, target, groups, [spec], tolerance, weights)
+    parameters = np.append(np.random.default_rng(seed).normal(size=2), 0.3)
+    candidate = task.judge(parameters, task.plain().result)
+    found = sweep(task, candidate)
+    scores = np.unique(np.round(candidate.scores, 9))
+    between = np.r_[scores[0] - 1, (scores[:-1] + scores[1:]) / 2, scores[-1] + 1]
+    up = task.problem.model.intercept_direction()
+    violation, error = best_by_brute_force(task, candidate, -between, up)
+    assert found.violation == violation == 0.0  # constant decisions keep these constraints
+    assert found.error == pytest.approx(error, abs=1e-12)
+    np.testing.assert_array_equal(found.parameters[:-1], parameters[:-1])
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), ties=st.booleans())
+def test_a_search_along_any_line_finds_its_best_point(seed, ties):
+    X, target, groups = draw(seed, ties=ties)
+    task = make_task(X, target, groups, [DemographicParity()])
+    rng = np.random.default_rng(seed)
+    candidate = task.judge(rng.normal(size=3), task.plain().result)
+    direction = rng.normal(size=3)
+    slopes = task.problem.model.scores(direction)
+    flips = np.unique(np.round(-candidate.scores / slopes, 9))
+    between = np.r_[flips[0] - 1, (flips[:-1] + flips[1:]) / 2, flips[-1] + 1]
+    best = min(
+        best_by_brute_force(task, candidate, between, direction),
+        (candidate.violation, candidate.error),
+    )
+    found = search(task, candidate, direction)
+    assert (found.violation, found.error) == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("seed", range(3))
+def test_polish_never_makes_a_candidate_worse(spec, seed):
+    task = make_task(*draw(seed, n_groups=3), [spec])
+    for candidate in islice(corrections(task, task.smooth()), 2):
+        swept = sweep(task, candidate)
+        polished = polish(task, swept)
+        assert swept.rank <= candidate.rank
+        assert polished.rank <= swept.rank
+        assert polished.keeps_bound
+        assert polished.is_clear
+        # What is said of the model is true of it.
+        assert polished.violation == task.constraint.violation(polished.scores)
+        np.testing.assert_array_equal(
+            polished.scores, task.problem.model.scores(polished.parameters)
+        )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "spec"),
+    [
+        *product(["auto", "sweep", "path"], SPECS),
+        *product(["correction"], SPECS[:2]),  # it cannot promise equalized odds
+    ],
+)
+def test_every_strategy_keeps_the_bound(strategy, spec):
+    X, target, groups = draw(5, n_samples=600)
+    task = make_task(X, target, groups, [spec], tolerance=0.03)
+    assert task.plain().violation > 0.05
+    found = enforce(task, strategy)
+    assert found.keeps_bound
+    assert found.is_clear
+    assert task.constraint.parts[0].gap(found.scores) <= 0.03
+    assert len(np.unique(found.scores > 0)) == 2
+    assert found.error <= 0.33  # constant decisions: 0.5
+
+
+def test_auto_errs_no_more_than_the_sweep_alone():
+    for seed in range(5):
+        task = make_task(*draw(seed, n_samples=200), [DemographicParity()], tolerance=0.02)
+        assert enforce(task, "auto").error <= enforce(task, "sweep").error
+
+
+@pytest.mark.parametrize("strategy", ENFORCEMENTS)
+def test_the_plain_fit_is_returned_unchanged_where_it_keeps_the_bound(strategy):
+    task = make_task(*draw(0), [DemographicParity()], tolerance=1.0)
+    found, unconstrained = enforce(task, strategy), task.plain()
+    np.testing.assert_allclose(found.parameters, unconstrained.parameters, rtol=1e-9)
+    assert found.result.status == "optimal"
+    assert not found.result.multipliers.any()
+
+
+def test_decisions_that_hang_on_rounding_are_moved_off_0():
+    # Symmetric people: the plain fit is 0 everywhere, but for rounding.
+    X = np.array([[0.1], [0.2], [0.3]] * 2)
+    target, groups = np.repeat([1.0, -1.0], 3), np.arange(6) % 2
+    task = make_task(X, target, groups, [DemographicParity()], tolerance=1.0)
+    parameters = np.array([1e-17, 0.0])
+    unclear = task.judge(parameters, task.plain().result)
+    assert unclear.keeps_bound
+    assert not unclear.is_clear
+    found = sweep(task, unclear)
+    assert found.is_clear
+    assert np.abs(found.scores).min() > 1e-9
+    # An exact 0 is a decision like any other, and so is anything that no constraint counts.
+    assert task.judge(np.zeros(2), unclear.result).is_clear
+    losses = make_task(X, target, groups, [LossParity()])
+    assert losses.judge(parameters, unclear.result).is_clear
+
+
+def test_without_an_intercept_a_row_of_zeros_hinders_no_search():
+    X, target, groups = draw(3, n_samples=200)
+    X[7] = 0.0
+    task = make_task(X, target, groups, [DemographicParity()], fit_intercept=False)
+    first = task.plain()
+    assert sweep(task, first) is first
+    assert polish(task, first).rank < first.rank
+
+
+def test_candidates_are_ranked_by_violation_then_rounding_then_error():
+    task = make_task(*draw(0), [DemographicParity()])
+    one = task.plain()._replace(violation=0.0, is_clear=True, error=0.5)
+    assert one.rank < one._replace(is_clear=False, error=0.1).rank
+    assert one.rank < one._replace(violation=0.1, error=0.1).rank
+    assert one._replace(error=0.4).rank < one.rank
+
+
+def test_the_path_prices_rows_by_its_multipliers():
+    task = make_task(*draw(5, n_samples=600), [EqualOpportunity()], tolerance=0.03)
+    start = task.smooth()
+    first, *priced = path(task, start)
+    assert first is start
+    prices = start.result.multipliers
+    lengths = [found.result.multipliers[0] / prices[0] for found in priced]
+    assert lengths[0] == 1.0
+    # Bisection: each length lies between the highest that was too low and the lowest too high.
+    assert all(0 < length < 100 for length in lengths)
+    assert abs(lengths[-1] - lengths[-2]) < 0.1 * lengths[-1]
+    gap = task.constraint.parts[0].gap
+    assert abs(gap(priced[-1].scores) - 0.03) < abs(gap(task.plain().scores) - 0.03) / 3
+
+
+def test_smooth_rates_suffice_where_they_are_the_metric():
+    task = make_task(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
+    found = enforce(task, "auto")
+    assert found.keeps_bound
+    assert task.constraint.parts[0].gap(found.scores) == pytest.approx(0.01, abs=1e-6)
+    assert found.result.status == "optimal"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_decision_and_a_loss_constraint_are_both_kept(seed):
+    X, target, groups = draw(seed, n_samples=400)
+    task = make_task(X, target, groups, [DemographicParity(), LossParity()], tolerance=0.02)
+    assert not task.plain().keeps_bound
+    found = enforce(task, "auto")
+    parity, loss_parity = task.constraint.parts
+    assert found.keeps_bound
+    assert parity.gap(found.scores) <= 0.02
+    assert loss_parity.gap(found.scores) <= 0.02 + task.tol
+    assert found.error < min((target > 0).mean(), (target < 0).mean())
+
+
+def test_tightening_makes_room_for_what_decisions_miss():
+    specs = [DemographicParity(), LossParity()]
+    task = make_task(*draw(0, n_samples=400), specs, tolerance=0.02)
+    start = task.smooth()
+    missing = [found for found in corrections(task, start) if not found.keeps_bound]
+    assert missing
+    tightened = tighten(task, missing[0])
+    assert tightened.rank < missing[0].rank
+    assert tightened.keeps_bound
+    assert tighten(task, tightened) is tightened
+
+
+def test_contradictory_constraints_end_soon_and_are_told():
+    # Nobody's loss can be that small; the constraint on decisions counts all the same.
+    specs = [DemographicParity(), BoundedGroupLoss(0.05)]
+    task = make_task(*draw(1, n_samples=300), specs, tolerance=0.02)
+    found = enforce(task, "auto")
+    assert not found.keeps_bound
+    assert found.result.status == "infeasible"
+    assert found.result.n_iter < 60
+    excesses = [part.violation(found.scores) for part in task.constraint.parts]
+    assert found.violation == max(excesses) > 0.1
+
+
+def test_a_problem_without_constraint_is_kept_by_anything():
+    X, target, groups = draw(0)
+    task = make_task(X, target, groups, [])
+    found = enforce(task, "auto")
+    assert found.keeps_bound
+    model = task.problem.model
+    with_weights = replace(task.problem, weights=2 * task.problem.weights)
+    np.testing.assert_allclose(
+        found.scores, model.scores(task.candidate(with_weights, task.start).parameters), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("strategy", ["auto", "correction", "sweep", "path"])
+def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
+    problem = network_problem()
+    solver = SQP(max_iter=1000, tol=1e-4, hessian="lbfgs")
+    start = problem.model.initial(0)
+    task = Task(problem, lambda p, x, other: (other or solver).solve(p, x), start, solver.tol)
+    plain, found = task.plain(), enforce(task, strategy)
+    assert plain.violation > 0.05
+    assert found.keeps_bound
+    assert found.error <= plain.error + 0.15
+    again = problem.model.at(found.parameters).scores
+    np.testing.assert_array_equal(again, found.scores)
+
+
+def test_many_people_are_rehearsed_and_counted_between_stops(monkeypatch):
+    X, target, groups = draw(0, n_samples=3000)
+    exact = enforce(make_task(X, target, groups, [EqualizedOdds()], tolerance=0.02), "auto")
+    monkeypatch.setattr(_task, "_MANY", 1000)
+    monkeypatch.setattr(_task, "_REHEARSED", 500)
+    monkeypatch.setattr(_line_search, "_MAX_ENTRIES", 4000)
+    task = make_task(X, target, groups, [EqualizedOdds()], tolerance=0.02)
+    assert len(task.among_few(task.problem).target) <= 500
+    found = enforce(task, "auto")
+    assert found.keeps_bound
+    assert task.constraint.parts[0].gap(task.problem.model.scores(found.parameters)) <= 0.02
+    assert found.error <= exact.error + 0.01
+
+
+@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+def test_ranks_of_many_people_are_rehearsed(monkeypatch, criterion):
+    def fit(n_many):
+        monkeypatch.setattr(_task, "_MANY", n_many)
+        return PartialParityClassifier(criterion, interval=(0.1, 0.6), tolerance=0.1).fit(
+            X, target, sensitive_features=groups
+        )
+
+    X, target, groups = draw(0, n_samples=6000)
+    exact = fit(10_000)
+    monkeypatch.setattr(_task, "_REHEARSED", 2000)
+    seen = []
+    solve = SQP.solve
+
+    def watched(self, problem, x0=None, **options):
+        seen.append(len(problem.target))
+        return solve(self, problem, x0, **options)
+
+    monkeypatch.setattr(SQP, "solve", watched)
+    found = fit(5000)
+    assert found.constraint_violation_ == 0.0
+    assert found.constraint_report_["gap"][0] >= 0.09
+    assert found.objective_ == pytest.approx(exact.objective_, rel=5e-3)
+    assert 1 <= seen.count(len(X)) <= 3
+    assert min(seen) < 2000
+
+
+def test_whom_few_draws_miss_is_no_reason_not_to_fit(monkeypatch):
+    monkeypatch.setattr(_task, "_MANY", 100)
+    monkeypatch.setattr(_task, "_REHEARSED", 20)
+    X, target, groups = draw(0, n_samples=300)
+    groups[:] = 0
+    groups[:2] = 1
+    task = make_task(X, target, groups, [DemographicParity()])
+    assert task.among_few(task.problem) is task.problem
+    assert enforce(task, "auto").keeps_bound
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_last_digits_of_the_features_do_not_matter(spec, seed):
+    X, target, groups = draw(seed, n_samples=250)
+    rng = np.random.default_rng(seed)
+    errors = [
+        enforce(make_task(X * noise, target, groups, [spec], 0.02), "auto").error
+        for noise in (1.0, 1.0 + 1e-15 * rng.normal(size=X.shape))
+    ]
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize("strategy", ["auto", "correction", "sweep", "path"])
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_decisions_are_alike_at_the_worst(strategy, spec, fit_intercept):
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 2, 100)
+    X = np.round(rng.normal(size=(100, 1)) + groups[:, np.newaxis])
+    target = np.where(X[:, 0] + rng.logistic(size=100) > 0.5, 1.0, -1.0)
+    task = make_task(X, target, groups, [spec], 0.001, fit_intercept=fit_intercept)
+    assert enforce(task, strategy).keeps_bound
