@@ -1,10 +1,16 @@
-"""Compiled kernels: arrays in, arrays out, no randomness of their own.
+"""Compiled kernels: arrays in, numbers out, no randomness of their own.
 
-Every kernel is compiled lazily and cached on disk. A kernel calls only kernels of its own file,
-because numba's cache does not notice edits in other files.
+Every kernel is compiled lazily and cached on disk. A kernel fills arrays that it is given and
+returns numbers, never arrays or structs: numba calls Python to build those, and a signal whose
+handler runs there (Ctrl-C) would break the interpreter. The function of the same name that users
+of a kernel call makes the arrays, and the struct of them.
 """
 
+import contextlib
 import os
+import threading
+from concurrent.futures import Future
+from pathlib import Path
 
 import numba
 
@@ -16,5 +22,74 @@ def jit(function):
     """Compile a kernel at its first call and keep it on disk.
 
     Kernels run without the interpreter lock, and a division by zero gives inf or nan as in numpy.
+    Where nothing can be written, every process compiles anew.
     """
-    return numba.njit(cache=CACHE, nogil=True, error_model="numpy")(function)
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    if numba.config.DISABLE_JIT:
+        return function
+    kernel = numba.njit(**options)(function)
+    if CACHE:
+        with contextlib.suppress(RuntimeError):  # there is no folder to write to
+            kernel.enable_caching()
+            # The parts of a kernel may lie in other files, whose edits must count as well. The
+            # version is compared before the rest is read, which may name classes that are gone.
+            file = kernel._cache._cache_file
+            file._version = (file._version, *_edited())
+    return _compiled_apart(kernel)
+
+
+def part(function):
+    """Compile what only kernels call: it is kept within their code."""
+    return _part(function)
+
+
+def inlined(function):
+    """Compile what kernels call once per candidate: passing structs would take longer than it."""
+    return _part(function, forceinline=True)
+
+
+def _part(function, **options):
+    # Wrappers for calls from elsewhere would take a third of the time of compilation.
+    return numba.njit(
+        error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
+    )(function)
+
+
+def _edited():
+    """When the kernels were edited last, and their size: another one makes the cache stale."""
+    files = [path.stat() for path in Path(__file__).parent.glob("*.py")]
+    return max(file.st_mtime for file in files), sum(file.st_size for file in files)
+
+
+def _compiled_apart(kernel):
+    """Let a kernel be compiled in a thread, where no signal arrives.
+
+    An exception of a signal handler amid compilation would be lost, or leave it half done. The
+    caller waits, and hears signals; what was begun is finished in the background.
+    """
+    compile_or_load = kernel._compile_for_args
+
+    def compile_here(*args):
+        try:
+            return compile_or_load(*args)
+        except OSError:  # the disk is full: do without it
+            kernel._cache.disable()
+            return compile_or_load(*args)
+
+    def compile_for_args(*args):
+        if threading.current_thread() is not threading.main_thread():
+            return compile_here(*args)
+        entry = Future()
+        threading.Thread(target=_answer, args=(entry, compile_here, args)).start()
+        return entry.result()
+
+    kernel._compile_for_args = compile_for_args
+    return kernel
+
+
+def _answer(entry, function, args):
+    """Set the result of a call, or what it raised, as the answer."""
+    try:
+        entry.set_result(function(*args))
+    except BaseException as error:
+        entry.set_exception(error)

@@ -1,27 +1,42 @@
 """The cheapest fair assignment of samples to fixed centres, through its dual.
 
-With squared distances ``D`` (clusters first) and a ratio ``b`` the linear programme ::
+With squared distances ``D`` (clusters first) and ratios ``b`` the linear programme ::
 
     min  sum_p w_p sum_k D[k, p] s[p, k]     over s >= 0 with sum_k s[p, k] = 1
-    s.t. n[k, i] >= b n[k, j]                for every cluster k and ordered pair of groups i, j
+    s.t. n[k, i] >= b[i, j] n[k, j]          for every cluster k and ordered pair of groups i, j
+         l <= sum_i n[k, i] <= u             for every cluster k
 
-has the concave dual ``L(y) = sum_p w_p min_k (D[k, p] + offsets[k, g(p)])`` in one multiplier
-``y[k, i, j] >= 0`` per constraint, with
-``offsets[k, i] = sum_j (b y[k, j, i] - y[k, i, j])``. Any ``y >= 0`` bounds the cost from below.
+has the concave dual ::
+
+    L(y, z) = sum_p w_p min_k (D[k, p] + offsets[k, g(p)]) + sum_k (l z[k, 0] - u z[k, 1])
+
+in one multiplier ``y[k, i, j] >= 0`` per pair and two, ``z[k] >= 0``, per size, with
+``offsets[k, i] = sum_j (b[j, i] y[k, j, i] - y[k, i, j]) + z[k, 1] - z[k, 0]``. Any multipliers
+that are not negative bound the cost from below.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import jit
+from skfair._kernels import jit, part
+from skfair._kernels.fair_prices import (
+    Prices,
+    fill_offsets,
+    fill_row_offsets,
+    free_rows,
+    newton_direction,
+    ratios_of,
+    size_gain,
+    size_value,
+    store,
+    worst_violation,
+)
 
 BLOCK = 128
 LEAST_RIDGE = 1e-6  # relative to the mean of the Hessian's diagonal
 RIDGE_GROWTH = 30.0
 MAX_TRIALS = 10  # of a step, each with more ridge
-MAX_CG_ITER = 100
-CG_TOLERANCE = 1e-3
 LEAST_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
 NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in ...
 NEAR_TIES_RANGE = (0.02, 0.32)  # ... and within which it may stay as it is
@@ -39,7 +54,7 @@ class Assignment(NamedTuple):
 class DualSolution(NamedTuple):
     """What the dual ascent leaves behind."""
 
-    multipliers: np.ndarray  # (n_clusters, n_groups, n_groups)
+    prices: Prices
     offsets: np.ndarray  # (n_clusters, n_groups)
     labels: np.ndarray  # (n_samples,) argmin of distance + offset
     gaps: np.ndarray  # (n_samples,) how much more the next cheapest cluster costs
@@ -48,19 +63,7 @@ class DualSolution(NamedTuple):
     ridge: float  # damping of the last step
 
 
-@jit
-def offsets_of(multipliers, ratio):
-    """Price of a place in cluster k for a member of group i (see the module's formula)."""
-    n_clusters, n_groups, _ = multipliers.shape
-    offsets = np.zeros((n_clusters, n_groups))
-    for k in range(n_clusters):
-        for i in range(n_groups):
-            for j in range(n_groups):
-                offsets[k, i] += ratio * multipliers[k, j, i] - multipliers[k, i, j]
-    return offsets
-
-
-@jit
+@part
 def assign(distances, codes, weights, offsets, assignment):
     """Fill ``assignment`` with every sample's cheapest cluster and return the dual value.
 
@@ -96,7 +99,7 @@ def assign(distances, codes, weights, offsets, assignment):
     return value
 
 
-@jit
+@part
 def _tie_density(assignment, codes, weights, width, density):
     """Weight per unit of price that sits between two clusters; return the share of near ties."""
     labels, runner_up, gaps, _ = assignment
@@ -112,7 +115,7 @@ def _tie_density(assignment, codes, weights, width, density):
     return near / labels.size
 
 
-@jit
+@part
 def _fitting_width(gaps):
     """Width that takes in the wanted share of the gaps, by bisection on some of them."""
     stride = 1 + gaps.size // 1000
@@ -132,137 +135,10 @@ def _fitting_width(gaps):
     return upper
 
 
-@jit
-def _free_violations(multipliers, counts, ratio):
-    """Gradient of the dual on the free multipliers, 0 elsewhere; and which ones are free.
-
-    Free are those that are positive or whose constraint is violated. Of the violated constraints
-    only those with the rarest or the commonest group of a cluster take part: they imply the others.
-    """
-    gradient = np.zeros(multipliers.shape)
-    free = np.zeros(multipliers.shape, np.bool_)
-    n_clusters, n_groups, _ = multipliers.shape
-    for k in range(n_clusters):
-        rarest, commonest = np.argmin(counts[k]), np.argmax(counts[k])
-        for i in range(n_groups):
-            for j in range(n_groups):
-                violation = ratio * counts[k, j] - counts[k, i]
-                extreme = i == rarest or j == commonest
-                if i != j and (multipliers[k, i, j] > 0.0 or (extreme and violation > 0.0)):
-                    gradient[k, i, j] = violation
-                    free[k, i, j] = True
-    return gradient, free
-
-
-@jit
-def _apply_hessian(direction, free, density, ratio, shift, result):
-    """Minus the smoothed Hessian of the dual times a direction, plus ``shift`` times it.
-
-    Raising the price of cluster k for group g by one drives ``density[g, k].sum()`` members away,
-    ``density[g, k, l]`` of them to cluster l: a graph Laplacian per group, between the map from
-    multipliers to offsets and its transpose.
-    """
-    n_clusters, n_groups, _ = direction.shape
-    offsets = offsets_of(direction, ratio)
-    driven = np.zeros((n_clusters, n_groups))
-    for g in range(n_groups):
-        for k in range(n_clusters):
-            for l in range(n_clusters):  # noqa: E741
-                driven[k, g] += density[g, k, l] * (offsets[k, g] - offsets[l, g])
-    for k in range(n_clusters):
-        for i in range(n_groups):
-            for j in range(n_groups):
-                result[k, i, j] = 0.0
-                if free[k, i, j]:
-                    change = ratio * driven[k, j] - driven[k, i]
-                    result[k, i, j] = change + shift * direction[k, i, j]
-
-
-@jit
-def _mean_diagonal(free, density, ratio):
-    """Mean of the diagonal of the matrix of `_apply_hessian` over the free multipliers."""
-    total, n_free = 0.0, 0
-    n_clusters, n_groups, _ = free.shape
-    for k in range(n_clusters):
-        for i in range(n_groups):
-            for j in range(n_groups):
-                if free[k, i, j]:
-                    n_free += 1
-                    for l in range(n_clusters):  # noqa: E741
-                        total += density[i, k, l] + ratio * ratio * density[j, k, l]
-    return total / max(n_free, 1)
-
-
-@jit
-def _dot(a, b):
-    total = 0.0
-    for k in range(a.shape[0]):
-        for i in range(a.shape[1]):
-            for j in range(a.shape[2]):
-                total += a[k, i, j] * b[k, i, j]
-    return total
-
-
-@jit
-def _combine(a, factor, b, result):
-    """Set ``result`` to ``a + factor * b``, element by element."""
-    for k in range(a.shape[0]):
-        for i in range(a.shape[1]):
-            for j in range(a.shape[2]):
-                result[k, i, j] = a[k, i, j] + factor * b[k, i, j]
-
-
-@jit
-def _newton_direction(multipliers, counts, ratio, density, ridge):
-    """Newton direction on the free multipliers, by conjugate gradients."""
-    residual, free = _free_violations(multipliers, counts, ratio)
-    shift = ridge * _mean_diagonal(free, density, ratio) + 1e-300
-    solution = np.zeros(residual.shape)
-    search = residual.copy()
-    image = np.zeros(residual.shape)
-    norm = _dot(residual, residual)
-    goal = CG_TOLERANCE**2 * norm
-    for _ in range(MAX_CG_ITER):
-        if norm <= goal:
-            break
-        _apply_hessian(search, free, density, ratio, shift, image)
-        step = norm / _dot(search, image)
-        _combine(solution, step, search, solution)
-        _combine(residual, -step, image, residual)
-        previous, norm = norm, _dot(residual, residual)
-        _combine(residual, norm / previous, search, search)
-    return solution
-
-
-@jit
-def _clip(multipliers):
-    """Set negative multipliers to 0, in place."""
-    for k in range(multipliers.shape[0]):
-        for i in range(multipliers.shape[1]):
-            for j in range(multipliers.shape[2]):
-                multipliers[k, i, j] = max(multipliers[k, i, j], 0.0)
-
-
-@jit
-def _worst_violation(multipliers, counts, ratio):
-    """Largest breach of feasibility or of complementary slackness, in units of weight."""
-    worst = 0.0
-    n_clusters, n_groups, _ = multipliers.shape
-    for k in range(n_clusters):
-        for i in range(n_groups):
-            for j in range(n_groups):
-                violation = ratio * counts[k, j] - counts[k, i]
-                if i != j:
-                    worst = max(worst, violation)
-                    if multipliers[k, i, j] > 0.0:
-                        worst = max(worst, -violation)
-    return worst
-
-
 def cold_start(n_clusters, n_groups):
     """Prices of zero, to start `solve_dual` from."""
     return DualSolution(
-        multipliers=np.zeros((n_clusters, n_groups, n_groups)),
+        prices=Prices(np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, 2))),
         offsets=np.zeros((n_clusters, n_groups)),
         labels=np.zeros(0, np.int32),
         gaps=np.zeros(0),
@@ -272,56 +148,87 @@ def cold_start(n_clusters, n_groups):
     )
 
 
-@jit
-def solve_dual(distances, codes, weights, ratio, start, slack, max_iter):
+def solve_dual(distances, codes, weights, limits, start, slack, max_iter):
     """Maximise the dual by projected, damped Newton ascent from the solution ``start``.
 
     Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
     """
-    n_clusters, n_samples = distances.shape
-    multipliers, width, ridge = start.multipliers, start.width, start.ridge
-    n_groups = multipliers.shape[1]
+    shape = distances.shape[1], *start.offsets.shape
+    prices, offsets = Prices(*(array.copy() for array in start.prices)), np.empty(shape[1:])
+    assignments = new_assignment(*shape), new_assignment(*shape)
+    value, width, ridge, last = _ascend(
+        (distances, codes, weights),
+        limits,
+        ratios_of(limits),
+        start._replace(prices=prices, offsets=offsets, value=size_value(prices, limits)),
+        assignments,
+        float(slack),
+        max_iter,
+    )
+    found = assignments[last]
+    return DualSolution(prices, offsets, found.labels, found.gaps, value, width, ridge)
+
+
+def new_assignment(n_samples, n_clusters, n_groups):
+    """Room for `assign`."""
+    return Assignment(
+        labels=np.empty(n_samples, np.int32),
+        runner_up=np.empty(n_samples, np.int32),
+        gaps=np.empty(n_samples),
+        counts=np.empty((n_clusters, n_groups)),
+    )
+
+
+@jit
+def _ascend(samples, limits, ratios, solution, assignments, slack, max_iter):
+    """Move the multipliers and offsets of the solution to the maximum.
+
+    Returns the dual value, the width, the ridge, and which of the two assignments is the last.
+    """
+    distances, codes, weights = samples
+    prices, offsets = solution.prices, solution.offsets
+    width, ridge = solution.width, solution.ridge
+    n_clusters, n_groups = offsets.shape
     density = np.empty((n_groups, n_clusters, n_clusters))
-    current = _new_assignment(n_samples, n_clusters, n_groups)
-    trial = _new_assignment(n_samples, n_clusters, n_groups)
-    offsets = offsets_of(multipliers, ratio)
-    value = assign(distances, codes, weights, offsets, current)
+    trial_offsets = np.empty(offsets.shape)
+    last, (current, trial) = 0, assignments
+    at_sizes = solution.value  # what the bounds on sizes add to the dual value
+    fill_offsets(prices, ratios, offsets)
+    value = at_sizes + assign(distances, codes, weights, offsets, current)
     for _ in range(max_iter):
-        if _worst_violation(multipliers, current.counts, ratio) <= slack:
+        if worst_violation(prices, current.counts, limits, ratios) <= slack:
             break
+        # The Hessian: samples near a tie, over a width that takes in a fair share of them.
         near = _tie_density(current, codes, weights, width, density)
         if near < NEAR_TIES_RANGE[0] or near > NEAR_TIES_RANGE[1]:
             width = _fitting_width(current.gaps)
             _tie_density(current, codes, weights, width, density)
+        rows = free_rows(prices, current.counts, limits, ratios)
+        values = np.empty(rows.values.size)
         # Levenberg-Marquardt: where few samples tie the Hessian is (nearly) singular, and the
         # step shrinks towards a short one along the gradient until it gains.
         gain, damping = 0.0, ridge / RIDGE_GROWTH
         for _ in range(MAX_TRIALS):
             damping = max(damping, LEAST_RIDGE)
-            direction = _newton_direction(multipliers, current.counts, ratio, density, damping)
-            trial_multipliers = np.zeros(multipliers.shape)
-            _combine(multipliers, 1.0, direction, trial_multipliers)
-            _clip(trial_multipliers)
-            trial_offsets = offsets_of(trial_multipliers, ratio)
-            gain = assign(distances, codes, weights, trial_offsets, trial) - value
+            direction = newton_direction(rows, ratios, density, damping)
+            for r in range(values.size):
+                values[r] = max(rows.values[r] + direction[r], 0.0)
+            fill_row_offsets(rows, values, ratios, trial_offsets)
+            trial_value = at_sizes + assign(distances, codes, weights, trial_offsets, trial)
+            gain = trial_value - value + size_gain(rows, values, limits)
             if gain > 0.0:
                 break
             damping *= RIDGE_GROWTH
         if not gain > 0.0:  # also where a gain is nan
             break
         value, ridge = value + gain, damping
-        multipliers, offsets = trial_multipliers, trial_offsets
+        at_sizes += size_gain(rows, values, limits)
+        store(rows, values, prices)
+        for k in range(n_clusters):
+            for g in range(n_groups):
+                offsets[k, g] = trial_offsets[k, g]
         current, trial = trial, current
+        last = 1 - last
         if gain <= LEAST_GAIN * abs(value):
             break
-    return DualSolution(multipliers, offsets, current.labels, current.gaps, value, width, ridge)
-
-
-@jit
-def _new_assignment(n_samples, n_clusters, n_groups):
-    return Assignment(
-        np.empty(n_samples, np.int32),
-        np.empty(n_samples, np.int32),
-        np.empty(n_samples),
-        np.empty((n_clusters, n_groups)),
-    )
+    return value, width, ridge, last

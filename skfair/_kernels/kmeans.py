@@ -8,12 +8,12 @@ sums does not depend on the number of threads.
 
 import numpy as np
 
-from skfair._kernels import jit
+from skfair._kernels import jit, part
 
 BLOCK = 128
 
 
-@jit
+@part
 def _fill_block(X, centers, start, block, features, distances):
     """Squared distances of ``block`` samples from ``start`` on, (n_clusters, BLOCK)."""
     n_clusters, n_features = centers.shape
@@ -30,11 +30,16 @@ def _fill_block(X, centers, start, block, features, distances):
                 row[i] += d * d
 
 
-@jit
 def squared_distances(X, centers):
     """(n_samples, n_clusters) squared Euclidean distances."""
-    n_samples, n_clusters = X.shape[0], centers.shape[0]
-    result = np.empty((n_samples, n_clusters))
+    distances = np.empty((len(X), len(centers)))
+    _squared_distances(X, centers, distances)
+    return distances
+
+
+@jit
+def _squared_distances(X, centers, result):
+    n_samples, n_clusters = result.shape
     features = np.zeros((X.shape[1], BLOCK))
     distances = np.empty((n_clusters, BLOCK))
     for start in range(0, n_samples, BLOCK):
@@ -43,14 +48,18 @@ def squared_distances(X, centers):
         for i in range(block):
             for k in range(n_clusters):
                 result[start + i, k] = distances[k, i]
-    return result
+
+
+def squared_distances_by_cluster(X, centers):
+    """The same, transposed: (n_clusters, n_samples)."""
+    distances = np.empty((len(centers), len(X)))
+    _squared_distances_by_cluster(X, centers, distances)
+    return distances
 
 
 @jit
-def squared_distances_by_cluster(X, centers):
-    """The same, transposed: (n_clusters, n_samples)."""
-    n_samples, n_clusters = X.shape[0], centers.shape[0]
-    result = np.empty((n_clusters, n_samples))
+def _squared_distances_by_cluster(X, centers, result):
+    n_clusters, n_samples = result.shape
     features = np.zeros((X.shape[1], BLOCK))
     distances = np.empty((n_clusters, BLOCK))
     for start in range(0, n_samples, BLOCK):
@@ -59,15 +68,18 @@ def squared_distances_by_cluster(X, centers):
         for k in range(n_clusters):
             for i in range(block):
                 result[k, start + i] = distances[k, i]
-    return result
+
+
+def nearest_centers(X, centers):
+    """Index of the nearest centre (ties to the lowest) and the squared distance to it."""
+    labels, least = np.empty(len(X), np.int32), np.empty(len(X))
+    _nearest_centers(X, centers, labels, least)
+    return labels, least
 
 
 @jit
-def nearest_centers(X, centers):
-    """Index of the nearest centre (ties to the lowest) and the squared distance to it."""
+def _nearest_centers(X, centers, labels, least):
     n_samples, n_clusters = X.shape[0], centers.shape[0]
-    labels = np.empty(n_samples, np.int32)
-    least = np.empty(n_samples)
     features = np.zeros((X.shape[1], BLOCK))
     distances = np.empty((n_clusters, BLOCK))
     best, first = np.empty(BLOCK), np.empty(BLOCK, np.int64)
@@ -83,4 +95,3 @@ def nearest_centers(X, centers):
                 best[i] = row[i] if wins else best[i]
         for i in range(block):
             labels[start + i], least[start + i] = first[i], best[i]
-    return labels, least

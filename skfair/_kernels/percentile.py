@@ -5,7 +5,6 @@ import numpy as np
 from skfair._kernels import jit
 
 
-@jit
 def sort_members(scores, samples, events, shares, bounds, n_events):
     """Counting sort of members into cells, which are an event and an interval between bounds.
 
@@ -23,9 +22,17 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
         Sums over each cell of the shares, times the scores to the power 0, 1 and 2.
     """
     n_buckets = len(bounds) + 1
-    cells = np.empty(len(samples), dtype=np.int32)
     indptr = np.zeros(n_events * n_buckets + 1, dtype=np.intp)
+    order = np.empty(len(samples), dtype=np.intp)
     moments = np.zeros((3, n_events, n_buckets))
+    _sort_members(scores, samples, events, shares, bounds, indptr, order, moments)
+    return indptr, order, moments
+
+
+@jit
+def _sort_members(scores, samples, events, shares, bounds, indptr, order, moments):
+    n_buckets, n_cells = len(bounds) + 1, len(indptr) - 1
+    cells = np.empty(len(samples), dtype=np.int32)
     for m in range(len(samples)):
         score = scores[samples[m]]
         low, size = 0, len(bounds)
@@ -39,11 +46,11 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
             term *= score
         cells[m] = events[m] * n_buckets + low
         indptr[cells[m] + 1] += 1
-    for c in range(n_events * n_buckets):
+    for c in range(n_cells):
         indptr[c + 1] += indptr[c]
-    free = indptr[:-1].copy()
-    order = np.empty(len(samples), dtype=np.intp)
+    free = np.empty(n_cells, dtype=np.intp)  # where the next member of a cell goes
+    for c in range(n_cells):
+        free[c] = indptr[c]
     for m in range(len(samples)):
         order[free[cells[m]]] = m
         free[cells[m]] += 1
-    return indptr, order, moments

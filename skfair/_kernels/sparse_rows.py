@@ -5,13 +5,18 @@ import numpy as np
 from skfair._kernels import jit
 
 
-@jit
 def weighted_gram(data, indices, indptr, weights, n_columns):
     """Sum over rows i of ``weights[i] * outer(row_i, row_i)``, for sorted rows without duplicates.
 
     Returns a symmetric array of shape (n_columns, n_columns).
     """
     gram = np.zeros((n_columns, n_columns))
+    _add_weighted_gram(data, indices, indptr, weights, gram)
+    return gram
+
+
+@jit
+def _add_weighted_gram(data, indices, indptr, weights, gram):
     for i in range(len(indptr) - 1):
         weight = weights[i]
         if weight == 0.0:
@@ -24,22 +29,26 @@ def weighted_gram(data, indices, indptr, weights, n_columns):
             # Columns ascend within a row, so only the lower triangle is written.
             for b in range(a + 1):
                 gram[j, np.uint64(columns[b])] += scaled * values[b]
-    for j in range(n_columns):
+    for j in range(len(gram)):
         for k in range(j):
             gram[k, j] = gram[j, k]
-    return gram
 
 
-@jit
 def outer_sum(left, right, n_left, n_right):
     """Sum over rows i of ``outer(left_i, right_i)``, for two matrices (data, indices, indptr).
 
     One pass over both, in the order of their rows. Returns an array of shape (n_left, n_right),
     the numbers of columns.
     """
+    total = np.zeros((n_left, n_right))
+    _add_outer_sum(left, right, total)
+    return total
+
+
+@jit
+def _add_outer_sum(left, right, total):
     left_data, left_indices, left_indptr = left
     right_data, right_indices, right_indptr = right
-    total = np.zeros((n_left, n_right))
     for i in range(len(left_indptr) - 1):
         own = slice(right_indptr[i], right_indptr[i + 1])
         values, columns = right_data[own], right_indices[own]
@@ -47,18 +56,25 @@ def outer_sum(left, right, n_left, n_right):
             row, factor = np.uint64(left_indices[a]), left_data[a]
             for b in range(len(values)):
                 total[row, np.uint64(columns[b])] += factor * values[b]
-    return total
 
 
-@jit
 def stored_deviations(data, indices, indptr, share, mean):
     """Deviations of the stored entries from the mean of their column, weighted by the rows' shares.
 
     Returns, for each column, the number and the share of the rows that store it, and the sums of
     deviations and of their squares.
     """
-    counts, stored = np.zeros(len(mean), dtype=np.int64), np.zeros_like(mean)
-    deviations, squares = np.zeros_like(mean), np.zeros_like(mean)
+    counts = np.zeros(len(mean), dtype=np.int64)
+    stored, deviations, squares = np.zeros((3, len(mean)))
+    _add_stored_deviations(
+        (data, indices, indptr), share, mean, counts, stored, deviations, squares
+    )
+    return counts, stored, deviations, squares
+
+
+@jit
+def _add_stored_deviations(rows, share, mean, counts, stored, deviations, squares):
+    data, indices, indptr = rows
     for i in range(len(indptr) - 1):
         for a in range(indptr[i], indptr[i + 1]):
             j = indices[a]
@@ -67,24 +83,32 @@ def stored_deviations(data, indices, indptr, share, mean):
             stored[j] += share[i]
             deviations[j] += share[i] * deviation
             squares[j] += share[i] * deviation**2
-    return counts, stored, deviations, squares
+
+
+def compressed_rows(X):
+    """A dense matrix as CSR: data, indices, indptr."""
+    indptr = np.zeros(len(X) + 1, dtype=np.int64)
+    _cumulate_stored(X, indptr)
+    data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int32)
+    _store(X, indptr, data, indices)
+    return data, indices, indptr
 
 
 @jit
-def compressed_rows(X):
-    """A dense matrix as CSR: data, indices, indptr."""
-    n_rows, n_columns = X.shape
-    indptr = np.zeros(n_rows + 1, dtype=np.int64)
-    for i in range(n_rows):
+def _cumulate_stored(X, indptr):
+    """Number of entries other than 0 in all rows before a row."""
+    for i in range(X.shape[0]):
         count = 0
-        for j in range(n_columns):
+        for j in range(X.shape[1]):
             count += X[i, j] != 0.0
         indptr[i + 1] = indptr[i] + count
-    data, indices = np.empty(indptr[n_rows]), np.empty(indptr[n_rows], dtype=np.int32)
-    for i in range(n_rows):
+
+
+@jit
+def _store(X, indptr, data, indices):
+    for i in range(X.shape[0]):
         a = indptr[i]
-        for j in range(n_columns):
+        for j in range(X.shape[1]):
             if X[i, j] != 0.0:
                 data[a], indices[a] = X[i, j], j
                 a += 1
-    return data, indices, indptr

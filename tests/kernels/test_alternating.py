@@ -4,12 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skfair._kernels import alternating as kernels
-from skfair.cluster._alternating_run import _encode
+from skfair.cluster.literature._alternating_run import _encode
+from tests.kernels.alone import alone
 
 
-def new_state(people, labels, n_clusters):
+def new_state(points, labels, n_clusters):
     """A state whose tables are filled, with the centres on the means."""
-    d, n_columns = people.X.shape[1], people.columns[-1]
+    d, n_columns = points.X.shape[1], points.columns[-1]
     state = kernels.State(
         np.array(labels, dtype=np.int32),
         np.empty((n_clusters, d)),
@@ -18,8 +19,8 @@ def new_state(people, labels, n_clusters):
         np.empty((n_clusters, d)),
         np.empty(n_clusters),
     )
-    kernels.tabulate(people, state)
-    kernels.recenter(people, state)
+    kernels.tabulate(points, state)
+    kernels.recenter(points, state)
     return state
 
 
@@ -32,28 +33,28 @@ def problems(draw):
     n_attributes = draw(st.integers(1, 2))
     codes = rng.integers(draw(st.integers(1, 3)), size=(n, n_attributes))
     codes = np.stack([np.unique(c, return_inverse=True)[1] for c in codes.T], axis=1)
-    people = _encode(rng.standard_normal((n, 3)), codes, rng.uniform(0.5, 2, n))
-    return people, codes, rng.permutation(n) % n_clusters, n_clusters
+    points = _encode(rng.standard_normal((n, 3)), codes, rng.uniform(0.5, 2, n))
+    return points, codes, rng.permutation(n) % n_clusters, n_clusters
 
 
-def table(people, codes, labels, n_clusters):
+def table(points, codes, labels, n_clusters):
     """Weight by cluster and group, one table per attribute, from scratch."""
     tables = [np.zeros((n_clusters, c.max() + 1)) for c in codes.T]
     for a, c in enumerate(codes.T):
-        np.add.at(tables[a], (labels, c), people.weights)
+        np.add.at(tables[a], (labels, c), points.weights)
     return tables
 
 
-def mean_cost(people, labels):
+def mean_cost(points, labels):
     """f1 from its definition."""
     cost = 0
     for k in np.unique(labels):
-        x, w = people.X[labels == k], people.weights[labels == k]
+        x, w = points.X[labels == k], points.weights[labels == k]
         cost += w @ ((x - np.average(x, axis=0, weights=w)) ** 2).sum(axis=1)
-    return cost / people.weights.sum()
+    return cost / points.weights.sum()
 
 
-def least_balance(people, tables):
+def least_balance(points, tables):
     """f2 from its definition: one attribute absolutely, several relative to the data."""
     balances = [(t.min(axis=1) / t.max(axis=1)).min() for t in tables]
     if len(tables) == 1:
@@ -64,15 +65,15 @@ def least_balance(people, tables):
     )
 
 
-def check_tables(people, codes, state):
+def check_tables(points, codes, state):
     """The tables are those of the labels."""
-    tables = table(people, codes, state.labels, len(state.sums))
+    tables = table(points, codes, state.labels, len(state.sums))
     np.testing.assert_allclose(state.counts, np.hstack(tables), atol=1e-9)
     sums = np.zeros_like(state.sums)
-    np.add.at(sums, state.labels, people.weights[:, None] * people.X)
+    np.add.at(sums, state.labels, points.weights[:, None] * points.X)
     np.testing.assert_allclose(state.sums, sums, atol=1e-9)
     sizes = np.zeros_like(state.sizes)
-    np.add.at(sizes, (state.labels[:, None], people.groups), 1)
+    np.add.at(sizes, (state.labels[:, None], points.groups), 1)
     assert np.array_equal(state.sizes, sizes)
 
 
@@ -88,80 +89,83 @@ def test_random_numbers_are_those_of_the_generator():
     s = int(rng[0])
     for n in (1, 2, 7, 10**6, 2**31 - 1):
         s = xorshift(s)
-        assert kernels.random_below(rng, n) == (s >> 32) * n >> 32 < n
+        assert alone(kernels.random_below)(rng, n) == (s >> 32) * n >> 32 < n
         assert rng[0] == s
 
 
 def test_random_numbers_are_spread_evenly():
     rng = np.array([4], dtype=np.uint64)
     for _ in range(50):
-        kernels.random_below(rng, 2)  # small seeds need some steps to fill their bits
-    counts = np.bincount([kernels.random_below(rng, 5) for _ in range(2000)], minlength=5)
+        alone(kernels.random_below)(rng, 2)  # small seeds need some steps to fill their bits
+    counts = np.bincount([alone(kernels.random_below)(rng, 5) for _ in range(2000)], minlength=5)
     assert ((counts - 400) ** 2 / 400).sum() < 18.5  # chi-square with 4 degrees: p = .001
 
 
 @given(problems())
 @settings(max_examples=25, deadline=None)
 def test_tables_cost_and_balance_equal_their_definitions(problem):
-    people, codes, labels, n_clusters = problem
-    state = new_state(people, labels, n_clusters)
-    check_tables(people, codes, state)
-    assert kernels.cost(people, state) == pytest.approx(mean_cost(people, labels), abs=1e-12)
-    tables = table(people, codes, labels, n_clusters)
-    least, low, rare, common = kernels.bottleneck(people, state)
-    assert least == pytest.approx(least_balance(people, tables))
-    a = np.searchsorted(people.columns, rare, side="right") - 1
+    points, codes, labels, n_clusters = problem
+    state = new_state(points, labels, n_clusters)
+    check_tables(points, codes, state)
+    assert alone(kernels.cost)(points, state) == pytest.approx(mean_cost(points, labels), abs=1e-12)
+    tables = table(points, codes, labels, n_clusters)
+    least, low, rare, common = alone(kernels.bottleneck)(points, state)
+    assert least == pytest.approx(least_balance(points, tables))
+    a = np.searchsorted(points.columns, rare, side="right") - 1
     ratio = state.counts[low, rare] / state.counts[low, common]
-    assert people.columns[a] <= common < people.columns[a + 1]
-    assert least == pytest.approx(people.scale[a] * ratio)
+    assert points.columns[a] <= common < points.columns[a + 1]
+    assert least == pytest.approx(points.scale[a] * ratio)
 
 
 @given(problems())
 @settings(max_examples=25, deadline=None)
 def test_centers_and_targets_are_the_nearest_and_the_richest(problem):
-    people, _, labels, n_clusters = problem
-    state = new_state(people, labels, n_clusters)
-    weight = np.bincount(labels, people.weights)
+    points, _, labels, n_clusters = problem
+    state = new_state(points, labels, n_clusters)
+    weight = np.bincount(labels, points.weights)
     np.testing.assert_allclose(state.centers, state.sums / weight[:, None])
     np.testing.assert_allclose(state.seen, weight)
-    gaps = ((people.X[:, None] - state.centers) ** 2).sum(axis=2)
-    nearest = [kernels.nearest_center(state.centers, people.X, p) for p in range(len(labels))]
+    gaps = ((points.X[:, None] - state.centers) ** 2).sum(axis=2)
+    nearest = [
+        alone(kernels.nearest_center)(state.centers, points.X, p) for p in range(len(labels))
+    ]
     assert nearest == gaps.argmin(axis=1).tolist()
     between = ((state.centers[0] - state.centers[1:]) ** 2).sum(axis=1)
     closest = 1 + between.argmin() if n_clusters > 1 else 0
-    assert kernels.local_target(state.centers, 0) == closest
+    assert alone(kernels.local_target)(state.centers, 0) == closest
 
 
 def test_the_global_target_has_the_largest_ratio_and_may_lack_the_common_group():
     counts = np.array([[1.0, 4.0], [0.0, 0.0], [3.0, 4.0], [2.0, 0.0], [5.0, 1.0]])
-    assert kernels.global_target(counts, 0, 0, 1) == 3
+    assert alone(kernels.global_target)(counts, 0, 0, 1) == 3
     counts[3] = 0.0
-    assert kernels.global_target(counts, 0, 0, 1) == 4
-    assert kernels.global_target(counts[:1], 0, 0, 1) == 0
+    assert alone(kernels.global_target)(counts, 0, 0, 1) == 4
+    assert alone(kernels.global_target)(counts[:1], 0, 0, 1) == 0
 
 
 def test_a_batch_that_covers_the_set_finds_its_closest_member():
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=40)
-    people = _encode(rng.standard_normal((40, 2)), codes, np.ones(40))
+    points = _encode(rng.standard_normal((40, 2)), codes, np.ones(40))
     labels = rng.permutation(40) % 3
-    state = new_state(people, labels, 3)
+    state = new_state(points, labels, 3)
     draws, center = np.array([5], dtype=np.uint64), np.array([0.3, -0.2])
     members = np.flatnonzero((labels == 1) & (codes == 0))
-    expected = members[((people.X[members] - center) ** 2).sum(axis=1).argmin()]
-    found = kernels.closest_member(people, state, 1, 0, center, len(members), draws)
+    expected = members[((points.X[members] - center) ** 2).sum(axis=1).argmin()]
+    found = alone(kernels.closest_member)(points, state, 1, 0, center, len(members), draws)
     assert found == expected
     assert draws[0] == 5  # nothing was drawn
 
 
 def test_a_batch_of_one_is_a_uniform_member():
     codes = np.array([0, 1] * 10)
-    people = _encode(np.arange(20.0)[:, None], codes, np.ones(20))
+    points = _encode(np.arange(20.0)[:, None], codes, np.ones(20))
     labels = np.repeat([0, 1], 10)
-    state = new_state(people, labels, 2)
+    state = new_state(points, labels, 2)
     draws = np.array([2**40 + 1], dtype=np.uint64)
     found = [
-        kernels.closest_member(people, state, 0, 1, np.zeros(1), 1, draws) for _ in range(1000)
+        alone(kernels.closest_member)(points, state, 0, 1, np.zeros(1), 1, draws)
+        for _ in range(1000)
     ]
     counts = np.bincount(found, minlength=20)
     assert counts.nonzero()[0].tolist() == [1, 3, 5, 7, 9]
@@ -171,34 +175,34 @@ def test_a_batch_of_one_is_a_uniform_member():
 @given(problems(), st.data())
 @settings(max_examples=25, deadline=None)
 def test_moves_keep_the_tables_and_the_journal_undoes_them(problem, data):
-    people, codes, labels, n_clusters = problem
-    state = new_state(people, labels, n_clusters)
+    points, codes, labels, n_clusters = problem
+    state = new_state(points, labels, n_clusters)
     journal, n_moves = np.empty((5, 2), dtype=np.int64), 0
     for _ in range(5):
         p = data.draw(st.integers(0, len(labels) - 1))
         k = data.draw(st.integers(0, n_clusters - 1))
-        n_moves = kernels.move(people, state, p, k, journal, n_moves)
-    check_tables(people, codes, state)
+        n_moves = alone(kernels.move)(points, state, p, k, journal, n_moves)
+    check_tables(points, codes, state)
     for p, k in journal[::-1]:
         state.labels[p] = k
     assert np.array_equal(state.labels, labels)
 
 
 def test_a_kmeans_update_moves_the_point_and_pulls_the_centre():
-    people = _encode(np.array([[0.0], [1.0], [4.0], [5.0], [3.5]]), np.zeros(5, int), np.ones(5))
-    state = new_state(people, [0, 0, 1, 1, 0], 2)  # the last point is nearer to cluster 1
+    points = _encode(np.array([[0.0], [1.0], [4.0], [5.0], [3.5]]), np.zeros(5, int), np.ones(5))
+    state = new_state(points, [0, 0, 1, 1, 0], 2)  # the last point is nearer to cluster 1
     expected_labels, expected_centers = state.labels.copy(), state.centers.copy()
     seen = np.array([3.0, 2.0])
     s = 99
     for _ in range(20):
         s = xorshift(s)
         p = (s >> 32) * 5 >> 32
-        k = ((people.X[p] - expected_centers) ** 2).sum(axis=1).argmin()
+        k = ((points.X[p] - expected_centers) ** 2).sum(axis=1).argmin()
         expected_labels[p] = k
         seen[k] += 1
-        expected_centers[k] += (people.X[p] - expected_centers[k]) / seen[k]
+        expected_centers[k] += (points.X[p] - expected_centers[k]) / seen[k]
     journal = np.empty((20, 2), dtype=np.int64)
-    kernels.kmeans_updates(people, state, 20, np.array([99], np.uint64), journal, 0)
+    alone(kernels.kmeans_updates)(points, state, 20, np.array([99], np.uint64), journal, 0)
     assert np.array_equal(state.labels, expected_labels)
     np.testing.assert_allclose(state.centers, expected_centers)
     np.testing.assert_allclose(state.seen, seen)
@@ -207,25 +211,27 @@ def test_a_kmeans_update_moves_the_point_and_pulls_the_centre():
 def test_a_full_swap_exchanges_the_closest_pair():
     """Cluster 0 lacks group 1, cluster 1 lacks group 0: the innermost points change places."""
     x = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]])
-    people = _encode(x, np.array([0, 0, 0, 1, 1, 1]), np.ones(6))
-    state = new_state(people, [0, 0, 0, 1, 1, 1], 2)
+    points = _encode(x, np.array([0, 0, 0, 1, 1, 1]), np.ones(6))
+    state = new_state(points, [0, 0, 0, 1, 1, 1], 2)
     before = state.centers.copy()
     journal = np.empty((2, 2), dtype=np.int64)
     rule = kernels.SwapRule(100, True, False)
-    n_moves = kernels.swap_updates(people, state, 1, rule, np.array([1], np.uint64), journal, 0)
+    n_moves = alone(kernels.swap_updates)(
+        points, state, 1, rule, np.array([1], np.uint64), journal, 0
+    )
     assert n_moves == 2
     assert state.labels.tolist() == [0, 0, 1, 0, 1, 1]
-    np.testing.assert_allclose(state.centers[0], before[0] + (people.X[3] - before[0]) / 3)
-    np.testing.assert_allclose(state.centers[1], before[1] + (people.X[2] - before[1]) / 3)
+    np.testing.assert_allclose(state.centers[0], before[0] + (points.X[3] - before[0]) / 3)
+    np.testing.assert_allclose(state.centers[1], before[1] + (points.X[2] - before[1]) / 3)
 
 
 def test_a_half_swap_is_one_move():
     x = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]])
-    people = _encode(x, np.array([0, 0, 0, 1, 1, 1]), np.ones(6))
-    state = new_state(people, [0, 0, 0, 1, 1, 1], 2)
+    points = _encode(x, np.array([0, 0, 0, 1, 1, 1]), np.ones(6))
+    state = new_state(points, [0, 0, 0, 1, 1, 1], 2)
     rule = kernels.SwapRule(100, False, True)
     journal = np.empty((2, 2), dtype=np.int64)
-    kernels.swap_updates(people, state, 1, rule, np.array([1], np.uint64), journal, 0)
+    alone(kernels.swap_updates)(points, state, 1, rule, np.array([1], np.uint64), journal, 0)
     assert state.labels.tolist() == [0, 0, 0, 0, 1, 1]
 
 
@@ -240,74 +246,25 @@ def test_a_half_swap_is_one_move():
     ],
 )
 def test_no_swap_where_none_is_possible(codes, labels, half):
-    people = _encode(np.arange(4.0)[:, None], np.array(codes), np.ones(4))
-    state = new_state(people, labels, max(labels) + 1)
+    points = _encode(np.arange(4.0)[:, None], np.array(codes), np.ones(4))
+    state = new_state(points, labels, max(labels) + 1)
     rule, journal = kernels.SwapRule(1, False, half), np.empty((6, 2), dtype=np.int64)
-    assert kernels.swap_updates(people, state, 3, rule, np.array([1], np.uint64), journal, 0) == 0
+    assert (
+        alone(kernels.swap_updates)(points, state, 3, rule, np.array([1], np.uint64), journal, 0)
+        == 0
+    )
     assert state.labels.tolist() == labels
 
 
 @given(problems(), st.booleans(), st.booleans(), st.integers(1, 40), st.integers(1, 2**60))
 @settings(max_examples=40, deadline=None)
 def test_iterations_keep_every_invariant(problem, local, half, batch, seed):
-    people, codes, labels, n_clusters = problem
-    state = new_state(people, labels, n_clusters)
+    points, codes, labels, n_clusters = problem
+    state = new_state(points, labels, n_clusters)
     rule, rng = kernels.SwapRule(0, local, half), np.array([seed], dtype=np.uint64)
-    trace = kernels.run(people, state, np.array([3, 2]), rule, np.full(6, batch), rng)
-    check_tables(people, codes, state)
+    trace = kernels.run(points, state, np.array([3, 2]), rule, np.full(6, batch), rng)
+    check_tables(points, codes, state)
     assert len(np.unique(state.labels)) == n_clusters
-    assert trace[-1, 0] == pytest.approx(mean_cost(people, state.labels), abs=1e-9)
-    tables = table(people, codes, state.labels, n_clusters)
-    assert trace[-1, 1] == pytest.approx(least_balance(people, tables), abs=1e-9)
-
-
-def new_members(people, labellings, n_clusters, room):
-    n, n_columns = len(people.X), people.columns[-1]
-    members = kernels.Members(
-        np.zeros((room, n), dtype=np.uint8),
-        np.zeros((room, n_clusters, people.X.shape[1])),
-        np.zeros((room, n_clusters, n_columns)),
-        np.zeros((room, n_clusters, n_columns), dtype=np.int64),
-        np.zeros(room),
-        np.zeros(room),
-        np.arange(room)[::-1].copy(),
-        np.array([len(labellings)]),
-    )
-    members.labels[members.slot[: len(labellings)]] = labellings
-    kernels.refresh(people, members)
-    return members
-
-
-@given(problems(), st.integers(1, 2**60))
-@settings(max_examples=25, deadline=None)
-def test_children_join_with_what_a_recomputation_gives(problem, seed):
-    people, codes, labels, n_clusters = problem
-    parents = np.stack([labels, labels[::-1]])
-    members = new_members(people, parents, n_clusters, room=2 + 2 * 3)
-    pairs, rng = np.array([[3, 0], [2, 1], [0, 2]]), np.array([seed], dtype=np.uint64)
-    kernels.breed(people, members, (0, 2), pairs, kernels.SwapRule(2, True, False), rng)
-    size = members.length[0]
-    assert 2 <= size <= 8
-    assert sorted(members.slot) == list(range(8))
-    assert np.array_equal(members.labels[members.slot[:2]], parents)
-    for i in range(size):
-        row = members.labels[members.slot[i]]
-        tables = table(people, codes, row, n_clusters)
-        assert members.cost[i] == pytest.approx(mean_cost(people, row), abs=1e-9)
-        assert members.balance[i] == pytest.approx(least_balance(people, tables), abs=1e-9)
-    for i in range(2, size):  # nobody who was there is strictly better in both
-        better = (members.cost[:i] < members.cost[i]) & (members.balance[:i] > members.balance[i])
-        assert not better.any()
-
-
-def test_dominated_means_strictly_worse_in_both():
-    cost, balance = np.array([1.0, 2.0, 0.0]), np.array([0.5, 0.9, 1.0])
-    members = kernels.Members(*[None] * 4, cost, balance, None, np.array([2]))
-    if hasattr(kernels.is_dominated, "py_func"):
-        is_dominated = kernels.is_dominated.py_func
-    else:
-        is_dominated = kernels.is_dominated
-    assert is_dominated(members, 1.5, 0.4)
-    assert not is_dominated(members, 1.0, 0.4)
-    assert not is_dominated(members, 1.5, 0.5)
-    assert not is_dominated(members, 0.5, 0.1)  # the third is no entry
+    assert trace[-1, 0] == pytest.approx(mean_cost(points, state.labels), abs=1e-9)
+    tables = table(points, codes, state.labels, n_clusters)
+    assert trace[-1, 1] == pytest.approx(least_balance(points, tables), abs=1e-9)

@@ -4,6 +4,7 @@ The dual is piecewise linear, so that finite differences say nothing at its kink
 give its slope is tested by the inequality that defines the supergradients of a concave function.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,22 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from skfair._kernels import fair_assignment as kernels
+from skfair._kernels import fair_prices
+from skfair._kernels.clustering import balance_limits
+from tests.kernels.alone import alone
+
+
+def ratios_of(n_groups, ratio):
+    return fair_prices.ratios_of(balance_limits(n_groups, ratio))
+
+
+def offsets_of(multipliers, ratio, sizes=None):
+    n_clusters, n_groups, _ = multipliers.shape
+    prices = kernels.Prices(multipliers, np.zeros((n_clusters, 2)) if sizes is None else sizes)
+    offsets = np.empty(multipliers.shape[:2])
+    ratios = ratio if np.ndim(ratio) else ratios_of(n_groups, ratio)
+    alone(fair_prices.fill_offsets)(prices, ratios, offsets)
+    return offsets
 
 
 class Problem(NamedTuple):
@@ -21,6 +38,13 @@ class Problem(NamedTuple):
     weights: np.ndarray
     ratio: float
     n_groups: int
+    smallest: float = -np.inf
+    largest: float = np.inf
+
+    @property
+    def limits(self):
+        limits = balance_limits(self.n_groups, self.ratio)
+        return limits._replace(smallest=self.smallest, largest=self.largest)
 
     @property
     def memberships(self):
@@ -58,16 +82,16 @@ def problems(draw):
 def dual(problem, multipliers):
     """Value of the dual and the counts of the assignment at its prices."""
     n_clusters, n_samples = problem.distances.shape
-    assignment = kernels._new_assignment(n_samples, n_clusters, problem.n_groups)
-    offsets = kernels.offsets_of(multipliers, problem.ratio)
+    assignment = kernels.new_assignment(n_samples, n_clusters, problem.n_groups)
+    offsets = offsets_of(multipliers, problem.ratio)
     distances, codes, weights = problem.distances, problem.codes, problem.weights
-    return kernels.assign(distances, codes, weights, offsets, assignment), assignment
+    return alone(kernels.assign)(distances, codes, weights, offsets, assignment), assignment
 
 
 def solve(problem, start=None, slack=0.0, max_iter=50):
     start = start or kernels.cold_start(len(problem.distances), problem.n_groups)
-    distances, codes, weights, ratio, _ = problem
-    return kernels.solve_dual(distances, codes, weights, ratio, start, slack, max_iter)
+    distances, codes, weights, *_ = problem
+    return kernels.solve_dual(distances, codes, weights, problem.limits, start, slack, max_iter)
 
 
 def programme_optimum(problem):
@@ -75,11 +99,18 @@ def programme_optimum(problem):
     n_clusters, n_samples = problem.distances.shape
     memberships = problem.memberships.T  # rows: n[k, i] as a function of the shares s[k]
     pairs = [(i, j) for i in range(problem.n_groups) for j in range(problem.n_groups) if i != j]
-    shortfall = np.array([problem.ratio * memberships[j] - memberships[i] for i, j in pairs])
+    shortfall = [problem.ratio * memberships[j] - memberships[i] for i, j in pairs]
+    bounds = [0.0] * len(pairs)
+    if problem.smallest > 0:
+        shortfall.append(-memberships.sum(axis=0))
+        bounds.append(-problem.smallest)
+    if problem.largest < np.inf:
+        shortfall.append(memberships.sum(axis=0))
+        bounds.append(problem.largest)
     result = linprog(
         (problem.distances * problem.weights).ravel(),
-        A_ub=np.kron(np.eye(n_clusters), shortfall),
-        b_ub=np.zeros(n_clusters * len(pairs)),
+        A_ub=np.kron(np.eye(n_clusters), np.array(shortfall)),
+        b_ub=np.tile(bounds, n_clusters),
         A_eq=np.tile(np.eye(n_samples), n_clusters),
         b_eq=np.ones(n_samples),
         method="highs",
@@ -102,7 +133,7 @@ def violations(problem, counts):
 def test_offsets_equal_their_formula(drawn):
     problem, y, _ = drawn
     expected = problem.ratio * np.einsum("kji->ki", y) - np.einsum("kij->ki", y)
-    np.testing.assert_allclose(kernels.offsets_of(y, problem.ratio), expected, atol=1e-12)
+    np.testing.assert_allclose(offsets_of(y, problem.ratio), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_samples", [1, 127, 128, 130])
@@ -112,7 +143,7 @@ def test_an_assignment_is_the_argmin_of_the_prices(n_samples, n_clusters):
     problem = make_problem(rng, n_samples, n_clusters, 1 if n_samples == 1 else 3)
     multipliers = random_multipliers(rng, n_clusters, problem.n_groups)
     value, assignment = dual(problem, multipliers)
-    offsets = kernels.offsets_of(multipliers, problem.ratio)
+    offsets = offsets_of(multipliers, problem.ratio)
     prices = problem.distances + offsets[:, problem.codes]
     ranked = np.argsort(prices, axis=0, kind="stable")
     np.testing.assert_array_equal(assignment.labels, ranked[0])
@@ -151,7 +182,7 @@ def test_the_counts_are_a_supergradient_of_the_dual(drawn):
 def test_any_multipliers_bound_the_cost_from_below(drawn):
     problem, y, _ = drawn
     optimum = programme_optimum(problem)
-    for multipliers in (y, 0.01 * y, solve(problem).multipliers):
+    for multipliers in (y, 0.01 * y, solve(problem).prices.multipliers):
         assert dual(problem, multipliers)[0] <= optimum + 1e-8 * (1 + optimum)
 
 
@@ -163,7 +194,7 @@ def test_density_counts_the_near_ties_of_each_pair_of_clusters():
     problem = make_problem(rng, 60, 3, 2)
     _, assignment = dual(problem, np.zeros((3, 2, 2)))
     density, width = np.empty((2, 3, 3)), 0.5
-    share = kernels._tie_density(assignment, problem.codes, problem.weights, width, density)
+    share = alone(kernels._tie_density)(assignment, problem.codes, problem.weights, width, density)
     near = np.flatnonzero(assignment.gaps < width)
     assert share == len(near) / 60
     expected = np.zeros((2, 3, 3))
@@ -175,9 +206,9 @@ def test_density_counts_the_near_ties_of_each_pair_of_clusters():
 
 def test_the_width_takes_in_a_share_of_the_gaps():
     gaps = np.random.default_rng(0).exponential(size=500)
-    width = kernels._fitting_width(gaps)
+    width = alone(kernels._fitting_width)(gaps)
     assert (gaps < width).mean() == pytest.approx(kernels.NEAR_TIES, abs=1 / 500)
-    assert kernels._fitting_width(np.zeros(9)) > 0
+    assert alone(kernels._fitting_width)(np.zeros(9)) > 0
 
 
 @pytest.fixture(params=[2, 3], ids=lambda n_groups: f"{n_groups} groups")
@@ -209,16 +240,62 @@ def dense_hessian(multipliers, ratio, density):
         laplacian[:, g, :, g] = np.diag(density[g].sum(axis=1)) - density[g]
     laplacian = laplacian.reshape(n_clusters * n_groups, -1)
     units = np.eye(multipliers.size).reshape(-1, *multipliers.shape)
-    to_offsets = np.array([kernels.offsets_of(unit, ratio).ravel() for unit in units])
+    to_offsets = np.array([offsets_of(unit, ratio).ravel() for unit in units])
     return to_offsets @ laplacian @ to_offsets.T
+
+
+def rows_of(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np.inf):
+    """The rows of a step, and the ratios."""
+    n_clusters, n_groups, _ = multipliers.shape
+    limits = balance_limits(n_groups, ratio)._replace(smallest=smallest, largest=largest)
+    sizes = np.zeros((n_clusters, 2)) if sizes is None else sizes
+    ratios = fair_prices.ratios_of(limits)
+    prices = fair_prices.Prices(multipliers, sizes)
+    rows = free_rows()(prices, counts, limits, ratios)
+    return fair_prices.DualRows(*rows), ratios
+
+
+@functools.cache
+def free_rows():
+    """The rows as a tuple of arrays."""
+    compiled = fair_prices.free_rows
+
+    def as_tuple(prices, counts, limits, ratios):
+        rows = compiled(prices, counts, limits, ratios)
+        return rows.cells, rows.free, rows.values, rows.violations
+
+    return alone(as_tuple)
+
+
+def at(rows, table):
+    """What a table of all pairs has at the rows."""
+    return table[tuple(rows.cells[:, :3].T)]
 
 
 def test_free_are_the_multipliers_that_a_step_may_change(step):
     multipliers, counts, ratio, _ = step
     free, gradient = free_and_gradient(multipliers, counts, ratio)
-    result = kernels._free_violations(multipliers, counts, ratio)
-    np.testing.assert_array_equal(result[0], gradient)
-    np.testing.assert_array_equal(result[1], free)
+    rows, _ = rows_of(multipliers, counts, ratio)
+    np.testing.assert_array_equal(at(rows, gradient), rows.violations)
+    np.testing.assert_array_equal(at(rows, free), rows.free)
+    np.testing.assert_array_equal(at(rows, np.where(free, multipliers, 0)), rows.values)
+    assert rows.free.sum() == free.sum()
+    # Each row leads to the one of the reverse pair.
+    np.testing.assert_array_equal(rows.cells[rows.cells[:, 3], :3], rows.cells[:, [0, 2, 1]])
+
+
+def test_sizes_out_of_bounds_and_those_with_a_price_are_rows():
+    counts = np.array([[3.0, 3.0], [1.0, 1.0], [4.0, 4.0]])
+    prices = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.0]])
+    nothing = np.zeros((3, 2, 2))
+    rows, _ = rows_of(nothing, counts, 0.0, prices, smallest=3.0, largest=7.0)
+    low, high = fair_prices.AT_LEAST, fair_prices.AT_LEAST - 1
+    assert rows.cells[:, :2].tolist() == [[1, low], [2, low], [2, high]]
+    assert rows.values.tolist() == [0.5, 0.25, 0]
+    assert rows.violations.tolist() == [3 - 2, 3 - 8, 8 - 7]
+    offsets = np.empty((3, 2))
+    alone(fair_prices.fill_row_offsets)(rows, np.array([0.5, 0.25, 2.0]), np.zeros((2, 2)), offsets)
+    np.testing.assert_array_equal(offsets, [[0, 0], [-0.5, -0.5], [1.75, 1.75]])
 
 
 def test_the_hessian_is_applied_as_a_matrix_would_be(step):
@@ -226,41 +303,84 @@ def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     free, direction = free_and_gradient(multipliers, counts, ratio)
     hessian = dense_hessian(multipliers, ratio, density)
     product = (hessian @ direction.ravel()).reshape(direction.shape) + 0.1 * direction
-    result = np.full(direction.shape, np.nan)
-    kernels._apply_hessian(direction, free, density, ratio, 0.1, result)
-    np.testing.assert_allclose(result, np.where(free, product, 0), atol=1e-10)
+    rows, ratios = rows_of(multipliers, counts, ratio)
+    result = np.full(len(rows.free), np.nan)
+    alone(fair_prices._apply_hessian)(rows.violations, rows, density, ratios, 0.1, result)
+    np.testing.assert_allclose(result, at(rows, np.where(free, product, 0)), atol=1e-10)
     diagonal = np.diag(hessian)[free.ravel()]
-    assert kernels._mean_diagonal(free, density, ratio) == pytest.approx(diagonal.mean())
+    mean = alone(fair_prices._mean_diagonal)(rows, density, ratios)
+    assert mean == pytest.approx(diagonal.mean())
 
 
-def test_the_newton_step_solves_the_damped_system(step):
+@pytest.mark.parametrize("sized", [False, True])
+def test_the_newton_step_solves_the_damped_system(step, sized):
     multipliers, counts, ratio, density = step
-    ridge = 0.1
-    free, gradient = free_and_gradient(multipliers, counts, ratio)
-    rows = np.flatnonzero(free)
-    matrix = dense_hessian(multipliers, ratio, density)[np.ix_(rows, rows)]
-    matrix += ridge * np.diag(matrix).mean() * np.eye(len(rows))
-    direction = kernels._newton_direction(multipliers, counts, ratio, density, ridge)
-    assert not direction[~free].any()
-    residual = matrix @ direction[free] - gradient[free]
-    assert np.linalg.norm(residual) <= 1.01 * kernels.CG_TOLERANCE * np.linalg.norm(gradient)
+    ridge, mean = 0.1, counts.sum(axis=1).mean()
+    limits = {"smallest": mean, "largest": mean} if sized else {}
+    rows, ratios = rows_of(multipliers, counts, ratio, **limits)
+    apply, n_rows = alone(fair_prices._apply_hessian), len(rows.free)
+    matrix = np.empty((n_rows, n_rows))
+    for column, unit in zip(matrix.T, np.diag(rows.free.astype(float)), strict=True):
+        image = np.empty(n_rows)
+        apply(unit, rows, density, ratios, 0.0, image)
+        column[:] = image
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
+    assert np.linalg.eigvalsh(matrix).min() > -1e-9
+    if sized:  # every cluster but one at the mean is too large or too small
+        assert (rows.cells[:, 1] < 0).sum() >= len(counts) - 1
+    free = np.flatnonzero(rows.free)
+    matrix = matrix[np.ix_(free, free)]
+    # A cluster with a bound on its size counts as having the ties of an average one at least.
+    mean = alone(fair_prices._mean_diagonal)(rows, density, ratios)
+    exact = np.diag(matrix).mean()
+    assert exact <= mean if sized else mean == pytest.approx(exact)
+    matrix += ridge * mean * np.eye(len(free))
+    direction = alone(fair_prices.newton_direction)(rows, ratios, density, ridge)
+    assert not direction[~rows.free].any()
+    residual = matrix @ direction[free] - rows.violations[free]
+    limit = 1.01 * fair_prices.CG_TOLERANCE * np.linalg.norm(rows.violations)
+    assert np.linalg.norm(residual) <= limit
 
 
 def test_without_ties_the_newton_step_is_finite(step):
     """Nothing says how far to go; whatever comes out, the ascent tries it and then shrinks it."""
     multipliers, counts, ratio, density = step
-    direction = kernels._newton_direction(multipliers, counts, ratio, 0 * density, 0.1)
+    rows, ratios = rows_of(multipliers, counts, ratio)
+    direction = alone(fair_prices.newton_direction)(rows, ratios, 0 * density, 0.1)
     assert np.isfinite(direction).all()
+
+
+def worst_violation(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np.inf):
+    limits = balance_limits(counts.shape[1], ratio)._replace(smallest=smallest, largest=largest)
+    prices = fair_prices.Prices(multipliers, np.zeros((1, 2)) if sizes is None else sizes)
+    ratios = fair_prices.ratios_of(limits)
+    return alone(fair_prices.worst_violation)(prices, counts, limits, ratios)
 
 
 def test_the_worst_violation_breaks_feasibility_or_slackness():
     counts = np.array([[4.0, 10.0]])  # at ratio .5: group 0 lacks 1, group 1 has 8 too many
     multipliers = np.zeros((1, 2, 2))
-    assert kernels._worst_violation(multipliers, counts, 0.5) == 1
+    assert worst_violation(multipliers, counts, 0.5) == 1
+    assert worst_violation(multipliers, counts, 0.5, smallest=17.0) == 3
+    assert worst_violation(multipliers, counts, 0.5, largest=10.0) == 4
+    priced = np.array([[1.0, 0.0]])  # a price on a least size with 10 to spare
+    assert worst_violation(multipliers, counts, 0.5, priced, smallest=4.0) == 10
     multipliers[0, 0, 1] = 1  # a price on the violated constraint: still 1
-    assert kernels._worst_violation(multipliers, counts, 0.5) == 1
+    assert worst_violation(multipliers, counts, 0.5) == 1
     multipliers[0, 1, 0] = 1  # a price on a constraint with 8 to spare
-    assert kernels._worst_violation(multipliers, counts, 0.5) == 8
+    assert worst_violation(multipliers, counts, 0.5) == 8
+
+
+def test_ratios_in_several_scales_are_the_strictest():
+    limits = balance_limits(2, 0.5)
+    np.testing.assert_array_equal(fair_prices.ratios_of(limits), np.full((2, 2), 0.5))
+    # Shares of groups of 10 and 40: .8 of a share of 4 to 1.
+    shares = limits._replace(level=0.8, scales=np.array([[1.0, 0.25]]))
+    np.testing.assert_allclose(fair_prices.ratios_of(shares), [[0.8, 0.2], [3.2, 0.8]])
+    both = limits._replace(
+        scales=np.array([[1.0, 1.0], [1.0, 0.25]]), factors=np.array([1.0, 0.5 / 0.8])
+    )
+    np.testing.assert_allclose(fair_prices.ratios_of(both), [[0.8, 0.5], [3.2, 0.8]])
 
 
 # The ascent ---------------------------------------------------------------------------
@@ -275,32 +395,48 @@ def test_the_ascent_reaches_the_optimum_of_the_programme(n_groups):
     assert solve(problem).value == pytest.approx(optimum, rel=1e-3)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.9])
+@pytest.mark.parametrize("sizes", [(95, np.inf), (-np.inf, 105), (100, 100), (90, 120)])
+def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
+    problem = make_problem(np.random.default_rng(1), 400, 4, 2, share)
+    problem = problem._replace(weights=np.ones(400), smallest=sizes[0], largest=sizes[1])
+    optimum = programme_optimum(problem)
+    without = programme_optimum(problem._replace(smallest=-np.inf, largest=np.inf))
+    assert without < 0.99 * optimum  # else nothing would be shown
+    solution = solve(problem)
+    assert solution.value <= optimum * (1 + 1e-9)
+    assert solution.value == pytest.approx(optimum, rel=1e-3)
+    prices = solution.prices
+    offsets = offsets_of(prices.multipliers, problem.ratio, prices.size_multipliers)
+    np.testing.assert_allclose(solution.offsets, offsets, atol=1e-12)
+
+
 @given(problems())
 @settings(max_examples=25, deadline=None)
 def test_a_solution_is_consistent(drawn):
     problem, y, _ = drawn
     start = kernels.cold_start(len(problem.distances), problem.n_groups)
-    start = start._replace(multipliers=y.copy())
+    start = start._replace(prices=start.prices._replace(multipliers=y.copy()))
     solution = solve(problem, start)
-    assert (solution.multipliers >= 0).all()
-    offsets = kernels.offsets_of(solution.multipliers, problem.ratio)
+    assert (solution.prices.multipliers >= 0).all()
+    offsets = offsets_of(solution.prices.multipliers, problem.ratio)
     np.testing.assert_array_equal(solution.offsets, offsets)
-    value, assignment = dual(problem, solution.multipliers)
+    value, assignment = dual(problem, solution.prices.multipliers)
     np.testing.assert_array_equal(solution.labels, assignment.labels)
     np.testing.assert_array_equal(solution.gaps, assignment.gaps)
     assert solution.value == pytest.approx(value, rel=1e-12, abs=1e-12)
     assert solution.value >= dual(problem, y)[0]  # it never goes down
-    np.testing.assert_array_equal(start.multipliers, y)
+    np.testing.assert_array_equal(start.prices.multipliers, y)
 
 
 def test_the_ascent_stops_where_every_constraint_holds_within_the_slack():
     problem = make_problem(np.random.default_rng(3), 400, 3, 2)
     slack = 4.0
     solution = solve(problem, slack=slack)
-    _, assignment = dual(problem, solution.multipliers)
+    _, assignment = dual(problem, solution.prices.multipliers)
     assert violations(problem, assignment.counts).max() <= slack
     again = solve(problem, solution, slack=slack)  # a warm start that needs no step
-    np.testing.assert_array_equal(again.multipliers, solution.multipliers)
+    np.testing.assert_array_equal(again.prices.multipliers, solution.prices.multipliers)
 
 
 def test_a_ratio_of_zero_asks_for_nothing():

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from skfair._kernels import normalized_cut as kernels
+from skfair._kernels import normalized_cut_flows as flows
+from tests.kernels.alone import alone
 
 
 def ncut_by_definition(K, labels):
@@ -104,7 +106,7 @@ def test_moves_keep_the_tables(storage):
     partition = partition_of(K, np.arange(12) % 3, groups, 3)
     for i, k in rng.integers(0, (12, 3), (20, 2)):
         if partition.labels[i] != k:
-            kernels.move(graph, partition, i, k)
+            alone(kernels.move)(graph, partition, i, k)
     assert_is_what_its_labels_say(K, partition, groups)
     assert kernels.ncut_of(partition) == pytest.approx(ncut_by_definition(K, partition.labels))
 
@@ -118,7 +120,7 @@ def test_an_entry_of_the_affinity(storage):
     else:
         K = random_affinity(rng, 6, 0.4)
         graph = {"sparse": sparse_graph, "dense": dense_graph}[storage](K, groups)
-    entries = [[kernels._affinity(graph, i, j) for j in range(6)] for i in range(6)]
+    entries = [[alone(kernels.affinity)(graph, i, j) for j in range(6)] for i in range(6)]
     np.testing.assert_allclose(entries, K)
 
 
@@ -182,7 +184,7 @@ def test_the_cheapest_path_is_the_cheapest_of_all(seed, n_clusters):
     sources, sinks = np.zeros((2, n_clusters), dtype=bool)
     sources[0], sinks[-1] = True, True
     path = np.empty(n_clusters, np.int64)
-    length = kernels._cheapest_path(costs, sources, sinks, path)
+    length = alone(flows._cheapest_path)(costs, sources, sinks, path)
     every = [
         (0, *between, n_clusters - 1)
         for size in range(n_clusters - 1)
@@ -199,7 +201,7 @@ def test_no_path_comes_back_to_its_own_clusters():
     costs = np.array([[np.inf, 1, 1], [-5, np.inf, 1], [-5, -5, np.inf]])
     ends = np.array([True, False, False]), np.array([False, False, True])
     path = np.empty(3, np.int64)
-    length = kernels._cheapest_path(costs, *ends, path)
+    length = alone(flows._cheapest_path)(costs, *ends, path)
     assert sorted(set(path[:length])) == sorted(path[:length])
     assert (path[0], path[length - 1]) == (0, 2)
 
@@ -219,7 +221,7 @@ def test_repair_meets_the_bounds_of_each_group(problem, seed):
     graph = sparse_graph(K, groups)
     for _ in range(2):  # a cluster keeps its last member until others have come
         for g in range(groups.max() + 1):
-            kernels.repair(graph, partition, bounds, np.flatnonzero(groups == g))
+            flows.repair(graph, partition, bounds, np.flatnonzero(groups == g))
     assert (partition.counts >= bounds.lower).all()
     assert (partition.counts <= bounds.upper).all()
     assert_is_what_its_labels_say(K, partition, groups)
@@ -231,7 +233,7 @@ def test_repair_takes_the_cheapest_member():
     groups = np.zeros(10, dtype=np.intp)
     partition = partition_of(K, labels, groups, 2)
     sizes = np.array([[5], [5]])
-    n_paths = kernels.repair(
+    n_paths = flows.repair(
         dense_graph(K, groups), partition, kernels.Bounds(sizes, sizes), np.arange(10)
     )
     choices = []
@@ -244,7 +246,7 @@ def test_repair_takes_the_cheapest_member():
 
 
 def test_repair_fills_queues_again():
-    n = 4 * kernels.QUEUE_SIZE
+    n = 4 * flows.QUEUE_SIZE
     rng = np.random.default_rng(0)
     K = random_affinity(rng, n, 0.3)
     np.fill_diagonal(K, 1)
@@ -252,7 +254,7 @@ def test_repair_fills_queues_again():
     labels = np.array([0] * (n - 1) + [1])
     partition = partition_of(K, labels, groups, 2)
     sizes = np.array([[n // 2], [n // 2]])
-    kernels.repair(sparse_graph(K, groups), partition, kernels.Bounds(sizes, sizes), np.arange(n))
+    flows.repair(sparse_graph(K, groups), partition, kernels.Bounds(sizes, sizes), np.arange(n))
     np.testing.assert_array_equal(partition.counts, sizes)
 
 
@@ -266,7 +268,7 @@ def test_an_exchange_mends_what_no_move_may():
     partition = partition_of(blocks, labels, groups, 2)
     graph = dense_graph(blocks, groups)
     assert kernels.move_pass(graph, partition, kernels.Bounds(*[partition.counts.copy()] * 2)) == 0
-    assert kernels.exchange_pass(graph, partition, np.flatnonzero(groups == 1)) == 1
+    assert flows.exchange_pass(graph, partition, np.flatnonzero(groups == 1)) == 1
     assert partition.labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
     assert_is_what_its_labels_say(blocks, partition, groups)
 
@@ -278,7 +280,7 @@ def test_exchanges_lower_the_cut_and_keep_the_counts(problem):
     graph, partition = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
     counts, before = partition.counts.copy(), ncut_by_definition(K, labels)
     for g in range(groups.max() + 1):
-        n_exchanges = kernels.exchange_pass(graph, partition, np.flatnonzero(groups == g))
+        n_exchanges = flows.exchange_pass(graph, partition, np.flatnonzero(groups == g))
         after = ncut_by_definition(K, partition.labels)
         assert after < before if n_exchanges else after == before
         before = after
@@ -297,5 +299,5 @@ def test_the_price_of_an_exchange(problem):
         swapped = labels.copy()
         swapped[[i, j]] = labels[[j, i]]
         if all(K[swapped == c].sum() > 0 for c in range(n_clusters)):
-            price = kernels._exchange_price(graph, partition, i, j, np.inf)
+            price = alone(flows._exchange_price)(graph, partition, i, j, np.inf)
             assert price == pytest.approx(ncut_by_definition(K, swapped) - before, abs=1e-9)

@@ -1,0 +1,197 @@
+"""A clustering that single moves change in place, and what a move does to it.
+
+Moving a sample of weight w out of cluster a and into cluster b changes the k-means cost by ::
+
+    w n_b / (n_b + w) |x - m_b|^2  -  w n_a / (n_a - w) |x - m_a|^2
+
+where n and m are the weight and the mean of a cluster before the move (Hartigan, 1975).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair._kernels import jit, part
+
+
+class Clustering(NamedTuple):
+    """A clustering that single moves change in place."""
+
+    labels: np.ndarray  # (n_samples,) int32
+    centers: np.ndarray  # (n_clusters, n_features) weighted means of the members
+    sizes: np.ndarray  # (n_clusters,) weight of the members
+    counts: np.ndarray  # (n_clusters, n_groups) weight of the members by group
+    members: np.ndarray  # (n_clusters, n_groups) int64, number of the members
+
+
+class Limits(NamedTuple):
+    """What every cluster has to keep: a mix of groups, and a size.
+
+    The mix is the least ratio of two groups in the cluster, in one or more scales, such as the
+    balance (every member counts 1) or the ratio of shares (a member counts 1 over the size of its
+    group). It must reach the level.
+    """
+
+    level: float
+    scales: np.ndarray  # (n_scales, n_groups) what a member of a group counts
+    factors: np.ndarray  # (n_scales,) what ratios in the scale are multiplied with
+    person: float  # weight by which rounding may change a count, in favour of the cluster
+    smallest: float  # weight of a cluster
+    largest: float
+
+
+def balance_limits(n_groups, level=0.0):
+    """Limits on the balance of clusters, the rarest group over the commonest, and on no size."""
+    return Limits(float(level), np.ones((1, n_groups)), np.ones(1), 0.0, -np.inf, np.inf)
+
+
+def tabulate(X, weights, codes, labels, n_clusters, n_groups):
+    """Build the clustering that ``labels`` (copied) describes, by one sequential sum.
+
+    The centre of an empty cluster is nan.
+    """
+    clustering = Clustering(
+        labels=np.array(labels, dtype=np.int32),
+        centers=np.zeros((n_clusters, X.shape[1])),
+        sizes=np.zeros(n_clusters),
+        counts=np.zeros((n_clusters, n_groups)),
+        members=np.zeros((n_clusters, n_groups), dtype=np.int64),
+    )
+    _tabulate(X, weights, codes, clustering)
+    return clustering
+
+
+@jit
+def _tabulate(X, weights, codes, clustering):
+    labels, centers, sizes, counts, members = clustering
+    for p in range(labels.size):
+        k, g, w = labels[p], codes[p], weights[p]
+        sizes[k] += w
+        counts[k, g] += w
+        members[k, g] += 1
+        for f in range(X.shape[1]):
+            centers[k, f] += w * X[p, f]
+    for k in range(sizes.size):
+        for f in range(X.shape[1]):
+            centers[k, f] /= sizes[k]
+
+
+@jit
+def cost_of(X, weights, clustering):
+    """Sum of weighted squared distances to the centres, from scratch, in one sequential sum."""
+    labels, centers = clustering.labels, clustering.centers
+    cost = 0.0
+    for p in range(labels.size):
+        cost += weights[p] * distance(X[p], centers[labels[p]])
+    return cost
+
+
+@part
+def distance(x, center):
+    s = 0.0
+    for f in range(x.size):
+        d = x[f] - center[f]
+        s += d * d
+    return s
+
+
+@part
+def ratio(counts, members, limits):
+    """Weight of the rarest over that of the commonest group; 0 where a group is missing.
+
+    Of several scales the one in which the ratio, times its factor, is least.
+    """
+    least = np.inf
+    for s in range(limits.factors.size):
+        low, high = np.inf, 0.0
+        for j in range(counts.size):
+            if members[j] == 0:
+                return 0.0
+            low = min(low, (counts[j] + limits.person) * limits.scales[s, j])
+            high = max(high, (counts[j] - limits.person) * limits.scales[s, j])
+        least = min(least, limits.factors[s] * (low / high))
+    return least
+
+
+@part
+def ratio_after(counts, members, g, change, limits):
+    """The ratio once a sample of group g has come, or has gone: its weight has the sign."""
+    kept, had = counts[g], members[g]
+    counts[g], members[g] = kept + change, had + (1 if change > 0.0 else -1)
+    after = ratio(counts, members, limits)
+    counts[g], members[g] = kept, had
+    return after
+
+
+@part
+def sizes_allow(sizes, a, k, w, limits):
+    """Whether a sample of weight w may go from cluster a to cluster k."""
+    return sizes[a] - w >= limits.smallest and sizes[k] + w <= limits.largest
+
+
+@part
+def move(X, weights, codes, clustering, p, k):
+    """Give sample p to cluster k."""
+    labels, centers, sizes, counts, members = clustering
+    a, g, w = labels[p], codes[p], weights[p]
+    labels[p] = k
+    sizes[a] -= w
+    sizes[k] += w
+    counts[a, g] -= w
+    counts[k, g] += w
+    members[a, g] -= 1
+    members[k, g] += 1
+    for f in range(X.shape[1]):
+        centers[a, f] += w * (centers[a, f] - X[p, f]) / sizes[a]
+        centers[k, f] -= w * (centers[k, f] - X[p, f]) / sizes[k]
+
+
+@part
+def change(distance_to, distance_from, size_to, size_from, w):
+    """Change of the cost by a move, see the module's formula."""
+    joining = w * size_to / (size_to + w) * distance_to
+    leaving = w * size_from / (size_from - w) * distance_from
+    return joining - leaving
+
+
+@part
+def may_leave(clustering, p, w):
+    """Whether the cluster of sample p keeps a member without it."""
+    a = clustering.labels[p]
+    return n_members(clustering, a) > 1 and clustering.sizes[a] > w
+
+
+@part
+def n_members(clustering, k):
+    total = 0
+    for g in range(clustering.members.shape[1]):
+        total += clustering.members[k, g]
+    return total
+
+
+@part
+def rarest_and_commonest(counts, scale):
+    """Positions of the least and the largest scaled weight, ties to the lowest."""
+    rare = common = 0
+    for g in range(1, counts.size):
+        if counts[g] * scale[g] < counts[rare] * scale[rare]:
+            rare = g
+        if counts[g] * scale[g] > counts[common] * scale[common]:
+            common = g
+    return rare, common
+
+
+@part
+def binding_groups(counts, limits):
+    """The rarest and the commonest group of a cluster in the scale that binds it."""
+    rare, common = rarest_and_commonest(counts, limits.scales[0])
+    if limits.factors.size == 1:
+        return rare, common
+    least = np.inf
+    for s in range(limits.factors.size):
+        scale = limits.scales[s]
+        i, j = rarest_and_commonest(counts, scale)
+        scaled = limits.factors[s] * (counts[i] * scale[i]) / (counts[j] * scale[j])
+        if scaled < least:
+            rare, common, least = i, j, scaled
+    return rare, common

@@ -1,0 +1,308 @@
+"""The prices of a fair assignment, and the Newton step that improves them.
+
+See `skfair._kernels.fair_assignment` for the dual. Only few multipliers are positive: a step works
+on a list of those, and of the constraints that are violated, so that many groups cost little.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair._kernels import inlined, part
+from skfair._kernels.clustering import rarest_and_commonest
+
+MAX_CG_ITER = 100
+CG_TOLERANCE = 1e-3
+AT_LEAST = -1  # in place of a group: the row bounds a size from below; -2 from above
+
+
+class Prices(NamedTuple):
+    """Multipliers of the constraints, not negative."""
+
+    multipliers: np.ndarray  # (n_clusters, n_groups, n_groups) of n[k, i] >= b[i, j] n[k, j]
+    size_multipliers: np.ndarray  # (n_clusters, 2) of the least and of the largest size
+
+
+class DualRows(NamedTuple):
+    """The constraints that take part in a step; with each pair of groups also its reverse."""
+
+    cells: np.ndarray  # (n_rows, 4) cluster, groups i and j, row of the reverse; i < 0: a size
+    free: np.ndarray  # (n_rows,) False: the multiplier stays as it is, at 0
+    values: np.ndarray  # (n_rows,) multipliers
+    violations: np.ndarray  # (n_rows,) the gradient of the dual; 0 where not free
+
+
+@part
+def fill_offsets(prices, ratios, offsets):
+    """Price of a place in cluster k for a member of group i (see the module's formula)."""
+    multipliers, size_multipliers = prices
+    n_clusters, n_groups, _ = multipliers.shape
+    for k in range(n_clusters):
+        for i in range(n_groups):
+            offsets[k, i] = size_multipliers[k, 1] - size_multipliers[k, 0]
+            for j in range(n_groups):
+                offsets[k, i] += ratios[j, i] * multipliers[k, j, i] - multipliers[k, i, j]
+
+
+@part
+def _mark_extremes(counts, scales, rare, common):
+    """Mark the rarest and the commonest group of a cluster in every scale."""
+    rare[:], common[:] = False, False
+    for s in range(scales.shape[0]):
+        i, j = rarest_and_commonest(counts, scales[s])
+        rare[i], common[j] = True, True
+
+
+@part
+def free_rows(prices, counts, limits, ratios):
+    """The constraints whose multipliers a step may change, and how far each is violated.
+
+    Free are multipliers that are positive or whose constraint is violated. Of the violated mixes
+    only those with the rarest or the commonest group of a cluster take part: they imply the others.
+    """
+    multipliers, size_multipliers = prices
+    n_clusters, n_groups, _ = multipliers.shape
+    free = np.zeros(multipliers.shape, np.bool_)
+    rare, common = np.empty(n_groups, np.bool_), np.empty(n_groups, np.bool_)
+    n_rows = 2 * n_clusters
+    for k in range(n_clusters):
+        _mark_extremes(counts[k], limits.scales, rare, common)
+        for i in range(n_groups):
+            for j in range(n_groups):
+                violation = ratios[i, j] * counts[k, j] - counts[k, i]
+                if i != j and (
+                    multipliers[k, i, j] > 0.0 or ((rare[i] or common[j]) and violation > 0.0)
+                ):
+                    n_rows += 0 if free[k, j, i] else 2
+                    free[k, i, j] = True
+    rows = DualRows(
+        np.empty((n_rows, 4), np.int64),
+        np.zeros(n_rows, np.bool_),
+        np.zeros(n_rows),
+        np.zeros(n_rows),
+    )
+    n = _fill_mixes(free, prices, counts, ratios, rows)
+    return _fill_sizes(n, prices, counts, limits, rows)
+
+
+@part
+def _fill_mixes(free, prices, counts, ratios, rows):
+    """One row for every free pair of groups and one for its reverse; how many there are."""
+    multipliers, _ = prices
+    n_clusters, n_groups, _ = multipliers.shape
+    position = np.empty((n_groups, n_groups), np.int64)
+    n = 0
+    for k in range(n_clusters):
+        first = n
+        for i in range(n_groups):
+            for j in range(n_groups):
+                if free[k, i, j] or free[k, j, i]:
+                    position[i, j] = n
+                    rows.cells[n, 0], rows.cells[n, 1], rows.cells[n, 2] = k, i, j
+                    if free[k, i, j]:
+                        rows.free[n] = True
+                        rows.values[n] = multipliers[k, i, j]
+                        rows.violations[n] = ratios[i, j] * counts[k, j] - counts[k, i]
+                    n += 1
+        for r in range(first, n):
+            rows.cells[r, 3] = position[rows.cells[r, 2], rows.cells[r, 1]]
+    return n
+
+
+@part
+def _fill_sizes(n, prices, counts, limits, rows):
+    """Add one row for every free bound on a size; the rows in use."""
+    _, size_multipliers = prices
+    for k in range(counts.shape[0]):
+        size = _total(counts[k])
+        for side in range(2):
+            violation = limits.smallest - size if side == 0 else size - limits.largest
+            if size_multipliers[k, side] > 0.0 or violation > 0.0:
+                rows.cells[n, 0], rows.cells[n, 1] = k, AT_LEAST - side
+                rows.cells[n, 2], rows.cells[n, 3] = 0, n
+                rows.free[n] = True
+                rows.values[n], rows.violations[n] = size_multipliers[k, side], violation
+                n += 1
+    return DualRows(rows.cells[:n], rows.free[:n], rows.values[:n], rows.violations[:n])
+
+
+@inlined
+def _cell(rows, r):
+    return rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2], rows.cells[r, 3]
+
+
+@inlined
+def _total(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+@part
+def fill_row_offsets(rows, values, ratios, offsets):
+    """The same as `fill_offsets`, from the values of the rows."""
+    offsets[:] = 0.0
+    for r in range(values.size):
+        k, i, j, partner = _cell(rows, r)
+        if i >= 0:
+            offsets[k, i] += ratios[j, i] * values[partner] - values[r]
+        else:
+            for g in range(offsets.shape[1]):
+                offsets[k, g] += -values[r] if i == AT_LEAST else values[r]
+
+
+@part
+def _apply_hessian(direction, rows, density, ratios, shift, result):
+    """Minus the smoothed Hessian of the dual times a direction, plus ``shift`` times it.
+
+    Raising the price of cluster k for group g by one drives ``density[g, k].sum()`` members away,
+    ``density[g, k, l]`` of them to cluster l: a graph Laplacian per group, between the map from
+    multipliers to offsets and its transpose.
+    """
+    n_groups, n_clusters, _ = density.shape
+    offsets = np.empty((n_clusters, n_groups))
+    driven = np.empty((n_clusters, n_groups))
+    fill_row_offsets(rows, direction, ratios, offsets)
+    for g in range(n_groups):
+        for k in range(n_clusters):
+            driven[k, g] = 0.0
+            for l in range(n_clusters):  # noqa: E741
+                driven[k, g] += density[g, k, l] * (offsets[k, g] - offsets[l, g])
+    for r in range(direction.size):
+        result[r] = 0.0
+        if rows.free[r]:
+            k, i, j, _ = _cell(rows, r)
+            if i >= 0:
+                change = ratios[i, j] * driven[k, j] - driven[k, i]
+            else:
+                change = -_total(driven[k]) if i == AT_LEAST else _total(driven[k])
+            result[r] = change + shift * direction[r]
+
+
+@part
+def _mean_diagonal(rows, density, ratios):
+    """Mean of the diagonal of the matrix of `_apply_hessian` over the free multipliers.
+
+    A cluster whose size is bound counts as having the ties of an average one at least: else a
+    cluster without any would stop the ascent, as no step is then short enough.
+    """
+    total, n_free = 0.0, 0
+    n_groups, n_clusters, _ = density.shape
+    average = 0.0
+    for g in range(n_groups):
+        for k in range(n_clusters):
+            average += _total(density[g, k]) / n_clusters
+    for r in range(rows.free.size):
+        if rows.free[r]:
+            n_free += 1
+            k, i, j, _ = _cell(rows, r)
+            if i >= 0:
+                for l in range(n_clusters):  # noqa: E741
+                    total += density[i, k, l] + ratios[i, j] * ratios[i, j] * density[j, k, l]
+            else:
+                ties = 0.0
+                for g in range(n_groups):
+                    ties += _total(density[g, k])
+                total += max(ties, average)
+    return total / max(n_free, 1)
+
+
+@part
+def _dot(a, b):
+    total = 0.0
+    for r in range(a.size):
+        total += a[r] * b[r]
+    return total
+
+
+@part
+def _combine(a, factor, b, result):
+    """Set ``result`` to ``a + factor * b``, element by element."""
+    for r in range(a.size):
+        result[r] = a[r] + factor * b[r]
+
+
+@part
+def newton_direction(rows, ratios, density, ridge):
+    """Newton direction on the free multipliers, by conjugate gradients."""
+    residual = rows.violations.copy()
+    shift = ridge * _mean_diagonal(rows, density, ratios) + 1e-300
+    solution = np.zeros(residual.size)
+    search = residual.copy()
+    image = np.zeros(residual.size)
+    norm = _dot(residual, residual)
+    goal = CG_TOLERANCE**2 * norm
+    for _ in range(MAX_CG_ITER):
+        if norm <= goal:
+            break
+        _apply_hessian(search, rows, density, ratios, shift, image)
+        step = norm / _dot(search, image)
+        _combine(solution, step, search, solution)
+        _combine(residual, -step, image, residual)
+        previous, norm = norm, _dot(residual, residual)
+        _combine(residual, norm / previous, search, search)
+    return solution
+
+
+@part
+def size_gain(rows, values, limits):
+    """What other values of the rows add to the dual value through the bounds on sizes."""
+    gain = 0.0
+    for r in range(values.size):
+        change = values[r] - rows.values[r]
+        if rows.cells[r, 1] == AT_LEAST:
+            gain += limits.smallest * change
+        elif rows.cells[r, 1] < 0:
+            gain -= limits.largest * change
+    return gain
+
+
+@part
+def store(rows, values, prices):
+    """Set the multipliers of the rows, in place."""
+    multipliers, size_multipliers = prices
+    for r in range(values.size):
+        k, i, j, _ = _cell(rows, r)
+        if i >= 0:
+            multipliers[k, i, j] = values[r]
+        else:
+            size_multipliers[k, AT_LEAST - i] = values[r]
+
+
+@part
+def worst_violation(prices, counts, limits, ratios):
+    """Largest breach of feasibility or of complementary slackness, in units of weight."""
+    multipliers, size_multipliers = prices
+    worst = 0.0
+    n_clusters, n_groups, _ = multipliers.shape
+    for k in range(n_clusters):
+        for i in range(n_groups):
+            for j in range(n_groups):
+                violation = ratios[i, j] * counts[k, j] - counts[k, i]
+                if i != j:
+                    worst = max(worst, violation)
+                    if multipliers[k, i, j] > 0.0:
+                        worst = max(worst, -violation)
+        size = _total(counts[k])
+        for side in range(2):
+            violation = limits.smallest - size if side == 0 else size - limits.largest
+            worst = max(worst, violation)
+            if size_multipliers[k, side] > 0.0:
+                worst = max(worst, -violation)
+    return worst
+
+
+def size_value(prices, limits):
+    """What the bounds on sizes add to the dual value."""
+    at_least, at_most = prices.size_multipliers.T
+    low = limits.smallest * at_least[at_least > 0].sum() if (at_least > 0).any() else 0.0
+    high = limits.largest * at_most[at_most > 0].sum() if (at_most > 0).any() else 0.0
+    return float(low - high)
+
+
+def ratios_of(limits):
+    """(n_groups, n_groups): a cluster must have ``ratios[i, j]`` of group i for one of group j."""
+    scales = limits.scales
+    weighed = scales[:, None, :] / scales[:, :, None] / limits.factors[:, None, None]
+    return np.ascontiguousarray((limits.level * weighed).max(axis=0))

@@ -1,0 +1,74 @@
+"""Passes of single moves that lower the k-means cost and keep a balance (Hartigan, 1975)."""
+
+import numpy as np
+
+from skfair._kernels import jit, part
+from skfair._kernels.clustering import (
+    change,
+    distance,
+    may_leave,
+    move,
+    ratio_after,
+    sizes_allow,
+)
+
+
+@jit
+def hartigan_pass(X, distances, weights, codes, clustering, limits):
+    """Move each sample to where it costs least, within the limits.
+
+    ``distances`` are those to the centres at the start. They pick the samples that are looked at
+    again at the centres of their turn; so a pass without a move proves that no move lowers the
+    cost. Returns the number of moves. Changes ``clustering`` in place.
+    """
+    labels, centers, sizes, counts, members = clustering
+    n_moves = 0
+    row = np.empty(sizes.size)
+    for p in range(labels.size):
+        a, w = labels[p], weights[p]
+        if sizes[a] <= w:
+            continue
+        leaving = distances[p, a] * sizes[a] / (sizes[a] - w)
+        attractive = 0
+        for k in range(sizes.size):
+            attractive += distances[p, k] * sizes[k] < leaving * (sizes[k] + w)
+        # Its own cluster is always attractive; for most samples it is the only one.
+        if (
+            attractive > 1
+            and _cheapest_move(distances[p], weights, codes, clustering, p, limits) >= 0
+        ):
+            for k in range(sizes.size):
+                row[k] = distance(X[p], centers[k])
+            best = _cheapest_move(row, weights, codes, clustering, p, limits)
+            if best >= 0:
+                move(X, weights, codes, clustering, p, best)
+                n_moves += 1
+    return n_moves
+
+
+@part
+def _cheapest_move(distances, weights, codes, clustering, p, limits):
+    """Cluster that sample p should move to, -1 where no allowed move lowers the cost.
+
+    ``distances`` are those of sample p to all centres.
+    """
+    labels, centers, sizes, counts, members = clustering
+    a, g, w = labels[p], codes[p], weights[p]
+    if sizes[a] <= w:
+        return -1
+    bound = limits.level * (1.0 - 1e-12)
+    best, least = -1, -1e-12 * w * distances[a]
+    leaves = False
+    for k in range(sizes.size):
+        if k != a and change(distances[k], distances[a], sizes[k], sizes[a], w) < least:
+            if not leaves:
+                if not may_leave(clustering, p, w):
+                    return -1
+                if bound > 0.0 and ratio_after(counts[a], members[a], g, -w, limits) < bound:
+                    return -1
+                leaves = True
+            if sizes_allow(sizes, a, k, w, limits) and (
+                bound <= 0.0 or ratio_after(counts[k], members[k], g, w, limits) >= bound
+            ):
+                best, least = k, change(distances[k], distances[a], sizes[k], sizes[a], w)
+    return best

@@ -1,0 +1,106 @@
+"""Small clusterings, and what moves and exchanges make of them by definition."""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from skfair._kernels.clustering import tabulate
+
+
+class Problem(NamedTuple):
+    X: np.ndarray
+    weights: np.ndarray
+    codes: np.ndarray
+    labels: np.ndarray
+    n_clusters: int
+    n_groups: int
+
+    def clustering(self):
+        """A new one, which kernels may change."""
+        return tabulate(*self)
+
+    def with_labels(self, labels):
+        return self._replace(labels=np.array(labels))
+
+    def distances(self):
+        return ((self.X[:, None] - self.clustering().centers) ** 2).sum(axis=2)
+
+
+def make_problem(rng, n_samples, n_clusters, n_groups, equal_weights=False):
+    """Samples of all groups in all clusters, in random order."""
+    X = rng.normal(size=(n_samples, 2))
+    weights = np.ones(n_samples) if equal_weights else rng.uniform(0.5, 2.0, n_samples)
+    codes = rng.permutation(np.arange(n_samples) % n_groups)
+    labels = np.empty(n_samples, dtype=np.int32)
+    for g in range(n_groups):
+        labels[codes == g] = np.arange((codes == g).sum()) % n_clusters
+    return Problem(X, weights, codes, labels, n_clusters, n_groups)
+
+
+@st.composite
+def problems(draw, equal_weights=False):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_clusters, n_groups = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    n_samples = draw(st.integers(2 * n_clusters * n_groups, 30))
+    return make_problem(rng, n_samples, n_clusters, n_groups, equal_weights)
+
+
+def cost_by_definition(problem):
+    cost = 0.0
+    for k in np.unique(problem.labels):
+        x, w = problem.X[problem.labels == k], problem.weights[problem.labels == k]
+        cost += w @ ((x - np.average(x, axis=0, weights=w)) ** 2).sum(axis=1)
+    return cost
+
+
+def ratios_by_definition(problem):
+    """Balance of every cluster, 0 where a group is missing."""
+    counts = np.zeros((problem.n_clusters, problem.n_groups))
+    np.add.at(counts, (problem.labels, problem.codes), problem.weights)
+    return counts.min(axis=1) / counts.max(axis=1)
+
+
+def check_against_scratch(problem, clustering):
+    """What moves left in a clustering is what its labels say."""
+    fresh = problem.with_labels(clustering.labels).clustering()
+    np.testing.assert_allclose(clustering.centers, fresh.centers, atol=1e-10)
+    np.testing.assert_allclose(clustering.sizes, fresh.sizes, rtol=1e-12)
+    np.testing.assert_allclose(clustering.counts, fresh.counts, atol=1e-10)
+    np.testing.assert_array_equal(clustering.members, fresh.members)
+
+
+def moved(problem, *changes):
+    """The problem after samples went to other clusters."""
+    labels = problem.labels.copy()
+    for p, k in changes:
+        labels[p] = k
+    return problem.with_labels(labels)
+
+
+def allowed(problem, floor):
+    """No cluster is empty and none is below the floor."""
+    full = np.bincount(problem.labels, minlength=problem.n_clusters).all()
+    return full and (floor == 0 or ratios_by_definition(problem).min() >= floor * (1 - 1e-12))
+
+
+def all_moves(problem):
+    for p in range(len(problem.X)):
+        for k in range(problem.n_clusters):
+            if k != problem.labels[p]:
+                yield moved(problem, (p, k))
+
+
+def all_exchanges(problem):
+    labels = problem.labels
+    for p, q in combinations(range(len(problem.X)), 2):
+        if labels[p] != labels[q]:
+            yield moved(problem, (p, labels[q]), (q, labels[p]))
+
+
+def assert_none_is_cheaper(problem, neighbours, floor):
+    least = cost_by_definition(problem)
+    for neighbour in neighbours:
+        if allowed(neighbour, floor):
+            assert cost_by_definition(neighbour) >= least * (1 - 1e-9)

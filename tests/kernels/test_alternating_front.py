@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair._kernels import alternating_front as kernels
+from skfair._kernels.alternating import SwapRule
+from tests.kernels.test_alternating import least_balance, mean_cost, problems, table
+
+
+def new_members(points, labellings, n_clusters, room):
+    n, n_columns = len(points.X), points.columns[-1]
+    members = kernels.FrontList(
+        np.zeros((room, n), dtype=np.uint8),
+        np.zeros((room, n_clusters, points.X.shape[1])),
+        np.zeros((room, n_clusters, n_columns)),
+        np.zeros((room, n_clusters, n_columns), dtype=np.int64),
+        np.zeros(room),
+        np.zeros(room),
+        np.arange(room)[::-1].copy(),
+        np.array([len(labellings)]),
+    )
+    members.labels[members.slot[: len(labellings)]] = labellings
+    kernels.refresh(points, members)
+    return members
+
+
+@given(problems(), st.integers(1, 2**60))
+@settings(max_examples=25, deadline=None)
+def test_children_join_with_what_a_recomputation_gives(problem, seed):
+    points, codes, labels, n_clusters = problem
+    parents = np.stack([labels, labels[::-1]])
+    members = new_members(points, parents, n_clusters, room=2 + 2 * 3)
+    pairs, rng = np.array([[3, 0], [2, 1], [0, 2]]), np.array([seed], dtype=np.uint64)
+    kernels.breed(points, members, (0, 2), pairs, SwapRule(2, True, False), rng)
+    size = members.length[0]
+    assert 2 <= size <= 8
+    assert sorted(members.slot) == list(range(8))
+    assert np.array_equal(members.labels[members.slot[:2]], parents)
+    for i in range(size):
+        row = members.labels[members.slot[i]]
+        tables = table(points, codes, row, n_clusters)
+        assert members.cost[i] == pytest.approx(mean_cost(points, row), abs=1e-9)
+        assert members.balance[i] == pytest.approx(least_balance(points, tables), abs=1e-9)
+    for i in range(2, size):  # nobody who was there is strictly better in both
+        better = (members.cost[:i] < members.cost[i]) & (members.balance[:i] > members.balance[i])
+        assert not better.any()
+
+
+def test_dominated_means_strictly_worse_in_both():
+    cost, balance = np.array([1.0, 2.0, 0.0]), np.array([0.5, 0.9, 1.0])
+    members = kernels.FrontList(*[None] * 4, cost, balance, None, np.array([2]))
+    is_dominated = getattr(kernels.is_dominated, "py_func", kernels.is_dominated)
+    assert is_dominated(members, 1.5, 0.4)
+    assert not is_dominated(members, 1.0, 0.4)
+    assert not is_dominated(members, 1.5, 0.5)
+    assert not is_dominated(members, 0.5, 0.1)  # the third is no entry

@@ -1,0 +1,105 @@
+"""Passes of exchanges against all the exchanges there are."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair._kernels import exchange as kernels
+from skfair._kernels.clustering import balance_limits
+from tests.kernels.alone import alone
+from tests.kernels.clusterings import (
+    Problem,
+    all_exchanges,
+    allowed,
+    assert_none_is_cheaper,
+    check_against_scratch,
+    cost_by_definition,
+    moved,
+    problems,
+    ratios_by_definition,
+)
+
+# Compiled kernels divide by zero in silence; run by the interpreter, they warn.
+pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:RuntimeWarning")
+
+
+def exchange(problem, floor):
+    X, weights, codes, *_ = problem
+    clustering, distances = problem.clustering(), problem.distances()
+    limits = balance_limits(problem.n_groups, floor)
+    n_exchanges = kernels.exchange_pass(X, distances, weights, codes, clustering, limits)
+    check_against_scratch(problem, clustering)
+    return n_exchanges, problem.with_labels(clustering.labels)
+
+
+@given(problems(equal_weights=True), st.sampled_from([0.0, 0.5, 0.9, 1.0]))
+@settings(max_examples=25, deadline=None)
+def test_exchanges_lower_the_cost_and_keep_the_balance(problem, share):
+    floor = share * ratios_by_definition(problem).min()
+    n_exchanges, after = exchange(problem, floor)
+    assert allowed(after, floor)
+    np.testing.assert_array_equal(np.bincount(after.labels), np.bincount(problem.labels))
+    if n_exchanges:
+        assert cost_by_definition(after) < cost_by_definition(problem)
+    else:
+        np.testing.assert_array_equal(after.labels, problem.labels)
+
+
+@given(problems(equal_weights=True), st.sampled_from([0.0, 0.5, 1.0]))
+@settings(max_examples=25, deadline=None)
+def test_a_pass_without_an_exchange_proves_that_none_lowers_the_cost(problem, share):
+    floor = share * ratios_by_definition(problem).min()
+    n_exchanges = 1
+    while n_exchanges:
+        n_exchanges, problem = exchange(problem, floor)
+    assert_none_is_cheaper(problem, all_exchanges(problem), floor)
+
+
+@given(problems(equal_weights=True))
+@settings(max_examples=25, deadline=None)
+def test_two_bounds_add_up_to_less_than_their_exchange(problem):
+    clustering = problem.clustering()
+    bounds, lowest = alone(kernels._exchange_bounds)(
+        problem.distances(), problem.codes, 1.0, clustering
+    )
+    cost = cost_by_definition(problem)
+    labels, codes = problem.labels, problem.codes
+    for p, q in permutations(range(len(labels)), 2):
+        a, c = labels[p], labels[q]
+        if a != c:
+            change = cost_by_definition(moved(problem, (p, c), (q, a))) - cost
+            assert bounds[p, c] + bounds[q, a] <= change + 1e-9
+        assert lowest[a, c, codes[p]] <= bounds[p, c]
+
+
+@given(problems(equal_weights=True), st.floats(0, 1))
+@settings(max_examples=25, deadline=None)
+def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
+    clustering, limits = problem.clustering(), balance_limits(problem.n_groups, bound)
+    labels, codes = problem.labels, problem.codes
+    for p, q in combinations(range(len(labels)), 2):
+        a, c, g, h = labels[p], labels[q], codes[p], codes[q]
+        if a != c and g != h:
+            after = ratios_by_definition(moved(problem, (p, c), (q, a)))[[a, c]].min()
+            assert alone(kernels._may_exchange)(clustering, a, c, g, h, 1.0, limits) == (
+                after >= bound * (1 - 1e-12)
+            )
+            assert alone(kernels._may_exchange)(clustering, a, c, g, g, 1.0, limits)
+    check_against_scratch(problem, clustering)
+
+
+def test_samples_are_sorted_by_cluster():
+    order, starts = alone(kernels._by_cluster)(np.array([2, 0, 2, 0, 0], dtype=np.int32), 4)
+    assert starts.tolist() == [0, 3, 3, 5, 5]
+    assert order.tolist() == [1, 3, 4, 0, 2]
+
+
+def test_samples_of_one_group_change_places_at_any_floor():
+    X = np.array([[0.0], [9.0], [0.1], [9.1]])
+    problem = Problem(X, np.ones(4), np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0]), 2, 2)
+    n_exchanges, after = exchange(problem, 1.0)
+    assert n_exchanges == 1
+    assert after.labels[0] == after.labels[2] != after.labels[1] == after.labels[3]

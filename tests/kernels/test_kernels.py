@@ -1,0 +1,217 @@
+"""What holds for all kernels: what they return, where they are kept, and that Ctrl-C is heard."""
+
+import copy
+import gc
+import importlib
+import os
+import pickle
+import pkgutil
+import signal
+import subprocess
+import sys
+from time import perf_counter
+
+import numba
+import numpy as np
+import pytest
+from numba.core import caching, types
+from scipy import sparse
+
+import skfair
+from skfair import _kernels
+from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
+from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
+from skfair.regression import PartialParityRegressor
+
+timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on Windows")
+compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+
+
+class Front:
+    def fit(self, X, y, sensitive_features):
+        fair_kmeans_front(X, sensitive_features=sensitive_features, n_clusters=4, n_levels=5)
+
+
+ESTIMATORS = {
+    "k-means": FairKMeans(4, random_state=0),
+    "threads": FairKMeans(4, random_state=0, n_jobs=2),
+    "front": Front(),
+    "alternating": FairKMeans(4, min_balance=0.0, algorithm="alternating", random_state=0),
+    "spectral": FairSpectralClustering(4, random_state=0),
+    "partial": PartialParityClassifier(tolerance=0.2),
+    "regressor": PartialParityRegressor(tolerance=0.2),
+    "ERM": ConstrainedERMClassifier(tolerance=0.1),
+    "sparse ERM": ConstrainedERMClassifier(tolerance=0.1),
+}
+
+
+def make_data(name, n_samples):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, n_samples)
+    X = rng.normal(size=(n_samples, 3))
+    X[:, 0] += groups
+    y = X.sum(axis=1) + rng.logistic(size=n_samples) > 0.5
+    if name == "sparse ERM":
+        X = sparse.csr_array(X * (rng.random(X.shape) < 0.4))
+    return {"X": X, "y": y, "sensitive_features": groups}
+
+
+def all_kernels():
+    for module in pkgutil.iter_modules(_kernels.__path__):
+        content = vars(importlib.import_module(f"skfair._kernels.{module.name}"))
+        for kernel in content.values():
+            if hasattr(kernel, "py_func") and "no_cpython_wrapper" not in kernel.targetoptions:
+                yield kernel
+
+
+def is_number(returned):
+    if isinstance(returned, types.BaseTuple):
+        return not isinstance(returned, types.BaseNamedTuple) and all(map(is_number, returned))
+    return isinstance(returned, types.Number | types.Boolean | types.NoneType)
+
+
+@compiled
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_kernels_return_numbers(name):
+    """numba calls Python to build an array or a struct, and crashes if a signal raises there."""
+    ESTIMATORS[name].fit(**make_data(name, 300))
+    for kernel in all_kernels():
+        for overload in kernel.overloads.values():
+            assert is_number(overload.signature.return_type), kernel
+
+
+@pytest.fixture
+def dropped(monkeypatch):
+    """What Python drops of what is raised: no interrupt can be heard in a finalizer."""
+    kept, exceptions = gc.callbacks[:], []
+    gc.callbacks.clear()  # such as those of other tests' tools: what they raise is dropped too
+    monkeypatch.setattr(sys, "unraisablehook", exceptions.append)
+    yield exceptions
+    gc.callbacks[:] = kept
+
+
+@timers
+@compiled
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_interrupt_at_any_moment_is_heard_and_leaves_the_earlier_fit_whole(name, dropped):
+    estimator, data = ESTIMATORS[name], make_data(name, 1000)
+    seconds = -perf_counter()
+    estimator.fit(**data)
+    seconds += perf_counter()
+    heard = []
+
+    def handler(*_):
+        heard.append(perf_counter())
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGALRM, handler)
+    earlier = pickle.dumps(vars(estimator))
+    try:
+        for moment in np.linspace(1e-4, 0.9 * seconds, 12):
+            heard.clear()
+            try:
+                signal.setitimer(signal.ITIMER_REAL, moment)
+                estimator.fit(**data)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                assert pickle.dumps(vars(estimator)) == earlier
+            else:
+                assert not heard or dropped, "the interrupt was swallowed"
+                estimator.fit(**data)
+                earlier = pickle.dumps(vars(estimator))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+@timers
+@compiled
+def test_an_interrupt_amid_compilation_is_heard_and_the_kernel_is_finished():
+    source = "\n".join(["def kernel(x):", *[f"    x = x * {i} + 1.5 / x" for i in range(150)]])
+    scope = {}
+    exec(source + "\n    return x\n", scope)
+
+    def handler(*_):
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGALRM, handler)
+    kernel = _kernels._compiled_apart(numba.njit(error_model="numpy")(scope["kernel"]))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(KeyboardInterrupt):
+            kernel(2.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert kernel(2.0) == pytest.approx(scope["kernel"](2.0))
+    assert len(kernel.signatures) == 1
+
+
+@compiled
+def test_kernels_are_compiled_without_a_cache_where_nothing_can_be_written(monkeypatch):
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    monkeypatch.delenv("NUMBA_CACHE_LOCATOR_CLASSES", raising=False)
+    kernel = _kernels.jit(lambda x: x + 1)
+    assert kernel(1) == 2
+    assert kernel.stats.cache_path is None
+
+
+@compiled
+def test_a_full_disk_is_no_obstacle(monkeypatch):
+    def save(*_):
+        raise OSError("No space left on device")
+
+    kernel = _kernels.jit(plus_one)
+    monkeypatch.setattr(kernel._cache, "load_overload", lambda *_: None)
+    monkeypatch.setattr(kernel._cache, "save_overload", save)
+    assert kernel(1) == 2
+
+
+def plus_one(x):
+    return x + 1
+
+
+@compiled
+def test_an_edit_of_any_kernel_file_makes_all_of_the_cache_stale():
+    stamps = {
+        kernel._cache._cache_file._version[1:]
+        for kernel in all_kernels()
+        if kernel.stats.cache_path is not None
+    }
+    assert stamps <= {_kernels._edited()}
+
+
+@compiled
+def test_what_is_stale_is_not_read_as_it_may_name_what_is_gone(tmp_path):
+    kernel = next(kernel for kernel in all_kernels() if kernel.stats.cache_path is not None)
+    file = copy.copy(kernel._cache._cache_file)
+    file._index_path = tmp_path / "index.nbi"
+    gone = b"cskfair._kernels\nNoSuchClass\n."  # a pickle of a class by its name
+    file._index_path.write_bytes(pickle.dumps("the version before") + gone)
+    assert file._load_index() == {}
+    file._index_path.write_bytes(pickle.dumps(file._version) + gone)
+    with pytest.raises(AttributeError, match="NoSuchClass"):
+        file._load_index()
+
+
+def test_import_where_nothing_can_be_written():
+    code = """
+import numba.core.caching as caching
+caching.CacheImpl._locator_classes = []
+from skfair.classification import ConstrainedERMClassifier
+ConstrainedERMClassifier().fit([[0.0], [1.0]] * 9, [0, 1] * 9, sensitive_features=[0, 0, 1] * 6)
+"""
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_LOCATOR_CLASSES"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@compiled
+def test_after_a_warm_up_default_fits_compile_nothing():
+    skfair.warm_up()
+    before = {kernel: set(kernel.signatures) for kernel in all_kernels()}
+    for name in ESTIMATORS.keys() - {"alternating"}:
+        ESTIMATORS[name].fit(**make_data(name, 400))
+    assert {kernel: set(kernel.signatures) for kernel in all_kernels()} == before
