@@ -1,11 +1,10 @@
 """Solvers of the fair embedding problem.
 
 Each takes the operator M, an orthonormal basis B of the directions to stay orthogonal to (float64),
-the number of eigenpairs wanted, a tolerance and a random state, and returns `Pairs`: an orthonormal
-basis of (about) the invariant subspace of P M P, P = I - B B', of the largest eigenvalues.
+the number of eigenpairs wanted, a tolerance and a random state. It returns an orthonormal basis,
+(n_nodes, n_pairs), of (about) the invariant subspace of P M P, P = I - B B', of the largest
+eigenvalues, and whether it met its stop test.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize
@@ -16,13 +15,14 @@ MAX_FILTERS = 300  # of the Chebyshev iteration
 DEGREE = 24  # of the Chebyshev filter at most
 LOG_GAIN = 12  # logarithm of how much the filter may favour the largest eigenvalue
 LANDMARKS = 500  # of the Nystroem approximation, or ten per pair if that is more
-
-
-class Pairs(NamedTuple):
-    """What an eigen-solver found."""
-
-    vectors: np.ndarray  # (n_nodes, n_pairs)
-    converged: bool
+# The settings of the paper for `dca_admm`.
+ALPHA = 0.005  # penalty of the splitting at the start ...
+LARGEST_ALPHA = 0.9  # ... and at most: Proposition 3.2 asks for alpha < 1
+N_ADMM_STEPS = 10
+GROWTH = 2.0  # factor by which the penalty changes ...
+IMBALANCE = 10.0  # ... when one residual exceeds the other by this factor
+DUAL_OPTIONS = {"gtol": 1e-3, "ftol": 1e-4}  # of L-BFGS
+OMEGA = 1e-3  # of a graph, M + (1 + OMEGA) I is positive definite
 
 
 def nullspace(operator, basis, n_pairs, tol, random_state):
@@ -33,7 +33,7 @@ def nullspace(operator, basis, n_pairs, tol, random_state):
     reduced = Z.T @ operator.to_dense() @ Z
     n_free = len(reduced)
     _, Y = linalg.eigh(reduced, subset_by_index=(n_free - n_pairs, n_free - 1))
-    return Pairs(Z @ Y[:, ::-1], True)
+    return Z @ Y[:, ::-1], True
 
 
 def projected(operator, basis, n_pairs, tol, random_state):
@@ -61,8 +61,8 @@ def projected(operator, basis, n_pairs, tol, random_state):
         missing = n_pairs - stopped.eigenvectors.shape[1]
         filling = random_state.standard_normal((n_nodes, missing))
         vectors = orthonormalize(basis, np.hstack([stopped.eigenvectors, filling]))
-        return Pairs(vectors, False)
-    return Pairs(vectors, True)
+        return vectors, False
+    return vectors, True
 
 
 def block_lanczos(operator, basis, n_pairs, tol, random_state):
@@ -82,27 +82,31 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
     fixed[:] = basis
     MV = np.empty_like(V)
     T = np.zeros((n_columns, n_columns), dtype=np.float32)  # V' M V, above the diagonal
-    start, size = 0, n_kept
+    start, size = 0, n_kept  # the newest block of V is V[:, start:size]
     V[:, :size] = orthonormalize(fixed, _normal(random_state, n_nodes, size))
     for _ in range(MAX_STEPS):
+        # Multiply the newest block, and project M onto the whole basis (Rayleigh-Ritz).
         image = operator(V[:, start:size])
         MV[:, start:size] = image - fixed @ (fixed.T @ image)
         T[:size, start:size] = V[:, :size].T @ MV[:, start:size]
         values, S = (part[..., :n_kept] for part in _ritz_pairs(T[:size, :size]))
         residuals = MV[:, :size] @ S - V[:, :size] @ (values * S)
         errors = _errors(values, residuals)
+        # Stop test: the mean error of the wanted pairs against their mean.
         enough = tol * np.abs(values[:n_pairs]).mean()
         if errors[:n_pairs].mean() <= enough:
-            return Pairs(V[:, :size] @ S[:, :n_pairs], True)
+            return V[:, :size] @ S[:, :n_pairs], True
+        # Thick restart: where the basis is full it shrinks to its leading Ritz vectors.
         chosen = np.flatnonzero(errors > enough)[:block]
         if size + len(chosen) > n_columns:
             V[:, :n_kept], MV[:, :n_kept] = V[:, :size] @ S, MV[:, :size] @ S
             T[:n_kept, :n_kept] = np.diag(values)
             size, block = n_kept, min(n_columns - n_kept, max(8, 2 * n_pairs // 3))
             chosen = chosen[:block]
+        # Expand by the residuals of the pairs that are not accurate yet.
         start, size = size, size + len(chosen)
         V[:, start:size] = orthonormalize(columns[:, : n_fixed + start], residuals[:, chosen])
-    return Pairs(V[:, :n_pairs], False)
+    return V[:, :n_pairs], False
 
 
 def _with_slack(n_pairs):
@@ -143,21 +147,23 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
         image = operator(X)
         return image - outside @ (outside.T @ image)
 
+    # The filter damps [low, cut]: below all eigenvalues to the least Ritz value, once there is one.
     low = _lower_bound(multiply, orthonormalize(outside, _normal(random_state, n_nodes, 1)))
     cut, top = (low + 1) / 2, 1.0
     X = orthonormalize(outside, _normal(random_state, n_nodes, n_columns))
     for _ in range(MAX_FILTERS):
         X = orthonormalize(outside, _filter(multiply, X, (low, cut), top))
+        # Rayleigh-Ritz in the filtered subspace.
         image = multiply(X)
         values, S = _ritz_pairs(X.T @ image)
         X, image = X @ S, image @ S
         errors = _errors(values, image - X * values)[:n_pairs]
         if errors.mean() <= tol * np.abs(values[:n_pairs]).mean():
-            return Pairs(X[:, :n_pairs], True)
+            return X[:, :n_pairs], True
         top, cut = values[0], values[-1]
         if cut <= low:  # not a bound after all
             low = -1.0
-    return Pairs(X[:, :n_pairs], False)
+    return X[:, :n_pairs], False
 
 
 def _lower_bound(multiply, v, n_steps=20):
@@ -246,28 +252,25 @@ def nystroem(operator, basis, n_pairs, tol, random_state, n_landmarks=None):
     landmarks = np.sort(random_state.choice(n_nodes, n_landmarks, replace=False))
     columns = operator.rows(landmarks).T  # M is symmetric
     W = columns[landmarks]
-    Q, R = np.linalg.qr(columns - basis @ (basis.T @ columns))
+    A = columns - basis @ (basis.T @ columns)
+    Q, R = np.linalg.qr(A)
+    if np.linalg.norm(basis.T @ Q, 2) > 0.5:
+        # A lacks rank, and what fills up Q is within the basis: take what is outside.
+        Q = _part_outside(basis, Q, n_pairs, random_state)
+        R = Q.T @ A
     _, Y = np.linalg.eigh(R @ linalg.pinvh(W) @ R.T)
-    return Pairs(Q @ Y[:, : -n_pairs - 1 : -1], n_landmarks == n_nodes)
+    return Q @ Y[:, : -n_pairs - 1 : -1], n_landmarks == n_nodes
 
 
-class ADMMSettings(NamedTuple):
-    """Settings of `dca_admm`; the defaults are the paper's."""
-
-    alpha: float = 0.005  # penalty of the splitting at the start
-    n_iter: int = 10
-    growth: float = 2.0  # factor by which the penalty changes ...
-    imbalance: float = 10.0  # ... when one residual exceeds the other by this factor
-    largest_alpha: float = 0.9  # Proposition 3.2 asks for alpha < 1
-    gtol: float = 1e-3
-    ftol: float = 1e-4
-    omega: float = 1e-3  # of a graph, M + (1 + omega) I is positive definite
+def _part_outside(outside, Q, n_least, random_state):
+    """Orthonormal basis of what the columns of Q span outside; random columns if that is little."""
+    U, shares, _ = np.linalg.svd(Q - outside @ (outside.T @ Q), full_matrices=False)
+    U = U[:, shares > 0.5]  # of orthonormal columns, 1 lies outside and 0 within
+    n_random = max(0, n_least - U.shape[1])
+    return orthonormalize(outside, np.hstack([U, random_state.standard_normal((len(Q), n_random))]))
 
 
-PAPER = ADMMSettings()
-
-
-def dca_admm(operator, basis, n_pairs, tol, random_state, settings=PAPER):
+def dca_admm(operator, basis, n_pairs, tol, random_state, alpha=ALPHA):
     r"""ADMM with a difference-of-convex dual for the embedding, and its own stop rule.
 
     Splits :math:`MH = Y` and alternates ::
@@ -280,34 +283,36 @@ def dca_admm(operator, basis, n_pairs, tol, random_state, settings=PAPER):
     semi-definite; that of a graph is shifted, which changes no eigenvector.
     """
     shape = (operator.n_nodes, n_pairs)
-    shift = 1 + settings.omega if operator.is_graph else 0.0
+    shift = 1 + OMEGA if operator.is_graph else 0.0
 
     def multiply(V):
         image = operator(V)
         return image + shift * V if shift else image
 
     Y, P = np.zeros(shape), np.zeros(shape)
-    alpha = settings.alpha
     V = random_state.standard_normal(shape)
-    for _ in range(settings.n_iter):
-        V = _minimize_dual(multiply, V, P, Y, alpha, settings)
+    for _ in range(N_ADMM_STEPS):
+        # H: the dual V by L-BFGS, then the polar factor of M V.
+        V = _minimize_dual(multiply, V, P, Y, alpha)
         L, _, Rt = np.linalg.svd(multiply(V), full_matrices=False)
         H = L @ Rt
         image = multiply(H)
+        # Y: the projection onto the constraint; P: the multipliers of M H = Y.
         previous = Y
         Y = image + P / alpha
         Y = Y - basis @ (basis.T @ Y)
         P = P + alpha * (image - Y)
+        # Residual balancing of the penalty.
         primal = np.linalg.norm(image - Y)
         dual = np.linalg.norm(alpha * (previous - Y))
-        if primal > settings.imbalance * dual:
-            alpha = min(alpha * settings.growth, settings.largest_alpha)
-        elif dual > settings.imbalance * primal:
-            alpha /= settings.growth
-    return Pairs(H, False)
+        if primal > IMBALANCE * dual:
+            alpha = min(alpha * GROWTH, LARGEST_ALPHA)
+        elif dual > IMBALANCE * primal:
+            alpha /= GROWTH
+    return H, False
 
 
-def _minimize_dual(multiply, V, P, Y, alpha, settings):
+def _minimize_dual(multiply, V, P, Y, alpha):
     """Minimise phi*(V) - |MV|_S1 by L-BFGS; the gradient is A(V) - M U W' with MV = U S W'."""
     shape = V.shape
 
@@ -321,9 +326,8 @@ def _minimize_dual(multiply, V, P, Y, alpha, settings):
         gradient = A - multiply(U @ Wt)
         return conjugate - singular.sum(), gradient.ravel()
 
-    options = {"gtol": settings.gtol, "ftol": settings.ftol}
-    found = optimize.minimize(fun, V.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return found.x.reshape(shape)
+    dual = optimize.minimize(fun, V.ravel(), jac=True, method="L-BFGS-B", options=DUAL_OPTIONS)
+    return dual.x.reshape(shape)
 
 
 def _polar_parts(image):

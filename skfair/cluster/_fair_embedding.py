@@ -10,11 +10,13 @@ from skfair.cluster._eigen_solvers import EIGEN_SOLVERS, nullspace, orthonormali
 from skfair.cluster._normalized_affinity import (
     NormalizedAffinity,
     RBFAffinity,
-    group_constraint,
 )
-from skfair.utils._groups import check_groups
+from skfair.people import check_groups
+from skfair.utils._graph import group_constraint
 
 SMALL = 600  # nodes up to which the dense eigenproblem is fastest
+SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities that single precision can take
+SYMMETRIC = 1e-8  # difference of mirrored entries of M that counts as rounding
 
 
 class FairEmbedding(NamedTuple):
@@ -24,7 +26,8 @@ class FairEmbedding(NamedTuple):
     ----------
     embedding : ndarray of shape (n_nodes, n_components)
         H, with orthonormal columns; the first is the trivial one, proportional to the roots of the
-        degrees (not for "dca-admm", whose columns come in no order).
+        degrees (not for "dca-admm", whose columns come in no order, nor where isolated nodes make
+        it unfair).
     eigenvalues : ndarray of shape (n_components,)
         Ritz values of M in the embedding, the largest first.
     objective : float
@@ -34,7 +37,8 @@ class FairEmbedding(NamedTuple):
     n_products : int
         Number of columns that were multiplied by M.
     converged : bool
-        Whether the solver met its stop test.
+        Whether the solver met its stop test; never of "dca-admm", nor of "nystroem" with fewer
+        landmarks than nodes.
 
     Examples
     --------
@@ -70,7 +74,9 @@ def fair_embedding(
     .. math:: \max_H \; \mathrm{Tr}(H'MH) \quad \text{s.t.} \quad H'H = I_k, \; F'H = 0
 
     (problem (5) of [1]_, after [2]_). The root of the degrees solves it with eigenvalue 1 and is
-    known beforehand; the other columns are computed.
+    known beforehand; the other columns are computed. A node without any edge counts as of degree 1
+    in F, and has rows and columns of zeros in M: the known vector is 0 there, and computed like the
+    others where that is not fair to the groups.
 
     Parameters
     ----------
@@ -141,18 +147,33 @@ def embed(operator, groups, n_components, eigen_solver, tol, random_state):
             f"directions that the group constraint leaves of n_samples={operator.n_nodes}, got "
             f"{n_components}; ask for fewer."
         )
-    trivial = np.sqrt(operator.degrees)[:, None]
-    trivial /= np.linalg.norm(trivial)
     if eigen_solver == "dca-admm":
         H, converged = EIGEN_SOLVERS[eigen_solver](operator, C, n_components, tol, random_state)
-    elif n_components == 1:
-        H, converged = trivial, True
-    else:
-        solve = _choose(eigen_solver, operator, n_components)
-        basis = np.hstack([C, trivial])
-        vectors, converged = solve(operator, basis, n_components - 1, tol, random_state)
-        H = np.hstack([trivial, orthonormalize(basis, vectors.astype(np.float64))])
+        return _describe(operator, C, H, converged)
+    known = _trivial(operator, C)
+    n_missing = n_components - known.shape[1]
+    if n_missing == 0:
+        return _describe(operator, C, known, True)
+    solve = _choose(eigen_solver, operator, n_components)
+    basis = np.hstack([C, known])
+    vectors, converged = solve(operator, basis, n_missing, tol, random_state)
+    H = np.hstack([known, orthonormalize(basis, vectors.astype(np.float64))])
     return _describe(operator, C, H, converged)
+
+
+def _trivial(operator, C):
+    """The eigenvector that is known beforehand, (n_nodes, 1), or none: (n_nodes, 0).
+
+    M maps the root of the degrees, 0 at isolated nodes, to itself, and no eigenvalue is above 1.
+    Without isolated nodes it is feasible; with them only where the groups are as common among the
+    linked nodes as among all.
+    """
+    trivial = np.sqrt(operator.degrees)[:, None]
+    if not operator.isolated.all():  # without any edge M is zero, and all vectors are equally good
+        trivial[operator.isolated] = 0.0
+    trivial /= np.linalg.norm(trivial)
+    infeasible = np.linalg.norm(C.T @ trivial) > len(C) * np.finfo(float).eps
+    return trivial[:, :0] if infeasible and operator.isolated.any() else trivial
 
 
 def _choose(eigen_solver, operator, n_components):
@@ -189,7 +210,10 @@ def _fix_signs(H):
 
 
 def check_affinity(affinity):
-    """A finite, non-negative, symmetric affinity in double precision, as CSR where sparse."""
+    """A finite, non-negative, symmetric affinity in double precision, as CSR where sparse.
+
+    No result depends on its scale; extreme ones are scaled to about 1 by a power of two.
+    """
     if isinstance(affinity, RBFAffinity):
         return affinity
     affinity = check_array(
@@ -203,23 +227,45 @@ def check_affinity(affinity):
             f"affinity must not be negative, but its least entry is {least:g}; degrees would lose "
             "their meaning. Clip it, or use another kernel."
         )
+    affinity = _at_a_common_scale(affinity)
     gap = _asymmetry(affinity)
-    if gap > 1e-8 * abs(affinity).max():
+    if gap > SYMMETRIC:
         raise ValueError(
-            f"affinity must be symmetric, but two mirrored entries differ by {gap:g}; pass "
-            "(affinity + affinity.T) / 2."
+            f"affinity must be symmetric, but two mirrored entries differ by {gap:.2g} of the root "
+            "of the product of their nodes' degrees; pass (affinity + affinity.T) / 2."
         )
     return affinity
 
 
+def _at_a_common_scale(affinity):
+    """The same, or a scaled copy if single precision cannot hold what is computed of it."""
+    largest = affinity.max()
+    if largest == 0 or SMALLEST_SCALE <= largest <= LARGEST_SCALE:
+        return affinity
+    exponent = int(np.frexp(largest)[1])
+    if not sparse.issparse(affinity):
+        return np.ldexp(affinity, -exponent)
+    scaled = affinity.copy()
+    scaled.data = np.ldexp(affinity.data, -exponent)
+    return scaled
+
+
 def _asymmetry(affinity, block=512):
-    """Largest difference of two mirrored entries; dense arrays are not copied."""
+    """Largest difference of two mirrored entries of the normalised affinity.
+
+    Relative to the degrees, so that small entries count where all of a node's are small. Dense
+    arrays are not copied.
+    """
+    sums = np.asarray(affinity.sum(axis=0)).ravel() + np.asarray(affinity.sum(axis=1)).ravel()
+    root = np.sqrt(np.where(sums > 0, sums / 2, 1.0))
     if sparse.issparse(affinity):
-        return abs(affinity - affinity.T).max()
-    n_nodes = len(affinity)
-    slices = [slice(start, start + block) for start in range(0, n_nodes, block)]
-    return max(
-        np.abs(affinity[a, b] - affinity[b, a].T).max()
-        for i, a in enumerate(slices)
-        for b in slices[i:]
-    )
+        gaps = abs(affinity - affinity.T).tocoo()
+        return np.max(gaps.data / root[gaps.row] / root[gaps.col], initial=0.0)
+    slices = [slice(start, start + block) for start in range(0, len(affinity), block)]
+    worst = 0.0
+    for i, a in enumerate(slices):
+        for b in slices[i:]:
+            gaps = np.abs(affinity[a, b] - affinity[b, a].T)
+            if gaps.any():
+                worst = max(worst, (gaps / root[a, None] / root[b]).max())
+    return worst

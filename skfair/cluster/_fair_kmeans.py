@@ -3,35 +3,32 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-    clone,
-)
-from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import check_random_state
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skfair._kernels.clustering import cost_of
 from skfair._kernels.kmeans import nearest_centers, squared_distances
-from skfair.cluster._algorithms import ALGORITHMS, by_name
-from skfair.cluster._homotopy import fair_assignment, point_of
-from skfair.cluster._outcome import Watch, describe, warn_of_status
+from skfair.cluster._balance import describe
+from skfair.cluster._base import FairClusterer
+from skfair.cluster._homotopy import Homotopy, fair_assignment
 from skfair.cluster._population import check_population
-from skfair.cluster._samples import Effort, Seeding, check_centers
-from skfair.utils._groups import check_alignment, match_groups
+from skfair.cluster._samples import check_runs, point_of
+from skfair.cluster.literature._alternating import AlternatingSwaps
+from skfair.people import check_alignment, match_groups
+from skfair.utils._fit import all_or_nothing
+from skfair.utils._messages import by_name
 from skfair.utils._sklearn import Interval, StrOptions, check_sample_weight
 
+ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
+"""An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
-class FairKMeans(
-    CallbackSupportMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    ClusterMixin,
-    BaseEstimator,
-):
-    r"""k-means clustering with a lower bound on the balance of every cluster.
+COUNT = Interval(Integral, 1, None, closed="left")
+SHARE = Interval(Real, 0, 1, closed="neither")
+
+
+class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClusterer):
+    r"""k-means clustering with bounds on the groups in every cluster, and on its size.
 
     Minimises the k-means cost over all clusterings whose clusters mirror the groups of the data,
 
@@ -42,15 +39,31 @@ class FairKMeans(
     with :math:`c_k` the mean of cluster k, :math:`n_{kj}` the number of its members of group j,
     and :math:`b` = ``min_balance`` times the data's own balance (its rarest over its commonest
     group). Balance is that of [1]_ and [2]_; see the user guide for what it does and does not say.
+    That no group is too common either is asked by the ratio of shares, as in [3]_,
+
+    .. math::
+        \frac{n_{kj}}{N_j} \ge s \, \frac{n_{kj'}}{N_{j'}} \; \text{for all } k, j, j',
+
+    with :math:`N_j` the size of group j and s = ``min_share_ratio``: a person of any group is in
+    cluster k about as often as one of any other group.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     min_balance : float in [0, 1] or None, default=0.8
-        Least balance of a cluster, relative to the data's own; 0.8 is the four-fifths rule, 1 as
-        balanced as the data. Rounding to whole persons may take one person from either side:
-        ``n_kj + 1 >= b (n_kj' - 1)`` is promised. None or 0 asks for no balance: plain k-means.
+        Least balance of a cluster, relative to the data's own; 1 is as balanced as the data. It
+        bounds how rare a group may become in a cluster, not how common. Rounding to whole persons
+        may take one person from either side: ``n_kj + 1 >= b (n_kj' - 1)`` is promised. None or 0
+        asks for no balance: plain k-means.
+    min_share_ratio : float in [0, 1] or None, default=None
+        Least ratio of the shares of two groups that are in a cluster, in either direction: 0.8 is
+        the four-fifths rule, 1 makes every cluster mirror the data. It implies as much relative
+        balance; rounding may take one person from either side here as well. None or 0 asks for
+        nothing.
+    min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
+        Bounds on the size of every cluster: an int is a number of persons (or sum of weights), a
+        float a share of all. With sample weights the last person may not fit.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
         themselves, in the shape (n_clusters, n_features).
@@ -90,46 +103,47 @@ class FairKMeans(
         ``balance_ / data_balance_``.
     cluster_balances_ : ndarray of shape (n_clusters,)
         Balance of each cluster.
+    share_ratio_ : float
+        Least ratio of two groups' shares in a cluster, in [0, 1].
+    cluster_share_ratios_ : ndarray of shape (n_clusters,)
+        The same of each cluster.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+        Weight of the members of each cluster.
     group_counts_ : ndarray of shape (n_clusters, n_groups)
         Weight of each group in each cluster.
     offsets_ : ndarray of shape (n_clusters, n_groups)
         Price, in squared distance, that a member of a group pays for a place in a cluster: the
-        dual solution at ``cluster_centers_`` and the balance reached.
+        dual solution at ``cluster_centers_``, the mix reached, and the sizes asked for.
     lower_bound_ : float
-        No assignment to ``cluster_centers_`` of at least this balance has a lower inertia.
+        No assignment to ``cluster_centers_`` with as good a mix and such sizes has lower inertia.
     constraint_violation_ : float
-        What ``relative_balance_`` lacks to ``min_balance``, 0 when the promise is kept.
+        What ``relative_balance_`` lacks to ``min_balance``, ``share_ratio_`` to its bound, or a
+        size, as a share of all, to its own: the most of these, 0 when all promises are kept.
     status_ : {"optimal", "feasible", "infeasible", "max_iter"}
-        "optimal": no single move or exchange of samples that keeps the balance lowers the cost.
-        "feasible": the balance is kept, the search stopped by ``tol``. "max_iter": kept, but
-        stopped by ``max_iter`` (with a warning). "infeasible": not kept (with a warning).
+        "optimal": no single move or exchange of samples that keeps what is asked lowers the cost.
+        "feasible": all is kept, the search stopped by ``tol``. "max_iter": kept, but
+        stopped by ``max_iter`` (with a warning) or by a callback. "infeasible": not kept (with a
+        warning).
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``.
-    n_iter_ : int
-        Number of rounds of the run.
-    n_features_in_ : int
-        Number of features seen during fit.
+    n_iter_, n_features_in_ : int
+        Number of rounds of the run, and of features seen during fit.
     feature_names_in_ : ndarray of str, shape (n_features,)
         Names of features seen during fit, if X has string column names.
 
     Warns
     -----
     MissingSensitiveFeaturesWarning
-        If balance is asked for but fit gets no ``sensitive_features``.
+        If fit gets no ``sensitive_features``, unless ``min_balance=None`` asks for no mix.
     InfeasibleConstraintWarning
-        If the balance asked for is not reached; the best fit found is kept.
+        If what is asked for is not reached; the best fit found is kept.
     ConvergenceWarning
-        If the balance is kept, but ``max_iter`` ended the fit before ``tol`` did.
+        If all is kept, but ``max_iter`` ended the fit before ``tol`` did.
 
     See Also
     --------
     fair_kmeans_front : The whole front of cost and balance.
     sklearn.cluster.KMeans : Plain k-means.
-
-    Notes
-    -----
-    With more than two groups the bound binds the rarest against the commonest group of a cluster;
-    `skfair.metrics.additive_violation` shows how far every group is from its share.
 
     References
     ----------
@@ -137,6 +151,8 @@ class FairKMeans(
        clustering", LION 2022, arXiv:2105.14172.
     .. [2] F. Chierichetti, R. Kumar, S. Lattanzi and S. Vassilvitskii, "Fair clustering through
        fairlets", NeurIPS 2017.
+    .. [3] S. Bera, D. Chakrabarty, N. Flores and M. Negahbani, "Fair algorithms for clustering",
+       NeurIPS 2019.
 
     Examples
     --------
@@ -149,17 +165,30 @@ class FairKMeans(
     True
     >>> model.status_
     'optimal'
+
+    The four-fifths rule, in clusters of at least 100 people:
+
+    >>> model.set_params(min_share_ratio=0.8, min_cluster_size=100)
+    FairKMeans(min_cluster_size=100, min_share_ratio=0.8, n_clusters=2, random_state=0)
+    >>> model = model.fit(X, sensitive_features=groups)
+    >>> bool(model.share_ratio_ >= 0.8), bool(model.cluster_sizes_.min() >= 100)
+    (True, True)
     """
+
+    _cost_name = "cost (mean squared distance to centre)"
 
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True}
 
     _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [COUNT],
         "min_balance": [Interval(Real, 0, 1, closed="both"), None],
+        "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
+        "min_cluster_size": [COUNT, SHARE, None],
+        "max_cluster_size": [COUNT, SHARE, None],
         "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [COUNT],
+        "max_iter": [COUNT],
         "tol": [Interval(Real, 0, None, closed="left")],
         "algorithm": [StrOptions(set(ALGORITHMS)), *ALGORITHMS.values()],
         "random_state": ["random_state"],
@@ -172,6 +201,9 @@ class FairKMeans(
         n_clusters=8,
         *,
         min_balance=0.8,
+        min_share_ratio=None,
+        min_cluster_size=None,
+        max_cluster_size=None,
         init="k-means++",
         n_init=3,
         max_iter=300,
@@ -183,6 +215,9 @@ class FairKMeans(
     ):
         self.n_clusters = n_clusters
         self.min_balance = min_balance
+        self.min_share_ratio = min_share_ratio
+        self.min_cluster_size = min_cluster_size
+        self.max_cluster_size = max_cluster_size
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -192,6 +227,7 @@ class FairKMeans(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     @with_callbacks
     def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
         """Cluster the rows of X.
@@ -222,25 +258,7 @@ class FairKMeans(
             If X or ``sensitive_features`` is sparse.
         """
         self._validate_params()
-        random_state = check_random_state(self.random_state)
-        population = check_population(self, X, sensitive_features, sample_weight, self.min_balance)
-        samples = population.samples
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X)
-        watch = Watch(self, context, population)
-        point, n_iter, status = by_name(ALGORITHMS, self.algorithm).solve(
-            samples,
-            self._seeding(population.mean),
-            (self.min_balance or 0.0) * samples.balance,
-            Effort(self.max_iter, self.tol, self.n_jobs),
-            random_state,
-            watch,
-        )
-        validate_data(self, X, skip_check_array=True)  # number and names of features
-        self._store(population, point, n_iter, status)
-        warn_of_status(self, population)
-        context.call_on_fit_task_end(estimator=self, X=X)
-        return self
+        return self._fit(X, self._check(X, sensitive_features, sample_weight))
 
     def predict(self, X, *, sensitive_features=None):
         """Cluster of each row.
@@ -318,35 +336,65 @@ class FairKMeans(
         """Number of columns that `transform` returns."""
         return self.cluster_centers_.shape[0]
 
-    def _seeding(self, mean):
-        given = not (isinstance(self.init, str) or callable(self.init))
-        init = self.init
-        if given:
-            init = check_centers(init, (self.n_clusters, len(mean))) - mean
-        return Seeding(self.n_clusters, init, self.n_init)
+    def _check(self, X, sensitive_features, sample_weight):
+        return check_population(self, X, sensitive_features, sample_weight)
 
-    def _of_labels(self, population, labels):
-        """A fitted clone whose clustering is the given one: a point of a front."""
+    def _cluster(self, population, random_state, rounds):
         samples = population.samples
-        point = point_of(samples, labels[population.present], self.n_clusters)
-        reached = min(1.0, point.balance / samples.balance)
-        estimator = clone(self).set_params(min_balance=reached)
-        estimator._store(population, point, 0, "feasible")
-        estimator.labels_ = labels
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(estimator, name, getattr(self, name))
-        return estimator
 
-    def _store(self, population, point, n_iter, status):
-        """Set all fitted attributes at once, so that an interrupted fit leaves the last one."""
+        def watch(clustering):
+            return rounds.show(lambda: self._describe_round(population, clustering))
+
+        point, n_iter, status = by_name(ALGORITHMS, self.algorithm, "algorithm").solve(
+            samples,
+            check_runs(self, population.mean),
+            samples.limits.level,
+            random_state,
+            watch,
+        )
+        return self._describe_point(population, point) | {"n_iter_": n_iter, "status_": status}
+
+    def _describe(self, population, labels):
+        point = point_of(population.samples, labels[population.present], self.n_clusters)
+        return self._describe_point(population, point) | {"labels_": labels}
+
+    def _describe_point(self, population, point):
+        """Fitted attributes of a point; its fair assignment also tells what no other undercuts."""
+        samples, clustering = population.samples, point.clustering
+        reached = samples.balance_of(clustering.counts)
+        dual = point.dual if reached > 0 else None
+        assignment = fair_assignment(samples, clustering.centers, reached, dual)
+        return self._describe_round(population, clustering, point.cost) | {
+            "offsets_": assignment.offsets,
+            "lower_bound_": min(assignment.value, point.cost),
+        }
+
+    def _describe_round(self, population, clustering, cost=None):
+        """Fitted attributes of a clustering but for those that need a fair assignment."""
         samples = population.samples
-        fitted = describe(population, point.clustering, point.cost, self.min_balance)
-        prices = point.prices if point.balance > 0 else None
-        bound = fair_assignment(samples, point.clustering.centers, point.balance, prices)
-        fitted["offsets_"] = bound.offsets
-        fitted["lower_bound_"] = min(bound.value, point.cost)
-        fitted["n_iter_"] = n_iter
-        kept = fitted["constraint_violation_"] == 0
-        fitted["status_"] = status if kept else "infeasible"
-        vars(self).update(fitted)
+        cost = cost_of(samples.X, samples.weights, clustering) if cost is None else cost
+        return {
+            "labels_": population.complete(clustering.labels, clustering.centers),
+            "cluster_centers_": clustering.centers + population.mean,
+            "inertia_": cost,
+            "objective_": cost / samples.weights.sum(),
+            "groups_": population.groups.summary,
+            **describe(clustering.counts, population.asked, samples.largest_weight),
+        }
+
+    def _advice(self, population):
+        smallest = population.groups.counts.min()
+        if smallest < self.n_clusters:
+            return (
+                f"The smallest group has {smallest} members for {self.n_clusters} clusters, so "
+                "some cluster must do without it: ask for fewer clusters or join small groups."
+            )
+        return by_name(ALGORITHMS, self.algorithm, "algorithm").advice
+
+    def _cut_short(self, population, is_stopped):
+        if is_stopped:
+            return None
+        return (
+            f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
+            f"gained less than tol={self.tol:g} asks for. Raise max_iter or tol."
+        )

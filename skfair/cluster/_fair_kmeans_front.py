@@ -1,18 +1,16 @@
 """The Pareto front of k-means cost and balance."""
 
-import warnings
 from functools import partial
-from numbers import Integral
 
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
-
-from skfair.cluster._algorithms import FRONT_ALGORITHMS, by_name
+from skfair.cluster._base import front
 from skfair.cluster._fair_kmeans import FairKMeans
-from skfair.cluster._pareto_front import ParetoFront
-from skfair.cluster._population import check_population
-from skfair.cluster._samples import Effort
-from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.cluster._homotopy import Homotopy
+from skfair.cluster._samples import check_runs
+from skfair.cluster.literature._alternating import AlternatingFront
+from skfair.utils._messages import by_name
+
+FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
+"""An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
 
 
 def fair_kmeans_front(
@@ -21,6 +19,8 @@ def fair_kmeans_front(
     sensitive_features,
     n_clusters=8,
     n_levels=40,
+    min_cluster_size=None,
+    max_cluster_size=None,
     init="k-means++",
     n_init=10,
     max_iter=300,
@@ -46,6 +46,9 @@ def fair_kmeans_front(
     n_levels : int, default=40
         Number of balances at which a fair clustering is computed; single moves fill the gaps
         between them. Not used by the alternating algorithm.
+    min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
+        Bounds on sizes that every clustering keeps, as in :class:`FairKMeans`. The alternating
+        algorithm does not aim at them.
     init, n_init, max_iter, tol, n_jobs
         As in :class:`FairKMeans`, but with ten starts.
     algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingFront, default="homotopy"
@@ -82,11 +85,11 @@ def fair_kmeans_front(
     >>> bool(model.relative_balance_ >= 0.9)
     True
     """
-    if not isinstance(n_levels, Integral) or n_levels < 1:
-        raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
-    algorithm = by_name(FRONT_ALGORITHMS, algorithm)
     estimator = FairKMeans(
         n_clusters,
+        min_balance=None,
+        min_cluster_size=min_cluster_size,
+        max_cluster_size=max_cluster_size,
         init=init,
         n_init=n_init,
         max_iter=max_iter,
@@ -94,30 +97,18 @@ def fair_kmeans_front(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    estimator._validate_params()
-    random_state = check_random_state(random_state)
-    if sensitive_features is None:
-        warnings.warn(
-            "fair_kmeans_front got sensitive_features=None: everybody is one group, every "
-            "clustering is balanced, and the front is one plain k-means. Pass everybody's group.",
-            MissingSensitiveFeaturesWarning,
-            stacklevel=2,
-        )
-    population = check_population(estimator, X, sensitive_features, sample_weight, None)
-    validate_data(estimator, X, skip_check_array=True)  # number and names of features
-    samples = population.samples
-    routes = algorithm.front(
-        samples,
-        estimator._seeding(population.mean),
-        n_levels,
-        Effort(max_iter, tol, n_jobs),
-        random_state,
-    )
-    if len(population.present) < len(population.X):
-        routes = [_over_everyone(route, population, n_clusters) for route in routes]
-    build = partial(FairKMeans._of_labels, estimator, population)
-    cost_name = "cost (mean squared distance to centre)"
-    return ParetoFront.from_routes(routes, samples.balance, build, cost_name)
+    algorithm = by_name(FRONT_ALGORITHMS, algorithm, "algorithm", tuple(FRONT_ALGORITHMS.values()))
+    people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    return front(estimator, X, people, n_levels, partial(_routes, algorithm))
+
+
+def _routes(algorithm, estimator, population, n_levels, random_state):
+    """The clusterings of an algorithm, with labels for the rows without weight too."""
+    runs = check_runs(estimator, population.mean)
+    routes = algorithm.front(population.samples, runs, n_levels, random_state)
+    if len(population.present) == len(population.X):
+        return routes
+    return [_over_everyone(route, population, runs.n_clusters) for route in routes]
 
 
 def _over_everyone(route, population, n_clusters):

@@ -1,47 +1,30 @@
 """Spectral clustering whose clusters are really balanced."""
 
-import warnings
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import BaseEstimator, ClusterMixin, clone
-from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.neighbors import NearestNeighbors, kneighbors_graph
-from sklearn.utils import check_array, check_random_state
+from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers
+from skfair.cluster._affinity import Affinity
+from skfair.cluster._balance import describe
+from skfair.cluster._base import FairClusterer
 from skfair.cluster._eigen_solvers import EIGEN_SOLVERS
-from skfair.cluster._fair_embedding import FairEmbedding, check_affinity, embed
-from skfair.cluster._normalized_affinity import NormalizedAffinity, RBFAffinity
-from skfair.cluster._rounding import Rounding, round_kmeans, round_ncut
-from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.cluster._fair_embedding import embed
+from skfair.cluster._network import check_network
+from skfair.cluster._normalized_affinity import RBFAffinity
+from skfair.cluster._rounding import round_kmeans, round_ncut
+from skfair.cluster._samples import Runs
 from skfair.metrics import normalized_cut
-from skfair.utils._balance import (
-    balance,
-    cluster_balances,
-    count_table,
-    data_balance,
-    keeps_promise,
-)
-from skfair.utils._groups import Groups, check_alignment, check_groups
+from skfair.utils._balance import count_table
+from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import Interval, StrOptions
 
 ROUNDINGS = {"ncut": round_ncut, "kmeans": round_kmeans}
 
 
-class Embedded(NamedTuple):
-    """A validated input and its fair embedding."""
-
-    X: object  # array or sparse
-    operator: NormalizedAffinity
-    groups: Groups
-    found: FairEmbedding
-
-
-class FairSpectralClustering(ClusterMixin, BaseEstimator):
+class FairSpectralClustering(FairClusterer):
     r"""Spectral clustering of a graph or kernel into balanced clusters.
 
     The embedding gives every group the same mean (see :func:`fair_embedding`); that alone leaves
@@ -55,6 +38,9 @@ class FairSpectralClustering(ClusterMixin, BaseEstimator):
     min_balance : float in [0, 1] or None, default=0.8
         Least balance of a cluster (rarest over commonest group), relative to the data's own, with
         one person of rounding as in :class:`FairKMeans`. None or 0 asks for no balance.
+    min_share_ratio : float in [0, 1] or None, default=None
+        Least ratio of two groups' shares in a cluster, as in :class:`FairKMeans`: 0.8 is the
+        four-fifths rule.
     affinity : {"rbf", "nearest_neighbors", "precomputed"} or callable, default="rbf"
         As in :class:`sklearn.cluster.SpectralClustering`; "precomputed" takes a graph or kernel
         (array or sparse), a callable ``f(X, Y)`` returns similarities of shape (n_x, n_y).
@@ -80,7 +66,7 @@ class FairSpectralClustering(ClusterMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Number of jobs of the neighbours search.
     verbose : int, default=0
-        Print the objective of the embedding and the cut if positive.
+        Print cut and balance after every round if positive.
 
     Attributes
     ----------
@@ -93,25 +79,48 @@ class FairSpectralClustering(ClusterMixin, BaseEstimator):
     eigenvalues_ : ndarray of shape (n_components,)
         Ritz values of the embedding.
     affinity_matrix_ : array or sparse matrix of shape (n_samples, n_samples)
-        Not set where the kernel was recomputed tile by tile.
+        Not set where the kernel was recomputed tile by tile. Scaled by a power of two if its
+        largest entry is above 1e30 or below 1e-30.
     objective_ : float
         Normalised cut of the labels.
     balance_, relative_balance_, data_balance_ : float
         As in :class:`FairKMeans`.
     cluster_balances_ : ndarray of shape (n_clusters,)
         Balance of each cluster.
+    share_ratio_ : float
+        Least ratio of two groups' shares in a cluster.
+    cluster_share_ratios_ : ndarray of shape (n_clusters,)
+        The same of each cluster.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+        Members of each cluster.
     group_counts_ : ndarray of shape (n_clusters, n_groups)
         Members of each group in each cluster.
     constraint_violation_ : float
-        What ``relative_balance_`` lacks to ``min_balance``, 0 when the promise is kept.
-    status_ : {"feasible", "infeasible"}
-        Whether the balance asked for is kept; if not, fit warns.
+        What ``relative_balance_`` lacks to ``min_balance``, or ``share_ratio_`` to
+        ``min_share_ratio``; 0 when the promise is kept.
+    status_ : {"feasible", "infeasible", "max_iter"}
+        "feasible": the balance asked for is kept; the cut is a local search's, so that no fit is
+        "optimal". "max_iter": kept, but the embedding is not as accurate as ``eigen_tol`` asks for
+        (with a warning; "dca-admm" and, with landmarks, "nystroem" never are), or a callback ended
+        the search. "infeasible": not kept (with a warning).
     groups_ : GroupSummary
         Labels and counts of the groups.
+    n_iter_ : int
+        Number of rounds: clusterings that the rounding has searched, one of them without regard
+        to groups. Callbacks see each.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of str
         Names of features seen during fit, if X has string column names.
+
+    Warns
+    -----
+    MissingSensitiveFeaturesWarning
+        If balance is asked for but fit gets no ``sensitive_features``.
+    InfeasibleConstraintWarning
+        If the balance asked for is not reached; the best clustering found is kept.
+    ConvergenceWarning
+        If the balance is kept, but the embedding is not as accurate as ``eigen_tol`` asks for.
 
     See Also
     --------
@@ -134,11 +143,14 @@ class FairSpectralClustering(ClusterMixin, BaseEstimator):
     array([1., 1.])
     """
 
+    _cost_name = "normalised cut"
+
     __metadata_request__fit = {"sensitive_features": True}
 
     _parameter_constraints = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "min_balance": [Interval(Real, 0, 1, closed="both"), None],
+        "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
         "affinity": [StrOptions({"rbf", "nearest_neighbors", "precomputed"}), callable],
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -158,6 +170,7 @@ class FairSpectralClustering(ClusterMixin, BaseEstimator):
         n_clusters=8,
         *,
         min_balance=0.8,
+        min_share_ratio=None,
         affinity="rbf",
         gamma=1.0,
         n_neighbors=10,
@@ -173,6 +186,7 @@ class FairSpectralClustering(ClusterMixin, BaseEstimator):
     ):
         self.n_clusters = n_clusters
         self.min_balance = min_balance
+        self.min_share_ratio = min_share_ratio
         self.affinity = affinity
         self.gamma = gamma
         self.n_neighbors = n_neighbors
@@ -186,6 +200,8 @@ class FairSpectralClustering(ClusterMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
+    @with_callbacks
     def fit(self, X, y=None, *, sensitive_features=None):
         """Cluster the rows of X, or the nodes of a graph.
 
@@ -212,15 +228,8 @@ default=None
             If the affinity would exceed ``memory_limit`` and cannot be recomputed tile by tile;
             nothing is allocated.
         """
-        random_state = check_random_state(self.random_state)
-        embedded = self._embed(X, sensitive_features, random_state)
-        settings = Rounding(self.n_clusters, self.min_balance or None, self.n_init)
-        labels = ROUNDINGS[self.rounding](
-            embedded.operator, embedded.found.embedding, embedded.groups, settings, random_state
-        )
-        self._store(embedded, labels)
-        self._report()
-        return self
+        self._validate_params()
+        return self._fit(X, self._check(X, sensitive_features))
 
     def predict(self, X):
         """Cluster of each row, by extending the embedding to it.
@@ -243,7 +252,11 @@ default=None
         # Row blocks, so that the similarities to all training rows keep within memory_limit.
         block = max(1, self.memory_limit // (8 * len(self._extension)))
         starts = range(0, X.shape[0], block)
-        extended = [self._extend(X[start : start + block]) for start in starts]
+        affinity = Affinity(self)
+        extended = [
+            _extend(affinity.between(X[start : start + block], self._X_fit), self._extension)
+            for start in starts
+        ]
         return nearest_centers(np.vstack(extended), self._means)[0]
 
     def score(self, X, y=None):
@@ -262,7 +275,7 @@ default=None
         """
         labels = self.predict(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return -normalized_cut(labels, self._affinity_of(X))
+        return -normalized_cut(labels, Affinity(self).of(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -270,159 +283,74 @@ default=None
         tags.input_tags.pairwise = self.affinity == "precomputed"
         return tags
 
-    def _embed(self, X, sensitive_features, random_state):
-        """Validate the input of a fit and embed it."""
-        self._validate_params()
-        check_alignment(X=X, sensitive_features=sensitive_features)
-        # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays whole.
-        checked = check_array(
-            X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=self
-        )
-        n_samples = checked.shape[0]
-        if n_samples < self.n_clusters:
-            raise ValueError(
-                f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}; ask for fewer "
-                "clusters."
-            )
-        groups = self._check_groups(sensitive_features, n_samples)
-        operator = NormalizedAffinity(self._affinity_of(checked))
+    def _check(self, X, sensitive_features):
+        return check_network(self, X, sensitive_features)
+
+    def _prepare(self, network, random_state):
         n_components = self.n_components or self.n_clusters
-        found = embed(
-            operator, groups, n_components, self.eigen_solver, self.eigen_tol, random_state
+        return network._replace(
+            embedded=embed(
+                network.operator,
+                network.groups,
+                n_components,
+                self.eigen_solver,
+                self.eigen_tol,
+                random_state,
+            )
         )
-        validate_data(self, X, skip_check_array=True)  # number and names of features
-        return Embedded(checked, operator, groups, found)
 
-    def _of_labels(self, embedded, labels):
-        """A fitted clone whose clustering is the given one: a point of a front."""
-        counts = count_table(
-            labels, embedded.groups.codes, None, self.n_clusters, len(embedded.groups.labels)
+    def _cluster(self, network, random_state, rounds):
+        labels = ROUNDINGS[self.rounding](
+            network,
+            network.embedded.embedding,
+            Runs(self.n_clusters, n_init=self.n_init),
+            random_state,
+            lambda labels: rounds.show(lambda: self._describe(network, labels)),
         )
-        reached = min(1.0, balance(counts) / data_balance(embedded.groups.counts))
-        estimator = clone(self).set_params(min_balance=reached)
-        estimator._store(embedded, labels)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(estimator, name, getattr(self, name))
-        return estimator
+        is_complete = network.embedded.converged and not rounds.is_stopped
+        return self._describe(network, labels) | {
+            "status_": "feasible" if is_complete else "max_iter",
+            "n_iter_": rounds.n_rounds,
+        }
 
-    def _check_groups(self, sensitive_features, n_samples):
-        if sensitive_features is not None:
-            return check_groups(sensitive_features, n_samples)
-        if self.min_balance:
-            warnings.warn(
-                f"min_balance={self.min_balance} asks for balanced clusters, but fit got no "
-                "sensitive_features: everybody is one group and the fit is plain spectral "
-                "clustering. Pass fit(X, sensitive_features=...), or min_balance=None.",
-                MissingSensitiveFeaturesWarning,
-                stacklevel=4,
-            )
-        return Groups.single(n_samples)
-
-    def _affinity_of(self, X):
-        """The affinity of the rows of X, stored where it fits."""
-        n_samples = X.shape[0]
-        if self.affinity == "precomputed":
-            return check_affinity(X)
-        if self.affinity == "nearest_neighbors":
-            n_neighbors = min(self.n_neighbors, n_samples)
-            graph = kneighbors_graph(X, n_neighbors, include_self=True, n_jobs=self.n_jobs)
-            return sparse.csr_array(0.5 * (graph + graph.T))
-        n_bytes = 8 * n_samples**2
-        if n_bytes <= self.memory_limit:
-            return check_affinity(self._kernel(X, X))
-        if callable(self.affinity) or sparse.issparse(X) or self.eigen_solver == "nullspace":
-            raise MemoryError(
-                f"The affinity of {n_samples} rows would take {n_bytes} bytes, above "
-                f"memory_limit={self.memory_limit}. Raise memory_limit, or use affinity='rbf' with "
-                "dense rows and another eigen_solver, which recomputes the kernel tile by tile, or "
-                "affinity='nearest_neighbors'."
-            )
-        return RBFAffinity(X, self.gamma)
-
-    def _kernel(self, X, Y):
-        if not callable(self.affinity):
-            return rbf_kernel(X, Y, gamma=self.gamma)
-        similarity = self.affinity(X, Y)
-        similarity = similarity.toarray() if sparse.issparse(similarity) else similarity
-        similarity = np.asarray(similarity, dtype=np.float64)
-        if similarity.shape != (X.shape[0], Y.shape[0]):
-            raise ValueError(
-                f"affinity(X, Y) must return one similarity per pair of rows, shape "
-                f"{(X.shape[0], Y.shape[0])}, but it returned shape {similarity.shape}."
-            )
-        return similarity
-
-    def _extend(self, X):
-        """Coordinates of new rows in the embedding."""
-        similarity = self._similarity(X)
-        degrees = np.asarray(similarity.sum(axis=1), dtype=np.float64).ravel()
-        degrees[degrees <= 0] = 1.0
-        return (similarity @ self._extension) / degrees[:, None]
-
-    def _similarity(self, X):
-        """Similarities of new rows to the training rows."""
-        if self.affinity == "precomputed":
-            return X
-        if self.affinity == "nearest_neighbors":
-            n_neighbors = min(self.n_neighbors, self._X_fit.shape[0])
-            neighbors = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=self.n_jobs)
-            return neighbors.fit(self._X_fit).kneighbors_graph(X)
-        return self._kernel(X, self._X_fit)
-
-    def _store(self, embedded, labels):
-        """Set all fitted attributes at once, so that an interrupted fit leaves the last one."""
-        X, operator, groups, found = embedded
+    def _describe(self, network, labels):
+        X, operator, groups, _, embedded = network
         n_groups = len(groups.labels)
         counts = count_table(labels, groups.codes, None, self.n_clusters, n_groups)
-        T = found.embedding / np.sqrt(operator.degrees)[:, None]
-        r, reached = data_balance(groups.counts), balance(counts)
-        asked = self.min_balance or 0.0
-        kept = keeps_promise(counts, asked * r, 1.0)
-        volumes = np.bincount(labels, operator.degrees, minlength=self.n_clusters)
-        sums = np.zeros((self.n_clusters, T.shape[1]))
-        np.add.at(sums, labels, T * operator.degrees[:, None])
-        fitted = {
-            "labels_": labels,
-            "embedding_": found.embedding,
-            "embedding_violation_": found.violation,
-            "eigenvalues_": found.eigenvalues,
+        is_stored = not isinstance(operator.affinity, RBFAffinity)
+        return {
+            "labels_": labels.copy(),
+            "embedding_": embedded.embedding,
+            "embedding_violation_": embedded.violation,
+            "eigenvalues_": embedded.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
-            "balance_": reached,
-            "data_balance_": r,
-            "relative_balance_": reached / r,
-            "cluster_balances_": cluster_balances(counts),
-            "group_counts_": counts,
-            "constraint_violation_": 0.0 if kept else asked - reached / r,
-            "status_": "feasible" if kept else "infeasible",
             "groups_": groups.summary,
+            **describe(counts, network.asked),
             "_X_fit": None if self.affinity == "precomputed" else X,
-            "_extension": T * _inverse(found.eigenvalues),
-            "_means": sums / volumes[:, None],
+            "_extension": network.extension(),
+            "_means": network.means(labels, self.n_clusters),
+            **({"affinity_matrix_": operator.affinity} if is_stored else {}),
         }
-        if not isinstance(operator.affinity, RBFAffinity):
-            fitted["affinity_matrix_"] = operator.affinity
-        vars(self).pop("affinity_matrix_", None)
-        vars(self).update(fitted)
 
-    def _report(self):
-        if self.verbose:
-            print(
-                f"embedding: eigenvalues {self.eigenvalues_.sum():.6g}; "
-                f"normalised cut {self.objective_:.6g}, balance {self.balance_:.4f}"
-            )
-        if self.status_ == "infeasible":
-            warnings.warn(
-                f"min_balance={self.min_balance:g} is not reached: the relative balance of the fit "
-                f"is {self.relative_balance_:.4f} (balance {self.balance_:.4f} of "
-                f"{self.data_balance_:.4f} in the data). Ask for less balance or for fewer "
-                "clusters, or use rounding='ncut'.",
-                InfeasibleConstraintWarning,
-                stacklevel=3,
-            )
+    def _advice(self, network):
+        return "Ask for less balance or for fewer clusters, or use rounding='ncut'."
+
+    def _cut_short(self, network, is_stopped):
+        return None if network.embedded.converged else inaccuracy(self)
 
 
-def _inverse(eigenvalues):
-    """1 / lambda, and 0 for directions that the affinity (nearly) annihilates."""
-    kept = np.abs(eigenvalues) > 1e-6
-    return np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=kept)
+def inaccuracy(parameters):
+    """What to tell of an embedding that has not converged."""
+    stops_by_tol = parameters.eigen_solver in ("auto", "block-lanczos", "chebyshev")
+    return (
+        f"The embedding of eigen_solver={parameters.eigen_solver!r} is not known to be as accurate "
+        f"as eigen_tol={parameters.eigen_tol:g} asks for. "
+        + ("Raise eigen_tol." if stops_by_tol else "Use eigen_solver='auto'.")
+    )
+
+
+def _extend(similarity, extension):
+    """Coordinates of new rows in the embedding, from their similarities to those of the fit."""
+    degrees = np.asarray(similarity.sum(axis=1), dtype=np.float64).ravel()
+    degrees[degrees <= 0] = 1.0
+    return (similarity @ extension) / degrees[:, None]

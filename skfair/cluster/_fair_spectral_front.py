@@ -1,15 +1,13 @@
 """The Pareto front of normalised cut and balance."""
 
-from functools import partial
-from numbers import Integral
+from sklearn.exceptions import ConvergenceWarning
 
-import numpy as np
-from sklearn.utils import check_random_state
-
-from skfair.cluster._fair_spectral import FairSpectralClustering
-from skfair.cluster._pareto_front import ParetoFront, Route
-from skfair.cluster._rounding import Rounding, ncut_path
-from skfair.utils._balance import data_balance
+from skfair.cluster._base import front
+from skfair.cluster._fair_spectral import FairSpectralClustering, inaccuracy
+from skfair.cluster._pareto_front import Route
+from skfair.cluster._rounding import ncut_path
+from skfair.cluster._samples import Runs
+from skfair.utils._messages import warn
 
 
 def fair_spectral_front(
@@ -72,10 +70,9 @@ def fair_spectral_front(
     >>> front.balance
     array([1.])
     """
-    if not isinstance(n_levels, Integral) or n_levels < 1:
-        raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
     estimator = FairSpectralClustering(
         n_clusters,
+        min_balance=None,
         affinity=affinity,
         gamma=gamma,
         n_neighbors=n_neighbors,
@@ -87,23 +84,14 @@ def fair_spectral_front(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    random_state = check_random_state(random_state)
-    embedded = estimator._embed(X, sensitive_features, random_state)
-    steps = ncut_path(
-        embedded.operator,
-        embedded.found.embedding,
-        embedded.groups,
-        Rounding(n_clusters, None, n_init),
-        random_state,
-        n_levels,
-    )
-    build = partial(FairSpectralClustering._of_labels, estimator, embedded)
-    r = data_balance(embedded.groups.counts)
-    routes = [_point(step) for step in steps]
-    return ParetoFront.from_routes(routes, r, build, cost_name="normalised cut")
+    return front(estimator, X, {"sensitive_features": sensitive_features}, n_levels, _routes)
 
 
-def _point(step):
-    """A route without moves."""
-    nobody = np.empty(0, dtype=np.intp)
-    return Route(step.labels, nobody, nobody, np.array([step.ncut]), np.array([step.balance]))
+def _routes(estimator, network, n_levels, random_state):
+    """Clusterings at every level, without moves that lead on."""
+    if not network.embedded.converged:
+        warn(inaccuracy(estimator), ConvergenceWarning)
+    runs = Runs(estimator.n_clusters, n_init=estimator.n_init)
+    embedding = network.embedded.embedding
+    searches = ncut_path(network, embedding, runs, random_state, n_levels)
+    return [Route.at(search.labels, search.ncut, search.balance) for search in searches]

@@ -1,50 +1,38 @@
 """The homotopy: follow the cheapest clustering while the balance asked for rises."""
 
 from numbers import Integral
-from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
-from skfair._kernels.fair_assignment import DualSolution, cold_start, solve_dual
-from skfair._kernels.kmeans import squared_distances, squared_distances_by_cluster
-from skfair._kernels.local_search import (
-    Clustering,
-    cost_of,
-    exchange_pass,
-    hartigan_pass,
-    raise_balance,
+from skfair._kernels.clustering import cost_of
+from skfair._kernels.fair_assignment import cold_start, solve_dual
+from skfair._kernels.kmeans import squared_distances_by_cluster
+from skfair.cluster._limits import is_sized
+from skfair.cluster._local_search import (
+    MAX_MOVES,
+    finish,
+    lift,
+    near_ties,
+    round_off,
+    search_locally,
 )
 from skfair.cluster._pareto_front import Route
-from skfair.cluster._samples import lloyd, relocate_centers
-from skfair.utils._balance import balance
+from skfair.cluster._samples import as_point, lloyd, point_of, relocate_centers
 from skfair.utils._sklearn import Interval
 
 MAX_DUAL_ITER = 50
 SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
-MIN_NEAR_TIES = 5000
-MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
+MAX_SIZED = 2000  # samples on which starts with bounds on sizes are compared
 ROUGH_TOL = 1e-3  # enough of k-means to tell good starts from bad ones
-
-
-class Point(NamedTuple):
-    """A point of the homotopy: a clustering and the prices that led to it."""
-
-    clustering: Clustering
-    cost: float
-    prices: DualSolution | None
-
-    @property
-    def balance(self):
-        return balance(self.clustering.counts)
 
 
 class Homotopy(BaseEstimator):
     """The default algorithm of `FairKMeans` and `fair_kmeans_front`, with its settings.
 
     Plain k-means comes first. Then the balance asked for rises level by level: at the centres of
-    the last level the cheapest fair assignment is found through its dual (one price per cluster
+    the last level the cheapest fair assignment is found through its dual (one unknown per cluster
     and group), the centres move to the new means, and so on. Single moves repair what rounding
     left, and moves and exchanges that keep the balance lower the cost until none is left.
 
@@ -59,7 +47,7 @@ class Homotopy(BaseEstimator):
         after this many failures in a row.
     max_samples : int, default=20000
         The way is gone on about this many samples, drawn by group; all samples join at its end.
-        Centres and prices are properties of the population, so little is lost.
+        Centres and dual are properties of the population, so little is lost.
 
     See Also
     --------
@@ -82,22 +70,24 @@ class Homotopy(BaseEstimator):
         "max_samples": [Interval(Integral, 1, None, closed="left")],
     }
 
+    advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
+    """What to do where the balance asked for is not reached."""
+
     def __init__(self, n_levels=4, *, n_followed=2, n_relocations=30, max_samples=20_000):
         self.n_levels = n_levels
         self.n_followed = n_followed
         self.n_relocations = n_relocations
         self.max_samples = max_samples
 
-    def solve(self, samples, seeding, ratio, effort, random_state, watch):
+    def solve(self, samples, runs, ratio, random_state, watch):
         """The cheapest clustering found whose balance reaches ``ratio``.
 
         Parameters
         ----------
         samples : Samples
-        seeding : Seeding
+        runs : Runs
         ratio : float
             Least balance of a cluster.
-        effort : Effort
         random_state : RandomState
         watch : callable
             Called with the clustering after every round on all samples; True ends the rounds.
@@ -108,22 +98,22 @@ class Homotopy(BaseEstimator):
         n_iter : int
             Rounds on all samples.
         status : {"optimal", "feasible", "max_iter"}
-            See `polish`.
+            See `search_locally`; "max_iter" also if ``watch`` ended the rounds.
         """
         self._validate_params()
-        few = self._thin(samples, seeding, random_state)
-        best = self._climb(few, self._plain(few, seeding, effort, random_state), ratio, effort)
-        point, n_iter, converged = advance(samples, best, ratio, effort.max_iter, effort.tol, watch)
-        point = repair(samples, point, ratio)
-        point, status = polish(samples, point, ratio, effort.max_iter, effort.tol)
+        few = self._thin(samples, runs, random_state)
+        best = self._climb(few, self._plain(few, runs, random_state), ratio, runs.tol)
+        # On all samples: rounds to the end, whole samples, then a local search.
+        point, n_iter, converged = advance(samples, best, ratio, runs.max_iter, runs.tol, watch)
+        point, status = finish(samples, point, ratio, runs)
         return point, n_iter, status if converged else "max_iter"
 
-    def front(self, samples, seeding, n_levels, effort, random_state):
+    def front(self, samples, runs, n_levels, random_state):
         """Clusterings from plain k-means to the best attainable balance, each with a path upward.
 
         Parameters
         ----------
-        samples, seeding, effort, random_state
+        samples, runs, random_state
             As in `solve`.
         n_levels : int
             Number of balances at which a fair clustering is computed.
@@ -135,56 +125,80 @@ class Homotopy(BaseEstimator):
             single moves past the next levels, or as far as they go.
         """
         self._validate_params()
-        few = self._thin(samples, seeding, random_state)
-        lowest, *others = self._plain(few, seeding, effort, random_state)
-        lowest, _ = polish(few, lowest, 0.0, effort.max_iter, effort.tol, exchange=False)
-        points, levels = between(few, lowest, others, n_levels, effort.tol)
+        few = self._thin(samples, runs, random_state)
+        lowest, *others = self._plain(few, runs, random_state)
+        lowest, _ = search_locally(few, lowest, 0.0, runs.max_iter, runs.tol, exchange=False)
+        points, levels = between(few, lowest, others, n_levels, runs.tol)
         if few is not samples:
             points = [
-                advance(samples, point, level, 1, effort.tol)[0]
+                advance(samples, point, level, 1, runs.tol)[0]
                 for point, level in zip(points, levels, strict=True)
             ]
         routes = []
         # A route goes on past the next levels: for a while it may stay below what starts there.
         goals = [*levels[3:], 1.0, 1.0, 1.0]
         for point, level, goal in zip(points, levels, goals[-len(levels) :], strict=True):
-            point = repair(samples, point, level)
-            point, _ = polish(samples, point, level, 1, effort.tol, exchange=False)
+            point = round_off(samples, point, level)
+            point, _ = search_locally(samples, point, level, 1, runs.tol, exchange=False)
             routes.append(route_from(samples, point, goal))
         # The best balance there is, searched for as `solve` does.
-        highest = self._climb(few, [lowest, *others], samples.balance, effort)
-        point, _, _ = advance(samples, highest, samples.balance, 5, effort.tol)
-        point = repair(samples, point, samples.balance)
-        point, _ = polish(samples, point, samples.balance, 5, effort.tol)
+        highest = self._climb(few, [lowest, *others], samples.balance, runs.tol)
+        point, _, _ = advance(samples, highest, samples.balance, 5, runs.tol)
+        point = round_off(samples, point, samples.balance)
+        point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
         return [*routes, route_from(samples, point, 1.0)]
 
-    def _climb(self, samples, points, ratio, effort):
+    def _climb(self, samples, points, ratio, tol):
         """The cheapest of the ends of the ways from some points of plain k-means to a balance."""
+        if ratio == 0 and is_sized(samples.limits):
+            return points[0]  # the rounds came to their end there
         ends = []
         for point in points:
             for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
-                point, _, _ = advance(samples, point, level, 1, effort.tol)
+                point, _, _ = advance(samples, point, level, 1, tol)
             ends.append(point)
         return min(ends, key=lambda end: end.cost)
 
-    def _thin(self, samples, seeding, random_state):
+    def _thin(self, samples, runs, random_state):
         """Few samples to go the way on, but several for every cluster and group."""
-        size = max(self.max_samples, 100 * seeding.n_clusters * samples.n_groups)
+        size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
         return samples.thin(size, random_state)
 
-    def _plain(self, samples, seeding, effort, random_state):
+    def _plain(self, samples, runs, random_state):
         """The best few of plain k-means from all starts, the cheapest first."""
-        starts = seeding.draw(samples, random_state)
-        rough = Parallel(effort.n_jobs, prefer="threads")(
-            delayed(lloyd)(samples, start, effort.max_iter, max(effort.tol, ROUGH_TOL))
+        if is_sized(samples.limits):
+            return self._sized(samples, runs, random_state)
+        starts = runs.starts(samples, random_state)
+        rough = Parallel(runs.n_jobs, prefer="threads")(
+            delayed(lloyd)(samples, start, runs.max_iter, max(runs.tol, ROUGH_TOL))
             for start in starts
         )
         best, *others = distinct(samples, rough)[: self.n_followed]
         best = relocate_centers(samples, best, self.n_relocations, random_state)
         points = []
         for clustering in (best, *others):
-            clustering = lloyd(samples, clustering.centers, effort.max_iter, effort.tol)
-            points.append(point_of(samples, clustering.labels, seeding.n_clusters))
+            clustering = lloyd(samples, clustering.centers, runs.max_iter, runs.tol)
+            points.append(point_of(samples, clustering.labels, runs.n_clusters))
+        return sorted(points, key=lambda point: point.cost)
+
+    def _sized(self, samples, runs, random_state):
+        """The same with clusters of the sizes asked for, in which every assignment has a dual."""
+        few = samples.thin(max(MAX_SIZED, 20 * runs.n_clusters * samples.n_groups), random_state)
+
+        def lead(centers, max_iter=3, tol=0.0):
+            start = as_point(few, lloyd(few, centers, 1, 0.0), None)
+            return advance(few, start, 0.0, max_iter, tol)[0].clustering
+
+        starts = runs.starts(few, random_state)
+        rough = Parallel(runs.n_jobs, prefer="threads")(
+            delayed(lead)(start, runs.max_iter, ROUGH_TOL) for start in starts
+        )
+        best, *others = distinct(few, rough)[: self.n_followed]
+        best = relocate_centers(few, best, self.n_relocations, random_state, lead)
+        points = []
+        for clustering in (best, *others):
+            start = as_point(samples, lloyd(samples, clustering.centers, 1, 0.0), None)
+            points.append(advance(samples, start, 0.0, runs.max_iter, runs.tol)[0])
         return sorted(points, key=lambda point: point.cost)
 
 
@@ -215,20 +229,20 @@ def between(samples, lowest, others, n_levels, tol):
     of the other starts leads to; at each level the cheaper of the two is kept.
     """
     top = samples.attainable_balance(len(lowest.clustering.sizes))
-    points, levels = [advance(samples, lowest, 0.0, 1, tol)[0]], [0.0]  # with prices of zero
+    points, levels = [advance(samples, lowest, 0.0, 1, tol)[0]], [0.0]  # with a dual of zeros
     if lowest.balance < top:
         rising = levels_between(lowest.balance, top, n_levels)
-        upward = sweep(samples, lowest, rising, tol)
+        upward = follow(samples, lowest, rising, tol)
         summits = [upward[-1]] + [advance(samples, p, top, 5, tol)[0] for p in others]
         summit = min(summits, key=lambda point: point.cost)
-        downward = sweep(samples, summit, rising[::-1], tol)[::-1]
+        downward = follow(samples, summit, rising[::-1], tol)[::-1]
         for p, q in zip(upward, downward, strict=True):
             points.append(min(p, q, key=lambda point: point.cost))
         levels += list(rising)
     return points, levels
 
 
-def sweep(samples, point, levels, tol):
+def follow(samples, point, levels, tol):
     """Follow the homotopy from a point along the levels, two rounds at each."""
     points = []
     for level in levels:
@@ -250,75 +264,37 @@ def advance(samples, point, ratio, max_iter, tol, watch=None):
     n_iter : int
         Number of rounds.
     converged : bool
-        Whether the rounds ended by themselves, or because ``watch`` said so.
+        Whether the rounds ended by themselves, not by ``max_iter`` or because ``watch`` said so.
     """
-    clustering, prices = point.clustering, point.prices
+    clustering, dual = point.clustering, point.dual
     previous = np.inf
-    converged = False
+    converged = stopped = False
     n_iter = 0
-    while n_iter < max_iter and not converged:
+    while n_iter < max_iter and not (converged or stopped):
         centers = clustering.centers
-        prices = fair_assignment(samples, centers, ratio, prices, persons=2.0)
-        clustering = samples.occupy(prices.labels, centers)
+        dual = fair_assignment(samples, centers, ratio, dual, persons=2.0)
+        clustering = samples.occupy(dual.labels, centers)
         n_iter += 1
-        converged = previous - prices.value <= tol * prices.value
-        previous = prices.value
-        if watch is not None and watch(clustering):
-            converged = True
-    cost = cost_of(samples.X, samples.weights, clustering)
-    return Point(clustering, cost, prices), n_iter, converged
+        converged = previous - dual.value <= tol * dual.value
+        previous = dual.value
+        stopped = watch is not None and watch(clustering)
+    return as_point(samples, clustering, dual), n_iter, converged
 
 
-def fair_assignment(samples, centers, ratio, prices=None, persons=0.75):
+def fair_assignment(samples, centers, ratio, dual=None, persons=0.75):
     """Cheapest assignment to fixed centres with cluster balances of at least ``ratio``.
 
-    Solves the dual of the assignment's linear programme, warm-started by earlier prices. The labels
-    round its solution, so that they may miss the ratio by the few samples that sit on a tie; the
-    value bounds from below the cost of every assignment of that balance to these centres. No count
+    Solves the dual of the assignment's linear programme, warm-started by an earlier solution. The
+    labels round it, so that they may miss the ratio by the few samples that sit on a tie; the value
+    bounds from below the cost of every assignment of that balance to these centres. No count
     misses its bound by more than so many ``persons``, or a small share of all.
     """
-    if prices is None:
-        prices = cold_start(len(centers), samples.n_groups)
+    if dual is None:
+        dual = cold_start(len(centers), samples.n_groups)
     distances = squared_distances_by_cluster(samples.X, centers)
-    slack = max(persons * samples.person, SLACK * samples.weights.sum())
-    return solve_dual(
-        distances, samples.codes, samples.weights, ratio, prices, slack, MAX_DUAL_ITER
-    )
-
-
-def repair(samples, point, ratio):
-    """Raise the balance to the ratio where rounding left it below."""
-    n_clusters = len(point.clustering.sizes)
-    for rows in (near_ties(point), np.arange(len(samples.weights))):
-        cut_short = True
-        while point.balance < ratio and cut_short:
-            path = lift(samples, point, ratio, rows, MAX_MOVES)
-            labels = point.clustering.labels.copy()
-            labels[path.samples] = path.clusters
-            point = point_of(samples, labels, n_clusters, point.prices)
-            cut_short = len(path.samples) == MAX_MOVES
-    return point
-
-
-def near_ties(point):
-    """The samples that moved to another cluster would cost least: some thousands, or a few percent.
-
-    At the prices of the point a sample's gap is what its move costs on top.
-    """
-    gaps = point.prices.gaps
-    n_near = max(MIN_NEAR_TIES, len(gaps) // 20)
-    if len(gaps) <= n_near:
-        return np.arange(len(gaps))
-    return np.sort(np.argpartition(gaps, n_near)[:n_near])
-
-
-def lift(samples, point, goal, rows, max_moves):
-    """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
-    X, weights, codes, _ = samples
-    movable = X if len(rows) == len(X) else X[rows]
-    distances = squared_distances(movable, point.clustering.centers)
-    clustering = copy_of(point.clustering)
-    return raise_balance(X, weights, codes, clustering, rows, distances, goal, max_moves)
+    slack = max(persons * samples.largest_weight, SLACK * samples.weights.sum())
+    limits = samples.at_level(ratio)
+    return solve_dual(distances, samples.codes, samples.weights, limits, dual, slack, MAX_DUAL_ITER)
 
 
 def route_from(samples, point, goal):
@@ -329,45 +305,3 @@ def route_from(samples, point, goal):
     costs /= samples.weights.sum()
     balances = np.concatenate([[point.balance], path.balances])
     return Route(labels, path.samples, path.clusters, costs, balances)
-
-
-def polish(samples, point, ratio, max_iter, tol, exchange=True):
-    """Lower the cost by single moves and exchanges that keep the balance.
-
-    Returns
-    -------
-    point : Point
-    status : {"optimal", "feasible", "max_iter"}
-        "optimal" if no single move and no exchange of two samples that keeps the balance lowers
-        the cost (never certified where sample weights differ, as exchanges are for equal weights);
-        "feasible" if passes came to gain less than a hundredth of ``tol`` times the cost.
-    """
-    X, weights, codes, _ = samples
-    floor = min(ratio, point.balance)
-    equal_weights = weights.min() == weights.max()
-    status = "max_iter"
-    for _ in range(max_iter):
-        clustering, cost = copy_of(point.clustering), point.cost
-        distances = squared_distances(X, clustering.centers)
-        n_changes = hartigan_pass(X, distances, weights, codes, clustering, floor)
-        if n_changes == 0 and equal_weights and exchange:
-            n_changes = exchange_pass(X, distances, weights, codes, clustering, floor)
-        if n_changes == 0:
-            status = "optimal" if equal_weights and exchange else "feasible"
-            break
-        point = point_of(samples, clustering.labels, len(clustering.sizes), point.prices)
-        if cost - point.cost <= 0.01 * tol * cost:
-            status = "feasible"
-            break
-    return point, status
-
-
-def copy_of(clustering):
-    """A clustering of its own for kernels that work in place: points are never changed."""
-    return Clustering(*(array.copy() for array in clustering))
-
-
-def point_of(samples, labels, n_clusters, prices=None):
-    """The point that labels describe, with everything computed from scratch."""
-    clustering = samples.tabulate(labels, n_clusters)
-    return Point(clustering, cost_of(samples.X, samples.weights, clustering), prices)

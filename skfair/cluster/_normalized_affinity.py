@@ -1,7 +1,9 @@
-"""Affinities, their normalised form, and the group constraint of fair spectral clustering."""
+"""Affinities and their normalised form."""
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
+
+from skfair.utils._graph import degrees_of
 
 TILE_BYTES = 2**22  # of one tile of kernel values: it stays in the cache
 
@@ -75,34 +77,37 @@ class NormalizedAffinity:
     def __init__(self, affinity):
         self.affinity = affinity
         self.n_nodes = affinity.shape[0]
-        degrees = np.asarray(affinity @ np.ones((self.n_nodes, 1)), dtype=np.float64).ravel()
-        self.isolated = degrees <= 0
-        self.degrees = np.where(self.isolated, 1.0, degrees)
+        self.degrees, self.isolated = degrees_of(affinity)
         self.n_products = 0
-        self._products = {}
+        self._in_precision = {}
 
     def __call__(self, V):
         """M times V, (n_nodes, n_columns)."""
-        if V.dtype not in self._products:
-            self._products[V.dtype] = self._product(V.dtype)
+        if V.dtype not in self._in_precision:
+            self._in_precision[V.dtype] = self._factors(V.dtype)
         self.n_products += V.shape[1]
-        return self._products[V.dtype](V)
+        K, scale = self._in_precision[V.dtype]
+        if sparse.issparse(K):
+            return K @ V
+        if isinstance(K, np.ndarray):
+            # K is symmetric, and BLAS is faster with the few rows of V' on the left.
+            return scale * ((scale * V).T @ K).T
+        return scale * (K @ (scale * V))
 
-    def _product(self, dtype):
-        """The function that multiplies by M in a precision."""
+    def _factors(self, dtype):
+        """K and the column of scales, in a precision; sparse K are M itself already."""
         K = self.affinity
         scale = (1 / np.sqrt(self.degrees)).astype(dtype)
         if sparse.issparse(K):
             values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
-            M = sparse.csr_array((values.astype(dtype), K.indices, K.indptr), shape=K.shape)
-            return lambda V: M @ V
-        scale = scale[:, None]
-        if K.dtype != dtype:
+            K = sparse.csr_array((values.astype(dtype), K.indices, K.indptr), shape=K.shape)
+        elif K.dtype != dtype:
             K = K.astype(dtype)
-        if isinstance(K, np.ndarray):
-            # K is symmetric, and BLAS is faster with the few rows of V' on the left.
-            return lambda V: scale * ((scale * V).T @ K).T
-        return lambda V: scale * (K @ (scale * V))
+        return K, scale[:, None]
+
+    def __getstate__(self):
+        """Return what is pickled: the copies in other precisions are made again."""
+        return {**vars(self), "_in_precision": {}}
 
     @property
     def is_graph(self):
@@ -126,19 +131,3 @@ class NormalizedAffinity:
     def to_dense(self):
         """M as an array, (n_nodes, n_nodes) float64."""
         return self.rows(np.arange(self.n_nodes))
-
-
-def group_constraint(codes, n_groups, degrees):
-    r"""Orthonormal basis C of the columns of F; embeddings with :math:`C'H = 0` are group-fair.
-
-    :math:`F = D^{-1/2} (G - 1 z')`, with G the 0-1 membership and z the shares of the groups; one
-    column is redundant, and a pivoted QR finds any further dependence.
-    """
-    membership = np.zeros((len(codes), n_groups))
-    membership[np.arange(len(codes)), codes] = 1.0
-    F = (membership - membership.mean(axis=0)) / np.sqrt(degrees)[:, None]
-    if n_groups == 1:
-        return F[:, :0]
-    Q, R, _ = linalg.qr(F[:, :-1], mode="economic", pivoting=True)
-    diagonal = np.abs(np.diag(R))
-    return Q[:, diagonal > len(codes) * np.finfo(float).eps * diagonal[0]]

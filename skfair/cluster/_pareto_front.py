@@ -1,6 +1,5 @@
 """Fronts of clusterings: what each degree of balance costs."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.utils._balance import non_dominated
+from skfair.metrics import hypervolume, non_dominated
+from skfair.utils._messages import warn
 
 
 class Route(NamedTuple):
@@ -19,6 +19,12 @@ class Route(NamedTuple):
     clusters: np.ndarray  # (n_moves,)
     costs: np.ndarray  # (n_moves + 1,) of the labelling and after each move
     balances: np.ndarray  # (n_moves + 1,)
+
+    @classmethod
+    def at(cls, labels, cost, balance):
+        """A labelling from which no move leads on."""
+        nobody = np.empty(0, dtype=np.intp)
+        return cls(labels, nobody, nobody, np.array([cost]), np.array([balance]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,16 +181,15 @@ class ParetoFront:
         if not 0 <= min_balance <= 1:
             raise ValueError(
                 f"min_balance must be a share of the data's own balance in [0, 1], got "
-                f"{min_balance}; 0.8 is the four-fifths rule."
+                f"{min_balance}; 0.8 asks for four fifths of it."
             )
         reached = self.balance >= min_balance * self.data_balance * (1 - 1e-12)
         if not reached.any():
-            warnings.warn(
+            warn(
                 f"No point of the front reaches min_balance={min_balance}; the best balanced one "
                 f"has {self.relative_balance[-1]:.4f} of the data's balance and is selected. "
                 "Whole persons cannot always be split evenly: ask for less, or use fewer clusters.",
                 InfeasibleConstraintWarning,
-                stacklevel=2,
             )
             return len(self) - 1
         return int(np.argmax(reached))
@@ -199,8 +204,6 @@ class ParetoFront:
         ideal : tuple of (cost, balance), default=None
             The best corner; with it the area is a share of the box between the two.
         """
-        from skfair.metrics import hypervolume
-
         return hypervolume(self.cost, self.balance, reference=reference, ideal=ideal)
 
     def to_frame(self):

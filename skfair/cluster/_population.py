@@ -1,16 +1,15 @@
 """From what a user passes to what the algorithms see, and back."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import nearest_centers
+from skfair.cluster._balance import groups_missing
+from skfair.cluster._limits import Asked, check_asked
 from skfair.cluster._samples import Samples
-from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.utils._groups import Groups, check_alignment, check_groups, group_names
-from skfair.utils._sklearn import check_sample_weight
+from skfair.people import Groups, check_people
 
 
 class Population(NamedTuple):
@@ -21,6 +20,17 @@ class Population(NamedTuple):
     present: np.ndarray  # (n_samples,) rows of positive weight
     samples: Samples
     groups: Groups  # of the samples
+    asked: Asked
+
+    @property
+    def data_balance(self):
+        """Balance of the samples as one cluster, in the scales of what is asked."""
+        return self.samples.balance
+
+    @property
+    def largest_weight(self):
+        """Of a sample."""
+        return self.samples.largest_weight
 
     def complete(self, labels, centers):
         """Labels of all rows: rows without weight go to the nearest (centred) centre."""
@@ -31,59 +41,30 @@ class Population(NamedTuple):
         return completed
 
 
-def check_population(estimator, X, sensitive_features, sample_weight, min_balance):
+def check_population(estimator, X, sensitive_features, sample_weight):
     """Validate the input of ``estimator.fit``.
 
     Raises
     ------
     ValueError
         For anything scikit-learn refuses in X, for rows that do not match, for negative weights,
-        for fewer rows of positive weight than clusters.
+        for fewer rows of positive weight than clusters, for sizes that no clusters have.
     """
-    check_alignment(X=X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays whole.
+    given = X
     X = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator)
-    weights = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    present = np.flatnonzero(weights > 0)
+    missing = groups_missing(estimator)
+    people, present = check_people(sensitive_features, sample_weight, missing=missing, X=given)
     if len(present) < estimator.n_clusters:
         among = "" if len(present) == len(X) else " rows of positive sample_weight"
         raise ValueError(
             f"n_samples={len(present)}{among} should be >= n_clusters={estimator.n_clusters}; "
             "ask for fewer clusters."
         )
-    groups = _groups_of(present, sensitive_features, len(X), min_balance)
-    mean = np.average(X, axis=0, weights=weights)
-    X -= mean
+    asked = check_asked(estimator, people.weights)
     everyone = len(present) == len(X)
-    samples = Samples(
-        X if everyone else X[present], weights[present], groups.codes, len(groups.labels)
-    )
-    return Population(X, mean, present, samples, groups)
-
-
-def _groups_of(present, sensitive_features, n_rows, min_balance):
-    """Groups of the rows that are present; groups without any weight are dropped."""
-    if sensitive_features is None:
-        if min_balance:
-            warnings.warn(
-                f"min_balance={min_balance} asks for balanced clusters, but fit got no "
-                "sensitive_features: everybody is one group and the fit is plain k-means. Pass "
-                "fit(X, sensitive_features=...), or min_balance=None to ask for no balance. "
-                "Inside a search or pipeline, turn on metadata routing: "
-                "sklearn.set_config(enable_metadata_routing=True).",
-                MissingSensitiveFeaturesWarning,
-                stacklevel=5,
-            )
-        return Groups.single(len(present))
-    everyone = check_groups(sensitive_features, n_rows)
-    groups = everyone.take(present)
-    if len(groups.labels) < len(everyone.labels):
-        kept = group_names(groups.labels)
-        dropped = [name for name in group_names(everyone.labels) if name not in kept]
-        warnings.warn(
-            f"Groups without any sample weight count as absent: {dropped}. Leave their rows out, "
-            "or give them a weight.",
-            UserWarning,
-            stacklevel=5,
-        )
-    return groups
+    mean = np.average(X if everyone else X[present], axis=0, weights=people.weights)
+    X -= mean
+    rows, groups = X if everyone else X[present], people.groups
+    limits = asked.limits(np.bincount(groups.codes, people.weights))
+    samples = Samples(rows, people.weights, groups.codes, limits)
+    return Population(X, mean, present, samples, groups, asked)

@@ -3,49 +3,37 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 
 from skfair._kernels import normalized_cut as kernels
-from skfair._kernels.local_search import cost_of
+from skfair._kernels import normalized_cut_flows as flows
+from skfair._kernels.clustering import balance_limits, cost_of
+from skfair.cluster._limits import mixes
 from skfair.cluster._normalized_affinity import RBFAffinity
-from skfair.cluster._samples import Samples, Seeding, lloyd
-from skfair.metrics._graph import cluster_links
-from skfair.utils._balance import balance, count_table, data_balance
+from skfair.cluster._samples import Samples, lloyd
+from skfair.cluster._tables import controlled_rounding
+from skfair.utils._balance import balance, count_table
+from skfair.utils._graph import cluster_links
 
-MAX_ITER = 300  # of k-means ...
-TOL = 1e-5  # ... and the relative gain of its cost at which it stops
 MAX_PASSES = 100  # of a local search: what it has not found by then is worth little
 N_TIGHTENINGS = 4  # attempts to reach a balance that whole persons missed, each half as slack
-CROWD = 5  # members of the rarest group that a cluster should have room for
+CROWD = 5  # members of the rarest group that a cluster should have if it can
 
 
-class Rounding(NamedTuple):
-    """What is asked of the clusters."""
-
-    n_clusters: int
-    min_balance: float | None  # relative to the data's own balance; None or 0 asks for nothing
-    n_init: int = 10  # runs of k-means
-
-
-class Step(NamedTuple):
-    """A clustering, with what it costs and how balanced it is."""
-
-    labels: np.ndarray  # (n_nodes,) int32
-    ncut: float
-    balance: float  # least ratio of the rarest to the commonest group in a cluster
-
-
-def round_kmeans(operator, embedding, groups, settings, random_state):
+def round_kmeans(network, embedding, runs, random_state, watch):
     """The papers' rounding: plain k-means on the rows of D^-1/2 H, whatever the balance.
 
     Parameters and result are those of `round_ncut`.
     """
-    rows = embedding / np.sqrt(operator.degrees)[:, None]
-    samples = Samples(rows, np.ones(len(rows)), groups.codes, len(groups.labels))
-    return _kmeans(samples, settings.n_clusters, settings.n_init, random_state)
+    rows = embedding / np.sqrt(network.operator.degrees)[:, None]
+    groups = network.groups
+    samples = Samples(rows, np.ones(len(rows)), groups.codes, balance_limits(len(groups.labels)))
+    labels = _kmeans(samples, runs, random_state)
+    watch(labels)
+    return labels
 
 
-def round_ncut(operator, embedding, groups, settings, random_state):
+def round_ncut(network, embedding, runs, random_state, watch):
     """Clusters of small normalised cut in which the groups are as balanced as asked.
 
     Weighted k-means on the embedding and a local search give a clustering without regard to
@@ -56,43 +44,64 @@ def round_ncut(operator, embedding, groups, settings, random_state):
 
     Parameters
     ----------
-    operator : NormalizedAffinity
-        The affinity, its degrees, and which nodes are isolated.
+    network : Network
+        The affinity, its degrees, which nodes are isolated, everybody's group, what is asked.
     embedding : ndarray of shape (n_nodes, n_components)
         H, in the scale of the normalised operator.
-    groups : Groups
-        Group of each node.
-    settings : Rounding
-        Number of clusters, balance, starts.
+    runs : Runs
+        Number of clusters, starts of k-means.
     random_state : RandomState
         Determines the starts of k-means.
+    watch : callable
+        Called with the labels after every round, that is of every clustering searched; True ends
+        the search.
 
     Returns
     -------
     labels : ndarray of int32, shape (n_nodes,)
         For every cluster k and two groups with members n_kj and n_kj', n_kj + 1 is at least
-        ``min_balance`` times the data's balance times (n_kj' - 1).
+        ``asked.balance`` times the data's balance times (n_kj' - 1), and likewise for shares of
+        the groups, unless ``watch`` ended the search.
     """
-    search = _Search.start(operator, embedding, groups, settings, random_state)
-    asked = settings.min_balance or 0.0
-    goal = asked * data_balance(groups.counts) * (1 - 1e-12)
-    if search.step.balance >= goal:
-        return search.step.labels
-    tight = search.balanced(1.0)
-    found = [tight.step]
-    slacks = (1 - asked) * 0.5 ** np.arange(N_TIGHTENINGS if tight.step.balance >= goal else 1)
+    limits = network.asked.limits(network.groups.counts)
+    free = NcutSearch.start(network, embedding, runs, random_state)
+    best = free
+    for search in _tightenings(free, limits, max(network.asked.balance, network.asked.share_ratio)):
+        # Without regard to groups nothing counts once there is something else.
+        if best is free or _rank(search, limits) > _rank(best, limits):
+            best = search
+        if watch(search.labels):
+            break
+    return best.labels
+
+
+def _rank(search, limits):
+    """What is larger of the better search: a small cut within the limits, or else much balance."""
+    if search.keeps(limits):
+        return 1, -search.ncut
+    return 0, search.mix(limits), -search.ncut
+
+
+def _tightenings(free, limits, level):
+    """The searches for a relative balance, one after another until the limits are kept."""
+    yield free
+    if free.keeps(limits):
+        return
+    tight = free.balanced(1.0)
+    yield tight
+    slacks = (1 - level) * 0.5 ** np.arange(N_TIGHTENINGS if tight.keeps(limits) else 1)
     for slack in slacks[slacks > 0]:
         # Relaxing mixed clusters often leads to a smaller cut than mixing pure ones.
-        found += [search.balanced(1 - slack).step, tight.balanced(1 - slack).step]
-        if max(step.balance for step in found[1:]) >= goal:
-            break
-    reached = [step for step in found if step.balance >= goal]
-    if reached:
-        return min(reached, key=lambda step: step.ncut).labels
-    return max(found, key=lambda step: (step.balance, -step.ncut)).labels
+        kept = False
+        for start in (free, tight):
+            search = start.balanced(1 - slack)
+            kept = search.keeps(limits) or kept
+            yield search
+        if kept:
+            return
 
 
-def ncut_path(operator, embedding, groups, settings, random_state, n_levels=20):
+def ncut_path(network, embedding, runs, random_state, n_levels=20):
     """Clusterings from the cheapest to the best balanced.
 
     Each level is reached twice: by tightening the cheapest clustering, and by relaxing the
@@ -100,63 +109,85 @@ def ncut_path(operator, embedding, groups, settings, random_state, n_levels=20):
 
     Parameters
     ----------
-    operator, embedding, groups, settings, random_state
-        As in `round_ncut`; the balance in ``settings`` is not used.
+    network, embedding, runs, random_state
+        As in `round_ncut`.
     n_levels : int, default=20
         Number of balances.
 
     Returns
     -------
-    steps : list of Step
+    searches : list of NcutSearch
         Unsorted, some better than others.
     """
-    search = _Search.start(operator, embedding, groups, settings, random_state)
-    if len(groups.labels) == 1:
-        return [search.step]
+    free = NcutSearch.start(network, embedding, runs, random_state)
+    if len(network.groups.labels) == 1:
+        return [free]
     levels = np.arange(1, n_levels + 1) / n_levels
-    tightened = [search.balanced(level) for level in levels]
+    tightened = [free.balanced(level) for level in levels]
     relaxed = [tightened[-1]]
     for level in levels[-2::-1]:
         relaxed.append(relaxed[-1].balanced(level))
-    return [search.step, *(end.step for end in tightened + relaxed[1:])]
+    return [free, *tightened, *relaxed[1:]]
 
 
-class _Search(NamedTuple):
-    """A graph and a clustering of it from which others are searched."""
+class NcutSearch(NamedTuple):
+    """A graph and a clustering of it, from which others are searched."""
 
     graph: kernels.Graph
     members: list  # nodes of each group
     partition: kernels.Partition
 
     @classmethod
-    def start(cls, operator, embedding, groups, settings, random_state):
+    def start(cls, network, embedding, runs, random_state):
         """The smallest normalised cut that k-means and single moves find, groups aside."""
+        operator, groups = network.operator, network.groups
         graph = _graph_of(operator, groups.codes)
         members = [np.flatnonzero(groups.codes == g) for g in range(len(groups.labels))]
+        # Isolated nodes take no part in the search: no cut depends on where they are.
         connected = np.flatnonzero(~operator.isolated)
-        n_clusters = min(settings.n_clusters, len(connected))
+        n_clusters = min(runs.n_clusters, len(connected))
         degrees = operator.degrees[connected]
         rows = embedding[connected] / np.sqrt(degrees)[:, None]
-        samples = Samples(rows, degrees, groups.codes[connected], len(members))
+        samples = Samples(rows, degrees, groups.codes[connected], balance_limits(len(members)))
         labels = np.zeros(operator.n_nodes, dtype=np.int32)
         if n_clusters > 0:
-            labels[connected] = _kmeans(samples, n_clusters, settings.n_init, random_state)
-        partition = _partition_of(operator.affinity, labels, settings.n_clusters, groups)
+            runs_here = runs._replace(n_clusters=n_clusters)
+            labels[connected] = _kmeans(samples, runs_here, random_state)
+        partition = _partition_of(operator.affinity, labels, runs.n_clusters, groups)
         _descend(graph, members, partition, _no_bounds(partition.counts))
         _place(partition, groups.codes, np.flatnonzero(operator.isolated))
         return cls(graph, members, partition)
 
     @property
-    def step(self):
-        labels, ncut = self.partition.labels, kernels.ncut_of(self.partition)
-        return Step(labels, float(ncut), balance(self.partition.counts))
+    def labels(self):
+        """Cluster of each node, (n_nodes,) int32."""
+        return self.partition.labels
+
+    @property
+    def ncut(self):
+        """Normalised cut."""
+        return float(kernels.ncut_of(self.partition))
+
+    @property
+    def balance(self):
+        """Least ratio of the rarest to the commonest group in a cluster."""
+        return balance(self.partition.counts)
+
+    def mix(self, limits):
+        """The same in the scales of the limits."""
+        return float(mixes(self.partition.counts, limits).min())
+
+    def keeps(self, limits):
+        """Whether the level of the limits is reached."""
+        return self.mix(limits) >= limits.level * (1 - 1e-12)
 
     def balanced(self, level):
         """A search from here to a relative balance; this one stays as it is."""
         partition = kernels.Partition(*(array.copy() for array in self.partition))
         bounds = bounds_of(partition.counts, level)
+        # Flows of each group bring its counts within the bounds, moves and exchanges follow.
         for rows in self.members:
-            kernels.repair(self.graph, partition, bounds, rows)
+            flows.repair(self.graph, partition, bounds, rows)
         _descend(self.graph, self.members, partition, bounds)
         return self._replace(partition=partition)
 
@@ -166,16 +197,16 @@ def _descend(graph, members, partition, bounds):
     for _ in range(MAX_PASSES):
         n_changes = kernels.move_pass(graph, partition, bounds)
         if bounds.lower.any():
-            n_changes += sum(kernels.exchange_pass(graph, partition, rows) for rows in members)
+            n_changes += sum(flows.exchange_pass(graph, partition, rows) for rows in members)
         if n_changes == 0:
             break
 
 
-def _kmeans(samples, n_clusters, n_init, random_state):
-    """Labels of the cheapest of ``n_init`` runs of k-means."""
-    starts = Seeding(n_clusters, "k-means++", n_init).draw(samples, random_state)
-    runs = [lloyd(samples, start, MAX_ITER, TOL) for start in starts]
-    return min(runs, key=lambda run: cost_of(samples.X, samples.weights, run)).labels
+def _kmeans(samples, runs, random_state):
+    """Labels of the cheapest run of k-means."""
+    starts = runs.starts(samples, random_state)
+    ends = [lloyd(samples, start, runs.max_iter, runs.tol) for start in starts]
+    return min(ends, key=lambda end: cost_of(samples.X, samples.weights, end)).labels
 
 
 def _graph_of(operator, codes):
@@ -184,16 +215,16 @@ def _graph_of(operator, codes):
     nodes, zeros = np.arange(n_nodes), np.zeros(n_nodes, dtype=np.int64)
     columns, values, column_starts, starts, sizes = nodes, np.empty(0), zeros, zeros, zeros
     points, gamma, row, loops = np.empty((0, 0)), 0.0, np.empty(0), np.ones(n_nodes)
-    if isinstance(affinity, RBFAffinity):
+    if isinstance(affinity, RBFAffinity):  # recomputed from the points, row by row
         points, gamma, row = np.ascontiguousarray(affinity.X), affinity.gamma, np.empty(n_nodes)
-    elif sparse.issparse(affinity):
+    elif sparse.issparse(affinity):  # compressed rows, each with columns of its own
         if not affinity.has_canonical_format:
             affinity = affinity.copy()
             affinity.sum_duplicates()
         columns, values, loops = affinity.indices, affinity.data, affinity.diagonal()
         starts = column_starts = affinity.indptr[:-1].astype(np.int64)
         sizes = np.diff(affinity.indptr).astype(np.int64)
-    else:
+    else:  # rows of full length, which share their columns
         # A symmetric array may be read by rows or by columns: order "K" never copies it.
         values, loops = affinity.ravel("K"), np.array(affinity.diagonal())
         starts, sizes = n_nodes * nodes, zeros + n_nodes
@@ -258,7 +289,8 @@ def bounds_of(counts, level):
     bounds : Bounds
     """
     shares = _shares(counts)
-    target = _controlled_rounding(shares)
+    target = controlled_rounding(shares)
+    # (1 - delta) / (1 + delta) = level; bounds rounded inwards, unless that leaves nothing.
     delta = (1 - level) / (1 + level)
     lower = np.minimum(target, np.ceil((1 - delta) * shares - 1e-9))
     upper = np.maximum(target, np.floor((1 + delta) * shares + 1e-9))
@@ -293,31 +325,3 @@ def _largest_remainders(values):
     n_raised = round(values.sum() - floor.sum())
     floor[np.argsort(floor - values, kind="stable")[:n_raised]] += 1
     return floor
-
-
-def _controlled_rounding(table):
-    """Whole numbers less than 1 from the table's, with its column sums and about its row sums.
-
-    A row sum is rounded up or down. Such a table always exists [1]_, and the vertices of the
-    linear programme are such tables.
-
-    References
-    ----------
-    .. [1] M. Bacharach, "Matrix rounding problems", Management Science 12 (9), 1966.
-    """
-    n_rows, n_columns = table.shape
-    floor = np.floor(table + 1e-9)
-    fractions = np.clip(table - floor, 0.0, None)
-    by_row = sparse.kron(sparse.eye_array(n_rows), np.ones((1, n_columns)))
-    by_column = sparse.kron(np.ones((1, n_rows)), sparse.eye_array(n_columns))
-    row_sums = fractions.sum(axis=1)
-    raised = optimize.linprog(
-        -fractions.ravel(),
-        A_ub=sparse.vstack([by_row, -by_row]),
-        b_ub=np.concatenate([np.ceil(row_sums - 1e-9), -np.floor(row_sums + 1e-9)]),
-        A_eq=by_column,
-        b_eq=np.round(fractions.sum(axis=0)),
-        bounds=np.column_stack([np.zeros(table.size), fractions.ravel() > 1e-9]),
-        method="highs-ds",
-    )
-    return floor + np.round(raised.x).reshape(table.shape)

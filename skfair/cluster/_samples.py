@@ -1,14 +1,16 @@
 """What clustering algorithms see of the data, and plain k-means on it."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_array
 
+from skfair._kernels.clustering import Clustering, Limits, cost_of, tabulate
+from skfair._kernels.fair_assignment import DualSolution
 from skfair._kernels.kmeans import nearest_centers, squared_distances
-from skfair._kernels.local_search import cost_of, tabulate
-from skfair.utils._balance import data_balance
+from skfair.cluster._limits import keeps_sizes, mixes
 
 
 class Samples(NamedTuple):
@@ -17,7 +19,11 @@ class Samples(NamedTuple):
     X: np.ndarray  # (n_samples, n_features) float64, C-contiguous
     weights: np.ndarray  # (n_samples,) float64, all positive
     codes: np.ndarray  # (n_samples,) intp in [0, n_groups)
-    n_groups: int
+    limits: Limits  # what every cluster has to keep
+
+    @property
+    def n_groups(self):
+        return self.limits.scales.shape[1]
 
     @property
     def group_weights(self):
@@ -25,19 +31,41 @@ class Samples(NamedTuple):
 
     @property
     def balance(self):
-        """The data's own balance r: what no clustering exceeds."""
-        return data_balance(self.group_weights)
+        """The balance of the data as one cluster, in the limits' scales: none exceeds it."""
+        return self.balance_of(self.group_weights[None])
 
     @property
-    def person(self):
-        """The largest sample weight: how much one person may count in the balance."""
+    def count_the_same(self):
+        """Whether all samples have the same weight."""
+        return self.weights.min() == self.weights.max()
+
+    @property
+    def largest_weight(self):
+        """How much one sample may count in the balance."""
         return self.weights.max()
 
     def attainable_balance(self, n_clusters):
-        """Balance that rounding to whole persons leaves room for, about half a person each."""
-        group_weights = self.group_weights
-        rounding = self.person * n_clusters / 2
-        return max(0.0, min(self.balance, (group_weights.min() - rounding) / group_weights.max()))
+        """Balance that rounding to whole samples can reach: half of one is lost in each cluster."""
+        scales = self.limits.scales
+        rounding = self.largest_weight * n_clusters / 2
+        lowest = ((self.group_weights - rounding) * scales).min(axis=1)
+        highest = (self.group_weights * scales).max(axis=1)
+        attainable = self.limits.factors * lowest / highest
+        return max(0.0, min(self.balance, attainable.min()))
+
+    def balance_of(self, counts):
+        """The least balance of a cluster, in the limits' scales, as a float."""
+        return float(mixes(counts, self.limits).min())
+
+    def keep_promise(self, counts, level):
+        """Whether clusters keep sizes, and a level up to one sample, and lack no group."""
+        limits = self.limits._replace(person=self.largest_weight)
+        kept = level == 0 or mixes(counts, limits).min() >= level * (1 - 1e-12)
+        return bool(kept) and keeps_sizes(counts.sum(axis=1), limits)
+
+    def at_level(self, level):
+        """The limits with another least balance."""
+        return self.limits._replace(level=float(level))
 
     def tabulate(self, labels, n_clusters):
         """The clustering that the labels describe; its cells are recomputed from scratch."""
@@ -73,17 +101,20 @@ class Samples(NamedTuple):
         codes = self.codes[rows]
         drawn = np.bincount(codes, self.weights[rows], minlength=self.n_groups)
         weights = self.weights[rows] * (self.group_weights / drawn)[codes]
-        return Samples(self.X[rows], weights, codes, self.n_groups)
+        return Samples(self.X[rows], weights, codes, self.limits)
 
 
-class Seeding(NamedTuple):
-    """How many clusters, and where runs of k-means start."""
+class Runs(NamedTuple):
+    """How k-means is run: number of clusters, where runs start, when they end."""
 
     n_clusters: int
-    init: object  # as in sklearn.cluster.KMeans; an array is relative to the mean of the data
-    n_init: int
+    init: object = "k-means++"  # as in sklearn's KMeans; an array is relative to the mean
+    n_init: int = 10
+    max_iter: int = 300
+    tol: float = 1e-5  # relative gain of the cost at which a run stops
+    n_jobs: int | None = None  # threads
 
-    def draw(self, samples, random_state):
+    def starts(self, samples, random_state):
         """Starting centres of every run."""
         n_runs = self.n_init if isinstance(self.init, str) or callable(self.init) else 1
         return [self._centers(samples, random_state) for _ in range(n_runs)]
@@ -102,6 +133,32 @@ class Seeding(NamedTuple):
         return check_centers(init, (self.n_clusters, X.shape[1]))
 
 
+def check_runs(parameters, mean):
+    """The runs that an estimator's parameters ask for, on data from which a mean is subtracted.
+
+    Parameters
+    ----------
+    parameters : FairKMeans
+        Has ``n_clusters``, ``init``, ``n_init``, ``max_iter``, ``tol`` and ``n_jobs``.
+    mean : ndarray of shape (n_features,)
+
+    Returns
+    -------
+    runs : Runs
+    """
+    init = parameters.init
+    if not (isinstance(init, str) or callable(init)):
+        init = check_centers(init, (parameters.n_clusters, len(mean))) - mean
+    return Runs(
+        parameters.n_clusters,
+        init,
+        parameters.n_init,
+        parameters.max_iter,
+        parameters.tol,
+        parameters.n_jobs,
+    )
+
+
 def check_centers(centers, shape):
     """Finite starting centres of the right shape, as a new array."""
     centers = check_array(centers, dtype=np.float64, ensure_2d=False, input_name="init", copy=True)
@@ -113,12 +170,24 @@ def check_centers(centers, shape):
     return np.ascontiguousarray(centers)
 
 
-class Effort(NamedTuple):
-    """How long an algorithm goes on, and with how many threads."""
+class Point(NamedTuple):
+    """A clustering of the samples, what it costs, and the dual solution that led to it."""
 
-    max_iter: int
-    tol: float  # relative gain of the cost at which it stops
-    n_jobs: int | None
+    clustering: Clustering
+    cost: float  # summed over the samples
+    dual: DualSolution | None  # of the fair assignment, which starts from it the next time
+    balance: float  # the least of a cluster, in the scales of the samples' limits
+
+
+def point_of(samples, labels, n_clusters, dual=None):
+    """The point that labels describe, with everything computed from scratch."""
+    return as_point(samples, samples.tabulate(labels, n_clusters), dual)
+
+
+def as_point(samples, clustering, dual):
+    """The point of a clustering, and of the dual solution that led to it."""
+    cost = cost_of(samples.X, samples.weights, clustering)
+    return Point(clustering, cost, dual, samples.balance_of(clustering.counts))
 
 
 def lloyd(samples, centers, max_iter, tol):
@@ -138,13 +207,15 @@ def lloyd(samples, centers, max_iter, tol):
     return clustering
 
 
-def relocate_centers(samples, clustering, patience, random_state):
+def relocate_centers(samples, clustering, patience, random_state, lead=None):
     """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
 
     Each trial takes the centre of one of the clusters that are cheapest to dissolve to a sample
     drawn by its squared distance to its own centre, makes three iterations of k-means, and keeps
-    what they lead to if that is cheaper. Gives up after ``patience`` failures in a row.
+    what they lead to if that is cheaper. Gives up after ``patience`` failures in a row. ``lead``
+    takes centres to the clustering that other iterations than those of plain k-means lead to.
     """
+    lead = lead or partial(lloyd, samples, max_iter=3, tol=0.0)
     X, weights = samples.X, samples.weights
     n_clusters = len(clustering.sizes)
     if n_clusters == 1:
@@ -156,7 +227,7 @@ def relocate_centers(samples, clustering, patience, random_state):
         centers = clustering.centers.copy()
         drawn = np.searchsorted(errors, random_state.uniform(0, errors[-1]), side="right")
         centers[random_state.choice(cheapest)] = X[min(drawn, len(X) - 1)]
-        trial = lloyd(samples, centers, 3, 0.0)
+        trial = lead(centers)
         trial_cost = cost_of(X, weights, trial)
         if trial_cost < cost:
             clustering, cost, failures = trial, trial_cost, 0

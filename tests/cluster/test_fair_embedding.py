@@ -9,7 +9,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster import RBFAffinity, fair_embedding
 from skfair.cluster._eigen_solvers import nystroem
-from skfair.cluster._normalized_affinity import NormalizedAffinity, group_constraint
+from skfair.cluster._normalized_affinity import NormalizedAffinity
+from skfair.utils._graph import group_constraint
 
 ITERATIVE = ["block-lanczos", "chebyshev"]
 EXACT = ["nullspace", "projected"]
@@ -30,6 +31,7 @@ def block_graph(n_nodes=240, n_clusters=6, n_groups=3, seed=0):
 def oracle(graph, group, n_components):
     """Largest feasible value of Tr(H'MH), by scipy's null space and a dense eigenproblem."""
     degrees = graph.sum(axis=1)
+    degrees[degrees == 0] = 1
     M = graph / np.sqrt(np.outer(degrees, degrees))
     membership = (group[:, None] == np.unique(group)).astype(float)
     F = (membership - membership.mean(axis=0)) / np.sqrt(degrees)[:, None]
@@ -270,6 +272,95 @@ def test_isolated_nodes_count_as_of_degree_one():
     assert operator.degrees[3] == 1
     found = fair_embedding(graph, sensitive_features=group, n_components=3)
     assert np.isfinite(found.embedding).all()
+
+
+def test_two_triangles_and_two_nodes_alone():
+    graph = linalg.block_diag(*[np.ones((3, 3)) - np.eye(3)] * 2, np.zeros((2, 2)))
+    found = fair_embedding(graph, sensitive_features=[0] * 8, n_components=2)
+    assert found.objective == pytest.approx(2)
+
+
+@pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE, WITH_ALL_LANDMARKS, "auto"])
+@pytest.mark.parametrize("seed", range(20))
+def test_embeddings_of_graphs_with_isolated_nodes_are_optimal(eigen_solver, seed):
+    rng = np.random.default_rng(seed)
+    n_nodes, n_groups = 24, 1 + seed % 3
+    graph, group = block_graph(n_nodes, 2, n_groups, seed)
+    alone = rng.choice(n_nodes, 1 + seed % 5, replace=False)
+    graph[alone], graph[:, alone] = 0, 0
+    n_components = 1 + seed % 4
+    best, F = oracle(graph, group, n_components)
+    found = fair_embedding(
+        graph,
+        sensitive_features=group,
+        n_components=n_components,
+        eigen_solver=eigen_solver,
+        tol=1e-9,
+        random_state=0,
+    )
+    assert found.objective == pytest.approx(best, abs=1e-5)
+    np.testing.assert_allclose(found.embedding.T @ found.embedding, np.eye(n_components), atol=1e-8)
+    assert np.linalg.norm(F.T @ found.embedding) < 1e-8
+
+
+def test_isolated_nodes_take_no_part_in_the_known_vector_if_that_is_fair():
+    graph, group = linalg.block_diag(np.ones((6, 6)), np.zeros((2, 2))), [0, 1] * 4
+    found = fair_embedding(graph, sensitive_features=group, n_components=1)
+    np.testing.assert_allclose(found.embedding[:, 0], np.r_[np.full(6, 6**-0.5), 0, 0])
+
+
+@pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE, WITH_ALL_LANDMARKS])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e-46, 1e39, 1e120, 1e305])
+def test_the_scale_of_an_affinity_does_not_matter(eigen_solver, storage, scale):
+    graph, group = block_graph(60, 3, 2)
+    best, _ = oracle(graph, group, 3)
+    found = fair_embedding(
+        storage(scale * graph),
+        sensitive_features=group,
+        n_components=3,
+        eigen_solver=eigen_solver,
+        random_state=0,
+    )
+    assert found.objective == pytest.approx(best, abs=2e-4)
+
+
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_nystroem_of_a_kernel_of_rank_one_is_orthonormal(n_groups):
+    x = np.arange(1.0, 31)[:, None]
+    found = fair_embedding(
+        x @ x.T,
+        sensitive_features=np.arange(30) % n_groups,
+        n_components=4,
+        eigen_solver="nystroem",
+        random_state=0,
+    )
+    np.testing.assert_allclose(found.embedding.T @ found.embedding, np.eye(4), atol=1e-9)
+    assert found.violation < 1e-9
+    assert found.objective == pytest.approx(1)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_nystroem_with_all_landmarks_is_exact_for_graphs_without_full_rank(seed):
+    rng = np.random.default_rng(seed)
+    graph = np.triu(rng.random((9, 9)) < 0.3, 1).astype(float)
+    graph, group = graph + graph.T, np.arange(9) % 3
+    best, _ = oracle(graph, group, 5)
+    found = fair_embedding(
+        graph, sensitive_features=group, n_components=5, eigen_solver="nystroem", random_state=0
+    )
+    assert found.converged
+    assert found.objective == pytest.approx(best, abs=1e-7)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_symmetry_is_measured_by_the_degrees(storage):
+    # Far below the largest entry, but all that links the last two nodes.
+    graph = linalg.block_diag(1e9 * np.ones((4, 4)), [[0, 1.0], [2.0, 0]])
+    with pytest.raises(ValueError, match="symmetric, .* differ by 0.67"):
+        fair_embedding(storage(graph), sensitive_features=[0, 1] * 3, n_components=2)
+    graph[5, 4] = 1 + 1e-10
+    fair_embedding(storage(graph), sensitive_features=[0, 1] * 3, n_components=2)
 
 
 def test_duplicates_and_bipartite_graphs_are_fine():

@@ -213,7 +213,7 @@ def test_missing_groups_warn(blobs):
         ({"n_levels": 0}, "n_levels must be a positive int, got 0"),
         ({"n_levels": 2.5}, "n_levels must be a positive int, got 2.5"),
         ({"algorithm": "fairlets"}, "one of .*'alternating', 'homotopy'.*got 'fairlets'"),
-        ({"algorithm": AlternatingSwaps()}, "AlternatingFront, got AlternatingSwaps"),
+        ({"algorithm": AlternatingSwaps()}, "AlternatingFront; got AlternatingSwaps"),
         ({"n_clusters": 0}, "'n_clusters' parameter"),
         ({"n_clusters": 301}, "n_samples=300 should be >= n_clusters=301"),
         ({"n_init": 0}, "'n_init' parameter"),

@@ -12,9 +12,9 @@ import pytest
 from scipy import sparse
 
 import skfair
-from skfair.cluster import FairKMeans
+from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.datasets import make_fair_blobs
-from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 
 
 @pytest.fixture(scope="module")
@@ -384,7 +384,7 @@ def test_the_number_of_jobs_changes_nothing(blobs, expected, n_jobs):
 
 THREADS = """
 import hashlib
-from skfair.cluster import FairKMeans
+from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.datasets import make_fair_blobs
 X, _, groups = make_fair_blobs(5000, n_features=8, centers=6, random_state=0)
 model = FairKMeans(6, random_state=0, n_jobs=2).fit(X, sensitive_features=groups)
@@ -413,3 +413,10 @@ def test_the_number_of_threads_changes_nothing():
     assert all(run.returncode == 0 for run in runs)
     assert answers[0] == answers[1]
     assert len(answers[0].splitlines()) == 3
+
+
+@pytest.mark.parametrize("kind", [FairKMeans, FairSpectralClustering])
+def test_groups_by_position_are_not_taken_for_groups_and_this_is_said(kind):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="second argument .* is y"):
+        kind(2, random_state=0).fit(X, np.arange(60) % 2)

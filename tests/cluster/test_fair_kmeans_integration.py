@@ -209,7 +209,11 @@ def test_settings_of_the_algorithm_can_be_searched(routing, data):
 def test_a_search_without_routing_stops_and_says_why(data):
     X, groups = data
     search = GridSearchCV(
-        model(), {"min_balance": [0.5, 0.9]}, scoring=get_scorer("balance"), cv=CV
+        model(),
+        {"min_balance": [0.5, 0.9]},
+        scoring=get_scorer("balance"),
+        cv=CV,
+        error_score="raise",
     )
     with pytest.raises(MissingSensitiveFeaturesError, match="enable_metadata_routing=True"):
         search.fit(X, sensitive_features=groups)
@@ -217,7 +221,7 @@ def test_a_search_without_routing_stops_and_says_why(data):
         pytest.raises(MissingSensitiveFeaturesError, match="enable_metadata_routing=True"),
         pytest.warns(MissingSensitiveFeaturesWarning),
     ):
-        cross_validate(model(), X, scoring=get_scorer("balance"), cv=CV)
+        cross_validate(model(), X, scoring=get_scorer("balance"), cv=CV, error_score="raise")
 
 
 def test_weights_are_routed_where_asked_for(routing, data):
@@ -337,7 +341,7 @@ def test_a_callback_stops_a_fit_that_still_keeps_its_promise(data):
     stopped = model(**settings).set_callbacks(recorder).fit(X, sensitive_features=groups)
     assert stopped.n_iter_ == len(recorder.views) == 1
     assert stopped.relative_balance_ >= 0.9
-    assert stopped.status_ in {"optimal", "feasible"}
+    assert stopped.status_ == "max_iter"
 
 
 def test_a_monitor_watches_all_fits_of_a_search(routing, data):
@@ -347,45 +351,3 @@ def test_a_monitor_watches_all_fits_of_a_search(routing, data):
     search.fit(X, sensitive_features=groups)
     assert monitor.log["run"].nunique() == 2 * 3 + 1
     assert np.isfinite(monitor.log[["objective", "balance"]]).all(axis=None)
-
-
-class Interrupt(Callback):
-    """A callback that presses Ctrl-C in the given round."""
-
-    def __init__(self, rounds):
-        self.rounds = rounds
-
-    def on_fit_task_end(self, estimator, context):
-        self.rounds -= 1
-        if self.rounds < 0:
-            raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("rounds", [0, 1])
-def test_an_interrupted_fit_leaves_the_last_one(data, rounds):
-    X, groups = data
-    estimator = model().fit(X, sensitive_features=groups)
-    before = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    estimator.set_params(n_clusters=5).set_callbacks(Interrupt(rounds))
-    with pytest.raises(KeyboardInterrupt):
-        estimator.fit(np.hstack([X, X])[::2], sensitive_features=groups[::2])
-    for name, value in before.items():
-        assert getattr(estimator, name) is value
-    assert estimator.predict(X).max() == 2
-
-
-def test_a_refused_refit_leaves_the_last_one(data):
-    X, groups = data
-    estimator = model().fit(X, sensitive_features=groups)
-    labels = estimator.predict(X)
-    with pytest.raises(ValueError, match="rows"):
-        estimator.fit(np.hstack([X, X]), sensitive_features=groups[:-1])
-    np.testing.assert_array_equal(estimator.predict(X), labels)
-
-
-def test_an_interrupted_first_fit_leaves_no_fit(data):
-    X, groups = data
-    estimator = model().set_callbacks(Interrupt(0))
-    with pytest.raises(KeyboardInterrupt):
-        estimator.fit(X, sensitive_features=groups)
-    assert not hasattr(estimator, "labels_")

@@ -104,6 +104,7 @@ def test_segregated_cliques_are_mixed_at_the_least_cut():
     assert sorted(fitted.group_counts_.tolist()) == [[1, 1], [3, 3]]
 
 
+@pytest.mark.filterwarnings("ignore:The embedding of eigen_solver='dca-admm'")
 def test_one_cluster_holds_everybody(blobs):
     X, groups = blobs
     for eigen_solver in EIGEN_SOLVERS:
@@ -312,3 +313,22 @@ def test_score_is_minus_the_cut_of_the_predicted_labels(blobs):
     fitted = model().fit(X, sensitive_features=groups)
     cut = normalized_cut(fitted.predict(X[:50]), rbf_kernel(X[:50], gamma=1.0))
     assert fitted.score(X[:50]) == pytest.approx(-cut)
+
+
+@pytest.mark.parametrize("min_share_ratio", [0.5, 0.8, 1.0])
+def test_the_ratio_of_shares_is_kept_to_one_person(min_share_ratio):
+    rng = np.random.default_rng(0)
+    site = np.repeat([0, 1, 2], 50)
+    people = np.where(rng.random(150) < 0.2 + 0.6 * (site == 2), "rare", "common")
+    X = rng.normal(size=(150, 2)) + 4 * site[:, None]
+    settings = {"min_balance": None, "gamma": 0.1, "random_state": 0}
+    plain = FairSpectralClustering(3, **settings).fit(X, sensitive_features=people)
+    model = FairSpectralClustering(3, min_share_ratio=min_share_ratio, **settings)
+    model.fit(X, sensitive_features=people)
+    assert plain.share_ratio_ < 0.5
+    assert model.status_ == "feasible"
+    counts, by_group = model.group_counts_, model.group_counts_.sum(axis=0)
+    low, high = ((counts + 1) / by_group).min(axis=1), ((counts - 1) / by_group).max(axis=1)
+    assert (low >= min_share_ratio * high).all()
+    assert model.objective_ > plain.objective_
+    np.testing.assert_array_equal(model.cluster_sizes_, np.bincount(model.labels_))

@@ -119,6 +119,7 @@ def test_rows_may_be_sparse_or_a_frame_or_served_as_a_kernel(blobs):
     )
 
 
+@pytest.mark.filterwarnings("ignore:The embedding of eigen_solver='dca-admm'")
 @pytest.mark.parametrize("eigen_solver", ["auto", *EIGEN_SOLVERS])
 @pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
 def test_every_solver_leads_to_balanced_clusters(blobs, affinity, eigen_solver):

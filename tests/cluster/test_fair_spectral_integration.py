@@ -109,6 +109,7 @@ def test_cross_validation_cuts_rows_and_columns_of_an_affinity(blobs):
     assert (scores["test_score"] >= 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:The embedding of eigen_solver='dca-admm'")
 @pytest.mark.parametrize("eigen_solver", ["auto", "dca-admm"])
 def test_the_record_of_an_embedding_is_what_the_metrics_measure(blobs, eigen_solver):
     X, groups = blobs

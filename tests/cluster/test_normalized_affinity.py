@@ -6,7 +6,7 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster import RBFAffinity
-from skfair.cluster._normalized_affinity import NormalizedAffinity, group_constraint
+from skfair.cluster._normalized_affinity import NormalizedAffinity
 from skfair.datasets import make_fair_sbm
 
 
@@ -36,13 +36,3 @@ def test_graphs_are_told_from_kernels():
     assert not NormalizedAffinity(kernel).is_graph
     assert not NormalizedAffinity(linalg.block_diag(kernel, 0)).is_graph
     assert not NormalizedAffinity(RBFAffinity(np.arange(6.0)[:, None])).is_graph
-
-
-def test_dependent_group_columns_lose_their_rank():
-    # Attributes that say the same give groups of which some columns of F depend on others.
-    degrees = np.arange(1.0, 9.0)
-    codes = np.array([0, 1, 2, 0, 1, 2, 0, 1])
-    C = group_constraint(codes, 3, degrees)
-    assert C.shape == (8, 2)
-    np.testing.assert_allclose(C.T @ C, np.eye(2), atol=1e-12)
-    np.testing.assert_allclose(C.T @ np.sqrt(degrees), 0, atol=1e-12)

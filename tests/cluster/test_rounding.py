@@ -10,39 +10,41 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from skfair.cluster._fair_embedding import embed
+from skfair.cluster._limits import Asked
+from skfair.cluster._network import Network
 from skfair.cluster._normalized_affinity import NormalizedAffinity, RBFAffinity
 from skfair.cluster._rounding import (
-    Rounding,
     bounds_of,
     ncut_path,
     round_kmeans,
     round_ncut,
 )
+from skfair.cluster._samples import Runs
 from skfair.datasets import fetch_lastfm_asia
 from skfair.metrics import additive_violation, balance_score, normalized_cut
+from skfair.people import check_groups
 from skfair.utils._balance import balance, count_table
-from skfair.utils._groups import check_groups
 
 
 class Problem(NamedTuple):
-    operator: NormalizedAffinity
+    network: Network
     embedding: np.ndarray
-    groups: object
 
-    def round(self, n_clusters, min_balance, seed=0, rounding=round_ncut):
-        asked = Rounding(n_clusters, min_balance, n_init=3)
-        return rounding(*self, asked, np.random.RandomState(seed))
+    def round(self, n_clusters, min_balance, seed=0, rounding=round_ncut, watch=lambda _: False):
+        runs = Runs(n_clusters, n_init=3)
+        network = self.network._replace(asked=Asked(min_balance or 0.0))
+        return rounding(network, self.embedding, runs, np.random.RandomState(seed), watch)
 
     def counts(self, labels, n_clusters):
-        shape = n_clusters, len(self.groups.labels)
-        return count_table(labels, self.groups.codes, None, *shape)
+        groups = self.network.groups
+        return count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
 
 
 def problem_of(affinity, people, n_clusters):
     operator, groups = NormalizedAffinity(affinity), check_groups(people, affinity.shape[0])
     n_components = min(n_clusters, affinity.shape[0] - len(groups.labels) + 1)
     embedding = embed(operator, groups, n_components, "nullspace", 0.0, None).embedding
-    return Problem(operator, embedding, groups)
+    return Problem(Network(None, operator, groups, Asked()), embedding)
 
 
 def random_graph(rng, n, density=0.5):
@@ -95,9 +97,19 @@ def test_no_clustering_of_a_small_graph_is_cheaper(seed):
 def test_the_search_is_never_worse_than_kmeans_of_the_papers():
     rng = np.random.default_rng(0)
     problem = problem_of(random_graph(rng, 60, 0.1), rng.integers(0, 2, 60), 4)
-    K = problem.operator.affinity
+    K = problem.network.operator.affinity
     searched, plain = problem.round(4, None), problem.round(4, None, rounding=round_kmeans)
     assert normalized_cut(searched, K) <= normalized_cut(plain, K)
+
+
+def test_a_watch_sees_every_search_and_may_end_them():
+    K, clique = cliques([6, 6])
+    problem, seen = problem_of(K, clique, 2), []
+    labels = problem.round(2, 1.0, watch=seen.append)
+    np.testing.assert_array_equal(seen[0], problem.round(2, None))
+    assert any((labels == one).all() for one in seen[1:])
+    first = problem.round(2, 1.0, watch=lambda _: True)
+    np.testing.assert_array_equal(first, seen[0])
 
 
 # With groups --------------------------------------------------------------------------
@@ -140,7 +152,7 @@ def promises(draw):
 def test_what_min_balance_promises(promise):
     problem, n_clusters, min_balance = promise
     labels = problem.round(n_clusters, min_balance)
-    counts, totals = problem.counts(labels, n_clusters), problem.groups.counts
+    counts, totals = problem.counts(labels, n_clusters), problem.network.groups.counts
     assert len(np.unique(labels)) == n_clusters
     ratio = min_balance * totals.min() / totals.max()
     assert (counts.min(axis=1) + 1 >= ratio * (counts.max(axis=1) - 1) - 1e-9).all()
@@ -270,8 +282,7 @@ def test_the_path_runs_from_cheap_to_balanced():
     K, clique = cliques([12, 12, 12], between=0.2)
     people = np.where(rng.random(36) < 0.8, clique, (clique + 1) % 3)
     problem = problem_of(K, people, 3)
-    asked = Rounding(3, None, 3)
-    steps = ncut_path(*problem, asked, np.random.RandomState(0), n_levels=5)
+    steps = ncut_path(*problem, Runs(3, n_init=3), np.random.RandomState(0), n_levels=5)
     for step in steps:
         assert step.ncut == pytest.approx(normalized_cut(step.labels, K))
         assert step.balance == balance_score(step.labels, sensitive_features=people)
@@ -283,7 +294,7 @@ def test_the_path_runs_from_cheap_to_balanced():
 def test_the_path_of_one_group_is_one_step():
     K, clique = cliques([4, 4])
     problem = problem_of(K, ["all"] * 8, 2)
-    (step,) = ncut_path(*problem, Rounding(2, None, 3), np.random.RandomState(0))
+    (step,) = ncut_path(*problem, Runs(2, n_init=3), np.random.RandomState(0))
     assert same_partition(step.labels, clique)
 
 
@@ -299,7 +310,7 @@ def test_figures_on_a_social_network():
     operator = NormalizedAffinity(network.adjacency)
     groups = check_groups(country, operator.n_nodes)
     found = embed(operator, groups, 25, "auto", 2e-3, np.random.RandomState(0))
-    problem = Problem(operator, found.embedding, groups)
+    problem = Problem(Network(None, operator, groups, Asked()), found.embedding)
     assert normalized_cut(problem.round(25, None), network.adjacency) <= 2.85
     labels = problem.round(25, 1.0)
     assert normalized_cut(labels, network.adjacency) <= 11.5

@@ -3,8 +3,8 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from skfair._kernels.local_search import cost_of
-from skfair.cluster._samples import Samples, Seeding, lloyd, relocate_centers
+from skfair._kernels.clustering import balance_limits, cost_of
+from skfair.cluster._samples import Runs, Samples, lloyd, relocate_centers
 
 
 def samples_of(X, codes=None, weights=None):
@@ -13,7 +13,7 @@ def samples_of(X, codes=None, weights=None):
     codes = np.zeros(len(X), dtype=np.intp) if codes is None else np.array(codes)
     weights = np.ones(len(X)) if weights is None else np.array(weights, dtype=np.float64)
     X -= np.average(X, axis=0, weights=weights)
-    return Samples(X, weights, codes, codes.max() + 1)
+    return Samples(X, weights, codes, balance_limits(codes.max() + 1))
 
 
 def blobs(n_samples=300, centers=6):
@@ -33,7 +33,7 @@ def test_the_balance_of_the_data_is_weighted():
     samples = samples_of(np.zeros((4, 1)), [0, 1, 1, 2], [4, 1, 1, 3])
     assert samples.group_weights.tolist() == [4, 2, 3]
     assert samples.balance == 0.5
-    assert samples.person == 4
+    assert samples.largest_weight == 4
 
 
 def test_rounding_to_whole_persons_limits_the_balance():
@@ -79,24 +79,24 @@ def test_thinning_keeps_the_weight_of_every_group():
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_starts_are_samples_and_as_many_as_asked_for(init):
     samples = blobs()
-    starts = Seeding(5, init, 3).draw(samples, random_state())
+    starts = Runs(5, init, 3).starts(samples, random_state())
     assert [start.shape for start in starts] == [(5, 2)] * 3
     for start in starts:
         assert all((samples.X == center).all(axis=1).any() for center in start)
     assert not np.array_equal(starts[0], starts[1])
-    again = Seeding(5, init, 3).draw(samples, random_state())
+    again = Runs(5, init, 3).starts(samples, random_state())
     np.testing.assert_array_equal(starts, again)
 
 
 def test_random_starts_are_drawn_by_weight():
     samples = samples_of([[0.0], [1.0], [2.0]], weights=[1, 1e9, 1e9])
-    drawn = Seeding(2, "random", 20).draw(samples, random_state())
+    drawn = Runs(2, "random", 20).starts(samples, random_state())
     assert not any((start == samples.X[0]).any() for start in drawn)
 
 
 def test_an_array_is_the_only_start():
     init = [[1, 2], [3, 4]]
-    (start,) = Seeding(2, init, 5).draw(blobs(), random_state())
+    (start,) = Runs(2, init, 5).starts(blobs(), random_state())
     assert start.dtype == np.float64
     np.testing.assert_array_equal(start, init)
 
@@ -108,7 +108,7 @@ def test_a_function_makes_every_start():
         calls.append((X.shape, n_clusters))
         return X[:n_clusters]
 
-    starts = Seeding(4, init, 3).draw(blobs(), random_state())
+    starts = Runs(4, init, 3).starts(blobs(), random_state())
     assert calls == [((300, 2), 4)] * 3
     np.testing.assert_array_equal(starts[0], blobs().X[:4])
 
@@ -116,7 +116,7 @@ def test_a_function_makes_every_start():
 def test_a_start_of_the_wrong_shape_is_refused():
     message = r"shape \(4, 2\).*has shape \(3, 2\); change init or n_clusters"
     with pytest.raises(ValueError, match=message):
-        Seeding(4, lambda X, n_clusters, random_state: X[:3], 1).draw(blobs(), random_state())
+        Runs(4, lambda X, n_clusters, random_state: X[:3], 1).starts(blobs(), random_state())
 
 
 def test_lloyd_is_kmeans():

@@ -1,0 +1,177 @@
+"""What a clustering reaches beside what was asked of it: what both clusterers tell."""
+
+from sklearn.exceptions import ConvergenceWarning
+
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.utils._balance import balance, cluster_balances, data_balance
+from skfair.utils._messages import warn
+
+
+def keeps_promise(counts, ratio, largest_weight, scale=1.0):
+    """Whether every cluster has balance ``ratio`` up to one sample, and lacks no group.
+
+    That is ``(n_kj + w) s_j >= ratio (n_kj' - w) s_j'`` for all clusters k and groups j, j', with w
+    the largest weight of a sample. A ratio of 0 asks for nothing.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_clusters, n_groups)
+        Weight of every group in every cluster.
+    ratio : float
+        Balance asked for.
+    largest_weight : float
+        1 if all samples count the same.
+    scale : ndarray of shape (n_groups,) or float, default=1.0
+        What a member of a group counts: 1 over the group's weight for a ratio of shares.
+
+    Returns
+    -------
+    kept : bool
+    """
+    if ratio == 0:
+        return True
+    least = ratio * ((counts - largest_weight) * scale).max(axis=1)
+    rounded = ((counts + largest_weight) * scale).min(axis=1) >= least * (1 - 1e-12)
+    return bool(rounded.all() and (counts > 0).all())
+
+
+def describe(counts, asked, largest_weight=1.0):
+    """The fitted attributes that follow from a table of counts.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_clusters, n_groups)
+        Weight of every group in every cluster.
+    asked : Asked
+        What was asked of every cluster.
+    largest_weight : float, default=1.0
+        Of a sample: how much rounding may cost.
+
+    Returns
+    -------
+    attributes : dict
+    """
+    group_weights, sizes = counts.sum(axis=0), counts.sum(axis=1)
+    of_data, reached = data_balance(group_weights), balance(counts)
+    share_ratios = cluster_balances(counts / group_weights)
+    attributes = {
+        "balance_": reached,
+        "data_balance_": of_data,
+        "relative_balance_": reached / of_data,
+        "cluster_balances_": cluster_balances(counts),
+        "share_ratio_": float(share_ratios.min()),
+        "cluster_share_ratios_": share_ratios,
+        "cluster_sizes_": sizes,
+        "group_counts_": counts,
+    }
+    lacking = [amount for amount, _ in missed(attributes, asked, largest_weight)]
+    return attributes | {"constraint_violation_": max(lacking, default=0.0)}
+
+
+def missed(attributes, asked, largest_weight):
+    """What a clustering misses of what was asked, up to one sample.
+
+    Parameters
+    ----------
+    attributes : mapping
+        As `describe` returns them.
+    asked : Asked
+        What was asked of every cluster.
+    largest_weight : float
+        Of a sample.
+
+    Returns
+    -------
+    missed : list of (float, str)
+        How much is lacking, sizes as a share of all, and what to say of it.
+    """
+    counts, sizes = attributes["group_counts_"], attributes["cluster_sizes_"]
+    group_weights, total = counts.sum(axis=0), float(counts.sum())
+    relative, of_data = attributes["relative_balance_"], attributes["data_balance_"]
+    share_ratio = attributes["share_ratio_"]
+    found = []
+    if not keeps_promise(counts, asked.balance * of_data, largest_weight):
+        sentence = (
+            f"min_balance={asked.balance:g} is not reached: the relative balance of the fit is "
+            f"{relative:.4f} (balance {attributes['balance_']:.4f} of {of_data:.4f} in the data)."
+        )
+        found.append((asked.balance - relative, sentence))
+    if not keeps_promise(counts, asked.share_ratio, largest_weight, 1 / group_weights):
+        sentence = (
+            f"min_share_ratio={asked.share_ratio:g} is not reached: the ratio of shares of the fit "
+            f"is {share_ratio:.4f}."
+        )
+        found.append((asked.share_ratio - share_ratio, sentence))
+    # Whole persons make whole sizes; of other weights the last one may not fit.
+    rounding = largest_weight * (1 - 1e-9)
+    if asked.smallest - sizes.min() > rounding:
+        sentence = f"A cluster of {asked.smallest:g} is not reached by all: the least is "
+        found.append(((asked.smallest - sizes.min()) / total, f"{sentence}{sizes.min():g}."))
+    if sizes.max() - asked.largest > rounding:
+        sentence = f"A cluster of {asked.largest:g} is exceeded: the largest is "
+        found.append(((sizes.max() - asked.largest) / total, f"{sentence}{sizes.max():g}."))
+    return found
+
+
+def status_of(attributes, search):
+    """The ``status_`` of a fit.
+
+    Parameters
+    ----------
+    attributes : dict
+        As `describe` returns them.
+    search : {"optimal", "feasible", "max_iter"}
+        How the search for the clustering ended.
+
+    Returns
+    -------
+    status : {"optimal", "feasible", "max_iter", "infeasible"}
+    """
+    return "infeasible" if attributes["constraint_violation_"] > 0 else search
+
+
+def warn_of_status(estimator, data, advice, cut_short):
+    """Warn if what was asked for was missed, or else if the fit was cut short.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Fitted.
+    data : Population or Network
+        Has ``asked`` and ``largest_weight``.
+    advice : str
+        What to do where something is missed.
+    cut_short : str or None
+        What ended the fit too early; None if the user knows.
+    """
+    if estimator.status_ == "infeasible":
+        told = missed(vars(estimator), data.asked, data.largest_weight)
+        sentences = [sentence for _, sentence in told]
+        warn(" ".join([*sentences, advice]), InfeasibleConstraintWarning)
+    elif estimator.status_ == "max_iter" and cut_short is not None:
+        warn(cut_short, ConvergenceWarning)
+
+
+def groups_missing(estimator):
+    """What to say if no groups come though something is asked of them; None if nothing is.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Its parameters ask.
+
+    Returns
+    -------
+    message : str or None
+    """
+    names = ("min_balance", "min_share_ratio")
+    asked = [f"{name}={getattr(estimator, name)}" for name in names if getattr(estimator, name)]
+    if not asked:
+        return None
+    asks = "asks" if len(asked) == 1 else "ask"
+    return (
+        f"{' and '.join(asked)} {asks} for balanced clusters, but fit got no sensitive_features: "
+        "everybody is one group and the fit is plain clustering. Pass "
+        "fit(X, sensitive_features=...) by name, as a second argument without one is y, which is "
+        "not used; or min_balance=None to ask for no balance."
+    )

@@ -1,0 +1,144 @@
+"""A fit that callbacks can watch, and a front of fits: what the clusterers share."""
+
+from functools import partial
+from numbers import Integral
+
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from skfair.cluster._balance import status_of, warn_of_status
+from skfair.cluster._pareto_front import ParetoFront
+from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.utils._messages import warn
+
+
+class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+    """A clusterer with a parameter ``min_balance``.
+
+    A subclass says what its input is, how it is clustered, and what follows from labels, by
+
+    - ``_check(X, sensitive_features, ...)``: the validated input, in a record of its own;
+    - ``_prepare(data, random_state)``: the record with what all clusterings of it share;
+    - ``_cluster(data, random_state, rounds)``: fitted attributes of the best clustering found,
+      with ``status_`` "optimal", "feasible" or "max_iter";
+    - ``_describe(data, labels)``: fitted attributes of a given clustering;
+    - ``_advice(data)``: what to do where the balance asked for is not reached;
+    - ``_cut_short(data, is_stopped)``: what ended a search too early, None if it is a callback that
+      did, of which its owner knows.
+    """
+
+    _cost_name = "cost"
+
+    def _prepare(self, data, random_state):
+        return data
+
+    def _fit(self, X, data):
+        """Cluster a checked input, show every round to the callbacks, store, and warn."""
+        random_state = check_random_state(self.random_state)
+        rounds = Rounds(self, X)
+        data = self._prepare(data, random_state)
+        fitted = self._cluster(data, random_state, rounds)
+        fitted["status_"] = status_of(fitted, fitted["status_"])
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)  # of an earlier fit, which may have had more of them
+        validate_data(self, X, skip_check_array=True)  # number and names of features
+        vars(self).update(fitted)
+        warn_of_status(self, data, self._advice(data), self._cut_short(data, rounds.is_stopped))
+        rounds.end(X)
+        return self
+
+
+class Rounds:
+    """The rounds of a fit: each is a task of the callbacks, and a line if ``verbose``."""
+
+    def __init__(self, estimator, X):
+        self.estimator = estimator
+        self.context = estimator._init_callback_context(max_subtasks=None)
+        self.context.call_on_fit_task_begin(estimator=estimator, X=X)
+        self.n_rounds = 0
+        self.is_stopped = False
+
+    def show(self, attributes):
+        """Report a round; True if a callback wants the fit to stop.
+
+        Parameters
+        ----------
+        attributes : callable
+            Without arguments; returns the fitted attributes as if the fit ended here. Called
+            only if somebody looks.
+        """
+        self.n_rounds += 1
+
+        def as_if_ended():
+            fitted = attributes()
+            ended = {"status_": status_of(fitted, "max_iter"), "n_iter_": self.n_rounds}
+            return fitted | ended
+
+        if self.estimator.verbose:
+            now = attributes()
+            print(f"cost {now['objective_']:.6g}, balance {now['balance_']:.4f}")
+        task = self.context.subcontext(task_name="round")
+        task.call_on_fit_task_begin(estimator=self.estimator)
+        self.is_stopped = task.call_on_fit_task_end(
+            estimator=self.estimator, reconstruction_attributes=as_if_ended
+        )
+        return self.is_stopped
+
+    def end(self, X):
+        """End the task of the whole fit."""
+        self.context.call_on_fit_task_end(
+            estimator=self.estimator, X=X, reconstruction_attributes={}
+        )
+
+
+def front(estimator, X, people, n_levels, routes):
+    """The Pareto front of a clusterer's cost and balance.
+
+    Parameters
+    ----------
+    estimator : FairClusterer
+        Its parameters hold for all points; it asks for no balance itself.
+    X : array-like
+        As ``estimator.fit`` takes it.
+    people : dict
+        What else ``estimator.fit`` takes: everybody's group, and weight.
+    n_levels : int
+        Number of balances at which a clustering is computed.
+    routes : callable
+        (estimator, checked input, n_levels, random_state) -> list of Route.
+
+    Returns
+    -------
+    front : ParetoFront
+        Its points can become fitted clones of the estimator.
+    """
+    if not isinstance(n_levels, Integral) or n_levels < 1:
+        raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
+    estimator._validate_params()
+    random_state = check_random_state(estimator.random_state)
+    if people["sensitive_features"] is None:
+        warn(
+            "The front of cost and balance got sensitive_features=None: everybody is one group, "
+            "every clustering is balanced, and the front is one plain clustering. Pass everybody's "
+            "group.",
+            MissingSensitiveFeaturesWarning,
+        )
+    data = estimator._check(X, **people)
+    validate_data(estimator, X, skip_check_array=True)  # number and names of features
+    data = estimator._prepare(data, random_state)
+    found = routes(estimator, data, n_levels, random_state)
+    return ParetoFront.from_routes(
+        found, data.data_balance, partial(_at_labels, estimator, data), estimator._cost_name
+    )
+
+
+def _at_labels(estimator, data, labels):
+    """A fitted clone whose clustering is the given one: a point of a front."""
+    point = clone(estimator)
+    vars(point).update(point._describe(data, labels) | {"status_": "feasible", "n_iter_": 0})
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(estimator, name):
+            setattr(point, name, getattr(estimator, name))
+    return point.set_params(min_balance=min(1.0, point.relative_balance_))

@@ -1,0 +1,119 @@
+"""What is asked of every cluster: a mix of the groups, and a size."""
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair._kernels.clustering import balance_limits
+from skfair.utils._balance import data_balance
+
+ROUNDING = 1e-12  # of sums and ratios
+
+
+class Asked(NamedTuple):
+    """The parameters of a clusterer that bound its clusters, as numbers."""
+
+    balance: float = 0.0  # relative to the data's own
+    share_ratio: float = 0.0
+    smallest: float = 0.0  # weight of a cluster
+    largest: float = np.inf
+
+    def limits(self, group_weights):
+        """The same for algorithms, with the level that has to be reached.
+
+        Parameters
+        ----------
+        group_weights : ndarray of shape (n_groups,)
+            Weight of every group in the data.
+
+        Returns
+        -------
+        limits : Limits
+        """
+        goal = self.balance * data_balance(group_weights)
+        limits = balance_limits(len(group_weights), goal)
+        # A ratio of shares implies as much relative balance.
+        if self.share_ratio > 0:
+            shares = group_weights.min() / group_weights[None]
+            if self.share_ratio >= self.balance:
+                limits = limits._replace(level=float(self.share_ratio), scales=shares)
+            else:
+                limits = limits._replace(
+                    scales=np.vstack([limits.scales, shares]),
+                    factors=np.array([1.0, goal / self.share_ratio]),
+                )
+        return limits._replace(
+            smallest=self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf,
+            largest=float(self.largest * (1 + ROUNDING)),
+        )
+
+
+def check_asked(estimator, weights):
+    """What a clusterer's parameters ask for.
+
+    Parameters
+    ----------
+    estimator : FairKMeans
+        Has ``n_clusters``, ``min_balance``, ``min_share_ratio``, ``min_cluster_size`` and
+        ``max_cluster_size``.
+    weights : ndarray of shape (n_samples,)
+        Of everybody to cluster.
+
+    Returns
+    -------
+    asked : Asked
+
+    Raises
+    ------
+    ValueError
+        If no clusters have such sizes; the message says what can be had.
+    """
+    total, n_clusters = float(weights.sum()), estimator.n_clusters
+    smallest = _size(estimator.min_cluster_size, total, 0.0)
+    largest = _size(estimator.max_cluster_size, total, np.inf)
+    if (weights == 1).all():  # persons are whole
+        smallest = np.ceil(smallest * (1 - ROUNDING))
+        largest = np.floor(largest * (1 + ROUNDING))
+        attainable = total // n_clusters, -(-total // n_clusters)
+    else:
+        attainable = total / n_clusters, total / n_clusters
+    people = "people" if (weights == 1).all() else "units of sample_weight"
+    if smallest > attainable[0] * (1 + ROUNDING):
+        raise ValueError(
+            f"min_cluster_size={estimator.min_cluster_size} asks for {smallest:g} {people} in each "
+            f"of {n_clusters} clusters, but there are {total:g}: {attainable[0]:g} is the most "
+            "that all clusters can have. Ask for less, or for fewer clusters."
+        )
+    if largest < attainable[1] * (1 - ROUNDING):
+        raise ValueError(
+            f"max_cluster_size={estimator.max_cluster_size} allows {largest:g} {people} in each of "
+            f"{n_clusters} clusters, but there are {total:g}: {attainable[1]:g} is the least bound "
+            "that leaves room for all. Allow more, or ask for more clusters."
+        )
+    return Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0, smallest, largest)
+
+
+def _size(size, total, absent):
+    """A bound on the size of a cluster as a weight: floats are shares of all."""
+    if size is None:
+        return absent
+    return float(size) if isinstance(size, Integral) else float(size * total)
+
+
+def mixes(counts, limits):
+    """Ratio of the rarest to the commonest group of each cluster, in the scales of the limits."""
+    low = ((counts + limits.person)[:, None] * limits.scales).min(axis=2)
+    high = ((counts - limits.person)[:, None] * limits.scales).max(axis=2)
+    ratios = np.divide(low, high, out=np.full(low.shape, np.inf), where=high > 0)
+    return np.where((counts > 0).all(axis=1), (limits.factors * ratios).min(axis=1), 0.0)
+
+
+def keeps_sizes(sizes, limits):
+    """Whether all clusters are as large as they must be, and no larger than they may be."""
+    return bool((sizes >= limits.smallest).all() and (sizes <= limits.largest).all())
+
+
+def is_sized(limits):
+    """Whether anything is asked of the sizes of clusters."""
+    return bool(np.isfinite(limits.smallest) or np.isfinite(limits.largest))

@@ -1,0 +1,298 @@
+"""Ratios of shares and sizes of clusters: against definitions, enumeration and all neighbours."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.cluster._balance import keeps_promise
+from skfair.datasets import make_fair_blobs
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.metrics import cluster_share_ratios, share_ratio_score
+
+reached_or_not = pytest.mark.filterwarnings(
+    f"ignore::{InfeasibleConstraintWarning.__module__}.InfeasibleConstraintWarning"
+)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Three groups, the rarest of which fills a blob of its own."""
+    X, blob, _ = make_fair_blobs(600, centers=4, random_state=0)
+    groups = np.where(blob == 3, np.arange(600) % 4, np.arange(600) % 20 == 0)
+    return X, np.where(groups > 1, 2, groups)
+
+
+@st.composite
+def people(draw, weighted=False):
+    """People of few groups with bounds on everything."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_samples = draw(st.integers(4, 40))
+    n_clusters = draw(st.integers(1, min(5, n_samples)))
+    X = rng.normal(size=(n_samples, 2))
+    if draw(st.booleans()):
+        X = np.round(X)
+    weights = rng.choice([0.5, 1, 3], n_samples) if weighted else None
+    least = draw(st.integers(1, n_samples // n_clusters))
+    model = FairKMeans(
+        n_clusters,
+        min_balance=draw(st.sampled_from([None, 0.8, 1])),
+        min_share_ratio=draw(st.sampled_from([None, 0.5, 0.8, 1])),
+        min_cluster_size=draw(st.sampled_from([None, 0.5 / n_clusters if weighted else least])),
+        max_cluster_size=None
+        if weighted
+        else draw(st.sampled_from([None, -(-n_samples // n_clusters), n_samples])),
+        random_state=0,
+    )
+    return X, rng.integers(draw(st.integers(1, 4)), size=n_samples), weights, model
+
+
+def sizes_asked(model):
+    return model.min_cluster_size or 0, model.max_cluster_size or np.inf
+
+
+# The promise --------------------------------------------------------------------------
+
+
+@reached_or_not
+@given(people())
+@settings(max_examples=60, deadline=None)
+def test_everything_that_is_asked_for_is_kept_up_to_one_person(drawn):
+    X, groups, _, model = drawn
+    model.fit(X, sensitive_features=groups)
+    counts = model.group_counts_
+    by_group = counts.sum(axis=0)
+    least, most = sizes_asked(model)
+    assert least <= model.cluster_sizes_.min() <= model.cluster_sizes_.max() <= most
+    level = (model.min_balance or 0) * model.data_balance_
+    kept = keeps_promise(counts, level, 1)
+    kept &= keeps_promise(counts, model.min_share_ratio or 0, 1, 1 / by_group)
+    assert kept or by_group.min() < model.n_clusters
+    assert (model.status_ != "infeasible") == kept == (model.constraint_violation_ == 0)
+    assert model.lower_bound_ <= model.inertia_
+
+
+@reached_or_not
+@given(people(weighted=True))
+@settings(max_examples=40, deadline=None)
+def test_what_is_said_of_weighted_people_is_true(drawn):
+    X, groups, weights, model = drawn
+    model.fit(X, sensitive_features=groups, sample_weight=weights)
+    person, counts = weights.max(), model.group_counts_
+    kept = keeps_promise(counts, (model.min_balance or 0) * model.data_balance_, person)
+    kept &= keeps_promise(counts, model.min_share_ratio or 0, person, 1 / counts.sum(axis=0))
+    least = (model.min_cluster_size or 0) * weights.sum()
+    kept &= model.cluster_sizes_.min() > least - person * (1 - 1e-9)
+    assert (model.status_ != "infeasible") == kept
+
+
+def test_reported_numbers_are_those_of_the_metrics(blobs):
+    X, groups = blobs
+    model = FairKMeans(4, min_share_ratio=0.8, random_state=0).fit(X, sensitive_features=groups)
+    ratios = cluster_share_ratios(model.labels_, sensitive_features=groups)
+    np.testing.assert_allclose(model.cluster_share_ratios_, ratios)
+    assert model.share_ratio_ == share_ratio_score(model.labels_, sensitive_features=groups)
+    np.testing.assert_array_equal(model.cluster_sizes_, np.bincount(model.labels_))
+
+
+def test_balance_alone_does_not_keep_the_four_fifths_rule_and_shares_do(blobs):
+    X, groups = blobs
+    balanced = FairKMeans(4, random_state=0).fit(X, sensitive_features=groups)
+    assert balanced.relative_balance_ >= 0.8 > 0.6 > balanced.share_ratio_
+    model = FairKMeans(4, min_share_ratio=0.8, random_state=0).fit(X, sensitive_features=groups)
+    assert model.share_ratio_ >= 0.8
+    assert model.relative_balance_ >= 0.8  # is implied
+    assert model.inertia_ > balanced.inertia_
+    weak = FairKMeans(4, min_share_ratio=0.5, random_state=0).fit(X, sensitive_features=groups)
+    assert weak.share_ratio_ >= 0.5
+    assert weak.relative_balance_ >= 0.8  # both hold
+    assert balanced.inertia_ < weak.inertia_ < model.inertia_
+
+
+def test_shares_of_a_group_as_large_as_the_other_are_balance():
+    X, _, _ = make_fair_blobs(300, centers=3, random_state=0)
+    noise = np.random.default_rng(0).normal(size=300)
+    groups = (X[:, 0] + noise).argsort().argsort() % 300 < 150
+    one = FairKMeans(3, min_balance=0.9, random_state=0).fit(X, sensitive_features=groups)
+    other = FairKMeans(3, min_balance=None, min_share_ratio=0.9, random_state=0)
+    np.testing.assert_array_equal(one.labels_, other.fit(X, sensitive_features=groups).labels_)
+
+
+# Against all clusterings --------------------------------------------------------------
+
+
+def cheapest(X, groups, n_clusters, allowed):
+    """The least cost of all clusterings that are allowed by their counts."""
+    least = np.inf
+    for labels in product(range(n_clusters), repeat=len(X)):
+        in_cluster = np.eye(n_clusters)[list(labels)]
+        counts = in_cluster.T @ np.eye(groups.max() + 1)[groups]
+        if counts.sum(axis=1).all() and allowed(counts):
+            means = (in_cluster.T @ X) / counts.sum(axis=1)[:, None]
+            least = min(least, ((X - means[list(labels)]) ** 2).sum())
+    return least
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"min_cluster_size": 4},
+        {"max_cluster_size": 5},
+        {"min_share_ratio": 0.8},
+        {"min_share_ratio": 0.5, "min_cluster_size": 4},
+    ],
+)
+def test_tiny_problems_are_solved_as_well_as_by_enumeration(seed, asked):
+    rng = np.random.default_rng(seed)
+    X, groups = rng.normal(size=(9, 2)), np.arange(9) % 3 // 2  # six and three
+    X[:5, 0] += 3
+
+    def allowed(counts):
+        shares, sizes = counts / counts.sum(axis=0), counts.sum(axis=1)
+        return (
+            (shares.min(axis=1) >= asked.get("min_share_ratio", 0) * shares.max(axis=1)).all()
+            and sizes.min() >= asked.get("min_cluster_size", 0)
+            and sizes.max() <= asked.get("max_cluster_size", np.inf)
+        )
+
+    optimum = cheapest(X, groups, 2, allowed)
+    model = FairKMeans(2, min_balance=None, n_init=10, random_state=0, **asked)
+    model.fit(X, sensitive_features=groups)
+    assert model.status_ == "optimal"
+    assert allowed(model.group_counts_)  # the promise forgives a person: not needed here
+    assert optimum * (1 - 1e-9) <= model.inertia_ <= 1.1 * optimum
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"min_share_ratio": 0.8},
+        {"min_cluster_size": 60, "max_cluster_size": 70},
+        {"min_share_ratio": 0.7, "min_cluster_size": 55},
+    ],
+)
+def test_optimal_means_that_no_allowed_neighbour_is_cheaper(from_scratch, blobs, asked):
+    X, groups = blobs[0][::3], blobs[1][::3] % 2
+    model = FairKMeans(3, min_balance=None, tol=0, random_state=0, **asked)
+    model.fit(X, sensitive_features=groups)
+    assert model.status_ == "optimal"
+    truth = from_scratch(X, model.labels_, groups)
+    least, most = sizes_asked(model)
+    by_group = truth.counts.sum(axis=0)
+    floor = min(model.min_share_ratio or 0, model.share_ratio_) * (1 - 1e-12)
+    rng = np.random.default_rng(0)
+    moves = [[(p, k)] for p in range(len(X)) for k in range(3) if k != model.labels_[p]]
+    swaps = [
+        [(p, model.labels_[q]), (q, model.labels_[p])]
+        for p, q in combinations(range(len(X)), 2)
+        if model.labels_[p] != model.labels_[q]
+    ]
+    for changes in moves + [swaps[i] for i in rng.choice(len(swaps), 1500, replace=False)]:
+        labels = model.labels_.copy()
+        for p, k in changes:
+            labels[p] = k
+        other = from_scratch(X, labels, groups)
+        shares, sizes = other.counts / by_group, other.counts.sum(axis=1)
+        ratio = (shares.min(axis=1) / shares.max(axis=1)).min()
+        allowed = ratio >= floor and least <= sizes.min() and sizes.max() <= most
+        assert not allowed or other.cost >= truth.cost - 1e-9 * truth.total
+
+
+# Sizes --------------------------------------------------------------------------------
+
+
+def test_sizes_need_no_groups_and_give_no_warning(blobs, recwarn):
+    X, _ = blobs
+    model = FairKMeans(4, min_balance=None, min_cluster_size=0.24, random_state=0).fit(X)
+    assert model.cluster_sizes_.min() >= 144
+    assert not recwarn
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="min_balance=0.8 and min_share"):
+        FairKMeans(4, min_share_ratio=0.5, random_state=0).fit(X)
+
+
+def test_prices_of_sizes_bound_the_cost_from_below(blobs):
+    X, groups = blobs
+    model = FairKMeans(
+        4, min_balance=None, min_cluster_size=150, max_cluster_size=150, random_state=0
+    )
+    model.fit(X)
+    plain = FairKMeans(4, min_balance=None, random_state=0).fit(X)
+    assert plain.cluster_sizes_.min() < 150
+    assert model.inertia_ > plain.inertia_
+    assert 0.99 * model.inertia_ <= model.lower_bound_ <= model.inertia_
+    assert model.offsets_.any()
+
+
+def test_equal_sizes_of_thinned_data():
+    X, _, groups = make_fair_blobs(30_000, centers=3, random_state=0)
+    model = FairKMeans(
+        4, min_share_ratio=0.8, min_cluster_size=7500, max_cluster_size=7500, random_state=0
+    )
+    model.fit(X, sensitive_features=groups)
+    assert model.cluster_sizes_.tolist() == [7500] * 4
+    assert model.share_ratio_ >= 0.8
+
+
+def test_all_clusterings_of_a_front_keep_the_sizes(blobs):
+    X, groups = blobs
+    front = fair_kmeans_front(
+        X,
+        sensitive_features=groups,
+        n_clusters=4,
+        n_levels=5,
+        min_cluster_size=0.23,
+        max_cluster_size=155,
+        random_state=0,
+    )
+    assert len(front) > 5
+    assert front.relative_balance[-1] > 0.9
+    for i in range(len(front)):
+        sizes = np.bincount(front.labels(i))
+        assert 138 <= sizes.min() <= sizes.max() <= 155
+    model = front.to_estimator(front.select(min_balance=0.8))
+    assert model.constraint_violation_ == 0
+    assert model.max_cluster_size == 155
+
+
+@pytest.mark.parametrize("asked", [{"min_share_ratio": 0.8}, {"min_cluster_size": 0.4}])
+def test_integer_weights_are_repeated_rows(asked):
+    X = np.array([[0.0], [1.0], [6.0], [9.0], [10.0]])
+    groups, weights = np.array(list("abbba")), np.array([4, 2, 2, 2, 2])
+    init = np.array([[0.0], [10.0]])
+    model = FairKMeans(2, min_balance=None, init=init, random_state=0, **asked)
+    weighted = model.fit(X, sensitive_features=groups, sample_weight=weights)
+    answer = [weighted.inertia_, weighted.share_ratio_, weighted.cluster_sizes_.min()]
+    labels = np.repeat(weighted.labels_, weights)
+    model.fit(np.repeat(X, weights, axis=0), sensitive_features=np.repeat(groups, weights))
+    repeated = [model.inertia_, model.share_ratio_, model.cluster_sizes_.min()]
+    np.testing.assert_allclose(answer, repeated, rtol=1e-10)
+    np.testing.assert_array_equal(labels, model.labels_)
+
+
+# What cannot be had -------------------------------------------------------------------
+
+
+def test_a_group_with_fewer_members_than_clusters_is_named(blobs):
+    X, _ = blobs
+    groups = np.arange(len(X)) < 2
+    with pytest.warns(InfeasibleConstraintWarning, match="min_share_ratio=0.8 is not reached") as w:
+        model = FairKMeans(3, min_balance=None, min_share_ratio=0.8).fit(
+            X, sensitive_features=groups
+        )
+    assert "smallest group has 2 members for 3 clusters" in str(w[0].message)
+    assert model.status_ == "infeasible"
+    assert model.constraint_violation_ == pytest.approx(0.8 - model.share_ratio_)
+
+
+def test_the_alternating_algorithm_says_that_it_does_not_aim_at_sizes(blobs):
+    X, groups = blobs
+    model = FairKMeans(
+        4, min_balance=None, max_cluster_size=150, algorithm="alternating", random_state=0
+    )
+    with pytest.warns(InfeasibleConstraintWarning, match="cluster of 150 is exceeded: the largest"):
+        model.fit(X, sensitive_features=groups)
+    assert model.constraint_violation_ == (model.cluster_sizes_.max() - 150) / len(X)
