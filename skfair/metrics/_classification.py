@@ -1,12 +1,19 @@
 """How much the rates of a binary classifier differ between groups."""
 
-import numpy as np
+from skfair.metrics._rates import confusions, difference
+from skfair.metrics._registry import metric
 
-from skfair.metrics._rates import confusions, difference, ratio
 
-
+@metric("classification")
 def demographic_parity_difference(
-    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+    y_true,
+    y_pred,
+    *,
+    sensitive_features,
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+    pos_label=None,
 ):
     r"""Largest difference between groups in the share of people who are selected.
 
@@ -23,12 +30,18 @@ def demographic_parity_difference(
         combinations that occur. A sparse matrix of booleans of shape (n_samples, n_groups) says
         for each group who belongs to it: these groups may overlap. Groups that do not occur in
         these samples cannot be seen here and do not count.
+    reference : {"groups", "overall"}, default="groups"
+        "groups" compares the groups with one another. "overall" compares each with everybody: the
+        largest excess of a group over the rate of all, one-sided, 0 at least.
+    aggregate : {"max", "sum", "mean", "signed_mean"}, default="max"
+        "sum" adds the differences up where more than one rate is compared. With
+        ``reference="overall"`` it may be a mean over groups and rates: "mean" of the positive parts
+        of the excesses, "signed_mean" of the excesses themselves.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; a sample of weight zero counts as absent.
     pos_label : int, float, bool or str, default=None
         The class that means success: "selected". None takes 1 if the labels are 0 and 1, -1 and 1
-        or booleans, else the larger of two labels, which is the second of a classifier's
-        ``classes_``.
+        or booleans, and asks for it if they are others.
 
     Returns
     -------
@@ -67,54 +80,20 @@ def demographic_parity_difference(
     >>> demographic_parity_difference(y_true, y_pred, sensitive_features=group)  # 3/4 - 1/4
     0.5
     """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(cells, "selection_rate")
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(confused, "selection_rate", reference=reference, aggregate=aggregate)
 
 
-def demographic_parity_ratio(
-    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
-):
-    r"""Smallest over largest share of people who are selected, among groups.
-
-    .. math:: \min_g s_g \, / \, \max_g s_g, \quad s_g = \Pr(\hat{y} = 1 \mid g)
-
-    The four-fifths rule of employment law asks for at least 0.8.
-
-    Parameters
-    ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
-
-    Returns
-    -------
-    ratio : float
-        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
-        than two rates are known.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
-
-    See Also
-    --------
-    demographic_parity_difference : The largest share minus the smallest.
-
-    Examples
-    --------
-    >>> from skfair.metrics import demographic_parity_ratio
-    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
-    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
-    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
-    >>> demographic_parity_ratio(y_true, y_pred, sensitive_features=group)  # (1/4) / (3/4)
-    0.3333333333333333
-    """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return ratio(cells, "selection_rate")
-
-
+@metric("classification")
 def equal_opportunity_difference(
-    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+    y_true,
+    y_pred,
+    *,
+    sensitive_features,
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+    pos_label=None,
 ):
     r"""Largest difference between groups in the true positive rate.
 
@@ -122,7 +101,7 @@ def equal_opportunity_difference(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
+    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label
         As in :func:`demographic_parity_difference`.
 
     Returns
@@ -149,53 +128,20 @@ def equal_opportunity_difference(
     >>> equal_opportunity_difference(y_true, y_pred, sensitive_features=group)  # 2/2 - 1/2
     0.5
     """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(cells, "true_positive_rate")
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(confused, "true_positive_rate", reference=reference, aggregate=aggregate)
 
 
-def equal_opportunity_ratio(
-    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
-):
-    r"""Smallest over largest true positive rate among groups.
-
-    .. math:: \min_g t_g \, / \, \max_g t_g, \quad t_g = \Pr(\hat{y} = 1 \mid y = 1, g)
-
-    Parameters
-    ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
-
-    Returns
-    -------
-    ratio : float
-        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
-        than two rates are known.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
-
-    References
-    ----------
-    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
-       NeurIPS 2016.
-
-    Examples
-    --------
-    >>> from skfair.metrics import equal_opportunity_ratio
-    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
-    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
-    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
-    >>> equal_opportunity_ratio(y_true, y_pred, sensitive_features=group)  # (1/2) / (2/2)
-    0.5
-    """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return ratio(cells, "true_positive_rate")
-
-
+@metric("classification")
 def false_positive_rate_difference(
-    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+    y_true,
+    y_pred,
+    *,
+    sensitive_features,
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+    pos_label=None,
 ):
     r"""Largest difference between groups in the false positive rate.
 
@@ -203,7 +149,7 @@ def false_positive_rate_difference(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
+    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label
         As in :func:`demographic_parity_difference`.
 
     Returns
@@ -229,12 +175,20 @@ def false_positive_rate_difference(
     >>> false_positive_rate_difference(y_true, y_pred, sensitive_features=group)  # 1/2 - 0/2
     0.5
     """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(cells, "false_positive_rate")
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(confused, "false_positive_rate", reference=reference, aggregate=aggregate)
 
 
+@metric("classification")
 def equalized_odds_difference(
-    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+    y_true,
+    y_pred,
+    *,
+    sensitive_features,
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+    pos_label=None,
 ):
     r"""Larger of the differences between groups in true and in false positive rate.
 
@@ -245,7 +199,7 @@ def equalized_odds_difference(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
+    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label
         As in :func:`demographic_parity_difference`.
 
     Returns
@@ -277,64 +231,37 @@ def equalized_odds_difference(
     >>> equalized_odds_difference(y_true, y_pred, sensitive_features=group)  # both are 1/2
     0.5
     """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    gaps = difference(cells, "true_positive_rate"), difference(cells, "false_positive_rate")
-    return float(np.max(gaps))
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(
+        confused,
+        "true_positive_rate",
+        "false_positive_rate",
+        reference=reference,
+        aggregate=aggregate,
+    )
 
 
-def equalized_odds_ratio(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
-    r"""Smaller of the ratios between groups of true and of false positive rates.
-
-    .. math:: \min\left(\frac{\min_g t_g}{\max_g t_g}, \; \frac{\min_g f_g}{\max_g f_g}\right)
-
-    with :math:`t_g = \Pr(\hat{y} = 1 \mid y = 1, g)` and
-    :math:`f_g = \Pr(\hat{y} = 1 \mid y = 0, g)`.
-
-    Parameters
-    ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
-
-    Returns
-    -------
-    ratio : float
-        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
-        than two rates are known.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
-
-    References
-    ----------
-    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
-       NeurIPS 2016.
-
-    Examples
-    --------
-    >>> from skfair.metrics import equalized_odds_ratio
-    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
-    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
-    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
-    >>> equalized_odds_ratio(y_true, y_pred, sensitive_features=group)  # that of 0/2 and 1/2
-    0.0
-    """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    ratios = ratio(cells, "true_positive_rate"), ratio(cells, "false_positive_rate")
-    return float(np.min(ratios))
-
-
+@metric("classification")
 def accuracy_score_difference(
-    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+    y_true,
+    y_pred,
+    *,
+    sensitive_features,
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+    pos_label=None,
 ):
     r"""Largest difference between groups in accuracy, and so in the error rate.
 
     .. math:: \max_g a_g - \min_g a_g, \quad a_g = \Pr(\hat{y} = y \mid g)
 
+    With ``reference="overall"`` it is about the error rate: by how much a group's exceeds that of
+    all.
+
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
+    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label
         As in :func:`demographic_parity_difference`.
 
     Returns
@@ -356,5 +283,5 @@ def accuracy_score_difference(
     >>> accuracy_score_difference(y_true, y_pred, sensitive_features=group)  # 3/4 - 3/4
     0.0
     """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(cells, "accuracy")
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(confused, "error_rate", reference=reference, aggregate=aggregate)

@@ -1,39 +1,34 @@
 """How groups of people are spread over clusters."""
 
-from typing import NamedTuple
-
 import numpy as np
-from sklearn.utils import check_array, column_or_1d
 
-from skfair.metrics._people import group_index
+from skfair.metrics._registry import metric
+from skfair.people import check_columns, group_index
 from skfair.utils._balance import balance, cluster_balances, count_table, data_balance
-from skfair.utils._groups import Groups, check_alignment, check_groups
-from skfair.utils._sklearn import check_sample_weight
-
-
-class _Composition(NamedTuple):
-    clusters: np.ndarray  # (n_clusters,) the labels that occur, ascending
-    groups: Groups
-    counts: np.ndarray  # (n_clusters, n_groups) weight of every group in every cluster
 
 
 def _compose(labels, sensitive_features, sample_weight):
-    """Check the input of a clustering metric and count; samples of zero weight are absent."""
-    check_alignment(
-        labels=labels, sensitive_features=sensitive_features, sample_weight=sample_weight
-    )
-    labels = column_or_1d(check_array(labels, ensure_2d=False, dtype=None, input_name="labels"))
-    groups = check_groups(sensitive_features, len(labels))
-    weights = check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
-    present = weights > 0
-    groups = groups.take(present)
-    clusters, codes = np.unique(labels[present], return_inverse=True)
+    """Check the input of a clustering metric and count; samples of zero weight are absent.
+
+    Returns
+    -------
+    clusters : ndarray of shape (n_clusters,)
+        The labels that occur, ascending.
+    groups : Groups
+        The groups.
+    counts : ndarray of shape (n_clusters, n_groups)
+        Weight of every group in every cluster.
+    """
+    people, (labels,) = check_columns(sensitive_features, sample_weight, labels=labels)
+    groups = people.groups
+    clusters, codes = np.unique(labels, return_inverse=True)
     shape = len(clusters), len(groups.labels)
-    return _Composition(
-        clusters, groups, count_table(codes, groups.codes, weights[present], *shape)
-    )
+    return clusters, groups, count_table(codes, groups.codes, people.weights, *shape)
 
 
+@metric("clustering", best=1.0, name="mean_balance", aggregate="mean")
+@metric("clustering", best=1.0, name="relative_balance", relative=True)
+@metric("clustering", best=1.0, name="balance")
 def balance_score(
     labels, *, sensitive_features, sample_weight=None, aggregate="min", relative=False
 ):
@@ -96,11 +91,115 @@ def balance_score(
     """
     if aggregate not in ("min", "mean"):
         raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
-    counts = _compose(labels, sensitive_features, sample_weight).counts
+    _, _, counts = _compose(labels, sensitive_features, sample_weight)
     value = balance(counts) if aggregate == "min" else float(cluster_balances(counts).mean())
     return value / data_balance(counts.sum(axis=0)) if relative else value
 
 
+@metric("clustering", best=1.0, name="mean_share_ratio", aggregate="mean")
+@metric("clustering", best=1.0, name="share_ratio")
+def share_ratio_score(labels, *, sensitive_features, sample_weight=None, aggregate="min"):
+    """Ratio of the shares of the groups that are in a cluster: the four-fifths rule asks for 0.8.
+
+    A group has the share P(k | j) = n_kj / N_j of its members in cluster k, with n_kj their weight
+    and N_j that of the group. The ratio of a cluster is the least share over the largest, ::
+
+        s_k = min_{j != j'} P(k | j) / P(k | j'),
+
+    and that of the clustering is the least s_k. Unlike the balance it sees a group that is rare in
+    the data and common in a cluster: a ratio of s implies a relative balance of s, not the reverse.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample, as in `balance_score`.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample; with several attributes, the combinations that occur.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; a sample of weight zero counts as absent.
+    aggregate : {"min", "mean"}, default="min"
+        Take the cluster of the least ratio, or the unweighted mean over the clusters.
+
+    Returns
+    -------
+    ratio : float
+        In [0, 1], more is fairer; 1 if every cluster mirrors the data, or with a single group.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, or hold missing values.
+
+    See Also
+    --------
+    cluster_share_ratios : The ratio of every cluster.
+    balance_score : The rarest over the commonest group.
+
+    References
+    ----------
+    .. [1] S. Bera, D. Chakrabarty, N. Flores and M. Negahbani, "Fair algorithms for clustering",
+       NeurIPS 2019.
+
+    Examples
+    --------
+    >>> from skfair.metrics import share_ratio_score
+    >>> labels = [0, 0, 0, 1, 1, 1]
+    >>> group = ["a", "a", "b", "a", "a", "b"]
+    >>> share_ratio_score(labels, sensitive_features=group)
+    1.0
+    >>> share_ratio_score([0, 0, 0, 0, 1, 1], sensitive_features=group)
+    0.5
+    """
+    if aggregate not in ("min", "mean"):
+        raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
+    ratios = cluster_share_ratios(
+        labels, sensitive_features=sensitive_features, sample_weight=sample_weight
+    )
+    return float(ratios.min() if aggregate == "min" else ratios.mean())
+
+
+def cluster_share_ratios(labels, *, sensitive_features, sample_weight=None):
+    """Ratio of the shares of the groups in every cluster, see `share_ratio_score`.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample; with several attributes, the combinations that occur.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; a sample of weight zero counts as absent.
+
+    Returns
+    -------
+    ratios : pandas.Series of shape (n_clusters,)
+        One value per cluster label, ascending.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, or hold missing values.
+
+    See Also
+    --------
+    cluster_composition : With ``normalize="group"`` the shares themselves.
+
+    Examples
+    --------
+    >>> from skfair.metrics import cluster_share_ratios
+    >>> group = ["a", "a", "b", "a", "a", "b"]
+    >>> cluster_share_ratios([0, 0, 0, 0, 1, 1], sensitive_features=group).to_dict()
+    {0: 0.6666666666666666, 1: 0.5}
+    """
+    import pandas as pd
+
+    clusters, _, counts = _compose(labels, sensitive_features, sample_weight)
+    ratios = cluster_balances(counts / counts.sum(axis=0))
+    return pd.Series(ratios, index=pd.Index(clusters, name="cluster"), name="share_ratio")
+
+
+@metric("clustering", name="normalized_additive_violation", normalize=True)
+@metric("clustering")
 def additive_violation(labels, *, sensitive_features, sample_weight=None, normalize=False):
     """Largest departure of a group's size in a cluster from its proportional share.
 
@@ -153,7 +252,7 @@ def additive_violation(labels, *, sensitive_features, sample_weight=None, normal
     >>> additive_violation(labels, sensitive_features=group, normalize=True)
     0.25
     """
-    counts = _compose(labels, sensitive_features, sample_weight).counts
+    _, _, counts = _compose(labels, sensitive_features, sample_weight)
     sizes = counts.sum(axis=1, keepdims=True)
     departures = np.abs(counts - sizes * counts.sum(axis=0) / counts.sum())
     return float((departures / sizes if normalize else departures).max())

@@ -1,8 +1,10 @@
 """Departures of a classifier from the three classical criteria of group fairness."""
 
 from skfair.metrics._rates import confusions, difference
+from skfair.metrics._registry import metric
 
 
+@metric("classification")
 def independence_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
     r"""Departure from independence of prediction and group: the selection rates' difference.
 
@@ -39,10 +41,11 @@ def independence_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, 
     >>> independence_gap(y_true, y_pred, sensitive_features=group)  # 3/4 - 1/4
     0.5
     """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(cells, "selection_rate")
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(confused, "selection_rate")
 
 
+@metric("classification")
 def separation_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
     r"""Departure from separation: the differences of true and false positive rate, added.
 
@@ -86,10 +89,11 @@ def separation_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, po
     >>> separation_gap(y_true, y_pred, sensitive_features=group)  # (2/2 - 1/2) + (1/2 - 0/2)
     1.0
     """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(cells, "true_positive_rate") + difference(cells, "false_positive_rate")
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(confused, "true_positive_rate", "false_positive_rate", aggregate="sum")
 
 
+@metric("classification")
 def sufficiency_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
     r"""Departure from sufficiency: how much the meaning of a prediction differs, added up.
 
@@ -129,5 +133,5 @@ def sufficiency_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, p
     >>> sufficiency_gap(y_true, y_pred, sensitive_features=group)  # (1/1 - 2/3) + (1/3 - 0/1)
     0.6666666666666667
     """
-    cells = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(cells, "positive_predictive_value") + difference(cells, "false_omission_rate")
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(confused, "positive_predictive_value", "false_omission_rate", aggregate="sum")

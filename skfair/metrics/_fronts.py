@@ -130,3 +130,35 @@ def _check_points(points, name):
     if not np.isfinite(points).all():
         raise ValueError(f"{name} must be finite, but nan or inf came; leave these points out.")
     return points.T
+
+
+def non_dominated(cost, balance):
+    """Mark the strict Pareto front of points with a cost (less is better) and a balance (more is).
+
+    A point is kept if no other is at least as good in both and better in one; of exact duplicates
+    the first stays.
+
+    Parameters
+    ----------
+    cost, balance : array-like of shape (n_points,)
+        The two objectives of each point.
+
+    Returns
+    -------
+    mask : ndarray of bool, shape (n_points,)
+        True for the points of the front.
+
+    Examples
+    --------
+    >>> from skfair.metrics import non_dominated
+    >>> non_dominated([1.0, 2.0, 3.0], [0.2, 0.1, 0.5]).tolist()
+    [True, False, True]
+    """
+    cost, balance = np.asarray(cost), np.asarray(balance)
+    # By ascending cost, the better balanced first among equals (lexsort is stable, so the first
+    # of duplicates leads): a point is on the front when it beats every balance before it.
+    order = np.lexsort((-balance, cost))
+    best_before = np.maximum.accumulate(np.r_[-np.inf, balance[order]])[:-1]
+    mask = np.zeros(len(cost), dtype=bool)
+    mask[order] = balance[order] > best_before
+    return mask

@@ -3,7 +3,8 @@
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from skfair.utils._groups import check_groups
+from skfair.people import check_groups
+from skfair.utils._graph import cluster_links, degrees_of, group_constraint
 
 
 def normalized_cut(labels, affinity):
@@ -108,7 +109,8 @@ def spectral_objective(embedding, affinity):
     """
     affinity = _check_square(affinity)
     H = _check_embedding(embedding, affinity)
-    T = H / np.sqrt(_degrees(affinity))[:, None]
+    degrees, _ = degrees_of(affinity)
+    T = H / np.sqrt(degrees)[:, None]
     return float(np.sum(T * (affinity @ T)))
 
 
@@ -166,9 +168,8 @@ def group_constraint_residual(embedding, affinity, *, sensitive_features):
     affinity = _check_square(affinity)
     H = _check_embedding(embedding, affinity)
     groups = check_groups(sensitive_features, len(H))
-    membership = np.eye(len(groups.labels))[groups.codes]
-    F = (membership - membership.mean(axis=0)) / np.sqrt(_degrees(affinity))[:, None]
-    C, _ = np.linalg.qr(F[:, :-1])  # the last column is minus the sum of the others
+    degrees, _ = degrees_of(affinity)
+    C = group_constraint(groups.codes, len(groups.labels), degrees)
     return float(np.linalg.norm(C.T @ H))
 
 
@@ -189,39 +190,3 @@ def _check_embedding(embedding, affinity):
     embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
     check_consistent_length(embedding, affinity)
     return embedding
-
-
-def _degrees(affinity):
-    """Row sums, and 1 for nodes without edges, (n_nodes,)."""
-    degrees = np.asarray(affinity @ np.ones((affinity.shape[0], 1)), dtype=np.float64).ravel()
-    return np.where(degrees > 0, degrees, 1.0)
-
-
-def cluster_links(affinity, codes, n_clusters):
-    """Affinity of every node to every cluster, and what follows from it for the clusters.
-
-    Parameters
-    ----------
-    affinity : ndarray, sparse array or RBFAffinity, of shape (n_nodes, n_nodes)
-        Symmetric.
-    codes : ndarray of int, shape (n_nodes,)
-        Cluster of each node, in [0, n_clusters).
-    n_clusters : int
-        Number of clusters.
-
-    Returns
-    -------
-    links : ndarray of float64, shape (n_nodes, n_clusters)
-        Sum of a node's affinities to the nodes of a cluster.
-    within : ndarray of float64, shape (n_clusters,)
-        Sum of the affinities inside a cluster, both ways and with the diagonal.
-    volumes : ndarray of float64, shape (n_clusters,)
-        Sum of the degrees in a cluster.
-    """
-    nodes = np.arange(len(codes))
-    membership = np.zeros((len(codes), n_clusters))
-    membership[nodes, codes] = 1.0
-    links = np.ascontiguousarray(affinity @ membership)
-    within = np.bincount(codes, links[nodes, codes], minlength=n_clusters)
-    volumes = np.bincount(codes, links.sum(axis=1), minlength=n_clusters)
-    return links, within, volumes

@@ -1,14 +1,15 @@
 """Fairness on an interval of percentiles: groups compared where it matters, and nowhere else."""
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics._scored import check_option, check_scored, known_groups, largest_difference
-from skfair.utils._percentiles import ranks_inside
+from skfair.metrics._ranked import check_option, check_scored, known_groups, largest_difference
+from skfair.metrics._registry import metric
+from skfair.people import ranks_inside
+from skfair.utils._messages import warn
 
 
+@metric("score", interval=(0.0, 1.0))
 def partial_statistical_parity_difference(
     y_score, *, sensitive_features, interval, scale="normalized", sample_weight=None
 ):
@@ -89,24 +90,22 @@ def partial_statistical_parity_difference(
     """
     check_option("scale", scale, ("normalized", "raw"))
     scored, _ = check_scored(sensitive_features, sample_weight, interval, y_score=y_score)
-    table = scored.table()
-    rates = table.rates(scored.weights)
-    inside = ranks_inside(rates, scored.intervals)
     if scale == "normalized":
-        selected = inside[scored.codes, table.positions]
-        return largest_difference(table.rates(scored.weights * selected), scored.names)
+        return largest_difference(scored.selected_rates(), scored.names)
+    rates = scored.table().rates(scored.weights)
+    inside = ranks_inside(rates, scored.intervals)
     if len(scored.names) > 1 and not inside.any():
-        warnings.warn(
+        warn(
             "No score has a rank in the interval in any group, so there is nothing to compare: "
             "nan. Widen the interval, or use scores with fewer ties.",
             UndefinedMetricWarning,
-            stacklevel=2,
         )
         return float("nan")
     lowest, highest = rates.min(axis=0), rates.max(axis=0)
     return float(np.maximum(highest - rates, rates - lowest).max(where=inside, initial=0.0))
 
 
+@metric("decision", interval=(0.0, 1.0))
 def partial_demographic_parity_difference(
     y_score,
     *,
@@ -184,6 +183,7 @@ def partial_demographic_parity_difference(
     return largest_difference(rates, scored.names)
 
 
+@metric("score", interval=(0.0, 1.0))
 def partial_group_auc_difference(
     y_score, *, sensitive_features, interval, ties="half", sample_weight=None
 ):

@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from skfair.metrics._rates import labels_of, positive_class
-from skfair.metrics._scored import check_option, check_scored, largest_difference
+from skfair.metrics._ranked import check_option, check_scored, largest_difference
+from skfair.metrics._rates import find_positive
+from skfair.metrics._registry import metric
 
 _CONDITION = "this true class and a rank in the interval"
 
 
+@metric("labelled_decision", interval=(0.0, 1.0))
 def partial_equal_opportunity_difference(
     y_true,
     y_score,
@@ -52,8 +54,8 @@ def partial_equal_opportunity_difference(
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; a sample of weight zero counts as absent.
     pos_label : int, float, bool or str, default=None
-        The positive class. None takes 1 if the labels are 0 and 1, -1 and 1 or booleans, else the
-        larger of two labels.
+        The positive class. None takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and
+        asks for it if they are others.
 
     Returns
     -------
@@ -92,11 +94,12 @@ def partial_equal_opportunity_difference(
     scored, (y_true,) = check_scored(
         sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
     )
-    positive = y_true == positive_class(labels_of(y_true), pos_label)
+    positive = y_true == find_positive(y_true, pos_label=pos_label)
     (rates,) = _rates_by_class(scored, [positive], threshold, rank_within, scale)
     return largest_difference(rates, scored.names, _CONDITION)
 
 
+@metric("labelled_decision", interval=(0.0, 1.0))
 def partial_equalized_odds_difference(
     y_true,
     y_score,
@@ -141,8 +144,8 @@ def partial_equalized_odds_difference(
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; a sample of weight zero counts as absent.
     pos_label : int, float, bool or str, default=None
-        The positive class, as in `partial_equal_opportunity_difference`. Which of two classes it is
-        does not matter here.
+        The positive class, as in `partial_equal_opportunity_difference`. Either of the
+        two gives the same.
 
     Returns
     -------
@@ -180,7 +183,7 @@ def partial_equalized_odds_difference(
     scored, (y_true,) = check_scored(
         sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
     )
-    positive = y_true == positive_class(labels_of(y_true), pos_label)
+    positive = y_true == find_positive(y_true, pos_label=pos_label)
     classes = [positive, ~positive]
     by_class = _rates_by_class(scored, classes, threshold, rank_within, scale)
     return float(np.max([largest_difference(r, scored.names, _CONDITION) for r in by_class]))

@@ -1,15 +1,16 @@
 """Rates of the groups, all read off one table: weight by group, true class and predicted class."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics._people import check_people
+from skfair.metrics._gaps import gap, report_unknown
+from skfair.people import check_columns
+from skfair.utils._classes import positive_class
+from skfair.utils._messages import listing
 
 
-class Cells(NamedTuple):
+class Confusions(NamedTuple):
     """Confusion matrices of the groups.
 
     Attributes
@@ -19,10 +20,13 @@ class Cells(NamedTuple):
     weights : ndarray of float64, shape (n_groups, 2, 2)
         ``weights[g, t, p]`` is the weight of the samples of group g whose true class is t and
         whose predicted class is p; 1 is the positive class.
+    everybody : ndarray of float64, shape (1, 2, 2)
+        The same of everybody, whether in a group or not.
     """
 
     names: list
     weights: np.ndarray
+    everybody: np.ndarray
 
 
 class Rate(NamedTuple):
@@ -56,13 +60,51 @@ TRUE = np.array([[False, False], [True, True]])
 PREDICTED = np.array([[False, True], [False, True]])
 
 RATES = {
+    "base_rate": Rate(TRUE, EVERYBODY, "at all"),
     "selection_rate": Rate(PREDICTED, EVERYBODY, "at all"),
     "true_positive_rate": Rate(PREDICTED, TRUE, "of the positive class"),
     "false_positive_rate": Rate(PREDICTED, ~TRUE, "of the negative class"),
     "positive_predictive_value": Rate(TRUE, PREDICTED, "predicted positive"),
     "false_omission_rate": Rate(TRUE, ~PREDICTED, "predicted negative"),
     "accuracy": Rate(TRUE == PREDICTED, EVERYBODY, "at all"),
+    "error_rate": Rate(TRUE != PREDICTED, EVERYBODY, "at all"),
 }
+
+
+_Z_95 = 1.959963984540054
+"""Quantile of the standard normal distribution that leaves 2.5 % above."""
+
+
+def wilson_interval(rates, n):
+    r"""Wilson's 95 % interval of rates.
+
+    It holds the rates p at which the one seen is within 1.96 standard errors of p, and is never
+    empty: of 2 of 2 it reaches down to .34, where :math:`\hat p \pm 1.96 \sqrt{\hat p (1 -
+    \hat p) / n}` is the point 1.
+
+    Parameters
+    ----------
+    rates : ndarray
+        Rates.
+    n : ndarray
+        Samples that each is of.
+
+    Returns
+    -------
+    low, high : ndarray
+        nan where n is 0.
+
+    References
+    ----------
+    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
+       Journal of the American Statistical Association 22, 1927.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        extra = _Z_95**2 / n
+        center = (rates + extra / 2) / (1 + extra)
+        reach = np.sqrt(extra * (rates * (1 - rates) + extra / 4)) / (1 + extra)
+    # At 0 and 1 an end is that rate itself, up to rounding.
+    return np.maximum(center - reach, 0.0), np.minimum(center + reach, 1.0)
 
 
 def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_label):
@@ -75,14 +117,14 @@ def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_lab
     outcomes : ndarray of intp, shape (n_samples,)
         Cell of each of them in a flat confusion matrix: 2 (true class) + predicted class.
     """
-    people, (y_true, y_pred) = check_people(
+    people, (y_true, y_pred) = check_columns(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
-    positive = positive_class(labels_of(y_true) | labels_of(y_pred), pos_label)
+    positive = find_positive(y_true, y_pred, pos_label=pos_label)
     return people, 2 * (y_true == positive).astype(np.intp) + (y_pred == positive)
 
 
-def count_cells(people, outcomes):
+def count_confusions(people, outcomes):
     """Weight of the samples by group and outcome.
 
     Parameters
@@ -94,64 +136,62 @@ def count_cells(people, outcomes):
 
     Returns
     -------
-    cells : Cells
+    confused : Confusions
         Confusion matrix of each group.
     """
-    flat = 4 * people.codes + outcomes[people.rows]
-    weights = np.bincount(flat, people.weights[people.rows], minlength=4 * len(people.labels))
-    return Cells(people.names, weights.reshape(-1, 2, 2))
+    rows, codes = people.groups.pairs
+    flat = 4 * codes + outcomes[rows]
+    weights = np.bincount(flat, people.weights[rows], minlength=4 * len(people.groups.labels))
+    everybody = np.bincount(outcomes, people.weights, minlength=4).reshape(1, 2, 2)
+    return Confusions(people.groups.names, weights.reshape(-1, 2, 2), everybody)
 
 
 def confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label):
-    """Check the input of a classification metric and count: `Cells`."""
-    return count_cells(
+    """Check the input of a classification metric and count: `Confusions`."""
+    return count_confusions(
         *check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
     )
 
 
-def difference(cells, name):
-    """Largest minus smallest rate among the groups where it is known; 0 for one group."""
-    if len(cells.names) == 1:
-        return 0.0
-    rates = _known_rates(cells, name)
-    return float(np.ptp(rates)) if len(rates) > 1 else np.nan
+def difference(confused, *names, reference="groups", aggregate="max"):
+    """Gap between the groups' rates of these names, as in `gap`; 0 for one group."""
+    cells = [(_known_rates(confused, name), RATES[name](confused.everybody)[0]) for name in names]
+    return gap(cells, reference, aggregate)
 
 
-def ratio(cells, name):
+def ratio(confused, name):
     """Smallest over largest rate among the groups where it is known; 1 for one group."""
-    if len(cells.names) == 1:
+    if len(confused.names) == 1:
         return 1.0
-    rates = _known_rates(cells, name)
+    rates = _known_rates(confused, name)
+    rates = rates[~np.isnan(rates)]
     if len(rates) < 2:
         return np.nan
     return float(rates.min() / rates.max()) if rates.max() > 0 else 1.0
 
 
-def _known_rates(cells, name):
+def _known_rates(confused, name):
+    """Rates of the groups, with a warning that names those where it is unknown."""
     rate = RATES[name]
-    rates = rate(cells.weights)
+    rates = rate(confused.weights)
     known = ~np.isnan(rates)
-    if not known.all():
-        unknown = [repr(cells.names[group]) for group in np.flatnonzero(~known)]
-        shown = ", ".join(unknown[:10]) + (", ..." if len(unknown) > 10 else "")
-        rest = "The others are compared." if known.sum() > 1 else "That leaves no two to compare."
-        warnings.warn(
-            f"The {name} is unknown for {len(unknown)} of {len(known)} groups, which have nobody "
-            f"{rate.condition}: {shown}. {rest}",
-            UndefinedMetricWarning,
-            stacklevel=4,  # the caller of the public function
+    if len(rates) > 1:
+        what = (
+            f"The {name} is unknown for {(~known).sum()} of {len(known)} groups, which have nobody "
+            f"{rate.condition}"
         )
-    return rates[known]
+        report_unknown(known, confused.names, what)
+    return rates
 
 
-def labels_of(y):
+def _labels_of(y):
     """Set of the distinct labels of a column."""
     return set((y if y.dtype.kind == "O" else np.unique(y)).tolist())
 
 
-def positive_class(labels, pos_label):
-    """The label that means success, among the at most two labels that occur."""
-    listed = ", ".join(sorted(map(repr, labels))[:10]) + (", ..." if len(labels) > 10 else "")
+def find_positive(*columns, pos_label):
+    """The label that means success, among the at most two classes of these columns."""
+    labels = set().union(*map(_labels_of, columns))
     if None in labels:
         raise ValueError(
             "Classes must not hold missing values; leave these samples out of all inputs."
@@ -159,28 +199,12 @@ def positive_class(labels, pos_label):
     if len(labels) > 2:
         raise ValueError(
             "There must be at most two classes in all, in the same words everywhere, but "
-            f"{len(labels)} labels came: {listed}. Compare one class with all others, as in "
-            "y == label; if y_pred holds scores, pass the predicted classes."
+            f"{len(labels)} labels came: {listing(sorted(map(repr, labels)))}. Compare one class "
+            "with all others, as in y == label; if y_pred holds scores, pass the predicted classes."
         )
-    if pos_label is not None:
-        if len(labels) == 2 and pos_label not in labels:
-            raise ValueError(f"pos_label must be one of the labels {listed}; got {pos_label!r}.")
-        return pos_label
-    if labels <= {0, 1} or labels <= {-1, 1}:
-        return 1
-    if len(labels) == 1:
-        raise ValueError(
-            f"Only the label {listed} occurs, so it cannot be told whether it is the positive "
-            "class; pass pos_label."
-        )
-    return _larger(labels)
-
-
-def _larger(labels):
-    try:
-        return max(labels)
-    except TypeError as error:
+    if pos_label is None and len({isinstance(label, str) for label in labels}) > 1:
         raise TypeError(
-            f"The labels of y_true and y_pred are of different kinds ({error}); write the classes "
-            "in the same words in both."
-        ) from error
+            "The labels of y_true and y_pred are of different kinds "
+            f"({listing(sorted(map(repr, labels)))}); write the classes in the same words in both."
+        )
+    return positive_class(labels, pos_label)

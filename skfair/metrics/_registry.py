@@ -3,30 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from skfair.metrics._classification import (
-    accuracy_score_difference,
-    demographic_parity_difference,
-    demographic_parity_ratio,
-    equal_opportunity_difference,
-    equal_opportunity_ratio,
-    equalized_odds_difference,
-    equalized_odds_ratio,
-    false_positive_rate_difference,
-)
-from skfair.metrics._clustering import additive_violation, balance_score
-from skfair.metrics._criteria import independence_gap, separation_gap, sufficiency_gap
-from skfair.metrics._loss import loss_parity_difference
-from skfair.metrics._partial import (
-    partial_demographic_parity_difference,
-    partial_group_auc_difference,
-    partial_statistical_parity_difference,
-)
-from skfair.metrics._partial_odds import (
-    partial_equal_opportunity_difference,
-    partial_equalized_odds_difference,
-)
-from skfair.metrics._scores import wasserstein_distance_between_groups
-
 
 @dataclass(frozen=True)
 class Metric:
@@ -78,50 +54,34 @@ class Metric:
         )
 
 
-_EVERYBODY = {"interval": (0.0, 1.0)}
+METRICS = {}
+"""Metrics by name, filled by `metric`."""
 
-METRICS = {
-    "balance": Metric(balance_score, "clustering", True, 1.0),
-    "relative_balance": Metric(balance_score, "clustering", True, 1.0, {"relative": True}),
-    "mean_balance": Metric(balance_score, "clustering", True, 1.0, {"aggregate": "mean"}),
-    "additive_violation": Metric(additive_violation, "clustering", False, 0.0),
-    "normalized_additive_violation": Metric(
-        additive_violation, "clustering", False, 0.0, {"normalize": True}
-    ),
-    "demographic_parity_difference": Metric(
-        demographic_parity_difference, "classification", False, 0.0
-    ),
-    "demographic_parity_ratio": Metric(demographic_parity_ratio, "classification", True, 1.0),
-    "equal_opportunity_difference": Metric(
-        equal_opportunity_difference, "classification", False, 0.0
-    ),
-    "equal_opportunity_ratio": Metric(equal_opportunity_ratio, "classification", True, 1.0),
-    "equalized_odds_difference": Metric(equalized_odds_difference, "classification", False, 0.0),
-    "equalized_odds_ratio": Metric(equalized_odds_ratio, "classification", True, 1.0),
-    "false_positive_rate_difference": Metric(
-        false_positive_rate_difference, "classification", False, 0.0
-    ),
-    "accuracy_score_difference": Metric(accuracy_score_difference, "classification", False, 0.0),
-    "independence_gap": Metric(independence_gap, "classification", False, 0.0),
-    "separation_gap": Metric(separation_gap, "classification", False, 0.0),
-    "sufficiency_gap": Metric(sufficiency_gap, "classification", False, 0.0),
-    "wasserstein_distance_between_groups": Metric(
-        wasserstein_distance_between_groups, "score", False, 0.0
-    ),
-    "loss_parity_difference": Metric(loss_parity_difference, "labelled_margin", False, 0.0),
-    "partial_statistical_parity_difference": Metric(
-        partial_statistical_parity_difference, "score", False, 0.0, _EVERYBODY
-    ),
-    "partial_demographic_parity_difference": Metric(
-        partial_demographic_parity_difference, "decision", False, 0.0, _EVERYBODY
-    ),
-    "partial_equal_opportunity_difference": Metric(
-        partial_equal_opportunity_difference, "labelled_decision", False, 0.0, _EVERYBODY
-    ),
-    "partial_equalized_odds_difference": Metric(
-        partial_equalized_odds_difference, "labelled_decision", False, 0.0, _EVERYBODY
-    ),
-    "partial_group_auc_difference": Metric(
-        partial_group_auc_difference, "score", False, 0.0, _EVERYBODY
-    ),
-}
+
+def metric(kind, *, best=0.0, name=None, **params):
+    """Register a function as a metric with a scorer.
+
+    Parameters
+    ----------
+    kind : str
+        What the function judges, as in `Metric`.
+    best : float, default=0.0
+        The value of a perfectly fair prediction. Of metrics that are best at 0, less is better; of
+        others, more.
+    name : str, default=None
+        Name of the metric; None takes that of the function. A function may be several metrics,
+        with other parameters.
+    **params
+        Keyword arguments of the function.
+
+    Returns
+    -------
+    register : callable
+        Decorator that passes on the function itself.
+    """
+
+    def register(function):
+        METRICS[name or function.__name__] = Metric(function, kind, best > 0.0, best, params)
+        return function
+
+    return register

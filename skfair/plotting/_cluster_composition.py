@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.metrics import cluster_composition
+from skfair.people import group_names
 from skfair.plotting._style import COLORS, HATCHES, INK, cycle, new_axes, readable, strip_frame
 from skfair.utils._balance import cluster_balances
-from skfair.utils._groups import group_names
 
 
 class ClusterCompositionDisplay:
@@ -16,7 +16,9 @@ class ClusterCompositionDisplay:
 
     Each cluster is one bar, divided by the shares of the groups; dashed lines continue the
     divisions of the data as a whole. A perfectly balanced clustering has all its divisions on the
-    lines. Beside each bar stand the size and the balance of its cluster.
+    lines. Beside each bar stand the size of its cluster, its
+    balance (rarest over commonest group), and its share ratio: the least over the largest share of
+    a group that is in the cluster, of which the four-fifths rule asks for 0.8.
 
     Parameters
     ----------
@@ -172,11 +174,13 @@ class ClusterCompositionDisplay:
             )
 
     def _write_numbers(self, counts):
-        """Write the size and the balance of each cluster right of its bar."""
+        """Write the size, the balance and the share ratio of each cluster right of its bar."""
         ax = self.ax_
         sizes = [f"{size:,.6g}" for size in counts.sum(axis=1)]
         balances = [f"{balance:.3f}" for balance in cluster_balances(counts)]
-        for heading, texts, points in [("samples", sizes, 52), ("balance", balances, 106)]:
+        ratios = [f"{ratio:.3f}" for ratio in cluster_balances(counts / counts.sum(axis=0))]
+        columns = [("samples", sizes, 52), ("balance", balances, 106), ("share ratio", ratios, 172)]
+        for heading, texts, points in columns:
             write = partial(ax.annotate, textcoords="offset points", ha="right")
             write(heading, (1, 1), xytext=(points, 0), xycoords="axes fraction", va="bottom")
             for row, text in enumerate(texts):

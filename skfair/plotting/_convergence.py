@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair.plotting._style import COLORS, LINES, cycle, strip_frame
+from skfair.plotting._style import COLORS, LINES, cycle, import_pyplot, strip_frame
 
 _QUANTITIES = {
     "objective": "objective",
@@ -200,10 +200,8 @@ class ConvergenceDisplay:
 def _row_of_axes(ax, n_axes):
     """One-dimensional array of axes: those given, or a new row."""
     if ax is None:
-        import matplotlib.pyplot as plt
-
         size = (max(3.2 * n_axes, 4.8), 3.2)
-        _, ax = plt.subplots(1, n_axes, figsize=size, layout="constrained")
+        _, ax = import_pyplot().subplots(1, n_axes, figsize=size, layout="constrained")
     axes = np.atleast_1d(ax)
     if axes.shape != (n_axes,):
         raise ValueError(

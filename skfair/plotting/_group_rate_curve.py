@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.metrics._scored import check_scored
-from skfair.metrics._scorers import PREDICTIONS
+from skfair.metrics import PREDICTIONS, check_scored
 from skfair.plotting._style import COLORS, INK, LINES, cycle, legend_above, new_axes, readable
 
 _GID = "skfair-group-rate-curve"
@@ -76,6 +75,7 @@ class GroupRateCurveDisplay:
         interval=None,
         reference=None,
         sample_weight=None,
+        pos_label=None,
         name=None,
         ax=None,
     ):
@@ -95,6 +95,9 @@ class GroupRateCurveDisplay:
             Group of the horizontal axis; None takes the largest.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each sample; None counts each once.
+        pos_label : int, float, bool or str, default=None
+            The class that means success; None asks the classifier for its parameter of this name,
+            and takes 1 if that has none and the classes are 0 and 1, -1 and 1 or booleans.
         name : str, default=None
             Name of the model in the legend; None takes that of its class.
         ax : matplotlib.axes.Axes, default=None
@@ -111,7 +114,7 @@ class GroupRateCurveDisplay:
             If the estimator is not fitted.
         """
         check_is_fitted(estimator)
-        (y_score,), _ = PREDICTIONS["decision"](estimator, X, None, sensitive_features)
+        (y_score,), _ = PREDICTIONS["decision"](estimator, X, None, sensitive_features, pos_label)
         return cls.from_predictions(
             y_score,
             sensitive_features=sensitive_features,

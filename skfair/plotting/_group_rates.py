@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.metrics import group_report
-from skfair.metrics._scorers import PREDICTIONS
+from skfair.metrics import PREDICTIONS, group_report
 from skfair.plotting._style import (
     COLORS,
     INK,
@@ -18,28 +17,29 @@ from skfair.plotting._style import (
 
 _RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
 _OVERALL = "all samples"
-_Z_95 = 1.96
 
 
 class GroupRateDisplay:
     """Picture of the rates of each group, with 95 % confidence intervals.
 
-    Each rate is one row with a mark for every group; the bars reach 1.96 standard errors to both
-    sides, and a line marks the rate of all samples. A difference between marks means little where
-    the bars overlap by much.
+    Each rate is one row with a mark for every group, the bars are Wilson's 95 % intervals, and a
+    line marks the rate of all samples. Beside each mark stands how many samples it is a share of. A
+    difference between marks means little where the bars overlap by much.
 
     Parameters
     ----------
     rates : array-like of shape (n_groups, n_rates)
         Rates of the groups, in [0, 1]; nan draws nothing.
-    standard_errors : array-like of shape (n_groups, n_rates)
-        Their standard errors.
+    intervals : array-like of shape (n_groups, n_rates, 2)
+        Lower and upper ends of their confidence intervals.
     overall : array-like of shape (n_rates,)
         Rates of all samples.
     rate_names : sequence of str
         Names of the rates.
     group_names : sequence of str, default=None
         Names of the groups; None numbers them.
+    counts : array-like of shape (n_groups, n_rates), default=None
+        How many samples each rate is a share of; None writes nothing.
 
     Attributes
     ----------
@@ -62,23 +62,33 @@ class GroupRateDisplay:
     ['selection rate', 'true positive rate', 'false positive rate']
     """
 
-    def __init__(self, rates, standard_errors, overall, *, rate_names, group_names=None):
+    def __init__(self, rates, intervals, overall, *, rate_names, group_names=None, counts=None):
         self.rates = rates
-        self.standard_errors = standard_errors
+        self.intervals = intervals
         self.overall = overall
         self.rate_names = rate_names
         self.group_names = group_names
+        self.counts = counts
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, y, *, sensitive_features, rates=_RATES, sample_weight=None, ax=None
+        cls,
+        estimator,
+        X,
+        y,
+        *,
+        sensitive_features,
+        rates=_RATES,
+        sample_weight=None,
+        pos_label=None,
+        ax=None,
     ):
         """Draw the rates of a classifier's predictions.
 
         Parameters
         ----------
         estimator : estimator instance
-            A fitted classifier of two classes; the second of its ``classes_`` is positive.
+            A fitted classifier of two classes.
         X : array-like of shape (n_samples, n_features)
             Samples to predict.
         y : array-like of shape (n_samples,)
@@ -89,6 +99,9 @@ class GroupRateDisplay:
             Rates to draw, columns of :func:`skfair.metrics.group_report`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each sample; None counts each once.
+        pos_label : int, float, bool or str, default=None
+            The class that means success; None asks the classifier for its parameter of this name,
+            and takes 1 if that has none and the classes are 0 and 1, -1 and 1 or booleans.
         ax : matplotlib.axes.Axes, default=None
             Axes to draw on; None makes a new figure.
 
@@ -104,7 +117,7 @@ class GroupRateDisplay:
         """
         check_is_fitted(estimator)
         (y_true, y_pred), params = PREDICTIONS["classification"](
-            estimator, X, y, sensitive_features
+            estimator, X, y, sensitive_features, pos_label
         )
         return cls.from_predictions(
             y_true,
@@ -165,17 +178,19 @@ class GroupRateDisplay:
             pos_label=pos_label,
         )
         rates = list(rates)
-        errors = [f"{rate}_se" for rate in rates]
         known = [name.removesuffix("_se") for name in report if name.endswith("_se")]
         unknown = sorted(set(rates) - set(known))
         if unknown:
             raise ValueError(f"rates must be among {known}; got {unknown}.")
+        groups, everybody = report.iloc[:-1], report.iloc[-1]
+        ends = [groups[[f"{rate}_{end}" for rate in rates]] for end in ("low", "high")]
         display = cls(
-            report[rates].to_numpy()[:-1],
-            report[errors].to_numpy()[:-1],
-            report[rates].to_numpy()[-1],
+            groups[rates].to_numpy(),
+            np.stack(ends, axis=-1),
+            everybody[rates].to_numpy(dtype=np.float64),
             rate_names=[rate.replace("_", " ") for rate in rates],
-            group_names=readable(report.index[:-1]),
+            group_names=readable(groups.index),
+            counts=groups[[f"{rate}_n" for rate in rates]].to_numpy(),
         )
         return display.plot(ax=ax)
 
@@ -192,7 +207,7 @@ class GroupRateDisplay:
         display : GroupRateDisplay
             This display, with `ax_` and `figure_`.
         """
-        rates, errors = np.asarray(self.rates), np.asarray(self.standard_errors)
+        rates, intervals = np.asarray(self.rates), np.asarray(self.intervals)
         n_groups, n_rates = rates.shape
         self.ax_ = ax = new_axes(ax, size=(6.4, 1.3 + n_rates * (0.3 + 0.16 * n_groups)))
         self.figure_ = ax.figure
@@ -201,11 +216,11 @@ class GroupRateDisplay:
         # The groups of a rate stand below each other, on the inner 60 % of its row.
         offsets = 0.6 * ((np.arange(n_groups) + 0.5) / n_groups - 0.5)
         for k, (name, offset) in enumerate(zip(names, offsets, strict=True)):
-            reach = _Z_95 * errors[k]
+            reaches = np.abs(intervals[k].T - rates[k])
             ax.errorbar(
                 rates[k],
                 rows + offset,
-                xerr=[np.minimum(reach, rates[k]), np.minimum(reach, 1 - rates[k])],
+                xerr=reaches,
                 linestyle="none",
                 color=cycle(COLORS, k),
                 marker=cycle(MARKERS, k),
@@ -213,6 +228,8 @@ class GroupRateDisplay:
                 capsize=2.5,
                 label=name,
             )
+            if self.counts is not None:
+                self._write_counts(rows + offset, self.counts[k])
         ax.vlines(self.overall, rows - 0.42, rows + 0.42, color=INK, linestyle=":", label=_OVERALL)
         ax.set_yticks(rows, self.rate_names)
         ax.set_xlim(-0.02, 1.02)
@@ -223,3 +240,10 @@ class GroupRateDisplay:
         strip_frame(ax, "top", "right", "left")
         legend_above(ax, last=_OVERALL)
         return self
+
+    def _write_counts(self, heights, counts):
+        """Write beside the marks of a group how many samples they are shares of."""
+        place = self.ax_.get_yaxis_transform()  # a share of the width, and a height of the data
+        for height, count in zip(heights, counts, strict=True):
+            text = f"of {count:,.0f}" if float(count).is_integer() else f"of {count:,.1f}"
+            self.ax_.text(1.01, height, text, transform=place, va="center", size=7, color=INK)

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.metrics._scored import check_scored
-from skfair.metrics._scorers import PREDICTIONS
+from skfair.metrics import PREDICTIONS, check_scored
+from skfair.people import ranks_inside
 from skfair.plotting._style import (
     COLORS,
     HATCHES,
@@ -18,7 +18,6 @@ from skfair.plotting._style import (
     strip_frame,
 )
 from skfair.utils._balance import count_table
-from skfair.utils._percentiles import ranks_inside
 
 _N_POINTS = 512
 
@@ -74,7 +73,15 @@ class GroupScoreDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, *, sensitive_features, interval=None, sample_weight=None, ax=None
+        cls,
+        estimator,
+        X,
+        *,
+        sensitive_features,
+        interval=None,
+        sample_weight=None,
+        pos_label=None,
+        ax=None,
     ):
         """Draw the scores that a classifier gives to samples.
 
@@ -91,6 +98,9 @@ class GroupScoreDisplay:
             Ranks to shade, counted from the highest score: (0.0, 0.2) is the top fifth.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each sample; None counts each once.
+        pos_label : int, float, bool or str, default=None
+            The class that means success; None asks the classifier for its parameter of this name,
+            and takes 1 if that has none and the classes are 0 and 1, -1 and 1 or booleans.
         ax : matplotlib.axes.Axes, default=None
             Axes to draw on; None makes a new figure.
 
@@ -105,7 +115,7 @@ class GroupScoreDisplay:
             If the estimator is not fitted.
         """
         check_is_fitted(estimator)
-        (y_score,), _ = PREDICTIONS["decision"](estimator, X, None, sensitive_features)
+        (y_score,), _ = PREDICTIONS["decision"](estimator, X, None, sensitive_features, pos_label)
         has_decision = hasattr(estimator, "decision_function")
         return cls.from_predictions(
             y_score,

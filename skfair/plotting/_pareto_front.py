@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from skfair.metrics import non_dominated
 from skfair.plotting._style import COLORS, INK, LINES, MARKERS, cycle, new_axes, strip_frame
-from skfair.utils._balance import non_dominated
 
 _GID = "skfair-pareto-front"
 _MOST_MARKERS = 25

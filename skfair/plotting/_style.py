@@ -1,11 +1,15 @@
 """What all pictures share: colours, markers, hatches, and a clean pair of axes."""
 
-# Okabe and Ito's palette, which stays apart for colour-blind eyes. Neighbours in this order
-# also differ in lightness, so that they stay apart in grey.
-COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Okabe and Ito's palette, which stays apart for colour-blind eyes, and three of Tol's after it.
+# Neighbours in this order also differ in lightness, so that they stay apart in grey. Ten groups
+# have ten colours, ten markers and ten hatches.
+COLORS = (
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442"),
+    *("#882255", "#999999", "#332288"),
+)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", "p")
 LINES = ("-", "--", "-.", ":")
-HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\", "++++")
+HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\", "++++", "oo", "||||", "**")
 INK = "#333333"
 
 
@@ -14,15 +18,25 @@ def cycle(values, index):
     return values[index % len(values)]
 
 
+def import_pyplot():
+    """matplotlib.pyplot, or an error that says how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Pictures are drawn by matplotlib, which is not installed: "
+            'pip install "skfair[plot]", or pip install matplotlib.'
+        ) from error
+    return plt
+
+
 def new_axes(ax, size):
     """Return `ax`, or without one the axes of a new figure of `size` (width, height) in inches.
 
     A new figure keeps room for legends and labels outside its axes.
     """
     if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=size, layout="constrained")
+        _, ax = import_pyplot().subplots(figsize=size, layout="constrained")
     return ax
 
 

@@ -197,3 +197,59 @@ def test_misaligned_input_is_refused(metric):
 def test_more_than_two_classes_are_refused(metric):
     with pytest.raises(ValueError, match="at most two classes"):
         metric([0, 1, 2], [0, 1, 2], sensitive_features=list("aab"))
+
+
+# Everybody as reference, and aggregates ------------------------------------------------
+
+
+GAPS = [name for name in CLASSIFICATION if name.endswith("difference")]
+RATES_BY_HAND = {  # of the three groups, and of everybody
+    "demographic_parity_difference": [([4 / 10, 2 / 5, 3 / 8], 9 / 23)],
+    "equal_opportunity_difference": [([3 / 5, 2 / 3, 1 / 3], 6 / 11)],
+    "false_positive_rate_difference": [([1 / 5, 0, 2 / 5], 3 / 12)],
+    "accuracy_score_difference": [([3 / 10, 1 / 5, 4 / 8], 8 / 23)],
+    "equalized_odds_difference": [
+        ([3 / 5, 2 / 3, 1 / 3], 6 / 11),
+        ([1 / 5, 0, 2 / 5], 3 / 12),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_excess_over_everybody_by_hand(name):
+    excesses = np.array([np.subtract(*cell) for cell in RATES_BY_HAND[name]]).ravel()
+    expected = {
+        "max": excesses.max(),
+        "mean": np.maximum(0, excesses).mean(),
+        "signed_mean": excesses.mean(),
+    }
+    for aggregate, value in expected.items():
+        found = CLASSIFICATION[name](
+            Y_TRUE, Y_PRED, sensitive_features=GROUP, reference="overall", aggregate=aggregate
+        )
+        assert found == pytest.approx(value, rel=1e-12)
+
+
+def test_the_sum_over_rates_by_hand():
+    people = {"sensitive_features": GROUP, "aggregate": "sum"}
+    assert equalized_odds_difference(Y_TRUE, Y_PRED, **people) == pytest.approx(1 / 3 + 2 / 5)
+    only = demographic_parity_difference(Y_TRUE, Y_PRED, **people)
+    assert only == pytest.approx(2 / 5 - 3 / 8)
+
+
+def test_one_group_does_not_exceed_everybody():
+    alone = {"sensitive_features": ["a"] * 3, "reference": "overall"}
+    assert demographic_parity_difference([0, 1, 1], [1, 0, 1], **alone) == 0
+
+
+@pytest.mark.parametrize(
+    "asked, match",
+    [
+        ({"reference": "all"}, "reference must be one of"),
+        ({"aggregate": "mean"}, "With reference='groups', aggregate must be one of"),
+        ({"reference": "overall", "aggregate": "sum"}, "With reference='overall', aggregate must"),
+    ],
+)
+def test_references_and_aggregates_that_do_not_exist(asked, match):
+    with pytest.raises(ValueError, match=match):
+        demographic_parity_difference(Y_TRUE, Y_PRED, sensitive_features=GROUP, **asked)

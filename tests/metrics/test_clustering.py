@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.metrics import METRICS, additive_violation, balance_score, cluster_composition
+from skfair.metrics import (
+    METRICS,
+    additive_violation,
+    balance_score,
+    cluster_composition,
+    cluster_share_ratios,
+    share_ratio_score,
+)
 
 # Two clusters: (2 a, 1 b, 1 c) and (2 a, 2 b, 4 c).
 LABELS = np.array([0] * 4 + [1] * 8)
@@ -21,6 +28,26 @@ def test_balance_by_hand():
     assert balance_score([0, 0, 1, 1], sensitive_features=list("abaa")) == 0
     assert balance_score([0, 0, 1, 1], sensitive_features=list("abaa"), aggregate="mean") == 0.5
     assert isinstance(balance_score(LABELS, sensitive_features=PEOPLE), float)
+
+
+def test_share_ratios_by_hand():
+    # Of the four a two, one and one; of the two b one and one; of the one c one.
+    labels, people = [0, 0, 1, 2, 0, 1, 0], list("aaaabbc")
+    ratios = cluster_share_ratios(labels, sensitive_features=people)
+    assert ratios.to_dict() == {0: (2 / 4) / 1, 1: 0, 2: 0}
+    assert share_ratio_score(labels, sensitive_features=people) == 0
+    assert share_ratio_score(labels, sensitive_features=people, aggregate="mean") == 0.5 / 3
+    assert METRICS["share_ratio"](labels, sensitive_features=people) == 0
+    with pytest.raises(ValueError, match="aggregate must be"):
+        share_ratio_score(labels, sensitive_features=people, aggregate="max")
+
+
+def test_a_group_that_is_common_in_a_cluster_is_seen_by_shares_alone():
+    """Balance is kept where a rare group fills a cluster; a person of it is there too often."""
+    labels, people = [0] * 20 + [1] * 80, ["rare"] * 10 + ["other"] * 10 + ["rare"] * 20
+    people += ["other"] * 60
+    assert balance_score(labels, sensitive_features=people, relative=True) >= 0.77
+    assert share_ratio_score(labels, sensitive_features=people) == pytest.approx((1 / 7) / (1 / 3))
 
 
 def test_additive_violation_by_hand():

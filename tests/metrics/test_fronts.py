@@ -1,9 +1,10 @@
+import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.metrics import coverage, hypervolume
+from skfair.metrics import coverage, hypervolume, non_dominated
 
 points = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=10)
 some_points = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=10)
@@ -81,3 +82,36 @@ def test_coverage_by_hand():
 def test_refusals(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+# Few distinct values, so that ties and duplicates are common.
+objectives = hnp.arrays(np.float64, st.integers(0, 12), elements=st.integers(0, 4))
+
+
+@given(st.data())
+def test_non_dominated_is_the_strict_front(data):
+    cost = data.draw(objectives)
+    points = data.draw(hnp.arrays(np.float64, len(cost), elements=st.integers(0, 4)))
+    expected = [
+        not any(
+            (cost[q] <= cost[p] and points[q] >= points[p])
+            and (cost[q] < cost[p] or points[q] > points[p] or q < p)
+            for q in range(len(cost))
+        )
+        for p in range(len(cost))
+    ]
+    assert non_dominated(cost, points).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "cost, points, expected",
+    [
+        ([], [], []),
+        ([1.0], [0.5], [True]),
+        ([1, 1, 1], [0.5, 0.5, 0.4], [True, False, False]),
+        ([3, 1, 2, 2], [0.9, 0.1, 0.5, 0.6], [True, True, False, True]),
+        ([1, 2], [0.0, 0.0], [True, False]),
+    ],
+)
+def test_non_dominated_by_hand(cost, points, expected):
+    assert non_dominated(np.array(cost), np.array(points)).tolist() == expected

@@ -166,9 +166,13 @@ def test_integer_weights_are_repeated_rows(function, rank_within, people):
 def test_classes_may_have_any_name(function, people):
     y_true, score, group = people
     expected = function(y_true, score, sensitive_features=group, interval=(0.1, 0.6))
-    for labels in (np.array([-1, 1]), np.array([False, True]), np.array(["no", "yes"])):
-        value = function(labels[y_true], score, sensitive_features=group, interval=(0.1, 0.6))
-        assert value == expected
+    given = {"sensitive_features": group, "interval": (0.1, 0.6)}
+    for labels in (np.array([-1, 1]), np.array([False, True])):
+        assert function(labels[y_true], score, **given) == expected
+    words = np.array(["no", "yes"])[y_true]
+    assert function(words, score, **given, pos_label="yes") == expected
+    with pytest.raises(ValueError, match="Pass pos_label"):
+        function(words, score, **given)
 
 
 def test_opportunity_is_that_of_the_positive_class(people):
@@ -231,7 +235,8 @@ def test_scorers_judge_scores_at_the_threshold_of_the_estimator(
     if metric.kind != "score":
         options["threshold"] = threshold
     expected = metric(*inputs, sensitive_features=group, **options)
-    assert get_scorer(metric)(model, X, y_true, sensitive_features=group) == -expected
+    scorer = get_scorer(metric, pos_label="yes")
+    assert scorer(model, X, y_true, sensitive_features=group) == -expected
     assert 0 < expected < 1
 
 

@@ -4,7 +4,7 @@ import pytest
 from scipy import sparse
 
 from skfair.metrics import METRICS, group_report
-from skfair.metrics._rates import RATES
+from skfair.metrics._report import _COLUMNS
 
 # True class, predicted class, group.
 ROWS = np.array(
@@ -16,9 +16,15 @@ Y_TRUE, Y_PRED, GROUP = ROWS.T
 def test_by_hand():
     report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
     assert report.index.tolist() == [0, 1, "overall"]
-    assert report.columns.tolist() == ["n", *(n + s for n in RATES for s in ("", "_se"))]
+    endings = ("", "_n", "_se", "_low", "_high")
+    assert report.columns.tolist() == ["n", *(name + end for name in _COLUMNS for end in endings)]
     assert report["n"].tolist() == [5, 3, 8]
     expected = {
+        "base_rate": [2 / 5, 2 / 3, 4 / 8],
+        "base_rate_n": [5, 3, 8],
+        "true_positive_rate_n": [2, 2, 4],
+        "false_positive_rate_n": [3, 1, 4],
+        "positive_predictive_value_n": [2, 2, 4],
         "selection_rate": [2 / 5, 2 / 3, 4 / 8],
         "true_positive_rate": [1 / 2, 1, 3 / 4],
         "false_positive_rate": [1 / 3, 0, 1 / 4],
@@ -38,6 +44,23 @@ def test_standard_errors_are_of_a_mean_over_the_samples_of_the_condition():
         np.sqrt(0.25 * 0.75 / 4)
     )
     assert report.loc[1, "accuracy_se"] == 0
+
+
+def test_intervals_are_wilsons():
+    report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    # Rates at which the one seen is just 1.96 standard errors away.
+    for end in ("low", "high"):
+        rate = report[f"selection_rate_{end}"]
+        distance = np.abs(report["selection_rate"] - rate) / np.sqrt(
+            rate * (1 - rate) / report["n"]
+        )
+        assert distance.tolist() == pytest.approx([1.959964] * 3, abs=1e-6)
+
+
+def test_two_of_two_are_not_certain():
+    report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP).loc[1]
+    names = [f"true_positive_rate{end}" for end in ("", "_n", "_se", "_low", "_high")]
+    assert report[names].tolist() == pytest.approx([1, 2, 0, 0.342380, 1], abs=1e-6)
 
 
 def test_integer_weights_equal_repeated_rows():
@@ -83,7 +106,15 @@ def test_overlapping_groups_count_everybody_once_overall():
 
 def test_the_positive_class():
     words = np.array(["no", "yes"])
-    report = group_report(words[Y_TRUE], words[Y_PRED], sensitive_features=GROUP)
+    report = group_report(words[Y_TRUE], words[Y_PRED], sensitive_features=GROUP, pos_label="yes")
     pd.testing.assert_frame_equal(report, group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP))
     swapped = group_report(words[Y_TRUE], words[Y_PRED], sensitive_features=GROUP, pos_label="no")
     np.testing.assert_allclose(swapped["true_positive_rate"], 1 - report["false_positive_rate"])
+
+
+def test_a_table_of_pyarrow_names_its_attributes():
+    pa = pytest.importorskip("pyarrow")
+    people = pa.table({"sex": ["f", "m", "f", "m"], "age": [1, 1, 2, 2]})
+    report = group_report([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=people)
+    assert report.index.names == ["sex", "age"]
+    assert report["selection_rate"].tolist() == [0, 1, 1, 1, 0.75]

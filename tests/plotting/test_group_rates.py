@@ -1,4 +1,4 @@
-"""GroupRateDisplay: marks and bars are the rates and standard errors of the report."""
+"""GroupRateDisplay: marks and bars are the rates and intervals of the report."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,13 +36,28 @@ def test_marks_are_the_rates(ax):
     np.testing.assert_allclose(marks(ax), [[0.75, 1, 0.5], [0.25, 0.5, 0]])
 
 
-def test_bars_reach_two_standard_errors_but_no_impossible_rate(ax):
-    error = 1.96 * np.sqrt(0.75 * 0.25 / 4)
+def test_bars_are_wilsons_intervals_and_never_points(ax):
+    of_four, of_two = (0.300642, 0.954413), (0.342380, 1)
+    half = (0.094531, 0.905469)
     np.testing.assert_allclose(
         reaches(ax),
-        [[(0.75 - error, 1), (1, 1), (0, 1)], [(0, 0.25 + error), (0, 1), (0, 0)]],
-        atol=1e-12,
+        [
+            [of_four, of_two, half],
+            [(1 - of_four[1], 1 - of_four[0]), half, (0, 1 - of_two[0])],
+        ],
+        atol=1e-6,
     )
+
+
+def test_beside_each_mark_stands_what_it_is_a_share_of(ax):
+    written = [(text.get_text(), text.get_position()[1]) for text in ax.texts]
+    assert [text for text, _ in written] == ["of 4", "of 2", "of 2"] * 2
+    heights = np.concatenate([bars[0].get_ydata() for bars in ax.containers])
+    np.testing.assert_allclose([height for _, height in written], heights)
+    weighted = GroupRateDisplay.from_predictions(
+        TRUE, PREDICTED, sensitive_features=GROUP, sample_weight=np.full(8, 1000.3)
+    )
+    assert weighted.ax_.texts[0].get_text() == "of 4,001.2"
 
 
 def test_a_line_marks_the_rate_of_all_samples(ax):
@@ -69,7 +84,7 @@ def test_marks_of_a_rate_stay_in_its_row(ax):
 
 def test_groups_stay_apart_in_colour_and_in_grey():
     display = GroupRateDisplay(
-        np.full((5, 1), 0.5), np.full((5, 1), 0.1), [0.5], rate_names=["rate"]
+        np.full((5, 1), 0.5), np.tile([0.4, 0.6], (5, 1, 1)), [0.5], rate_names=["rate"]
     ).plot()
     points = [bars[0] for bars in display.ax_.containers]
     assert len({point.get_color() for point in points}) == 5
@@ -98,7 +113,7 @@ def test_from_estimator_takes_the_positive_class_from_the_estimator():
     X = np.arange(8.0)[:, np.newaxis]
     y = np.array(["yes", "no"])[np.array(TRUE)]  # "yes" is the second class, and 0
     model = LogisticRegression().fit(X, y)
-    ax = GroupRateDisplay.from_estimator(model, X, y, sensitive_features=GROUP).ax_
+    ax = GroupRateDisplay.from_estimator(model, X, y, sensitive_features=GROUP, pos_label="yes").ax_
     predicted = (model.predict(X) == "yes").reshape(2, 4)
     np.testing.assert_allclose(marks(ax)[:, 0], predicted.mean(axis=1))
 
@@ -112,7 +127,7 @@ def test_an_unfitted_estimator_is_refused():
 
 def test_plot_draws_on_given_axes():
     figure, ax = plt.subplots()
-    display = GroupRateDisplay([[0.5]], [[0.1]], [0.5], rate_names=["rate"])
+    display = GroupRateDisplay([[0.5]], [[[0.4, 0.6]]], [0.5], rate_names=["rate"])
     assert display.plot(ax=ax) is display
     assert display.ax_ is ax and display.figure_ is figure
     assert legend_of(ax) == ["group 0", "all samples"]

@@ -1,0 +1,250 @@
+"""How much the mean loss of a classifier differs between groups."""
+
+import numpy as np
+from sklearn.utils import check_array
+
+from skfair.losses import LOSSES, as_pointwise
+from skfair.metrics._gaps import gap, report_unknown
+from skfair.metrics._rates import find_positive
+from skfair.metrics._registry import metric
+from skfair.people import check_columns
+from skfair.utils._messages import by_name
+
+
+@metric("labelled_margin")
+def loss_parity_difference(
+    y_true,
+    y_score,
+    *,
+    sensitive_features,
+    loss="logistic",
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+    pos_label=None,
+):
+    r"""Largest minus smallest mean loss of a group.
+
+    .. math:: \max_{g, g'} \bigl( E[\ell(s, y) \mid g] - E[\ell(s, y) \mid g'] \bigr)
+
+    This is what :class:`skfair.constraints.LossParity` bounds.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True class of each sample, of two classes.
+    y_score : array-like of shape (n_samples,)
+        Values of the decision function; not probabilities.
+    sensitive_features : array-like or sparse matrix
+        Group of each sample, as in :func:`demographic_parity_difference`.
+    loss : str or callable, default="logistic"
+        Name in :data:`skfair.losses.LOSSES`, or a callable (scores, target) -> Pointwise with
+        targets -1 and +1.
+    reference, aggregate
+        As in :func:`demographic_parity_difference`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; a sample of weight zero counts as absent.
+    pos_label : int, float, bool or str, default=None
+        The positive class. None takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and
+        asks for it if they are others.
+
+    Returns
+    -------
+    difference : float
+        In the unit of the loss, 0 is fair; 0 with a single group.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, scores are not finite, a loss has
+        no such name, or the positive class cannot be told.
+
+    Examples
+    --------
+    >>> from skfair.metrics import loss_parity_difference
+    >>> group = ["a", "a", "b", "b"]
+    >>> loss_parity_difference(
+    ...     [1, 0, 1, 0], [2.0, -2.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
+    ... )
+    0.5
+    """
+    people, target, losses = _check(
+        y_true, y_score, sensitive_features, loss, sample_weight, pos_label
+    )
+    return gap([_mean_losses(people, losses, np.ones(len(target)))], reference, aggregate)
+
+
+@metric("labelled_margin")
+def equal_opportunity_loss_difference(
+    y_true,
+    y_score,
+    *,
+    sensitive_features,
+    loss="logistic",
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+    pos_label=None,
+):
+    r"""Largest minus smallest mean loss of a group's positive class.
+
+    .. math::
+
+        \max_{g, g'} \bigl( E[\ell(s, y) \mid g, y = 1] - E[\ell(s, y) \mid g', y = 1] \bigr)
+
+    This is what :class:`skfair.constraints.EqualOpportunityLoss` bounds.
+
+    Parameters
+    ----------
+    y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label
+        As in :func:`loss_parity_difference`.
+
+    Returns
+    -------
+    difference : float
+        In the unit of the loss, 0 is fair; 0 with a single group; nan where fewer than two groups
+        have positives.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`loss_parity_difference`.
+
+    Examples
+    --------
+    >>> from skfair.metrics import equal_opportunity_loss_difference
+    >>> group = ["a", "a", "b", "b"]
+    >>> equal_opportunity_loss_difference(
+    ...     [1, 0, 1, 0], [2.0, 9.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
+    ... )
+    0.5
+    """
+    people, target, losses = _check(
+        y_true, y_score, sensitive_features, loss, sample_weight, pos_label
+    )
+    return gap([_mean_losses(people, losses, target > 0)], reference, aggregate)
+
+
+@metric("labelled_margin")
+def equalized_odds_loss_difference(
+    y_true,
+    y_score,
+    *,
+    sensitive_features,
+    loss="logistic",
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+    pos_label=None,
+):
+    r"""Larger of the differences of mean losses of the positive and of the negative class.
+
+    .. math::
+
+        \max_{t = \pm 1} \max_{g, g'}
+        \bigl( E[\ell(s, y) \mid g, y = t] - E[\ell(s, y) \mid g', y = t] \bigr)
+
+    This is what :class:`skfair.constraints.EqualizedOddsLoss` bounds.
+
+    Parameters
+    ----------
+    y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label
+        As in :func:`loss_parity_difference`.
+
+    Returns
+    -------
+    difference : float
+        In the unit of the loss, 0 is fair; 0 with a single group; nan where fewer than two groups
+        have people of either class.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`loss_parity_difference`.
+
+    Examples
+    --------
+    >>> from skfair.metrics import equalized_odds_loss_difference
+    >>> group = ["a", "a", "b", "b"]
+    >>> equalized_odds_loss_difference(
+    ...     [1, 0, 1, 0], [2.0, 1.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
+    ... )
+    1.5
+    """
+    people, target, losses = _check(
+        y_true, y_score, sensitive_features, loss, sample_weight, pos_label
+    )
+    cells = [_mean_losses(people, losses, inside) for inside in (target > 0, target < 0)]
+    return gap(cells, reference, aggregate)
+
+
+@metric("labelled_margin")
+def largest_group_loss(
+    y_true, y_score, *, sensitive_features, loss="logistic", sample_weight=None, pos_label=None
+):
+    r"""Largest mean loss of a group: how badly the worst-off group is served.
+
+    .. math:: \max_g E[\ell(s, y) \mid g]
+
+    This is what :class:`skfair.constraints.BoundedGroupLoss` bounds ([1]_, Definition 2).
+
+    Parameters
+    ----------
+    y_true, y_score, sensitive_features, loss, sample_weight, pos_label
+        As in :func:`loss_parity_difference`.
+
+    Returns
+    -------
+    loss : float
+        In the unit of the loss; less is better.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`loss_parity_difference`.
+
+    References
+    ----------
+    .. [1] A. Agarwal, M. Dudík and Z. S. Wu, "Fair regression: quantitative definitions and
+       reduction-based algorithms", ICML 2019.
+
+    Examples
+    --------
+    >>> from skfair.metrics import largest_group_loss
+    >>> group = ["a", "a", "b", "b"]
+    >>> largest_group_loss(
+    ...     [1, 0, 1, 0], [2.0, -2.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
+    ... )
+    0.5
+    """
+    people, target, losses = _check(
+        y_true, y_score, sensitive_features, loss, sample_weight, pos_label
+    )
+    means, _ = _mean_losses(people, losses, np.ones(len(target)))
+    return float(means.max())
+
+
+def _check(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
+    """People, their classes -1 and +1, and their losses."""
+    loss = by_name(LOSSES, loss, "loss")
+    people, (truth, scores) = check_columns(
+        sensitive_features, sample_weight, y_true=y_true, y_score=y_score
+    )
+    scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
+    target = np.where(truth == find_positive(truth, pos_label=pos_label), 1.0, -1.0)
+    return people, target, as_pointwise(loss(scores, target), len(scores), "The loss").value
+
+
+def _mean_losses(people, losses, inside):
+    """Mean loss of each group within a cell, nan for those without members, and of everybody."""
+    rows, codes = people.groups.pairs
+    weights, n_groups = people.weights * inside, len(people.groups.labels)
+    totals = np.bincount(codes, weights[rows], n_groups)
+    sums = np.bincount(codes, (weights * losses)[rows], n_groups)
+    means = np.divide(sums, totals, out=np.full(n_groups, np.nan), where=totals > 0)
+    if n_groups > 1:
+        known = totals > 0
+        what = f"{(~known).sum()} of {n_groups} groups have nobody of a class that is compared"
+        report_unknown(known, people.groups.names, what)
+    everybody = weights.sum()
+    return means, float(weights @ losses / everybody) if everybody > 0 else np.nan

@@ -1,0 +1,135 @@
+"""Rates of a binary classifier in proportion: the smallest of the groups over the largest."""
+
+import numpy as np
+
+from skfair.metrics._rates import confusions, ratio
+from skfair.metrics._registry import metric
+
+
+@metric("classification", best=1.0)
+def demographic_parity_ratio(
+    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+):
+    r"""Smallest over largest share of people who are selected, among groups.
+
+    .. math:: \min_g s_g \, / \, \max_g s_g, \quad s_g = \Pr(\hat{y} = 1 \mid g)
+
+    The four-fifths rule of employment law asks for at least 0.8.
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight, pos_label
+        As in :func:`demographic_parity_difference`.
+
+    Returns
+    -------
+    ratio : float
+        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
+        than two rates are known.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`demographic_parity_difference`.
+
+    See Also
+    --------
+    demographic_parity_difference : The largest share minus the smallest.
+
+    Examples
+    --------
+    >>> from skfair.metrics import demographic_parity_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> demographic_parity_ratio(y_true, y_pred, sensitive_features=group)  # (1/4) / (3/4)
+    0.3333333333333333
+    """
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return ratio(confused, "selection_rate")
+
+
+@metric("classification", best=1.0)
+def equal_opportunity_ratio(
+    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
+):
+    r"""Smallest over largest true positive rate among groups.
+
+    .. math:: \min_g t_g \, / \, \max_g t_g, \quad t_g = \Pr(\hat{y} = 1 \mid y = 1, g)
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight, pos_label
+        As in :func:`demographic_parity_difference`.
+
+    Returns
+    -------
+    ratio : float
+        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
+        than two rates are known.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`demographic_parity_difference`.
+
+    References
+    ----------
+    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
+       NeurIPS 2016.
+
+    Examples
+    --------
+    >>> from skfair.metrics import equal_opportunity_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> equal_opportunity_ratio(y_true, y_pred, sensitive_features=group)  # (1/2) / (2/2)
+    0.5
+    """
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return ratio(confused, "true_positive_rate")
+
+
+@metric("classification", best=1.0)
+def equalized_odds_ratio(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
+    r"""Smaller of the ratios between groups of true and of false positive rates.
+
+    .. math:: \min\left(\frac{\min_g t_g}{\max_g t_g}, \; \frac{\min_g f_g}{\max_g f_g}\right)
+
+    with :math:`t_g = \Pr(\hat{y} = 1 \mid y = 1, g)` and
+    :math:`f_g = \Pr(\hat{y} = 1 \mid y = 0, g)`.
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight, pos_label
+        As in :func:`demographic_parity_difference`.
+
+    Returns
+    -------
+    ratio : float
+        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
+        than two rates are known.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`demographic_parity_difference`.
+
+    References
+    ----------
+    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
+       NeurIPS 2016.
+
+    Examples
+    --------
+    >>> from skfair.metrics import equalized_odds_ratio
+    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
+    >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
+    >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
+    >>> equalized_odds_ratio(y_true, y_pred, sensitive_features=group)  # that of 0/2 and 1/2
+    0.0
+    """
+    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    ratios = ratio(confused, "true_positive_rate"), ratio(confused, "false_positive_rate")
+    return float(np.min(ratios))

@@ -1,0 +1,59 @@
+"""Rates within strata, by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import (
+    conditional_demographic_parity_difference,
+    demographic_parity_difference,
+)
+
+#           stratum 0: a 1/2, b 3/4             stratum 1: a 2/3, b 0/1
+GROUP = list("aabbbb") + list("aaab")
+STRATA = [0] * 6 + [1] * 4
+Y_PRED = [1, 0, 1, 1, 1, 0] + [1, 1, 0, 0]
+Y_TRUE = [0, 1] * 5
+
+
+def gap(**changes):
+    given = {"sensitive_features": GROUP, "strata": STRATA} | changes
+    return conditional_demographic_parity_difference(Y_TRUE, Y_PRED, **given)
+
+
+def test_by_hand():
+    assert gap() == pytest.approx(2 / 3)
+    assert gap(aggregate="sum") == pytest.approx(1 / 4 + 2 / 3)
+    excesses = np.array([1 / 2 - 4 / 6, 3 / 4 - 4 / 6, 2 / 3 - 2 / 4, 0 - 2 / 4])
+    assert gap(reference="overall") == pytest.approx(2 / 3 - 2 / 4)
+    assert gap(reference="overall", aggregate="mean") == pytest.approx(
+        np.maximum(0, excesses).mean()
+    )
+    assert gap(reference="overall", aggregate="signed_mean") == pytest.approx(excesses.mean())
+
+
+def test_weights_by_hand():
+    # In stratum 1 the weight of b is on nobody who is selected; a has 3/4.
+    assert gap(sample_weight=[0] * 6 + [1, 2, 1, 5]) == pytest.approx(3 / 4)
+
+
+def test_one_stratum_is_no_condition():
+    expected = demographic_parity_difference(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    assert gap(strata=["all"] * 10) == expected
+
+
+def test_a_stratum_of_one_group_has_nothing_to_compare():
+    with pytest.warns(UndefinedMetricWarning, match=r"2 of 6 .*: 'b' in 1, 'a' in 7\."):
+        assert gap(strata=STRATA[:9] + [7]) == pytest.approx(1 / 4)
+    assert gap(sensitive_features=["a"] * 10) == 0
+
+
+def test_strata_of_other_people_are_refused():
+    with pytest.raises(ValueError, match="same pandas index"):
+        gap(
+            sensitive_features=pd.Series(GROUP),
+            strata=pd.Series(STRATA, index=range(1, 11)),
+        )
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        gap(strata=STRATA[:9])

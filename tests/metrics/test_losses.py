@@ -1,0 +1,125 @@
+"""Differences of mean losses."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LogisticRegression
+
+from skfair.constraints import (
+    BoundedGroupLoss,
+    EqualizedOddsLoss,
+    EqualOpportunityLoss,
+    LossParity,
+    People,
+)
+from skfair.losses import LOSSES, LogisticLoss
+from skfair.metrics import (
+    equal_opportunity_loss_difference,
+    equalized_odds_loss_difference,
+    get_scorer,
+    largest_group_loss,
+    loss_parity_difference,
+)
+from skfair.people import check_groups
+from skfair.surrogates import Sigmoid
+
+
+@pytest.fixture
+def people():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=60), rng.integers(2, size=60), rng.integers(3, size=60)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_it_is_what_the_constraint_bounds(loss, people):
+    scores, y, groups = people
+    target = np.where(y == 1, 1.0, -1.0)
+    those = People(target, check_groups(groups, 60), np.ones(60))
+    bound = LossParity(loss=loss).bind(those, Sigmoid(), LogisticLoss(), 0.1)
+    found = loss_parity_difference(y, scores, sensitive_features=groups, loss=loss)
+    assert found == pytest.approx(bound.gap(scores), rel=1e-12)
+
+
+def test_integer_weights_repeat_rows_and_zero_weights_are_absent(people):
+    scores, y, groups = people
+    weights = np.arange(60) % 3
+    rows = np.repeat(np.arange(60), weights)
+    assert_allclose(
+        loss_parity_difference(y, scores, sensitive_features=groups, sample_weight=weights),
+        loss_parity_difference(y[rows], scores[rows], sensitive_features=groups[rows]),
+        rtol=1e-12,
+    )
+
+
+def test_one_group_and_wrong_names():
+    assert loss_parity_difference([0, 1], [0.0, 3.0], sensitive_features=["a", "a"]) == 0.0
+    with pytest.raises(ValueError, match="must be one of .*squared_hinge.*got 'cubic'"):
+        loss_parity_difference([0, 1], [0.0, 3.0], sensitive_features=["a", "b"], loss="cubic")
+    with pytest.raises(ValueError, match="y_score"):
+        loss_parity_difference([0, 1], [0.0, np.nan], sensitive_features=["a", "b"])
+
+
+def test_the_scorer_takes_the_decision_function(people):
+    scores, y, groups = people
+    model = LogisticRegression().fit(scores[:, np.newaxis], y)
+    found = get_scorer("neg_loss_parity_difference")(
+        model, scores[:, np.newaxis], y, sensitive_features=groups
+    )
+    decisions = model.decision_function(scores[:, np.newaxis])
+    assert -found == loss_parity_difference(y, decisions, sensitive_features=groups)
+
+
+GAPS = {
+    LossParity: loss_parity_difference,
+    EqualOpportunityLoss: equal_opportunity_loss_difference,
+    EqualizedOddsLoss: equalized_odds_loss_difference,
+}
+KINDS = [
+    ("groups", "max"),
+    ("groups", "sum"),
+    ("overall", "max"),
+    ("overall", "mean"),
+    ("overall", "signed_mean"),
+]
+
+
+@pytest.mark.parametrize(("reference", "aggregate"), KINDS)
+@pytest.mark.parametrize("constraint", GAPS)
+def test_every_reference_and_aggregate_is_that_of_the_constraint(
+    constraint, reference, aggregate, people
+):
+    scores, y, groups = people
+    kind = {"reference": reference, "aggregate": aggregate}
+    target, weights = np.where(y == 1, 1.0, -1.0), np.arange(60) % 3 + 1.0
+    those = People(target, check_groups(groups, 60), weights)
+    bound = constraint(loss="hinge", **kind).bind(those, Sigmoid(), LogisticLoss(), 0.1)
+    found = GAPS[constraint](
+        y, scores, sensitive_features=groups, loss="hinge", sample_weight=weights, **kind
+    )
+    assert found == pytest.approx(bound.gap(scores), rel=1e-12, abs=1e-14)
+
+
+def test_the_largest_group_loss_is_that_of_the_constraint(people):
+    scores, y, groups = people
+    those = People(np.where(y == 1, 1.0, -1.0), check_groups(groups, 60), np.ones(60))
+    bound = BoundedGroupLoss(0.5).bind(those, Sigmoid(), LogisticLoss(), 0.1)
+    found = largest_group_loss(y, scores, sensitive_features=groups)
+    assert found == pytest.approx(bound.gap(scores), rel=1e-12)
+
+
+def test_by_hand():
+    # Squared hinge losses: a: positive (1 - 0)^2 = 1, negative (1 - 2)^2 = 0; b: 0 and 4.
+    y, scores, group = [1, 0, 1, 0], [0.0, -2.0, 1.0, 1.0], list("aabb")
+    given = {"sensitive_features": group, "loss": "squared_hinge"}
+    scale = loss_parity_difference(y, scores, **given) / (4 / 2 - 1 / 2)  # 1, or 1/2 if halved
+    assert equal_opportunity_loss_difference(y, scores, **given) == pytest.approx(scale * 1)
+    assert equalized_odds_loss_difference(y, scores, **given) == pytest.approx(scale * 4)
+    summed = equalized_odds_loss_difference(y, scores, aggregate="sum", **given)
+    assert summed == pytest.approx(scale * (1 + 4))
+    assert largest_group_loss(y, scores, **given) == pytest.approx(scale * 4 / 2)
+
+
+def test_a_group_without_positives_is_named_and_left_out():
+    y, scores, group = [1, 0, 1, 0, 0, 0], np.zeros(6), list("aabbcc")
+    with pytest.warns(UserWarning, match="1 of 3 groups have nobody of a class.*'c'"):
+        assert equal_opportunity_loss_difference(y, scores, sensitive_features=group) == 0

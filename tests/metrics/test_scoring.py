@@ -1,0 +1,452 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skfair.exceptions import MissingSensitiveFeaturesError
+from skfair.metrics import (
+    METRICS,
+    Metric,
+    additive_violation,
+    demographic_parity_difference,
+    get_scorer,
+    wasserstein_distance_between_groups,
+)
+from skfair.metrics import balance_score as balance
+from skfair.model_selection import best_subject_to
+
+
+class GroupAwareKMeans(KMeans):
+    """Told the groups, it deals the members of each one to the clusters in turn."""
+
+    __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__predict = {"sensitive_features": True}
+
+    def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
+        self.fitted_with_groups_ = sensitive_features is not None
+        return super().fit(X, y, sample_weight)
+
+    def predict(self, X, *, sensitive_features=None):
+        if sensitive_features is None:
+            return super().predict(X)
+        people = np.asarray(sensitive_features)
+        labels = np.empty(len(people), dtype=int)
+        for group in np.unique(people):
+            members = np.flatnonzero(people == group)
+            labels[members] = np.arange(len(members)) % self.n_clusters
+        return labels
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    people = np.array(["a", "b"] * 24)
+    X = rng.normal(size=(48, 2)) + (people == "b")[:, None]
+    return X, people
+
+
+CV = KFold(3)
+PLAIN = KMeans(n_clusters=2, n_init=1, random_state=0)
+AWARE = GroupAwareKMeans(n_clusters=2, n_init=1, random_state=0)
+
+
+def test_score_is_the_metric_of_the_predictions(data):
+    X, people = data
+    kmeans = clone(PLAIN).fit(X)
+    labels = kmeans.predict(X)
+    score = get_scorer("balance")(kmeans, X, sensitive_features=people)
+    assert score == balance(labels, sensitive_features=people)
+    score = get_scorer("relative_balance")(kmeans, X, None, sensitive_features=people)
+    assert score == balance(labels, sensitive_features=people, relative=True)
+    score = get_scorer("neg_additive_violation")(kmeans, X, sensitive_features=people)
+    assert score == -additive_violation(labels, sensitive_features=people)
+
+
+@pytest.mark.parametrize("estimator", [AWARE, make_pipeline(StandardScaler(), AWARE)])
+@pytest.mark.parametrize("enable", [True, False])
+def test_groups_reach_the_predict_that_asks_for_them(estimator, enable, data):
+    X, people = data
+    with sklearn.config_context(enable_metadata_routing=enable):
+        fitted = clone(estimator).fit(X)
+        assert get_scorer("balance")(fitted, X, sensitive_features=people) == 1
+
+
+def test_sample_weight_reaches_the_metric(data):
+    X, people = data
+    kmeans = clone(PLAIN).fit(X)
+    weights = np.arange(len(X)) % 3
+    expected = balance(kmeans.predict(X), sensitive_features=people, sample_weight=weights)
+    scorer = get_scorer("balance")
+    assert scorer(kmeans, X, sensitive_features=people, sample_weight=weights) == expected
+
+
+@pytest.mark.parametrize("people_as", [list, np.array, pd.Series, pd.Categorical])
+def test_cross_validate(routing, data, people_as):
+    X, people = data
+    params = {"sensitive_features": people_as(people)}
+    scores = cross_validate(
+        PLAIN, X, scoring=get_scorer("balance"), params=params, cv=CV, error_score="raise"
+    )["test_score"]
+    expected = [
+        balance(clone(PLAIN).fit(X[train]).predict(X[test]), sensitive_features=people[test])
+        for train, test in CV.split(X)
+    ]
+    assert scores.tolist() == expected
+    aware = cross_validate(AWARE, X, scoring=get_scorer("balance"), params=params, cv=CV)
+    assert aware["test_score"].tolist() == [1, 1, 1]
+
+
+def test_cross_validate_through_a_pipeline_with_several_scorers(routing, data):
+    X, people = data
+    scores = cross_validate(
+        make_pipeline(StandardScaler(), AWARE),
+        X,
+        scoring={name: get_scorer(name) for name in ("balance", "neg_additive_violation")},
+        params={"sensitive_features": people},
+        cv=CV,
+        return_estimator=True,
+        return_train_score=True,
+    )
+    assert scores["test_balance"].tolist() == scores["train_balance"].tolist() == [1, 1, 1]
+    assert scores["test_neg_additive_violation"].tolist() == [0, 0, 0]
+    assert all(pipeline[-1].fitted_with_groups_ for pipeline in scores["estimator"])
+
+
+@pytest.mark.parametrize("estimator", [AWARE, make_pipeline(StandardScaler(), AWARE)])
+def test_grid_search(routing, data, estimator):
+    X, people = data
+    prefix = "" if estimator is AWARE else "groupawarekmeans__"
+    search = GridSearchCV(
+        estimator,
+        {f"{prefix}n_clusters": [3, 2]},
+        scoring=get_scorer("balance"),
+        cv=CV,
+    ).fit(X, sensitive_features=people)
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], 1)
+    assert search.score(X, sensitive_features=people) == balance(
+        search.best_estimator_.predict(X, sensitive_features=people), sensitive_features=people
+    )
+
+
+def test_grid_search_picks_the_fairest(routing):
+    # Along x the groups are apart, and two clusters separate them; a single cluster holds both.
+    people = np.array(["a", "b"] * 12)
+    X = np.c_[np.where(people == "a", 0.0, 10.0), np.zeros(24)]
+    search = GridSearchCV(PLAIN, {"n_clusters": [2, 1]}, scoring=get_scorer("balance"), cv=CV)
+    search.fit(X, sensitive_features=people)
+    assert search.best_params_ == {"n_clusters": 1}
+    assert search.cv_results_["mean_test_score"].tolist() == [0, 1]
+
+
+def test_sample_weight_can_be_requested(routing, data):
+    X, people = data
+    scorer = get_scorer("balance").set_score_request(sample_weight=True)
+    weights = np.where(people == "a", 1.0, 2.0)
+    scores = cross_validate(
+        clone(AWARE).set_fit_request(sample_weight=True),
+        X,
+        scoring=scorer,
+        params={"sensitive_features": people, "sample_weight": weights},
+        cv=CV,
+    )
+    assert scores["test_score"].tolist() == [0.5, 0.5, 0.5]
+
+
+SINGLE, SEVERAL = get_scorer("balance"), {"balance": get_scorer("balance")}
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+@pytest.mark.parametrize("scoring", [SINGLE, SEVERAL], ids=["single", "several"])
+@pytest.mark.parametrize("weights", [None, np.ones(48)], ids=["unweighted", "weighted"])
+def test_a_search_without_routing_says_why_it_has_no_scores(data, scoring, weights):
+    X, people = data
+    search = GridSearchCV(AWARE, {"n_clusters": [2, 3]}, scoring=scoring, refit=False, cv=CV)
+    with pytest.warns(UserWarning, match=r"sklearn\.set_config\(enable_metadata_routing=True\)"):
+        search.fit(X, sensitive_features=people, sample_weight=weights)
+    (name,) = (key for key in search.cv_results_ if key.startswith("mean_test"))
+    assert np.isnan(search.cv_results_[name]).all()
+    with pytest.raises(MissingSensitiveFeaturesError):
+        cross_validate(AWARE, X, scoring=scoring, cv=CV, error_score="raise")
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+def test_forgotten_groups_stop_a_search_with_routing_too(routing, data):
+    search = GridSearchCV(PLAIN, {"n_clusters": [2, 3]}, scoring=SINGLE, cv=CV, error_score="raise")
+    with pytest.raises(MissingSensitiveFeaturesError, match="no sensitive_features came"):
+        search.fit(data[0])
+    choose = {"scoring": {"balance": SINGLE, "again": SINGLE}, "error_score": np.nan}
+    search.set_params(refit=best_subject_to("balance", 0.5), **choose)
+    with (
+        pytest.warns(UserWarning, match="no sensitive_features came"),
+        pytest.raises(ValueError, match="No candidate has scores"),
+    ):
+        search.fit(data[0])
+
+
+def test_misaligned_groups_are_refused(data):
+    X, people = pd.DataFrame(data[0]), pd.Series(data[1])
+    kmeans = clone(PLAIN).fit(X)
+    with pytest.raises(ValueError, match="X and sensitive_features must have the same pandas"):
+        SINGLE(kmeans, X, sensitive_features=people[::-1])
+
+
+def test_scorers_are_plain_objects(data):
+    X, people = data
+    scorer = get_scorer("neg_additive_violation")
+    assert repr(scorer) == "FairnessScorer(metric='additive_violation')"
+    kmeans = clone(PLAIN).fit(X)
+    expected = scorer(kmeans, X, sensitive_features=people)
+    for copy in (pickle.loads(pickle.dumps(scorer)), clone(scorer)):
+        assert copy(kmeans, X, sensitive_features=people) == expected
+        assert copy.get_params() == {"metric": "additive_violation", "pos_label": None}
+
+
+def test_a_metric_of_ones_own(data):
+    X, people = data
+
+    def n_clusters(labels, *, sensitive_features, sample_weight=None):
+        return len(np.unique(labels))
+
+    metric = Metric(n_clusters, "clustering", greater_is_better=False, best=1)
+    kmeans = clone(PLAIN).fit(X)
+    assert get_scorer(metric)(kmeans, X, sensitive_features=people) == -2
+
+
+# Classifiers --------------------------------------------------------------------------
+
+LOGISTIC = LogisticRegression()
+PARITY = get_scorer("neg_demographic_parity_difference")
+DISTANCE = get_scorer("neg_wasserstein_distance_between_groups")
+
+
+class QuotaClassifier(ClassifierMixin, BaseEstimator):
+    """Selects every second member of each group, whatever they are like."""
+
+    __metadata_request__predict = {"sensitive_features": True}
+    __metadata_request__decision_function = {"sensitive_features": True}
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X, *, sensitive_features):
+        people, scores = np.asarray(sensitive_features), np.empty(len(X))
+        for group in np.unique(people):
+            members = np.flatnonzero(people == group)
+            scores[members] = np.arange(len(members)) % 2 - 0.5
+        return scores
+
+    def predict(self, X, *, sensitive_features):
+        selected = self.decision_function(X, sensitive_features=sensitive_features) > 0
+        return self.classes_[selected.astype(int)]
+
+
+@pytest.fixture
+def hired(data):
+    X, people = data
+    return X, np.where(X.sum(axis=1) > 1, "yes", "no"), people
+
+
+@pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "classification"])
+def test_score_of_a_classifier_is_the_metric_of_its_predictions(hired, name):
+    X, y, people = hired
+    model = clone(LOGISTIC).fit(X[:, :1], y)
+    metric = METRICS[name]
+    value = metric(y, model.predict(X[:, :1]), sensitive_features=people, pos_label="yes")
+    scorer = get_scorer(name if metric.greater_is_better else f"neg_{name}", pos_label="yes")
+    score = scorer(model, X[:, :1], y, sensitive_features=people)
+    assert score == (value if metric.greater_is_better else -value)
+    assert value != metric.best
+
+
+class Told(LogisticRegression):
+    """A classifier that is told which class is the positive one."""
+
+    def __init__(self, pos_label=None):
+        super().__init__()
+        self.pos_label = pos_label
+
+
+@pytest.mark.parametrize(
+    "estimator", [Told("no"), make_pipeline(StandardScaler(), Told("no"))], ids=["alone", "inside"]
+)
+@pytest.mark.parametrize(
+    "name", [n for n, m in METRICS.items() if m.kind not in ("clustering", "labelled_margin")]
+)
+def test_the_positive_class_is_that_of_the_estimator_or_the_one_inside(hired, estimator, name):
+    X, y, people = hired
+    scorer = get_scorer(name if METRICS[name].greater_is_better else f"neg_{name}")
+    model = clone(estimator).fit(X[:, :1], y)
+    other = clone(LOGISTIC).fit(-X[:, :1], np.where(y == "no", 1, 0))
+    given = {"sensitive_features": people}
+    score = scorer(model, X[:, :1], y, **given)
+    assert score == pytest.approx(
+        scorer(other, -X[:, :1], np.where(y == "no", 1, 0), **given), abs=0.03
+    )
+    told = scorer.set_params(pos_label="no")(clone(LOGISTIC).fit(X[:, :1], y), X[:, :1], y, **given)
+    assert score == pytest.approx(told, abs=0.03)
+
+
+def test_nobody_guesses_the_positive_class(hired):
+    X, y, people = hired
+    model = clone(LOGISTIC).fit(X, y)
+    for scorer in (PARITY, DISTANCE):
+        with pytest.raises(ValueError, match=r"which one of \['no', 'yes'\] .* Pass pos_label"):
+            scorer(model, X, y, sensitive_features=people)
+    with pytest.raises(ValueError, match="make_scorer"):
+        get_scorer("f1", pos_label="yes")
+
+
+def test_the_positive_class_may_be_told(hired):
+    X, y, people = hired
+    model = clone(LOGISTIC).fit(X, np.where(y == "yes", 2, 1))
+    selected = np.flatnonzero(model.predict(X) == 2)
+    score = clone(PARITY).set_params(pos_label=2)(
+        model, X[selected], np.full(len(selected), 2), sensitive_features=people[selected]
+    )
+    # By their labels alone nobody could tell what these people got.
+    assert score == 0
+    opportunity = get_scorer("equal_opportunity_ratio", pos_label=2)
+    assert opportunity(model, X, np.where(y == "yes", 2, 1), sensitive_features=people) < 1
+
+
+def test_metrics_of_scores_take_probabilities_or_the_decision_function(hired):
+    X, y, people = hired
+    for estimator, method in (LOGISTIC, "predict_proba"), (RidgeClassifier(), "decision_function"):
+        model = make_pipeline(StandardScaler(), estimator).fit(X, y)
+        scores = getattr(model, method)(X)
+        scores = scores[:, 1] if method == "predict_proba" else scores
+        expected = wasserstein_distance_between_groups(scores, sensitive_features=people)
+        distance = clone(DISTANCE).set_params(pos_label="yes")
+        assert distance(model, X, y, sensitive_features=people) == -expected < 0
+        assert distance(model, X, sensitive_features=people) == -expected
+
+
+def test_groups_reach_the_classifier_that_asks_for_them(routing, hired):
+    X, y, people = hired
+    for model in QuotaClassifier(), make_pipeline(StandardScaler(), QuotaClassifier()):
+        scores = cross_validate(
+            model,
+            X,
+            y == "yes",
+            scoring={"parity": PARITY, "distance": DISTANCE},
+            params={"sensitive_features": people},
+            cv=CV,
+            error_score="raise",
+        )
+        assert scores["test_parity"].tolist() == scores["test_distance"].tolist() == [0, 0, 0]
+
+
+def test_overlapping_groups_are_split_with_the_samples(routing, hired):
+    X, y, people = hired
+    y = y == "yes"
+    members = sparse.csr_array(np.column_stack((people == "a", X[:, 0] > 0)))
+    scores = cross_validate(
+        LOGISTIC, X, y, scoring=PARITY, params={"sensitive_features": members}, cv=CV
+    )["test_score"]
+    expected = [
+        -demographic_parity_difference(
+            y[test],
+            clone(LOGISTIC).fit(X[train], y[train]).predict(X[test]),
+            sensitive_features=members[test],
+        )
+        for train, test in CV.split(X)
+    ]
+    assert scores.tolist() == expected
+
+
+def test_a_classifier_in_a_search_without_routing_stops_and_says_why(hired):
+    X, y, _ = hired
+    search = GridSearchCV(LOGISTIC, {"C": [0.1, 1]}, scoring=PARITY, cv=CV, error_score="raise")
+    with pytest.raises(MissingSensitiveFeaturesError, match="enable_metadata_routing=True"):
+        search.fit(X, y)
+
+
+@pytest.mark.parametrize("scorer", [PARITY, DISTANCE])
+def test_more_than_two_classes_are_refused(data, scorer):
+    X, people = data
+    model = clone(LOGISTIC).fit(X, np.arange(48) % 3)
+    with pytest.raises(ValueError, match="LogisticRegression knows 3"):
+        scorer(model, X, np.arange(48) % 2, sensitive_features=people)
+
+
+@pytest.mark.parametrize("label", ["yes", "no"])
+def test_a_classifier_that_saw_one_class_treats_everybody_alike(data, label):
+    X, people = data
+    model = DummyClassifier().fit(X, [label] * 48)
+    assert DISTANCE(model, X, sensitive_features=people) == 0
+    with pytest.raises(ValueError, match=f"Only the label '{label}' occurs"):
+        PARITY(model, X, [label] * 48, sensitive_features=people)
+
+
+def test_unknown_kinds():
+    with pytest.raises(ValueError, match="one of .*'clustering'.* got 'ranking of dogs'"):
+        get_scorer(Metric(additive_violation, "ranking of dogs", False, 0.0))
+
+
+def test_unknown_names():
+    with pytest.raises(ValueError, match="'balance'.*got 'additive_violation'"):
+        get_scorer("additive_violation")
+    assert "additive_violation" in METRICS
+
+
+class ThresholdPerGroup(ClassifierMixin, BaseEstimator):
+    """Decides by a threshold of each group: predictions need groups."""
+
+    __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__predict = {"sensitive_features": True}
+
+    def fit(self, X, y, sensitive_features=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X, *, sensitive_features):
+        return self.classes_[(X[:, 0] > np.asarray(sensitive_features)).astype(int)]
+
+
+def test_scorers_of_scikit_learn_hand_groups_on_to_predict(routing):
+    X, groups = np.arange(40.0)[:, np.newaxis] % 4, np.arange(40) % 3
+    y = (X[:, 0] > groups).astype(int)
+    model = ThresholdPerGroup()
+    scores = cross_validate(
+        model,
+        X,
+        y,
+        scoring={name: get_scorer(name) for name in ("accuracy", "f1")},
+        params={"sensitive_features": groups},
+        error_score="raise",
+    )
+    assert scores["test_accuracy"].tolist() == scores["test_f1"].tolist() == [1.0] * 5
+    weights = np.ones(40)
+    assert (
+        get_scorer("accuracy")(
+            model.fit(X, y), X, y, sensitive_features=groups, sample_weight=weights
+        )
+        == 1.0
+    )
+
+
+def test_scorers_of_scikit_learn_are_themselves_for_others(data):
+    X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
+    model = LogisticRegression().fit(X, y)
+    for name in ("accuracy", "roc_auc", "neg_log_loss"):
+        expected = sklearn.metrics.get_scorer(name)(model, X, y)
+        assert get_scorer(name)(model, X, y) == expected
+        assert get_scorer(name)(model, X, y, sensitive_features=y) == expected
+    assert clone(get_scorer("accuracy")).scoring == "accuracy"

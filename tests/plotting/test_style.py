@@ -1,0 +1,52 @@
+"""Colours and marks stay apart, and who lacks matplotlib is told what to install."""
+
+import sys
+
+import pytest
+from matplotlib.colors import to_rgb
+
+from skfair.plotting import ClusterCompositionDisplay, ConvergenceDisplay, GroupRateDisplay
+from skfair.plotting._style import COLORS, HATCHES, LINES, MARKERS
+
+
+@pytest.mark.parametrize("values", [COLORS, MARKERS, HATCHES], ids=["color", "marker", "hatch"])
+def test_ten_groups_have_ten_of_each(values):
+    assert len(set(values)) == len(values) >= 10
+
+
+def test_lines_of_ten_groups_differ_in_colour_and_dash():
+    assert len({(COLORS[k], LINES[k % len(LINES)]) for k in range(10)}) == 10
+
+
+def test_colours_are_colours():
+    assert all(len(to_rgb(color)) == 3 for color in COLORS)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: ClusterCompositionDisplay([[3, 1], [2, 2]]).plot(),
+        lambda: GroupRateDisplay.from_predictions(
+            [0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb")
+        ),
+        lambda: ConvergenceDisplay.from_monitor(_watched()),
+    ],
+    ids=["composition", "rates", "convergence"],
+)
+def test_without_matplotlib_the_error_names_the_extra(draw, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"skfair\[plot\]"):
+        draw()
+
+
+def _watched():
+    import numpy as np
+
+    from skfair.callbacks import FairnessMonitor
+    from skfair.cluster import FairKMeans
+
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    monitor = FairnessMonitor()
+    model = FairKMeans(n_clusters=3, random_state=0).set_callbacks(monitor)
+    model.fit(X, sensitive_features=X.sum(axis=1) > 0)
+    return monitor
