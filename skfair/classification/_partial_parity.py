@@ -1,27 +1,15 @@
 """Classifiers that are fair where it matters: on an interval of percentiles."""
 
-import numpy as np
-from scipy.special import expit
-from sklearn.base import ClassifierMixin
 from sklearn.callback import with_callbacks
-from sklearn.utils.metaestimators import available_if
 
-from skfair.classification._base_partial_parity import BasePartialParity, Unit
-from skfair.classification._training import check_training
-from skfair.constraints._partial_parity import CRITERIA
+from skfair.classification._linear import LinearClassifier
+from skfair.constraints import PARTIAL_CRITERIA
+from skfair.training import PartialParityModel, check_training
+from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import StrOptions
 
 
-def _has_probabilities(estimator):
-    if estimator.loss == "logistic":
-        return True
-    raise AttributeError(
-        "predict_proba needs loss='logistic', whose scores are log-odds, but this "
-        f"{type(estimator).__name__} has loss={estimator.loss!r}."
-    )
-
-
-class PartialParityClassifier(ClassifierMixin, BasePartialParity):
+class PartialParityClassifier(PartialParityModel, LinearClassifier):
     r"""Linear classifier whose scores are fair on an interval of percentiles.
 
     Fairness is asked for where decisions are contested, for instance among those ranked near the
@@ -41,9 +29,9 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
         S_k(\theta) = \operatorname{mean}_{i \in k} \, ramp((h_i - \theta) / width)
 
     at percentiles p on I, with thresholds :math:`\theta_p` shared by all groups. With
-    ``enforce="true"`` :math:`\tau` is then chosen so that the difference itself, of the training
-    scores, keeps the tolerance. On new data it differs by sampling noise, which is not small:
-    perfectly fair scores of 16,000 people differ by .03 on a quarter of the ranks.
+    ``enforcement="auto"`` :math:`\tau` is then chosen so that the difference itself, of the
+    training scores, keeps the tolerance. On new data it differs by sampling noise, which is not
+    small: perfectly fair scores of 16,000 people differ by .03 on a quarter of the ranks.
 
     Parameters
     ----------
@@ -68,16 +56,17 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
     surrogate_width : float or None, default=None
         Width of the ramp, in units of the score. None takes 2 for "statistical_parity" and
         "group_auc", and 0.5 for the criteria at the decision threshold, whose decisions a wide ramp
-        mistakes. The published experiments use 1.
+        mistakes. The published experiments use 1. Where the scores spread so little that the ramp
+        sees no difference, it is made narrower.
     rank_within : {"group", "class"}, default="group"
         Rank among one's group, as in Definitions A.2 and A.3 of [1]_, or among those of one's group
         and class, as in its problems (50) and (56); for "equal_opportunity" and "equalized_odds".
     group_interactions : bool, default=False
         Whether every group has coefficients of its own, as in the published experiments; then
         predictions need each sample's group.
-    enforce : {"true", "surrogate"}, default="true"
-        "true": the tolerance holds for the training scores, and is used up to .01 where it binds.
-        "surrogate": the problem as written, :math:`\tau` from the tolerance.
+    enforcement : {"auto", "calibration"} or None, default="auto"
+        "auto" and "calibration": the tolerance holds for the training scores, and is used up to .01
+        where it binds. None: the problem as written, :math:`\tau` from the tolerance.
     loss : {"logistic", "squared", "hinge"}, default="logistic"
         Loss of a score; the hinge has its kink rounded.
     alpha : float, default=1e-4
@@ -86,14 +75,21 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
     fit_intercept : bool, default=True
         Whether there is an intercept; it is not penalised.
     solver : str or Solver, default="sqp"
-        "sqp", "idca", "switching-subgradient", "augmented-lagrangian", or an object with settings
-        of its own. "sqp" is :class:`skfair.solvers.DampedSQP`. "idca" is the algorithm of [1]_,
-        whose settings are those of ``IDCA.from_paper()``.
+        A name in :data:`skfair.solvers.SOLVERS` other than "proxy-lagrangian", or an object with
+        settings of its own. "idca" is the algorithm of [1]_, whose settings are those of
+        ``IDCA.from_paper()``.
     max_iter : int or None, default=None
-        Most iterations of a solver chosen by name; None leaves it to the solver.
-    tol : float, default=1e-4
+        Most iterations of a solver chosen by name; None leaves it to the solver. A solver that is
+        an object has settings of its own, and none may be given here.
+    tol : float or None, default=None
         Largest violation and largest residual of the optimality conditions at which a solver chosen
-        by name stops.
+        by name stops; None takes 1e-4.
+    pos_label : int, float, bool or str, default=None
+        The class that means success: the rates that are compared are its rates, and ranks count
+        from the sample that is most likely of it. None takes 1 if the labels are 0 and 1, -1 and 1
+        or booleans, and asks for it if they are others and groups are compared.
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the previous fit.
     random_state : int, RandomState instance or None, default=None
         Seed of stochastic solvers; those with a name here use none.
     verbose : int, default=0
@@ -102,7 +98,9 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Labels of the negative and the positive class.
+        Labels of the classes, ascending.
+    pos_label_ : label
+        The positive class.
     coef_ : ndarray of shape (1, n_features)
         Coefficients of the columns of X, with ``group_interactions=False``.
     intercept_ : ndarray of shape (1,)
@@ -112,7 +110,8 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
     group_intercept_ : ndarray of shape (n_groups,)
         Intercept of each group, with ``group_interactions=True``.
     thresholds_ : ndarray of shape (n_percentiles,)
-        Shared thresholds of the percentiles, for "statistical_parity"; empty for the plain fit.
+        Shared thresholds of the percentiles, on the scale of ``decision_function``, for
+        "statistical_parity"; empty for the plain fit.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the rows of the last problem solved.
     objective_ : float
@@ -121,13 +120,15 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
         Excess of the partial difference over the tolerance on the training data, by the public
         metric; 0 if it is kept, nan if it cannot be measured.
     constraint_report_ : DataFrame
-        One row per group and threshold: its number of samples, the share of those in its interval
-        that scores above the threshold, the standard error of that, and difference and tolerance
-        of the criterion. Where all thresholds count, those midway between the groups' own
-        percentiles are shown.
-    status_ : {"optimal", "max_iter", "infeasible"}
-        "infeasible": the tolerance is not kept. Else "max_iter": the solver stopped before its own
-        test. Else "optimal": the last problem solved is certified.
+        One row per group and threshold: constraint, cell, group, its number of samples, the share
+        of those in its interval that scores above the threshold, the standard error of that, and
+        difference and tolerance of the criterion. Where all thresholds count, those midway between
+        the groups' own percentiles are shown.
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
+        "max_iter": the solver stopped before its own test. Else "optimal": the last problem solved
+        is certified. ("feasible", a certified model that was moved afterwards, does not occur
+        here.)
     n_iter_ : int
         Iterations of the solver, over all problems solved.
     groups_ : GroupSummary
@@ -166,12 +167,10 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
     True
     """
 
-    __metadata_request__decision_function = {"sensitive_features": True}
-    __metadata_request__predict_proba = {"sensitive_features": True}
-
     _parameter_constraints = {
-        **BasePartialParity._parameter_constraints,
-        "criterion": [StrOptions(set(CRITERIA))],
+        **LinearClassifier._parameter_constraints,
+        **PartialParityModel._parameter_constraints,
+        "criterion": [StrOptions(set(PARTIAL_CRITERIA))],
         "rank_within": [StrOptions({"group", "class"})],
         "loss": [StrOptions({"logistic", "squared", "hinge"})],
     }
@@ -188,13 +187,15 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
         surrogate_width=None,
         rank_within="group",
         group_interactions=False,
-        enforce="true",
+        enforcement="auto",
         loss="logistic",
         alpha=1e-4,
         fit_intercept=True,
         solver="sqp",
         max_iter=None,
-        tol=1e-4,
+        tol=None,
+        pos_label=None,
+        warm_start=False,
         random_state=None,
         verbose=0,
     ):
@@ -207,16 +208,19 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
         self.surrogate_width = surrogate_width
         self.rank_within = rank_within
         self.group_interactions = group_interactions
-        self.enforce = enforce
+        self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.pos_label = pos_label
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
         """Train the classifier.
@@ -226,7 +230,7 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
-            Two classes, by labels of any kind; the larger label is the positive class.
+            Two classes, by labels of any kind.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
                 sparse matrix of bool, shape (n_samples, n_groups), default=None
             Group of each sample, by labels of any kind; with several attributes, groups are the
@@ -244,71 +248,12 @@ class PartialParityClassifier(ClassifierMixin, BasePartialParity):
         Raises
         ------
         ValueError
-            If a parameter or the data is invalid, or a group has fewer than 20 samples in its
-            interval; the message says what must hold.
+            If a parameter or the data is invalid, it cannot be told which class is the positive
+            one, or a group has fewer than 20 samples in its interval; the message says what must
+            hold.
         """
         self._validate_params()
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training = check_training(self, X, y, people, self._request)
-        parity = self._parity(training.groups, rank_within=self.rank_within)
-        return self._fit(X, y, training, parity, Unit())
-
-    def decision_function(self, X, *, sensitive_features=None):
-        """Score of each row; decisions are positive above 0.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-        sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions=True``, else not used.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
-        return self._scores(X, sensitive_features)
-
-    def predict(self, X, *, sensitive_features=None):
-        """Class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-        sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions=True``, else not used.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        decisions = self._scores(X, sensitive_features) > 0
-        return self.classes_[decisions.astype(int)]
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X, *, sensitive_features=None):
-        """Probabilities of the classes; only for the logistic loss.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-        sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions=True``, else not used.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, 2)
-            In the order of ``classes_``.
-        """
-        scores = self._scores(X, sensitive_features)
-        return np.column_stack((expit(-scores), expit(scores)))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    def _linear(self, coef, intercept):
-        return {"coef_": coef[np.newaxis], "intercept_": np.array([intercept])}
+        constraint = self._constraint(rank_within=self.rank_within)
+        return self._fit(X, y, training, [constraint])

@@ -1,29 +1,37 @@
 """Fairness on an interval of percentiles for any scorer, by shifting ranks."""
 
-import warnings
 from numbers import Real
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import check_array, check_consistent_length, column_or_1d, get_tags
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skfair.classification._rank_search import CRITERIA, eligible, search
+from skfair.classification._rank_outcome import outcome_of, rates_of, warn_of_outcome
+from skfair.classification._rank_search import CRITERIA, check_enough, constraint_of, search
 from skfair.classification._rank_shift import RankedMembers, ranks_in_groups, shifted
-from skfair.classification._training import check_training
-from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.utils._groups import Memberships, check_alignment, group_names, match_groups
-from skfair.utils._percentiles import check_interval
+from skfair.people import check_alignment, check_interval, match_groups
+from skfair.training import (
+    CV_CONSTRAINTS,
+    at_levels,
+    check_training,
+    distinct_levels,
+    fit_and_score,
+    label_positive,
+    scores_of,
+    store_fit,
+)
+from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import HasMethods, Interval, StrOptions
 
-_FEWEST = 20
-"""Fewer people in the interval do not tell one distribution of scores from another."""
 
-
-class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class PartialParityPostprocessor(
+    CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     r"""Any classifier, with scores made fair on an interval of percentiles.
 
     The score of a sample is replaced by its rank t in its group, that is the share of the group
@@ -39,12 +47,15 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
     same group. The rates are those with the fewest errors on the training data among all whose
     scores keep the tolerance there.
 
+    The scores of the training data that are looked at are those of models which have not seen them
+    (``cv``): a classifier that knows its training data by heart ranks new people otherwise.
+
     Parameters
     ----------
     estimator : estimator, default=None
-        Classifier with ``decision_function`` or ``predict_proba``. A clone of it is fitted, unless
-        it is a fitted one in `sklearn.frozen.FrozenEstimator`. None means
-        `~sklearn.linear_model.LogisticRegression`.
+        Classifier with ``decision_function`` or ``predict_proba``. A clone of it is fitted on all
+        training data, unless ``cv="prefit"``, or it is in a `~sklearn.frozen.FrozenEstimator`. None
+        means `~sklearn.linear_model.LogisticRegression`.
     criterion : str, default="statistical_parity"
         What the tolerance bounds: "statistical_parity", at all thresholds, or
         "demographic_parity", "equal_opportunity" or "group_auc", all by the partial metric of that
@@ -60,25 +71,41 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
     tolerance_scale : {"normalized", "raw"}, default="normalized"
         The ``scale`` of the metric: whether differences are relative to the people in the interval
         or to whole groups. "group_auc" has only one.
+    cv : int, cross-validation splitter, iterable, "prefit" or "oob", default=5
+        By which models the training data are scored: an int deals the members of every group and
+        class out to so many folds, each of which is scored by a clone fitted on the others.
+        "prefit" takes a fitted classifier as it is, and should then see other people than those
+        that it was fitted on; so does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. "oob"
+        takes the out-of-bag probabilities of a forest with ``oob_score=True``.
+    pos_label : int, float, bool or str, default=None
+        The class that means success: ranks count from the sample that is most likely of it. None
+        takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are others
+        and groups are given.
 
     Attributes
     ----------
     estimator_ : estimator
         The fitted classifier.
     classes_ : ndarray of shape (2,)
-        Labels of the negative and the positive class.
+        Labels of the classes, ascending.
+    pos_label_ : label
+        The positive class.
     rates_ : ndarray of shape (n_groups,)
         Share of each group with a positive decision.
     center_ : float
         The rank :math:`\bar u` that scores 0 where there is no shift: midway between the smallest
         and the largest rate (if groups have intervals of their own, on their common scale).
     objective_ : float
-        Share of wrong decisions on the training data.
+        Share of wrong decisions on the training data, as scored by models that have not seen them.
     constraint_violation_ : float
-        Excess over the tolerance, by the public metric on the training data; 0 when it is kept.
-    status_ : {"optimal", "feasible", "infeasible"}
-        "infeasible": the tolerance is exceeded. "optimal": no other rates that keep it make fewer
-        errors. "feasible": the same but for rates that are nearer to each other than 6e-5.
+        Excess over the tolerance, by the public metric of the same scores; 0 when it is kept, nan
+        without groups.
+    constraint_report_ : DataFrame
+        One row per group and threshold, as in `PartialParityClassifier`; empty without groups.
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        "unconstrained": no groups came. "infeasible": the tolerance is exceeded. "max_iter": a
+        callback stopped the search. "optimal": no other rates that keep it make fewer errors.
+        "feasible": the same but for rates that are nearer to each other than 6e-5.
     n_iter_ : int
         How many gaps between the rates were tried.
     groups_ : GroupSummary
@@ -96,12 +123,12 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
     Notes
     -----
     ``predict`` and ``decision_function`` need everyone's group, and so does ``score``, which cannot
-    have it: use ``sklearn.metrics.accuracy_score`` on the predictions. A classifier that knows its
-    training data by heart has other ranks on new data; freeze it, and fit the rates on data that
-    it has not seen. On new data the differences vary by sampling noise.
+    have it: use ``sklearn.metrics.accuracy_score`` on the predictions. The tolerance holds for the
+    scores that the rates were fitted on; with ``cv="prefit"`` these are ``decision_function(X)``,
+    else those of other models for each fold. On new data the differences vary by sampling noise.
 
-    Tied scores stay tied. If there are so many that no shift can keep the tolerance, ``status_`` is
-    "infeasible".
+    Tied scores stay tied, also where rounding tells them apart. If there are so many that no shift
+    can keep the tolerance, ``status_`` is "infeasible".
 
     References
     ----------
@@ -119,14 +146,14 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
     >>> sex = rng.integers(2, size=600)
     >>> X = rng.normal(size=(600, 3)) + sex[:, np.newaxis]
     >>> y = X.sum(axis=1) + rng.normal(size=600) > 2.5
+    >>> people, others = slice(300), slice(300, 600)
+    >>> plain = LogisticRegression().fit(X[people], y[people])
     >>> model = PartialParityPostprocessor(
-    ...     LogisticRegression(), interval=(0.1, 0.6), tolerance=0.1
-    ... )
-    >>> scores = model.fit(X, y, sensitive_features=sex).decision_function(
-    ...     X, sensitive_features=sex
-    ... )
+    ...     plain, interval=(0.1, 0.6), tolerance=0.1, cv="prefit"
+    ... ).fit(X[others], y[others], sensitive_features=sex[others])
+    >>> scores = model.decision_function(X[others], sensitive_features=sex[others])
     >>> difference = partial_statistical_parity_difference(
-    ...     scores, sensitive_features=sex, interval=(0.1, 0.6)
+    ...     scores, sensitive_features=sex[others], interval=(0.1, 0.6)
     ... )
     >>> bool(difference <= 0.1)
     True
@@ -146,6 +173,8 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         "interval": "no_validation",  # by check_interval, which knows the groups
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "tolerance_scale": [StrOptions({"normalized", "raw"})],
+        "cv": CV_CONSTRAINTS,
+        "pos_label": [Real, str, "boolean", None],
     }
 
     def __init__(
@@ -156,13 +185,19 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         interval=(0.0, 1.0),
         tolerance=0.05,
         tolerance_scale="normalized",
+        cv=5,
+        pos_label=None,
     ):
         self.estimator = estimator
         self.criterion = criterion
         self.interval = interval
         self.tolerance = tolerance
         self.tolerance_scale = tolerance_scale
+        self.cv = cv
+        self.pos_label = pos_label
 
+    @all_or_nothing
+    @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
         """Fit the classifier, unless it is frozen, and the rates of the groups.
 
@@ -171,7 +206,7 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Whatever the classifier takes.
         y : array-like of shape (n_samples,)
-            Two classes, by labels of any kind; the larger label is the positive class.
+            Two classes, by labels of any kind.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
                 default=None
             Group of each sample, by labels of any kind; with several attributes, groups are the
@@ -188,39 +223,49 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         Raises
         ------
         ValueError
-            If a parameter or the data is invalid, a frozen classifier knows other classes, or a
-            group has fewer than 20 samples with a rank in the interval; the message says what must
-            hold.
+            If a parameter or the data is invalid, a frozen classifier knows other classes, a class
+            has one member only for several folds, or a group has fewer than 20 samples with a rank
+            in the interval; the message says what must hold.
         """
         self._validate_params()
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        check_alignment(X=X, y=y, **people)
-        request = f"criterion={self.criterion!r} compares groups"
-        # What X may be is for the classifier to say; here positions stand for its rows.
-        positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
-        check_consistent_length(X, positions)
-        training = check_training(self, positions, y, people, request)
-        if isinstance(training.groups, Memberships):
-            raise ValueError(
-                "sensitive_features is a sparse matrix, which means groups that may overlap, but "
-                "a rank needs the one group that a sample is in: pass one label per sample, or "
-                "one dense column per attribute to use the combinations that occur."
-            )
-        estimator = self._fit_estimator(X, y, people)
-        _check_classes(estimator, training.classes)
-        y_score = _scores(estimator, X)[training.X[:, 0].astype(np.intp)]
-        intervals = check_interval(self.interval, training.groups)
+        training = self._check(X, y, people)
+        constraint = constraint_of(self.criterion, self.interval, self.tolerance_scale)
+        bound = constraint.bind(training.people, None, None, self.tolerance)
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        estimator, scores = self._fit_and_score(X, y, people, training)
+        levels = distinct_levels(scores)
         members = RankedMembers(
-            y_score, training.target > 0, training.groups, training.weights, intervals
+            training.unit.to_unit(at_levels(scores, levels)),
+            training.target > 0,
+            training.groups,
+            training.weights,
+            check_interval(self.interval, training.groups),
         )
-        self._check_enough(members)
-        tried = search(members, self.criterion, self.tolerance, self.tolerance_scale)
-        self._store(estimator, training, members, tried)
-        self._warn()
+        check_enough(members, self.criterion)
+        fitted = {
+            "estimator_": estimator,
+            "classes_": training.classes,
+            "pos_label_": training.pos_label,
+            "groups_": training.groups.summary,
+            "_curves": members.curves,
+            "_levels": levels,
+            "_unit": training.unit,
+        }
+        tried = self._search(context, members, fitted)
+        fitted |= rates_of(tried, members)
+        fitted |= outcome_of(tried, bound, has_groups=sensitive_features is not None)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(estimator, name):
+                fitted[name] = getattr(estimator, name)
+        store_fit(self, fitted)
+        warn_of_outcome(self)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
     def decision_function(self, X, *, sensitive_features=None):
-        """Fair score of each row; decisions are positive above 0.
+        """Fair score of each row; above 0 it is the second of the ``classes_``.
 
         Parameters
         ----------
@@ -240,12 +285,8 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         ValueError
             If groups are needed and not given, or unknown.
         """
-        check_is_fitted(self)
-        check_alignment(X=X, sensitive_features=sensitive_features)
-        y_score = _scores(self.estimator_, X)
-        codes = self._codes(sensitive_features, len(y_score))
-        ranks = ranks_in_groups(self._curves, y_score, codes)
-        return shifted(ranks, self._zeros[codes], self.center_)
+        scores = self._fair_scores(X, sensitive_features)
+        return self._unit.from_unit(scores)
 
     def predict(self, X, *, sensitive_features=None):
         """Class of each row.
@@ -262,8 +303,8 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         -------
         labels : ndarray of shape (n_samples,)
         """
-        scores = self.decision_function(X, sensitive_features=sensitive_features)
-        return self.classes_[(scores > 0).astype(int)]
+        positive = self._fair_scores(X, sensitive_features) > 0
+        return label_positive(positive, self.classes_, self.pos_label_)
 
     def get_metadata_routing(self):
         """What metadata goes where: to this estimator, and to the classifier's ``fit``.
@@ -287,30 +328,58 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
     def _unfitted(self):
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    def _fit_estimator(self, X, y, people):
-        estimator = clone(self._unfitted())
+    def _check(self, X, y, people):
+        """The people of a fit; for X stand the positions of its rows."""
+        check_alignment(X=X, y=y, **people)
+        # What X may be is for the classifier to say.
+        positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
+        check_consistent_length(X, positions)
+        request = f"criterion={self.criterion!r} compares groups"
+        training = check_training(self, positions, y, people, request)
+        if not training.groups.is_disjoint:
+            raise ValueError(
+                "sensitive_features is a sparse matrix, which means groups that may overlap, but "
+                "a rank needs the one group that a sample is in: pass one label per sample, or "
+                "one dense column per attribute to use the combinations that occur."
+            )
+        return training
+
+    def _search(self, context, members, fitted):
+        """All rates tried, shown to the callbacks one after the other."""
+
+        def watch(tried):
+            task = context.subcontext(task_name="gap")
+            task.call_on_fit_task_begin(estimator=self)
+            return task.call_on_fit_task_end(
+                estimator=self,
+                reconstruction_attributes=lambda: fitted | rates_of(tried, members),
+            )
+
+        return search(members, self.criterion, self.tolerance, self.tolerance_scale, watch)
+
+    def _fit_and_score(self, X, y, people, training):
+        """The fitted classifier, and the scores of those who are present."""
         given = {name: value for name, value in people.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
-            passed = process_routing(self, "fit", **given).estimator.fit
+            params = process_routing(self, "fit", **given).estimator.fit
         else:
-            passed = {n: value for n, value in given.items() if has_fit_parameter(estimator, n)}
-        return estimator.fit(X, y, **passed)
+            known = self._unfitted()
+            params = {n: value for n, value in given.items() if has_fit_parameter(known, n)}
+        rows = training.X[:, 0].astype(np.intp)
+        second = training.labels == training.classes[1]
+        y = column_or_1d(y)
+        strata = np.full(len(y), -1)
+        strata[rows] = second * len(training.groups.labels) + training.groups.codes
+        return fit_and_score(self._unfitted(), X, y, params, self.cv, strata)
 
-    def _check_enough(self, members):
-        """Refuse groups of whom too few are compared."""
-        groups = members.groups
-        compared = members.inside & eligible(self.criterion, members)
-        n_compared = np.bincount(groups.codes[compared], minlength=len(groups.labels))
-        small = np.flatnonzero(n_compared < _FEWEST)
-        if len(small) and len(groups.labels) > 1:
-            names = group_names(groups.labels)
-            listed = ", ".join(f"{names[code]!r} ({n_compared[code]})" for code in small[:10])
-            raise ValueError(
-                f"criterion={self.criterion!r} needs at least {_FEWEST} samples of every group "
-                f"with a rank in the interval, but some groups have fewer: {listed}. Widen the "
-                "interval, merge or leave out small groups, or use a classifier whose scores have "
-                "fewer ties: tied samples share the rank of the first."
-            )
+    def _fair_scores(self, X, sensitive_features):
+        """Fair score of each row; above 0 it is of the positive class."""
+        check_is_fitted(self)
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        y_score = self._unit.to_unit(at_levels(scores_of(self.estimator_, X), self._levels))
+        codes = self._codes(sensitive_features, len(y_score))
+        ranks = ranks_in_groups(self._curves, y_score, codes)
+        return shifted(ranks, self._zeros[codes], self.center_)
 
     def _codes(self, sensitive_features, n_samples):
         """Group of each row to be scored."""
@@ -324,67 +393,3 @@ class PartialParityPostprocessor(ClassifierMixin, MetaEstimatorMixin, BaseEstima
             "routing: sklearn.set_config(enable_metadata_routing=True). score(X, y) cannot have "
             "groups: use sklearn.metrics.accuracy_score on the predictions."
         )
-
-    def _store(self, estimator, training, members, tried):
-        """Set all fitted attributes at once, so that a failed fit leaves the last one."""
-        found = min(tried, key=lambda one: (one.excess, one.error))
-        exact = len(tried) == 1
-        fitted = {
-            "estimator_": estimator,
-            "classes_": training.classes,
-            "rates_": members.positive_rates(found.scores),
-            "center_": found.center,
-            "objective_": found.error,
-            "constraint_violation_": found.excess,
-            "status_": "infeasible" if found.excess else "optimal" if exact else "feasible",
-            "n_iter_": len(tried),
-            "groups_": training.groups.summary,
-            "_curves": members.curves,
-            "_zeros": found.zeros,
-        }
-        for name in ("n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
-            if hasattr(estimator, name):
-                fitted[name] = getattr(estimator, name)
-        vars(self).update(fitted)
-
-    def _warn(self):
-        if self.status_ == "infeasible":
-            warnings.warn(
-                f"The difference exceeds the tolerance of {self.tolerance:g} by "
-                f"{self.constraint_violation_:.4f} on the training data, at the best. Tied scores "
-                "cannot be moved apart, and groups of different size never have quite the same "
-                "distribution: raise the tolerance, widen the interval, or use a classifier whose "
-                "scores have fewer ties.",
-                InfeasibleConstraintWarning,
-                stacklevel=3,
-            )
-        elif len(self.rates_) > 1 and (np.all(self.rates_ == 0) or np.all(self.rates_ == 1)):
-            label = self.classes_[int(self.rates_[0])]
-            warnings.warn(
-                f"Every training sample is given the class {label}: of all rates that keep the "
-                "tolerance, these make the fewest errors. Raise the tolerance.",
-                UserWarning,
-                stacklevel=3,
-            )
-
-
-def _check_classes(estimator, classes):
-    """Refuse a classifier whose second class is not the positive one."""
-    known = getattr(estimator, "classes_", classes)
-    if not np.array_equal(known, classes):
-        raise ValueError(
-            "The classifier and y must have the same 2 classes, but those of y are "
-            f"{classes.tolist()} and those of {type(estimator).__name__} {np.ravel(known).tolist()}"
-            "; pass y in the labels of the classifier, or fit it on those of y."
-        )
-
-
-def _scores(estimator, X):
-    """Score of each row by a fitted binary classifier, (n_samples,)."""
-    if hasattr(estimator, "decision_function"):
-        scores = estimator.decision_function(X)
-    else:
-        scores = estimator.predict_proba(X)[:, 1]
-    name = f"the scores of {type(estimator).__name__}"
-    return column_or_1d(check_array(scores, ensure_2d=False, dtype=np.float64, input_name=name))

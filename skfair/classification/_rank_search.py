@@ -5,18 +5,26 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair.classification._rank_shift import shifted
+from skfair.constraints import PARTIAL_CRITERIA
 from skfair.metrics import (
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
+from skfair.utils._messages import listing
 
 _N_HALVINGS = 14
 """The widest gap between rates is found to 2 ** -14 of everybody."""
 
+N_TRIES = 1 + _N_HALVINGS
+"""How many gaps a search tries that ends by itself, and not at the first."""
+
 _TIE = 1e-12
 """Excesses below it are rounding."""
+
+_FEWEST = 20
+"""Fewer people in the interval do not tell one distribution of scores from another."""
 
 _AT_ONE_THRESHOLD = ("demographic_parity", "equal_opportunity")
 
@@ -70,7 +78,7 @@ class Found(NamedTuple):
     excess: float
 
 
-def search(members, criterion, tolerance, scale):
+def search(members, criterion, tolerance, scale, watch):
     """Find rates that keep a tolerance, with few errors.
 
     Parameters
@@ -83,6 +91,8 @@ def search(members, criterion, tolerance, scale):
         Largest value of the criterion's metric.
     scale : {"normalized", "raw"}
         ``scale`` of the metric.
+    watch : callable
+        Called with the list of all tried so far; True ends the search.
 
     Returns
     -------
@@ -99,12 +109,55 @@ def search(members, criterion, tolerance, scale):
         return Found(zeros, center, scores, members.error(scores), excess * (excess > _TIE))
 
     if criterion not in _AT_ONE_THRESHOLD:
-        return _narrow(lambda gap: judge(members.candidates, gap))
+        return _narrow(lambda gap: judge(members.candidates, gap), watch)
     # What may differ by the tolerance is the metric itself.
     total = eligible(criterion, members)
     compared = members.inside & total
     positions = members.shares_above(compared, compared if scale == "normalized" else total)
-    return [judge(members.candidates._replace(positions=positions), tolerance)]
+    tried = [judge(members.candidates._replace(positions=positions), tolerance)]
+    watch(tried)
+    return tried
+
+
+def constraint_of(criterion, interval, scale):
+    """What a tolerance bounds, as a constraint."""
+    constraint = PARTIAL_CRITERIA[criterion](interval)
+    known = constraint.get_params()
+    return constraint.set_params(scale=scale) if "scale" in known else constraint
+
+
+def best(tried):
+    """The best of those tried: the one that misses the tolerance least, and errs least."""
+    return min(tried, key=lambda one: (one.excess, one.error))
+
+
+def check_enough(members, criterion):
+    """Refuse groups of whom too few are compared.
+
+    Parameters
+    ----------
+    members : RankedMembers
+        The training samples.
+    criterion : str
+        Name in ``CRITERIA``.
+
+    Raises
+    ------
+    ValueError
+        If a group has fewer than 20 samples with a rank in its interval.
+    """
+    groups = members.groups
+    compared = members.inside & eligible(criterion, members)
+    n_compared = np.bincount(groups.codes[compared], minlength=len(groups.labels))
+    small = np.flatnonzero(n_compared < _FEWEST)
+    if len(small) and len(groups.labels) > 1:
+        listed = listing(f"{groups.names[code]!r} ({n_compared[code]})" for code in small)
+        raise ValueError(
+            f"criterion={criterion!r} needs at least {_FEWEST} samples of every group with a rank "
+            f"in the interval, but some groups have fewer: {listed}. Widen the interval, merge or "
+            "leave out small groups, or use a classifier whose scores have fewer ties: tied "
+            "samples share the rank of the first."
+        )
 
 
 def eligible(criterion, members):
@@ -113,14 +166,16 @@ def eligible(criterion, members):
     return positive if criterion == "equal_opportunity" else np.full_like(positive, True)
 
 
-def _narrow(judge):
+def _narrow(judge, watch):
     """All rates judged on the way to the widest gap between rates that keeps the tolerance."""
     tried = [judge(1.0)]
-    if not tried[0].excess:
+    if watch(tried) or not tried[0].excess:
         return tried
     kept, missed = 0.0, 1.0
     for _ in range(_N_HALVINGS):
         gap = (kept + missed) / 2
         tried.append(judge(gap))
+        if watch(tried):
+            break
         kept, missed = (kept, gap) if tried[-1].excess else (gap, missed)
     return tried

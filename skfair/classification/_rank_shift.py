@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.utils._groups import Groups
-from skfair.utils._percentiles import tabulate_scores
+from skfair.people import Groups, tabulate_scores
 
 _SLOPE = 0.25
 """How fast the shift tapers; below 1, so that the order within a group stays."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.metrics._people import check_people
+from skfair.people import check_columns
 
 _GUARD = 1e-9
 """How far multiples of the step may miss p by rounding: 3 * 0.1 must not be above 0.3."""
@@ -118,7 +118,7 @@ def suggest_interval(
     """
     if not (0 < step <= width <= 1):
         raise ValueError(f"0 < step <= width <= 1 must hold; got step={step!r}, width={width!r}.")
-    people, (scores,) = check_people(sensitive_features, sample_weight, y_score=y_score)
+    people, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
     if positive_rate is None:
         positive_rate = float(people.weights @ (scores > threshold) / people.weights.sum())
     if not 0 <= positive_rate <= 1:
@@ -161,8 +161,9 @@ def _table(alpha, beta, difference, people):
     import pandas as pd
 
     # The sum of squared shares of a group is one over its effective number of samples.
-    weights = people.weights[people.rows]
-    squares = np.bincount(people.codes, weights**2) / np.bincount(people.codes, weights) ** 2
+    rows, codes = people.groups.pairs
+    weights = people.weights[rows]
+    squares = np.bincount(codes, weights**2) / np.bincount(codes, weights) ** 2
     variances = np.sort(squares)[-2:].sum() if len(squares) > 1 else 0.0
     rate = np.clip(0.5, alpha, beta)  # where a share varies most
     noise = np.sqrt(rate * (1 - rate) * variances)

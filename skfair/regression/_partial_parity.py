@@ -2,16 +2,20 @@
 
 from numbers import Real
 
-import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
 
-from skfair.classification._base_partial_parity import BasePartialParity, Unit
-from skfair.classification._training import check_real_training
+from skfair.training import (
+    ConstrainedLinearModel,
+    PartialParityModel,
+    check_real_training,
+    in_units_of_spread,
+)
+from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import Interval, StrOptions
 
 
-class PartialParityRegressor(RegressorMixin, BasePartialParity):
+class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLinearModel):
     r"""Linear regressor whose predictions are fair on an interval of percentiles.
 
     Fits a real target under the constraints of
@@ -42,9 +46,9 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
         "statistical_parity" and 0.5 for "demographic_parity".
     group_interactions : bool, default=False
         Whether every group has coefficients of its own; then predictions need each sample's group.
-    enforce : {"true", "surrogate"}, default="true"
-        "true": the tolerance holds for the training predictions, and is used up to .01 where it
-        binds. "surrogate": for the ramp instead.
+    enforcement : {"auto", "calibration"} or None, default="auto"
+        "auto" and "calibration": the tolerance holds for the training predictions, and is used up
+        to .01 where it binds. None: for the ramp instead.
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction; the absolute loss has its kink rounded as by Huber.
     alpha : float, default=1e-4
@@ -54,10 +58,13 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
     solver : str or Solver, default="sqp"
         As in :class:`skfair.classification.PartialParityClassifier`.
     max_iter : int or None, default=None
-        Most iterations of a solver chosen by name; None leaves it to the solver.
-    tol : float, default=1e-4
+        Most iterations of a solver chosen by name; None leaves it to the solver. A solver that is
+        an object has settings of its own, and none may be given here.
+    tol : float or None, default=None
         Largest violation and largest residual of the optimality conditions at which a solver chosen
-        by name stops, for a target of variance one.
+        by name stops, for a target of variance one; None takes 1e-4.
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the previous fit.
     random_state : int, RandomState instance or None, default=None
         Seed of stochastic solvers; those with a name here use none.
     verbose : int, default=0
@@ -83,13 +90,15 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
         Excess of the partial difference over the tolerance on the training data, by the public
         metric; 0 if it is kept, nan if it cannot be measured.
     constraint_report_ : DataFrame
-        One row per group and threshold: its number of samples, the share of those in its interval
-        that scores above the threshold, the standard error of that, and difference and tolerance
-        of the criterion. Where all thresholds count, those midway between the groups' own
-        percentiles are shown.
-    status_ : {"optimal", "max_iter", "infeasible"}
-        "infeasible": the tolerance is not kept. Else "max_iter": the solver stopped before its own
-        test. Else "optimal": the last problem solved is certified.
+        One row per group and threshold: constraint, cell, group, its number of samples, the share
+        of those in its interval that scores above the threshold, the standard error of that, and
+        difference and tolerance of the criterion. Where all thresholds count, those midway between
+        the groups' own percentiles are shown.
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
+        "max_iter": the solver stopped before its own test. Else "optimal": the last problem solved
+        is certified. ("feasible", a certified model that was moved afterwards, does not occur
+        here.)
     n_iter_ : int
         Iterations of the solver, over all problems solved.
     groups_ : GroupSummary
@@ -129,7 +138,8 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
     """
 
     _parameter_constraints = {
-        **BasePartialParity._parameter_constraints,
+        **ConstrainedLinearModel._parameter_constraints,
+        **PartialParityModel._parameter_constraints,
         "criterion": [StrOptions({"statistical_parity", "demographic_parity"})],
         "threshold": [Interval(Real, None, None, closed="neither")],
         "loss": [StrOptions({"squared", "absolute"})],
@@ -147,13 +157,14 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
         grid="inclusive",
         surrogate_width=None,
         group_interactions=False,
-        enforce="true",
+        enforcement="auto",
         loss="squared",
         alpha=1e-4,
         fit_intercept=True,
         solver="sqp",
         max_iter=None,
-        tol=1e-4,
+        tol=None,
+        warm_start=False,
         random_state=None,
         verbose=0,
     ):
@@ -166,16 +177,18 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
         self.grid = grid
         self.surrogate_width = surrogate_width
         self.group_interactions = group_interactions
-        self.enforce = enforce
+        self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
         """Train the regressor.
@@ -209,13 +222,9 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
         self._validate_params()
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training = check_real_training(self, X, y, people, self._request)
-        # In units of the target's spread, so that widths and tolerances suit any scale.
-        center = np.average(training.target, weights=training.weights) * self.fit_intercept
-        spread = np.sqrt(np.average((training.target - center) ** 2, weights=training.weights))
-        unit = Unit(float(center), float(spread) or 1.0)
-        training = training._replace(target=unit.shrunk(training.target))
-        parity = self._parity(training.groups, threshold=unit.shrunk(self.threshold))
-        return self._fit(X, y, training, parity, unit)
+        training = in_units_of_spread(training, self.fit_intercept)
+        constraint = self._constraint(threshold=training.unit.to_unit(self.threshold))
+        return self._fit(X, y, training, [constraint])
 
     def predict(self, X, *, sensitive_features=None):
         """Prediction for each row.
@@ -232,6 +241,3 @@ class PartialParityRegressor(RegressorMixin, BasePartialParity):
         predictions : ndarray of shape (n_samples,)
         """
         return self._scores(X, sensitive_features)
-
-    def _linear(self, coef, intercept):
-        return {"coef_": coef, "intercept_": intercept}

@@ -10,10 +10,17 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skfair.classification import ConstrainedERMClassifier
-from skfair.constraints import Constraint, DemographicParity, EqualizedOdds, check_constraint
-from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.constraints import (
+    Constraint,
+    DemographicParity,
+    EqualizedOdds,
+    LossParity,
+    check_constraint,
+)
+from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.losses import Pointwise
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
+from skfair.solvers import SQP
 
 ROUNDING = 1e-12
 
@@ -209,17 +216,19 @@ def test_one_class_and_three_are_refused(data):
         model().fit(X, np.arange(300) % 3, sensitive_features=groups)
 
 
-def test_without_an_intercept_the_tolerance_is_kept_or_the_miss_is_told(data):
+def test_without_an_intercept_the_tolerance_is_kept_too(data):
     X, y, groups = data
     fitted = model(fit_intercept=False).fit(X, y, sensitive_features=groups)
     assert keeps(fitted, X, y, groups)
     assert fitted.intercept_[0] == 0.0
-    # The only direction there is selects one group or the other.
+    # The only direction there is selects one group or the other: coefficients of 0 select nobody.
     X = np.where(groups == 1, 1.0, -1.0)[:, None]
-    with pytest.warns(InfeasibleConstraintWarning, match="exceeded by 0.98"):
-        told = model(fit_intercept=False).fit(X, groups, sensitive_features=groups)
-    assert told.status_ == "infeasible"
-    assert told.constraint_violation_ == pytest.approx(0.98)
+    with pytest.warns(UserWarning, match="Every training sample is given the class 0"):
+        constant = model(fit_intercept=False).fit(X, groups, sensitive_features=groups)
+    assert constant.status_ == "feasible"
+    assert constant.constraint_violation_ == 0.0
+    smooth = model(fit_intercept=False, enforcement=None).fit(X, groups, sensitive_features=groups)
+    assert smooth.constraint_violation_ == pytest.approx(0.98)
 
 
 def test_people_must_match(data):
@@ -241,12 +250,14 @@ def test_people_must_match(data):
     ("params", "message"),
     [
         ({"constraint": "parity"}, "'constraint' parameter .*'equalized_odds'"),
-        ({"constraint": ["parity"]}, r"must be one of \['demographic_parity'.*'parity' came"),
+        ({"constraint": ["parity"]}, r"must be one of \['demographic_parity'.*got 'parity'"),
         ({"constraint": DemographicParity}, "'constraint' parameter"),
         ({"constraint": DemographicParity(tolerance=-1)}, "'tolerance' parameter of Demographic"),
         ({"constraint": EqualizedOdds(aggregate="most")}, "'aggregate' parameter .*'sum'"),
         ({"tolerance": -0.1}, "'tolerance' parameter"),
-        ({"enforce": "maybe"}, "'enforce' parameter .*'surrogate'"),
+        ({"enforcement": "maybe"}, "'enforcement' parameter .*'sweep'"),
+        ({"solver": SQP(), "max_iter": 5}, "max_iter are settings of a solver chosen by name"),
+        ({"solver": SQP(), "max_iter": 5, "tol": 1.0}, "max_iter and tol are settings"),
         ({"enforcement": "force"}, "'enforcement' parameter .*'sweep'"),
         ({"loss": "log"}, "'loss' parameter .*'logistic'"),
         ({"surrogate": "step"}, "'surrogate' parameter .*'sigmoid'"),
@@ -264,14 +275,26 @@ def test_bad_parameters_are_refused_and_the_known_ones_listed(params, message, d
         ConstrainedERMClassifier(**params).fit(X, y, sensitive_features=groups)
 
 
+def test_a_loss_that_returns_its_mean_is_told_what_to_return(data):
+    X, y, groups = data
+
+    def mean_loss(scores, target):
+        return np.logaddexp(0, -target * scores).mean()
+
+    with pytest.raises(ValueError, match=r"The loss must return .* it returned .* type float64"):
+        model(loss=mean_loss).fit(X, y, sensitive_features=groups)
+    with pytest.raises(ValueError, match="The rate of LossParity must return one value"):
+        model(LossParity(loss=mean_loss)).fit(X, y, sensitive_features=groups)
+
+
 def test_a_wrong_derivative_is_found_by_the_check_and_does_no_silent_harm(data):
     class Wrong(Constraint):
-        def cells(self, target):
-            return {"all": np.ones(len(target), dtype=bool)}
+        def cells(self, people):
+            return {"all": np.ones(len(people.target), dtype=bool)}
 
-        def rate(self, target, rates):
-            def backwards(scores):
-                value, slope, curvature = rates.surrogate(scores)
+        def rate(self, surrogate, loss):
+            def backwards(scores, target):
+                value, slope, curvature = surrogate(scores)
                 return Pointwise(value, -slope, curvature)
 
             return backwards

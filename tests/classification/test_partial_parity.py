@@ -21,7 +21,7 @@ from skfair.metrics import (
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
-from skfair.solvers import DampedSQP
+from skfair.solvers import SQP
 
 INTERVAL = (0.1, 0.5)
 
@@ -111,12 +111,12 @@ def test_if_the_plain_fit_is_fair_it_is_the_answer(people):
     plain = LogisticRegression(C=1e4 / 1200, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-4)
     np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=1e-3)
-    assert len(model.multipliers_) == len(model.thresholds_) == 0
+    assert not model.multipliers_.any() and not len(model.thresholds_)
 
 
 def test_the_surrogate_is_held_as_written(people):
     X, y, sex = people
-    model = fitted(people, enforce="surrogate", surrogate_width=1.0, tolerance=0.2)
+    model = fitted(people, enforcement=None, surrogate_width=1.0, tolerance=0.2)
     scores, tau = model.decision_function(X), 0.2 * 0.4
     for theta, p in zip(model.thresholds_, np.linspace(*INTERVAL, 10), strict=True):
         ramp = np.clip(scores - theta + 0.5, 0.0, 1.0)
@@ -198,20 +198,19 @@ def test_overlapping_groups(people):
 
 
 @pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
-@pytest.mark.parametrize(
-    "solver", ["sqp", "idca", "augmented-lagrangian", DampedSQP(tol=1e-3)], ids=str
-)
+@pytest.mark.parametrize("solver", ["sqp", "idca", "augmented-lagrangian", SQP(tol=1e-3)], ids=str)
 def test_every_solver_keeps_the_tolerance_and_uses_it(people, solver, criterion):
-    model = fitted(people, criterion, solver=solver, tol=1e-3)
+    settings = {"tol": 1e-3} if isinstance(solver, str) else {}
+    model = fitted(people, criterion, solver=solver, **settings)
     assert 0.09 <= difference(model, people) <= 0.1
     assert model.status_ == "optimal"
 
 
 def test_switching_subgradients_end_near_the_tolerance(people):
-    settings = {"enforce": "surrogate", "solver": "switching-subgradient", "tol": 5e-3}
-    with pytest.warns(ConvergenceWarning, match="use solver='sqp'"):
+    settings = {"enforcement": None, "solver": "switching-subgradient", "tol": 5e-3}
+    with pytest.warns(ConvergenceWarning, match="try solver='sqp'"):
         model = fitted(people, "demographic_parity", max_iter=1000, **settings)
-    exact = fitted(people, "demographic_parity", enforce="surrogate")
+    exact = fitted(people, "demographic_parity", enforcement=None)
     assert model.objective_ == pytest.approx(exact.objective_, abs=5e-3)
     assert difference(model, people) == pytest.approx(difference(exact, people), abs=0.05)
 
@@ -240,7 +239,7 @@ def test_the_report_of_odds_has_both_classes_at_the_one_threshold(people):
     rates = report.pivot(index="cell", columns="group", values="rate")
     gaps = np.abs(rates["man"] - rates["woman"])
     assert gaps.max() == pytest.approx(difference(model, people))
-    assert set(gaps.index) == {"positive class", "negative class"}
+    assert set(gaps.index) == {"positives", "negatives"}
 
 
 def test_the_report_names_combinations_of_attributes(people):
@@ -262,7 +261,7 @@ def test_verbose_prints_iterations(people, capsys):
     model = fitted(people, verbose=1)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
-    assert lines[0].startswith("iteration 1: objective 0.693147, violation 0, residual")
+    assert lines[0].startswith("iteration 1: objective 0.")
 
 
 class Views:
@@ -288,7 +287,7 @@ def test_callbacks_see_a_fitted_classifier_at_every_iteration(people, interactio
     X, y, sex = people
     monitor, views = FairnessMonitor(), Views(people)
     model = PartialParityClassifier(
-        interval=INTERVAL, tolerance=0.1, enforce="surrogate", group_interactions=interactions
+        interval=INTERVAL, tolerance=0.1, enforcement=None, group_interactions=interactions
     ).set_callbacks(monitor, views)
     model.fit(X, y, sensitive_features=sex)
     assert len(monitor.log) == len(views.scores) == model.n_iter_
@@ -343,7 +342,7 @@ def test_five_groups_of_very_different_size(people):
 
 
 def test_a_tolerance_of_zero_ends_with_the_fairest_found(people):
-    with pytest.warns(InfeasibleConstraintWarning, match=r"above tolerance=0\."):
+    with pytest.warns(InfeasibleConstraintWarning, match=r"exceeded by 0\.0.* its tolerance 0\. "):
         model = fitted(people, tolerance=0.0)
     assert model.status_ == "infeasible"
     assert 0.0 < model.constraint_violation_ < 0.15
@@ -395,8 +394,8 @@ def test_without_groups_the_fit_is_plain_and_says_so(people):
     X, y, _ = people
     with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion='statistical_parity'"):
         model = PartialParityClassifier(interval={"man": (0.1, 0.2)}).fit(X, y)
-    assert model.status_ == "optimal"
-    assert model.constraint_violation_ == 0.0
+    assert model.status_ == "unconstrained"
+    assert np.isnan(model.constraint_violation_)
 
 
 def test_a_failed_fit_leaves_the_last_one_whole(people):

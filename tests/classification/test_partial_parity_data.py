@@ -44,7 +44,7 @@ def test_the_papers_problem_is_solved_better_than_published(law_school):
         tolerance_scale="raw",
         surrogate_width=1.0,
         group_interactions=True,
-        enforce="surrogate",
+        enforcement=None,
         alpha=0.0,
     ).fit(X, y, sensitive_features=race)
     # Difference-of-convex steps with switching subgradients stop near .278, a hundredth infeasible.
@@ -57,7 +57,7 @@ def test_the_papers_problem_is_solved_better_than_published(law_school):
 def test_a_tolerance_of_zero_costs_hardly_more_than_a_small_one(law_school):
     X, y, race = law_school
     model = PartialParityClassifier(
-        interval=INTERVAL, tolerance=0.0, group_interactions=True, enforce="surrogate"
+        interval=INTERVAL, tolerance=0.0, group_interactions=True, enforcement=None
     ).fit(X, y, sensitive_features=race)
     assert model.status_ == "optimal"
     exact = model.objective_

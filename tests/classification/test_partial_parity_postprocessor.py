@@ -1,15 +1,24 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_score,
+)
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -36,6 +45,11 @@ def population(seed=0, n_samples=800, n_groups=2):
     return X, y, groups
 
 
+def on_known(X, y, **params):
+    """A postprocessor of a fitted classifier, whose scores of X it is to make fair."""
+    return PartialParityPostprocessor(LogisticRegression().fit(X, y), cv="prefit", **params)
+
+
 def difference(criterion, y, scores, groups, **params):
     metric = {
         "statistical_parity": partial_statistical_parity_difference,
@@ -53,8 +67,8 @@ def difference(criterion, y, scores, groups, **params):
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_the_tolerance_holds_on_the_training_data(criterion, scale, tolerance, n_groups):
     X, y, groups = population(n_groups=n_groups)
-    model = PartialParityPostprocessor(
-        criterion=criterion, interval=INTERVAL, tolerance=tolerance, tolerance_scale=scale
+    model = on_known(
+        X, y, criterion=criterion, interval=INTERVAL, tolerance=tolerance, tolerance_scale=scale
     )
     model.fit(X, y, sensitive_features=groups)
     scores = model.decision_function(X, sensitive_features=groups)
@@ -70,7 +84,7 @@ def test_the_tolerance_holds_on_the_training_data(criterion, scale, tolerance, n
 @pytest.mark.parametrize("criterion", ["equal_opportunity", "group_auc"])
 def test_other_criteria_hold_on_the_training_data(criterion, tolerance):
     X, y, groups = population()
-    model = PartialParityPostprocessor(criterion=criterion, interval=INTERVAL, tolerance=tolerance)
+    model = on_known(X, y, criterion=criterion, interval=INTERVAL, tolerance=tolerance)
     scores = model.fit(X, y, sensitive_features=groups).decision_function(
         X, sensitive_features=groups
     )
@@ -80,7 +94,7 @@ def test_other_criteria_hold_on_the_training_data(criterion, tolerance):
 @pytest.mark.parametrize("interval", [[(0.05, 0.2), (0.4, 0.7)], {0: (0.1, 0.5), 1: (0.2, 0.6)}])
 def test_intervals_may_be_unions_and_differ_by_group(interval):
     X, y, groups = population()
-    model = PartialParityPostprocessor(interval=interval, tolerance=0.1)
+    model = on_known(X, y, interval=interval, tolerance=0.1)
     scores = model.fit(X, y, sensitive_features=groups).decision_function(
         X, sensitive_features=groups
     )
@@ -92,7 +106,7 @@ def test_intervals_may_be_unions_and_differ_by_group(interval):
 
 def test_a_large_tolerance_gives_every_group_its_most_accurate_threshold():
     X, y, groups = population()
-    model = PartialParityPostprocessor(tolerance=1.0).fit(X, y, sensitive_features=groups)
+    model = on_known(X, y, tolerance=1.0).fit(X, y, sensitive_features=groups)
     scores = LogisticRegression().fit(X, y).decision_function(X)
     for group in (0, 1):
         own, truth = scores[groups == group], y[groups == group]
@@ -118,7 +132,7 @@ def test_accuracy_grows_with_the_tolerance():
 
 def test_rates_are_the_shares_of_positive_decisions_and_error_their_errors():
     X, y, groups = population()
-    model = PartialParityPostprocessor(tolerance=0.05).fit(X, y, sensitive_features=groups)
+    model = on_known(X, y, tolerance=0.05).fit(X, y, sensitive_features=groups)
     decisions = model.predict(X, sensitive_features=groups)
     shares = [decisions[groups == group].mean() for group in (0, 1)]
     np.testing.assert_allclose(model.rates_, shares)
@@ -162,7 +176,7 @@ def test_decisions_outside_the_interval_are_not_held_together():
 def test_any_scorer_will_do(estimator):
     X, y, groups = population()
     y = np.where(y, "yes", "no")
-    model = PartialParityPostprocessor(estimator, interval=INTERVAL, tolerance=0.2)
+    model = PartialParityPostprocessor(estimator, interval=INTERVAL, tolerance=0.2, pos_label="yes")
     decisions = model.fit(X, y, sensitive_features=groups).predict(X, sensitive_features=groups)
     assert model.status_ == "feasible"
     assert set(decisions) == {"yes", "no"}
@@ -178,6 +192,130 @@ def test_a_frozen_classifier_stays_as_it_is():
     assert model.estimator_.estimator is fitted
     again = PartialParityPostprocessor(fitted).fit(X, y, sensitive_features=groups)
     assert again.estimator_ is not fitted
+
+
+def test_a_fitted_classifier_is_taken_as_it_is():
+    X, y, groups = population()
+    fitted = LogisticRegression().fit(X[:400], y[:400])
+    known = PartialParityPostprocessor(fitted, cv="prefit")
+    known.fit(X[400:], y[400:], sensitive_features=groups[400:])
+    frozen = PartialParityPostprocessor(FrozenEstimator(fitted))
+    frozen.fit(X[400:], y[400:], sensitive_features=groups[400:])
+    assert known.estimator_ is fitted
+    np.testing.assert_array_equal(known.rates_, frozen.rates_)
+    with pytest.raises(NotFittedError):
+        PartialParityPostprocessor(LogisticRegression(), cv="prefit").fit(
+            X, y, sensitive_features=groups
+        )
+
+
+@pytest.mark.parametrize("cv", [5, StratifiedKFold(3), "oob"])
+def test_a_classifier_that_knows_its_people_by_heart_is_fair_to_others(cv):
+    X, y, groups = population(seed=1, n_samples=8000)
+    seen, new = slice(2000), slice(2000, None)
+    gaps = {}
+    forest = RandomForestClassifier(200, min_samples_leaf=2, random_state=0, oob_score=True)
+    for one in (cv, "prefit"):
+        known = clone(forest).fit(X[seen], y[seen]) if one == "prefit" else forest
+        model = PartialParityPostprocessor(known, interval=INTERVAL, tolerance=0.05, cv=one)
+        model.fit(X[seen], y[seen], sensitive_features=groups[seen])
+        scores = model.decision_function(X[new], sensitive_features=groups[new])
+        gaps[one] = partial_statistical_parity_difference(
+            scores, sensitive_features=groups[new], interval=INTERVAL
+        )
+    # The asked .05, and the noise of 2,000 people.
+    assert gaps[cv] < 0.09 < 0.11 < gaps["prefit"], gaps
+
+
+def test_folds_are_dealt_out_by_group_and_class():
+    X, y, groups = population()
+    order = np.lexsort((y, groups))  # blocks would leave a group or a class out
+    model = PartialParityPostprocessor(interval=INTERVAL, tolerance=0.2)
+    expected = model.fit(X, y, sensitive_features=groups).objective_
+    model.fit(X[order], y[order], sensitive_features=groups[order])
+    assert model.objective_ == pytest.approx(expected, abs=0.02)
+
+
+def test_equal_people_get_equal_scores():
+    rng = np.random.default_rng(5)
+    who = rng.normal(size=(25, 30))
+    person = rng.integers(25, size=600)
+    X, groups = who[person], rng.integers(2, size=600)
+    y = X.sum(axis=1) + rng.logistic(size=600) > 0
+    for cv in (5, "prefit"):
+        model = on_known(X, y, interval=(0, 0.8), tolerance=0.1).set_params(cv=cv)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InfeasibleConstraintWarning)
+            model.fit(X, y, sensitive_features=groups)
+        for rows in (slice(None), slice(300), slice(7, 8)):
+            scores = model.decision_function(X[rows], sensitive_features=groups[rows])
+            everybody = model.decision_function(X, sensitive_features=groups)
+            np.testing.assert_allclose(scores, everybody[rows], rtol=0, atol=1e-12)
+        for number in range(50):
+            alike = (person == number // 2) & (groups == number % 2)
+            assert np.ptp(everybody[alike]) <= 1e-12
+
+
+def test_callbacks_see_every_gap_and_may_end_the_search():
+    class Watch:
+        def __init__(self, most=np.inf):
+            self.events, self.most = [], most
+
+        def setup(self, estimator, context):
+            pass
+
+        teardown = setup
+
+        def on_fit_task_begin(self, estimator, context, **data):
+            self.events.append(("begin", context.task_name))
+
+        def on_fit_task_end(self, estimator, context, fitted_estimator=None):
+            self.events.append(("end", context.task_name))
+            return len(self.events) > self.most
+
+    X, y, groups = population()
+    watch = Watch()
+    model = PartialParityPostprocessor(interval=INTERVAL, tolerance=0.1).set_callbacks(watch)
+    model.fit(X, y, sensitive_features=groups)
+    assert watch.events[0][0] == "begin"
+    assert watch.events[-1] == ("end", watch.events[0][1])
+    assert watch.events.count(("begin", "gap")) == watch.events.count(("end", "gap"))
+    assert watch.events.count(("end", "gap")) == model.n_iter_ > 10
+    with pytest.warns(ConvergenceWarning, match="stopped the search after 11 gaps"):
+        model.set_callbacks(Watch(21)).fit(X, y, sensitive_features=groups)
+    assert (model.status_, model.n_iter_) == ("max_iter", 11)
+
+
+def test_the_report_names_groups_and_their_rates():
+    X, y, groups = population()
+    names = np.array(["men", "women"])[groups]
+    model = on_known(X, y, criterion="demographic_parity", interval=INTERVAL, tolerance=0.1)
+    report = model.fit(X, y, sensitive_features=names).constraint_report_
+    assert report["group"].tolist() == ["men", "women"]
+    assert report["tolerance"].tolist() == [0.1, 0.1]
+    assert np.ptp(report["rate"]) == pytest.approx(report["gap"][0], abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("cv", "estimator", "message"),
+    [
+        ("oob", LogisticRegression(), "oob_score=True"),
+        ("oob", RandomForestClassifier(5), "oob_score=True"),
+        (1, None, "cv"),
+        ("folds", None, "cv"),
+        (ShuffleSplit(2, random_state=0), None, "in no test fold"),
+    ],
+)
+def test_bad_ways_to_score(cv, estimator, message):
+    X, y, groups = population()
+    with pytest.raises(ValueError, match=message):
+        PartialParityPostprocessor(estimator, cv=cv).fit(X, y, sensitive_features=groups)
+
+
+def test_a_class_of_one_is_refused():
+    X, y, groups = population()
+    with pytest.raises(ValueError, match='only one sample of the class True .*cv="prefit"'):
+        PartialParityPostprocessor().fit(X, np.arange(len(y)) == 3, sensitive_features=groups)
 
 
 def test_columns_of_text_are_left_to_a_pipeline():
@@ -237,7 +375,8 @@ def test_integer_weights_equal_repeated_rows():
 def test_groups_reach_fit_and_predict_through_a_pipeline():
     X, y, groups = population()
     with config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(StandardScaler(), PartialParityPostprocessor(tolerance=0.1))
+        known = on_known(StandardScaler().fit_transform(X), y, tolerance=0.1)
+        pipeline = make_pipeline(StandardScaler(), known)
         pipeline.fit(X, y, sensitive_features=groups)
         decisions = pipeline.predict(X, sensitive_features=groups)
         scores = pipeline.decision_function(X, sensitive_features=groups)
@@ -291,9 +430,12 @@ def test_groups_are_needed_to_predict_and_must_be_known():
 def test_without_groups_there_is_a_warning_and_one_group():
     X, y, _ = population()
     with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion='statistical_parity'"):
-        model = PartialParityPostprocessor().fit(X, y)
+        model = on_known(X, y).fit(X, y)
     assert model.rates_.shape == (1,)
     assert model.score(X, y) == pytest.approx(1 - model.objective_)
+    assert model.status_ == "unconstrained"
+    assert np.isnan(model.constraint_violation_)
+    assert model.constraint_report_.empty
 
 
 def test_a_scorer_without_scores_is_refused():
@@ -321,9 +463,8 @@ def test_positives_count_for_opportunity():
 def test_constant_scores_have_nobody_in_the_interval():
     _, y, groups = population()
     with pytest.raises(ValueError, match="fewer ties"):
-        PartialParityPostprocessor(interval=(0.2, 0.6)).fit(
-            np.zeros((len(y), 1)), y, sensitive_features=groups
-        )
+        X = np.zeros((len(y), 1))
+        on_known(X, y, interval=(0.2, 0.6)).fit(X, y, sensitive_features=groups)
 
 
 def test_ties_that_no_shift_can_part_are_told():
@@ -331,7 +472,7 @@ def test_ties_that_no_shift_can_part_are_told():
     groups = np.repeat([0, 1], 200)
     X = (rng.random(400) < 0.3 + 0.4 * groups)[:, np.newaxis].astype(float)
     y = rng.random(400) < 0.2 + 0.6 * X[:, 0]
-    model = PartialParityPostprocessor(tolerance=0.05)
+    model = on_known(X, y, tolerance=0.05)
     with pytest.warns(InfeasibleConstraintWarning, match=r"exceeds the tolerance of 0\.05 by"):
         model.fit(X, y, sensitive_features=groups)
     reached = partial_statistical_parity_difference(

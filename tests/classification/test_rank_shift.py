@@ -19,7 +19,7 @@ from skfair.metrics import (
     partial_equal_opportunity_difference,
     partial_statistical_parity_difference,
 )
-from skfair.utils._groups import check_groups
+from skfair.people import check_groups
 
 WHOLE = Alignment(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 

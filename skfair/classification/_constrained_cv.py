@@ -1,0 +1,395 @@
+"""Any classifier, with decisions that keep fairness constraints on people it has not seen."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn import get_config
+from sklearn.utils import check_consistent_length, column_or_1d, indexable
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from skfair.classification._column_classifier import ColumnClassifier, calibrate, log_odds
+from skfair.classification._event_columns import check_folds_know, events_of, group_codes
+from skfair.classification._event_model import (
+    ColumnMaker,
+    EventModel,
+    say_if_told,
+    unseen_probabilities,
+)
+from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.people import check_alignment
+from skfair.training import (
+    CV_CONSTRAINTS,
+    check_training,
+    constraints_of,
+    cross_fit,
+    fit_head,
+    fit_rows,
+    make_folds,
+    status_of,
+    store_fit,
+    unconstrained,
+    warn_of_outcome,
+)
+from skfair.utils._fit import all_or_nothing
+from skfair.utils._messages import warn
+from skfair.utils._sklearn import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    check_method_params,
+    safe_indexing,
+)
+
+_N_FOLDS = 5
+
+
+class ConstrainedClassifierCV(ColumnClassifier):
+    r"""Any classifier, its decisions moved until fairness constraints hold for unseen people.
+
+    Among all decisions that do not look at the group, the best ones under constraints on rates of
+    groups compare :math:`\eta(x) = P(y = 1 \mid x)` with a threshold which depends on x by the
+    probabilities of the groups alone [1]_ [2]_. So the classifier is left as it is, and a linear
+    model of few columns is trained under the constraints on top of it, by the log-odds of
+    :math:`\eta` and, for every group g that is compared within a set E of people, by
+
+    .. math::
+
+        \phi_g(x) = \frac{P(E, g \mid x)}{P(E, g)}
+        - \frac{P(E, g_0 \mid x)}{P(E, g_0)},
+        \qquad P(E, g \mid x) = P(g \mid x, E) \, P(E \mid x),
+
+    with :math:`g_0` the largest group and :math:`P(E \mid x)` one for everybody, :math:`\eta(x)`
+    for the positive class, :math:`1 - \eta(x)` for the negative one. It is trained on scores and
+    probabilities of people by models that have not seen them, so that what holds for the people of
+    the fit holds for new people too, up to sampling noise.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        Classifier with ``decision_function`` or ``predict_proba``, a pipeline or a search. Clones
+        of it are fitted, unless it is in a `~sklearn.frozen.FrozenEstimator`; then ``fit`` needs
+        people whom it has not seen. None means
+        `~sklearn.ensemble.HistGradientBoostingClassifier`.
+    constraint : str, Constraint, list of these, or None, default="demographic_parity"
+        What must be fair: a name in :data:`skfair.constraints.CONSTRAINTS`, an object, or several,
+        each held to its own tolerance. None calibrates the classifier, and that is all.
+    tolerance : float, default=0.02
+        Largest gap allowed, in units of the constraint's public metric, for constraints that have
+        no tolerance of their own.
+    group_estimator : estimator, "given" or None, default=None
+        Classifier with ``predict_proba`` that guesses the group, from what the last step of the
+        estimator is given; it should not learn its people by heart. None means 30 trees of 4
+        leaves, for sparse data logistic regression. "given" guesses nothing: the columns are the
+        groups themselves, and predictions need everybody's group.
+    cv : int, splitter, iterable, "prefit", "oob" or None, default=None
+        How people are divided, so that everybody is scored by models that have not seen them: an
+        int or None (5 folds) by class and group alike; any splitter whose test folds are a
+        partition. "oob" fits one forest, whose trees score those whom they have not drawn.
+        "prefit" takes a fitted classifier as it is, and should then be fitted on other people; so
+        does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. The models of groups always see
+        folds: 5 with "prefit" and "oob".
+    ensemble : bool, default=True
+        Whether new people get the mean of the folds' models, or a model of everybody.
+    pos_label : int, float, bool or str, default=None
+        The class that means success: the rates that are compared are its rates.
+        None takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are
+        others and groups are compared.
+    n_jobs : int or None, default=None
+        Folds that are fitted at a time.
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        The fitted classifiers: one per fold, or only one.
+    classes_ : ndarray of shape (2,)
+        Labels of the classes, ascending.
+    pos_label_ : label
+        The positive class.
+    calibration_ : ndarray of shape (2,)
+        Slope and intercept of the log-odds of the positive class, by the scores of the estimator.
+    coef_ : ndarray of shape (1 + n_columns,)
+        Coefficients of the log-odds and of the columns :math:`\phi`; where ranks or losses
+        are compared, also of these times the log-odds.
+    intercept_ : float
+        Intercept.
+    oof_scores_ : ndarray of shape (n_samples,)
+        ``decision_function`` of the people of the fit with log-odds and columns by models that have
+        not seen them; nan for those without weight.
+    constraint_report_ : DataFrame
+        One row per rate of the decisions by ``oof_scores_``, so on people of the fit as new people
+        would be decided about: constraint, cell, group, number n of samples, threshold, rate and
+        standard error, and gap and tolerance of the constraint.
+    constraint_violation_ : float
+        Largest excess of a gap over its tolerance, by ``oof_scores_``; 0 when all are kept, nan
+        without groups.
+    multipliers_ : ndarray of shape (n_rows,)
+        Multipliers of the constraint's rows: what one unit of tolerance is worth.
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        As in `ConstrainedERMClassifier`, for the linear model.
+    groups_ : GroupSummary
+        Labels and counts of the groups.
+    n_features_in_ : int
+        Number of features seen during fit, if the estimator knows it.
+    feature_names_in_ : ndarray of str
+        Names of features seen during fit, if the estimator knows them.
+
+    See Also
+    --------
+    ConstrainedERMClassifier : A linear model, whose coefficients are trained under constraints.
+    sklearn.calibration.CalibratedClassifierCV : Probabilities alone.
+    sklearn.model_selection.TunedThresholdClassifierCV : One threshold alone.
+
+    Notes
+    -----
+    On new people gaps scatter around those of ``constraint_report_`` by sampling noise; see its
+    standard errors. The mean of the folds' models is a little better than each, so that rates of
+    new people may differ a little from those by ``oof_scores_``.
+
+    Metadata is routed to the ``fit`` of the estimator and to the splitter. ``sample_weight``
+    reaches the estimator if its ``fit`` takes it; through a pipeline it has to be routed.
+
+    References
+    ----------
+    .. [1] A. Menon and R. Williamson, "The cost of fairness in binary classification", FAT* 2018.
+    .. [2] X. Zeng, E. Dobriban and G. Cheng, "Bayes-optimal classifiers under group fairness",
+       arXiv:2202.09724, 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from skfair.classification import ConstrainedClassifierCV
+    >>> from skfair.metrics import demographic_parity_difference
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=1000)
+    >>> X = rng.normal(size=(1000, 3)) + sex[:, np.newaxis]
+    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1.5
+    >>> forest = RandomForestClassifier(n_estimators=50, random_state=0)
+    >>> model = ConstrainedClassifierCV(forest, tolerance=0.05, cv="oob")
+    >>> model = model.fit(X, y, sensitive_features=sex)
+    >>> gap = demographic_parity_difference(y, model.oof_scores_ > 0, sensitive_features=sex)
+    >>> bool(gap <= 0.05)
+    True
+    >>> model.predict(X[:2]).shape
+    (2,)
+    """
+
+    __metadata_request__fit = {"sensitive_features": True}
+
+    _parameter_constraints = {
+        "estimator": [
+            HasMethods(["fit", "predict_proba"]),
+            HasMethods(["fit", "decision_function"]),
+            None,
+        ],
+        "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "group_estimator": [HasMethods(["fit", "predict_proba"]), StrOptions({"given"}), None],
+        "cv": [*CV_CONSTRAINTS, None],
+        "ensemble": ["boolean"],
+        "pos_label": [Real, str, "boolean", None],
+        "n_jobs": [Integral, None],
+    }
+
+    enforcement = "auto"
+    """As `skfair.training.warn_of_outcome` asks for it."""
+
+    def __init__(
+        self,
+        estimator=None,
+        constraint="demographic_parity",
+        *,
+        tolerance=0.02,
+        group_estimator=None,
+        cv=None,
+        ensemble=True,
+        pos_label=None,
+        n_jobs=None,
+    ):
+        self.estimator = estimator
+        self.constraint = constraint
+        self.tolerance = tolerance
+        self.group_estimator = group_estimator
+        self.cv = cv
+        self.ensemble = ensemble
+        self.pos_label = pos_label
+        self.n_jobs = n_jobs
+
+    @all_or_nothing
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, **params):
+        """Fit the classifier, the models of groups, and the decisions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the classifier takes.
+        y : array-like of shape (n_samples,)
+            Two classes, by labels of any kind.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
+                sparse matrix of bool, shape (n_samples, n_groups), default=None
+            Group of each sample, by labels of any kind; with several attributes, groups are the
+            combinations that occur. A sparse matrix says who belongs to which of several groups
+            that may overlap. None makes one group of everybody, with a warning.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights, in the rates, and in all fits that take them; samples of weight 0
+            count as absent.
+        **params : dict
+            What else is passed to the ``fit`` of the classifier; with metadata routing, to whoever
+            asks for it.
+
+        Returns
+        -------
+        self : ConstrainedClassifierCV
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid, or a fold leaves nobody of a class or group to
+            learn from; the message says what must hold.
+        """
+        self._validate_params()
+        constraints = constraints_of(self.constraint)
+        people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        training, present = self._check_people(X, y, people, constraints)
+        to_fit, to_split = self._routed(present, people, params)
+        folds = self._folds(X, y, training, present, to_split)
+        estimators, margins = cross_fit(
+            self._unfitted(),
+            training.people.X,
+            training.labels,
+            self.cv if isinstance(self.cv, str) else folds,
+            params=to_fit,
+            n_jobs=self.n_jobs,
+        )
+        events = events_of(training, constraints)
+        check_folds_know(events, folds, training.groups)
+        models = self._learn(events, estimators, training, [train for train, _ in folds])
+        probabilities = unseen_probabilities(models, events, training.people.X, folds)
+        if self.group_estimator != "given":
+            say_if_told(events, probabilities)
+        if not self.ensemble:
+            estimators, models = self._refitted(estimators, training, to_fit, events)
+        model = {
+            "estimators_": estimators,
+            "classes_": training.classes,
+            "pos_label_": training.pos_label,
+            "groups_": training.groups.summary,
+            "calibration_": calibrate(training.unit.to_unit(margins), training),
+            "_unit": training.unit,
+            "_events": ColumnMaker(models, events.table, events.sources, events.compares_scores),
+        }
+        problem, found, fitted = self._fit_head(
+            model, constraints, training, margins, probabilities
+        )
+        oof_scores = np.full(len(present), np.nan)
+        oof_scores[present] = training.unit.from_unit(found.scores)
+        store_fit(self, model | fitted | {"oof_scores_": oof_scores})
+        self._warn(problem, found)
+        return self
+
+    def _check_people(self, X, y, people, constraints):
+        """Everybody of positive weight, with the X that is theirs, and who of all that is."""
+        check_alignment(X=X, y=y, **people)
+        request = f"constraint={self.constraint!r} asks for equal rates of groups"
+        # What X may be is for the classifier to say; here positions stand for its rows.
+        positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
+        check_consistent_length(X, positions)
+        training = check_training(self, positions, y, people, request if constraints else None)
+        if self.group_estimator == "given" and not training.groups.is_disjoint:
+            raise ValueError(
+                "group_estimator='given' takes everybody's one group as known, but the groups of a "
+                "sparse sensitive_features may overlap; pass one label per sample."
+            )
+        rows = training.X[:, 0].astype(np.intp)
+        (X,) = indexable(X)
+        seen = training.people._replace(X=safe_indexing(X, rows))
+        present = np.zeros(len(positions), dtype=bool)
+        present[rows] = True
+        return training._replace(people=seen), present
+
+    def _routed(self, present, people, params):
+        """Metadata of the classifier and of the splitter, for those who are present."""
+        given = {name: value for name, value in people.items() if value is not None}
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **given, **params)
+            found = routed.estimator.fit, routed.splitter.split
+        else:
+            known = self._unfitted()
+            accepted = {n: value for n, value in given.items() if has_fit_parameter(known, n)}
+            if "sample_weight" in given and "sample_weight" not in accepted:
+                warn(
+                    f"The fit of {type(known).__name__} takes no sample_weight, so that weights "
+                    "count in the rates alone. Turn on metadata routing to pass them through a "
+                    "pipeline: sklearn.set_config(enable_metadata_routing=True) and "
+                    "set_fit_request(sample_weight=True) of its last step."
+                )
+            found = accepted | params, {}
+        rows = np.flatnonzero(present)
+        to_fit, to_split = found
+        return check_method_params(present, to_fit, indices=rows), to_split
+
+    def _folds(self, X, y, training, present, params):
+        """Who is learned from for whose scores."""
+        cv = _N_FOLDS if self.cv is None or isinstance(self.cv, str) else self.cv
+        codes = group_codes(training.groups)
+        strata = np.full(len(present), -1)
+        is_second = training.labels == training.classes[1]
+        strata[present] = (codes.max() + 1) * is_second + codes
+        return make_folds(cv, X, column_or_1d(y), strata, params)
+
+    def _refitted(self, estimators, training, params, events):
+        """One classifier, and one model of groups, of everybody."""
+        everybody = np.arange(len(training.target))
+        if len(estimators) > 1:
+            X, labels = training.people.X, training.labels
+            estimators = [fit_rows(self._unfitted(), X, labels, params, everybody)]
+        return estimators, self._learn(events, estimators, training, [everybody])
+
+    def _learn(self, events, estimators, training, seen):
+        """A model of the events by each of the estimators, from those whom it has seen."""
+        bases = estimators if len(estimators) == len(seen) else estimators * len(seen)
+        learn = delayed(EventModel.learn)
+        return Parallel(n_jobs=self.n_jobs)(
+            learn(base, self.group_estimator, training, events, rows)
+            for base, rows in zip(bases, seen, strict=True)
+        )
+
+    def _fit_head(self, model, constraints, training, margins, probabilities):
+        """Train the linear model, and keep it together with what it stands on."""
+        odds = log_odds(training.unit.to_unit(margins), model["calibration_"])
+        columns = model["_events"].columns(odds, probabilities)
+        training = training._replace(X=columns)
+        asked = [] if training.lacks_groups else constraints
+        problem, found = fit_head(training, asked, self.tolerance)
+        coef, intercept = problem.model.coefficients(found.parameters)
+        if coef[0] > 0 and all(part.counts_decisions for part in problem.constraint.parts):
+            # Decisions leave the unit of scores open.
+            unit_of_odds = 1.0 / coef[0]
+            coef, intercept = coef * unit_of_odds, intercept * unit_of_odds
+            found = found._replace(scores=found.scores * unit_of_odds)
+        report, unit = problem.constraint.report(found.scores), training.unit
+        fitted = {
+            "coef_": coef,
+            "intercept_": float(intercept),
+            "multipliers_": found.result.multipliers,
+            "constraint_violation_": found.violation,
+            "constraint_report_": report.assign(threshold=unit.from_unit(report["threshold"])),
+            "status_": status_of(found, self.enforcement),
+        }
+        fitted |= unconstrained(report) if training.lacks_groups else {}
+        first = model["estimators_"][0]
+        seen = ("n_features_in_", "feature_names_in_")
+        fitted |= {name: getattr(first, name) for name in seen if hasattr(first, name)}
+        return problem, found, fitted
+
+    def _warn(self, problem, found):
+        if self.calibration_[0] <= 0:
+            warn(
+                f"The scores of {type(self._unfitted()).__name__} do not tell who is of the class "
+                f"{self.pos_label_}, for people whom it has not seen: decisions by them are no "
+                "better than chance. Pass another estimator, or more data."
+            )
+        warn_of_outcome(self, problem.constraint, found)

@@ -1,0 +1,194 @@
+r"""What of a person a fair decision depends on, beside how likely success is.
+
+The best decisions under constraints on rates of groups put the threshold of P(y = 1 | x) where a
+combination of the probabilities of the constraints' events says (group, or group and class, given
+x). So a linear model of the log-odds and of these probabilities holds all that is to be known.
+"""
+
+import numpy as np
+
+from skfair.losses import LogisticLoss
+from skfair.surrogates import Step
+from skfair.utils._messages import listing
+
+_FAR = 10.0
+"""A score whose decision nobody doubts."""
+
+
+class ComparedEvents:
+    """The events of constraints, as sets of people and the columns that these become.
+
+    Parts are sets of people, such as those of the positive class; codes are groups that do not
+    overlap, of which those of the constraints are made.
+
+    Parameters
+    ----------
+    parts : list of ndarray of bool, shape (n_samples,)
+        Who is in each part.
+    sources : list of {"everybody", "positives", "negatives", "learned"}
+        From what the probability of each part follows.
+    codes : ndarray of intp, shape (n_samples,)
+        Code of each person.
+    table : ndarray of shape (n_parts, n_codes, n_columns)
+        Weight of each part and code in each column.
+    compares_scores : bool
+        Whether ranks or losses are compared, and not decisions alone: then scores of groups must
+        also be stretched, and every column comes a second time, times the log-odds.
+    """
+
+    def __init__(self, parts, sources, codes, table, compares_scores):
+        self.parts = parts
+        self.sources = sources
+        self.codes = codes
+        self.table = table
+        self.compares_scores = compares_scores
+
+
+def events_of(training, constraints):
+    """The events whose rates constraints compare.
+
+    Parameters
+    ----------
+    training : Training
+        Targets, groups and weights.
+    constraints : list of Constraint
+        What must be fair.
+
+    Returns
+    -------
+    events : ComparedEvents
+    """
+    people, groups = training.people, training.groups
+    codes = group_codes(groups)
+    first = np.unique(codes, return_index=True)[1]
+    parts, columns = [], []
+    for constraint in constraints:
+        compared = _compared_groups(constraint, groups)
+        members = compared.matrix[first].toarray().astype(float)  # of codes in groups
+        for cell in constraint.cells(people).values():
+            own = _parts_of(constraint, cell, people.target)
+            columns += _contrasts(own, members, codes, people.weights, parts)
+    sources = [_source(part, people.target) for part in parts]
+    table = np.zeros((len(parts), len(first), len(columns)))
+    for number, column in enumerate(columns):
+        for part, weights in column.items():
+            table[part, :, number] = weights
+    table = _distinct(table) if columns else table
+    compares_scores = not all(constraint.counts_decisions for constraint in constraints)
+    return ComparedEvents(parts, sources, codes, table, compares_scores)
+
+
+def group_codes(groups):
+    """Groups that do not overlap, of which the groups are unions, as codes.
+
+    Parameters
+    ----------
+    groups : Groups
+        Groups that may overlap.
+
+    Returns
+    -------
+    codes : ndarray of intp, shape (n_samples,)
+    """
+    if groups.is_disjoint:
+        return groups.codes
+    return np.unique(groups.matrix.toarray(), axis=0, return_inverse=True)[1].ravel()
+
+
+def _compared_groups(constraint, groups):
+    """The groups as this constraint looks at them."""
+    if constraint.attributes == "each":
+        groups = groups.each_attribute()
+    large = np.flatnonzero(groups.counts >= (constraint.min_group_size or 0))
+    return groups.only(large)
+
+
+def _parts_of(constraint, cell, target):
+    """A cell as pairs of a set of people, and what a positive decision adds to their rate."""
+    rate = constraint.rate(Step(), LogisticLoss())
+    if rate is None:  # it compares ranks
+        return [(cell, 1.0)]
+    decided = [rate(np.full(2, score), np.array([-1.0, 1.0])).value for score in (-_FAR, _FAR)]
+    effects = decided[1] - decided[0]
+    effects = effects / (np.abs(effects).max() or 1.0)
+    inside = target[cell]
+    if effects[0] == effects[1] or len(np.unique(inside)) == 1:
+        return [(cell, effects[int(inside[0] > 0)])] if len(inside) else []
+    return [(cell & (target < 0), effects[0]), (cell & (target > 0), effects[1])]
+
+
+def _contrasts(own, members, codes, weights, parts):
+    """Columns of a cell: each group's event against that of the largest, by part.
+
+    Parts that are new are added to the list of parts.
+    """
+    mass = sum(np.bincount(codes[part], weights[part], len(members)) for part, _ in own)
+    share = mass @ members / weights.sum() if own else np.zeros(members.shape[1])
+    occupied = np.flatnonzero(share > 0)
+    if len(occupied) < 2:
+        return []
+    largest = occupied[np.argmax(share[occupied])]
+    numbers = [(_number(part, parts), effect) for part, effect in own]
+    columns = []
+    for group in occupied[occupied != largest]:
+        contrast = members[:, group] / share[group] - members[:, largest] / share[largest]
+        columns.append({number: effect * contrast for number, effect in numbers})
+    return columns
+
+
+def _number(part, parts):
+    for number, known in enumerate(parts):
+        if np.array_equal(part, known):
+            return number
+    parts.append(part)
+    return len(parts) - 1
+
+
+def _source(part, target):
+    if part.all():
+        return "everybody"
+    if np.array_equal(part, target > 0):
+        return "positives"
+    return "negatives" if np.array_equal(part, target < 0) else "learned"
+
+
+def _distinct(table):
+    """The table without columns that repeat others, as those of several constraints may."""
+    columns = table.reshape(-1, table.shape[2])
+    columns = columns / np.abs(columns).max(axis=0, initial=1e-300)
+    _, kept = np.unique(columns.round(12), axis=1, return_index=True)
+    return table[:, :, np.sort(kept)]
+
+
+def check_folds_know(events, folds, groups):
+    """Refuse folds that leave nobody of an event to learn from.
+
+    Parameters
+    ----------
+    events : ComparedEvents
+        The events.
+    folds : list of (train, test)
+        Positions.
+    groups : Groups
+        What the codes are made of.
+
+    Raises
+    ------
+    ValueError
+        If a fold's others lack a code of some part.
+    """
+    sets = {"everybody": "people", "learned": "people of the constraint's cell"}
+    triples = zip(events.parts, events.sources, events.table, strict=True)
+    for part, source, weights in triples:
+        compared = np.flatnonzero(weights.any(axis=1))
+        present = np.intersect1d(events.codes[part], compared)
+        for number, (train, _) in enumerate(folds):
+            missing = np.setdiff1d(present, events.codes[train][part[train]])
+            if len(missing):
+                first = np.flatnonzero(events.codes == missing[0])[0]
+                names = listing(repr(groups.names[g]) for g in groups.matrix[[first]].indices)
+                raise ValueError(
+                    f"Fold {number} of {len(folds)} leaves no {sets.get(source, source)} of group "
+                    f"{names} to learn from. Pass fewer folds or another splitter, "
+                    "merge small groups, or leave them out by min_group_size of the constraint."
+                )

@@ -1,0 +1,222 @@
+"""Probabilities of events, learned; and the columns that they become."""
+
+from functools import partial
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.validation import has_fit_parameter
+
+from skfair.training import before_last_step
+from skfair.utils._messages import warn
+from skfair.utils._sklearn import safe_indexing
+
+_TOLD = 0.99
+"""Share of a group that is guessed right from which on X is said to tell the group."""
+
+
+class EventModel:
+    """Who is in which event, learned from some of the people.
+
+    Parameters
+    ----------
+    base : estimator
+        A fitted one, whose preprocessing is used.
+    parts : list of estimator or None
+        Code of those in each part; None where groups are given.
+    memberships : list of estimator or None
+        Whether somebody is in a part, where that must be learned.
+    """
+
+    def __init__(self, base, parts, memberships):
+        self.base = base
+        self.parts = parts
+        self.memberships = memberships
+
+    @classmethod
+    def learn(cls, base, estimator, training, events, rows):
+        """Fit on some of the people.
+
+        Parameters
+        ----------
+        base : estimator
+            Fitted; its preprocessing is used.
+        estimator : estimator, "given" or None
+            Of groups; None is a small one.
+        training : Training
+            Features as the base takes them, and weights.
+        events : ComparedEvents
+            What is to be learned.
+        rows : ndarray of int
+            Who is learned from.
+
+        Returns
+        -------
+        model : EventModel
+        """
+        if not events.parts:
+            return cls(base, [], [])
+        features = before_last_step(base, safe_indexing(training.people.X, rows))
+        weights, target = training.weights[rows], events.codes[rows]
+        given = isinstance(estimator, str)
+        estimator = small_classifier(features) if given or estimator is None else estimator
+        parts, memberships = [], []
+        for part, source in zip(events.parts, events.sources, strict=True):
+            inside = part[rows]
+            fit = partial(_fit, estimator, features, weights=weights)
+            parts.append(None if given else fit(target, rows=np.flatnonzero(inside)))
+            learned = source == "learned"
+            memberships.append(fit(inside, rows=np.arange(len(rows))) if learned else None)
+        return cls(base, parts, memberships)
+
+    def probabilities(self, X, n_codes, codes=None):
+        """Probabilities of each code within each part, times those of the part where learned.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the base takes.
+        n_codes : int
+            Number of codes.
+        codes : ndarray of intp, shape (n_samples,), default=None
+            Code of each person, where groups are given.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_parts, n_codes)
+        """
+        features = before_last_step(self.base, X)
+        n_samples = features.shape[0] if hasattr(features, "shape") else len(features)
+        found = np.zeros((n_samples, len(self.parts), n_codes))
+        pairs = zip(self.parts, self.memberships, strict=True)
+        for number, (part, membership) in enumerate(pairs):
+            if part is None:
+                found[np.arange(n_samples), number, codes] = 1.0
+            else:
+                found[:, number, part.classes_] = part.predict_proba(features)
+            if membership is not None:
+                inside = membership.predict_proba(features) @ membership.classes_
+                found[:, number] *= inside[:, np.newaxis]
+        return found
+
+
+def _fit(estimator, features, target, *, weights, rows):
+    target, weights = target[rows], weights[rows]
+    one = DummyClassifier() if len(np.unique(target)) == 1 else clone(estimator)
+    given = {"sample_weight": weights} if has_fit_parameter(one, "sample_weight") else {}
+    return one.fit(safe_indexing(features, rows), target, **given)
+
+
+def small_classifier(features):
+    """A classifier that cannot learn its people by heart: few trees of few leaves."""
+    if sparse.issparse(features):
+        return make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
+    return HistGradientBoostingClassifier(
+        max_iter=30, max_leaf_nodes=4, min_samples_leaf=50, early_stopping=False, random_state=0
+    )
+
+
+def unseen_probabilities(models, events, X, folds):
+    """Probabilities of events of everybody, by models that have not seen them.
+
+    Parameters
+    ----------
+    models : list of EventModel
+        One per fold.
+    events : ComparedEvents
+        The events.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Whatever the models take.
+    folds : list of (train, test)
+        Positions.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_samples, n_parts, n_codes)
+    """
+    found = np.zeros((len(events.codes), *events.table.shape[:2]))
+    if not events.parts:
+        return found
+    for model, (_, test) in zip(models, folds, strict=True):
+        rows = safe_indexing(X, test)
+        found[test] = model.probabilities(rows, events.table.shape[1], events.codes[test])
+    return found
+
+
+def say_if_told(events, probabilities):
+    """Warn if nearly everybody's group is guessed right, in every group.
+
+    Parameters
+    ----------
+    events : ComparedEvents
+        The events.
+    probabilities : ndarray of shape (n_samples, n_parts, n_codes)
+        As `unseen_probabilities` gives them.
+    """
+    if not events.parts:
+        return
+    inside, codes = events.parts[0], events.codes[events.parts[0]]
+    right = probabilities[inside, 0].argmax(axis=1) == codes
+    counts = np.bincount(codes)
+    shares = np.bincount(codes, right)[counts > 0] / counts[counts > 0]
+    if (shares >= _TOLD).all():
+        warn(
+            "X tells the group of nearly everybody, so that decisions depend on the group as with "
+            "group_estimator='given'. If they must not, leave out the columns that tell it, such "
+            "as the sensitive feature itself."
+        )
+
+
+def _success_in(sources, success):
+    """Probability of each part as far as that of success tells it, (n_samples, n_parts)."""
+    told = {"positives": success, "negatives": 1.0 - success}
+    ones = np.ones_like(success)
+    return np.column_stack([told.get(source, ones) for source in sources])
+
+
+class ColumnMaker:
+    """Columns of a linear model, from log-odds and probabilities of events.
+
+    Parameters
+    ----------
+    models : list of EventModel
+        New people get the mean of their probabilities.
+    table, sources, compares_scores
+        As in `ComparedEvents`.
+    """
+
+    def __init__(self, models, table, sources, compares_scores):
+        self.models = models
+        self.table = table
+        self.sources = sources
+        self.compares_scores = compares_scores
+
+    def probabilities(self, X, codes):
+        """Probabilities of events of new people, (n_samples, n_parts, n_codes)."""
+        if not self.sources:
+            return None
+        n_codes = self.table.shape[1]
+        return np.mean([model.probabilities(X, n_codes, codes) for model in self.models], axis=0)
+
+    def columns(self, odds, probabilities):
+        """Columns of people, (n_samples, 1 + n_columns), the first of which are the log-odds.
+
+        Parameters
+        ----------
+        odds : ndarray of shape (n_samples,)
+            Log-odds of the positive class.
+        probabilities : ndarray of shape (n_samples, n_parts, n_codes)
+            Of the events.
+        """
+        if not self.sources:
+            return odds[:, np.newaxis]
+        told = _success_in(self.sources, expit(odds))
+        found = np.einsum("ip,ipc,pcr->ir", told, probabilities, self.table, optimize=True)
+        stretched = [odds[:, np.newaxis] * found] if self.compares_scores else []
+        return np.column_stack((odds, found, *stretched))

@@ -1,0 +1,90 @@
+"""What a search for rates leads to: fitted attributes, status and warnings."""
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from skfair.classification._rank_search import N_TRIES, best
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.training import label_positive, unconstrained
+from skfair.utils._messages import warn
+
+
+def rates_of(tried, members):
+    """The fitted attributes of the best rates that were tried.
+
+    Parameters
+    ----------
+    tried : list of Found
+        As returned by `search`.
+    members : RankedMembers
+        The training samples.
+
+    Returns
+    -------
+    fitted : dict
+    """
+    found = best(tried)
+    return {
+        "rates_": members.positive_rates(found.scores),
+        "center_": found.center,
+        "objective_": found.error,
+        "constraint_violation_": found.excess,
+        "n_iter_": len(tried),
+        "_zeros": found.zeros,
+    }
+
+
+def outcome_of(tried, bound, has_groups):
+    """The fitted attributes that tell how the fit ended.
+
+    Parameters
+    ----------
+    tried : list of Found
+        As returned by `search`.
+    bound : AuditedConstraint
+        What was to be kept.
+    has_groups : bool
+        Whether groups came.
+
+    Returns
+    -------
+    fitted : dict
+    """
+    found = best(tried)
+    report = bound.report(found.scores)
+    if not has_groups:
+        return unconstrained(report)
+    by_number = {1: "optimal", N_TRIES: "feasible"}
+    status = "infeasible" if found.excess else by_number.get(len(tried), "max_iter")
+    return {"constraint_report_": report, "status_": status}
+
+
+def warn_of_outcome(model):
+    """Warn of a missed tolerance, of a search cut short, of constant decisions.
+
+    Parameters
+    ----------
+    model : PartialParityPostprocessor
+        Fitted.
+    """
+    if model.status_ == "infeasible":
+        warn(
+            f"The difference exceeds the tolerance of {model.tolerance:g} by "
+            f"{model.constraint_violation_:.4f} on the training data, at the best. Tied scores "
+            "cannot be moved apart, and groups of different size never have quite the same "
+            "distribution: raise the tolerance, widen the interval, or use a classifier whose "
+            "scores have fewer ties.",
+            InfeasibleConstraintWarning,
+        )
+    elif model.status_ == "max_iter":
+        warn(
+            f"A callback stopped the search after {model.n_iter_} gaps: there may be rates that "
+            "keep the tolerance with fewer errors.",
+            ConvergenceWarning,
+        )
+    elif len(model.rates_) > 1 and (np.all(model.rates_ == 0) or np.all(model.rates_ == 1)):
+        label = label_positive(model.rates_[:1] > 0, model.classes_, model.pos_label_)[0]
+        warn(
+            f"Every training sample is given the class {label}: of all rates that keep the "
+            "tolerance, these make the fewest errors. Raise the tolerance."
+        )

@@ -1,0 +1,251 @@
+"""Regressors trained under fairness constraints that their predictions keep."""
+
+from numbers import Real
+
+from sklearn.base import RegressorMixin
+from sklearn.callback import with_callbacks
+
+from skfair.constraints import (
+    Constraint,
+    EqualizedOddsLoss,
+    EqualOpportunityLoss,
+    PartialDemographicParity,
+    PartialEqualizedOdds,
+    PartialEqualOpportunity,
+)
+from skfair.training import (
+    ConstrainedLinearModel,
+    check_real_training,
+    constraints_of,
+    in_units_of_spread,
+)
+from skfair.utils._fit import all_or_nothing
+from skfair.utils._sklearn import Interval, StrOptions
+
+_OF_CLASSES = (
+    EqualOpportunityLoss,
+    EqualizedOddsLoss,
+    PartialDemographicParity,
+    PartialEqualOpportunity,
+    PartialEqualizedOdds,
+)
+"""Constraints on classes or decisions that do not count decisions themselves."""
+
+_NAMES = ["loss_parity", "mean_parity", "partial_group_auc", "partial_statistical_parity"]
+
+
+class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
+    r"""Linear regressor trained under fairness constraints.
+
+    Minimises the mean loss subject to bounds on gaps between groups,
+
+    .. math::
+
+        \min_{w, b} \; \frac{\sum_i \omega_i \, \ell(w \cdot x_i + b, y_i)}{\sum_i \omega_i}
+        + \frac{\alpha}{2} |w|^2 \quad \text{s.t.} \quad gap(w, b) \le tolerance,
+
+    with target and predictions in units of the target's standard deviation, so that losses and
+    tolerances mean the same for every target: a tolerance of .05 on mean predictions is a twentieth
+    of a standard deviation. Predictions are in units of the target again.
+
+    Parameters
+    ----------
+    constraint : str, Constraint, list of these, or None, default="mean_parity"
+        What must be fair: "mean_parity", equal mean predictions; "loss_parity", equal mean losses;
+        "partial_statistical_parity" or "partial_group_auc", equal ranks on an interval; an object,
+        such as `skfair.constraints.BoundedGroupLoss`; or several, each held to its own tolerance.
+        None is the plain fit.
+    tolerance : float, default=0.05
+        Largest gap allowed, in units of the constraint's public metric of target and predictions
+        over the target's standard deviation, for constraints that have no tolerance of their own.
+    loss : {"squared", "absolute"}, default="squared"
+        Loss of a prediction, half the square or the absolute value of its error; the absolute loss
+        has its kink rounded as by Huber.
+    alpha : float, default=1e-4
+        Strength of the l2 penalty, relative to a mean loss.
+    fit_intercept : bool, default=True
+        Whether there is an intercept; it is not penalised.
+    group_interactions : bool, default=False
+        Whether every group has coefficients of its own; then predictions need each sample's group.
+    enforcement : {"auto"} or None, default="auto"
+        "auto": ranks keep their tolerances by the public metric, and means keep theirs as they are.
+        None: for ranks the smooth problem as the papers write it.
+    solver : str or Solver, default="sqp"
+        A name in :data:`skfair.solvers.SOLVERS`, or an object with settings of its own.
+    max_iter : int or None, default=None
+        Most iterations of a solver chosen by name; None takes the solver's own default.
+    tol : float or None, default=None
+        Largest violation and largest residual of the optimality conditions at which a solver chosen
+        by name stops; None takes the solver's own default, 1e-6 for "sqp".
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the previous fit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of stochastic solvers; "sqp" uses none.
+    verbose : int, default=0
+        Print every iteration if positive.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the columns of X, with ``group_interactions=False``.
+    intercept_ : float
+        Intercept, with ``group_interactions=False``.
+    group_coef_ : ndarray of shape (n_groups, n_features)
+        Coefficients of each group, with ``group_interactions=True``.
+    group_intercept_ : ndarray of shape (n_groups,)
+        Intercept of each group, with ``group_interactions=True``.
+    target_scale_ : float
+        The target's standard deviation: the unit of losses, gaps and tolerances.
+    multipliers_ : ndarray of shape (n_rows,)
+        Multipliers of the rows of the last problem solved: what one unit of tolerance is worth.
+    objective_ : float
+        Mean loss and penalty.
+    constraint_violation_ : float
+        Largest excess of a gap over its tolerance on the training data; 0 when all are kept, up to
+        ``tol`` for means; nan without groups.
+    constraint_report_ : DataFrame
+        One row per mean that is compared: its constraint, cell, group, number n of samples, its
+        value and standard error, and gap and tolerance of the constraint; means of predictions
+        count from the mean of the target.
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        "unconstrained": no groups came. "infeasible": the bound is not met. Else "max_iter": the
+        solver stopped before its own test. Else "optimal". ("feasible", a certified model that was
+        moved afterwards, does not occur here.)
+    n_iter_ : int
+        Iterations of the solver, over all problems solved.
+    groups_ : GroupSummary
+        Labels and counts of the groups.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of str
+        Names of features seen during fit, if X has string column names.
+
+    See Also
+    --------
+    PartialParityRegressor : Alike near a cut-off.
+    sklearn.linear_model.Ridge : Without constraints.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.metrics import mean_score_difference
+    >>> from skfair.regression import ConstrainedERMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=400)
+    >>> X = rng.normal(size=(400, 3)) + sex[:, np.newaxis]
+    >>> y = 100 * X.sum(axis=1) + rng.normal(size=400)
+    >>> model = ConstrainedERMRegressor("mean_parity", tolerance=0.05)
+    >>> predictions = model.fit(X, y, sensitive_features=sex).predict(X)
+    >>> difference = mean_score_difference(predictions, sensitive_features=sex)
+    >>> bool(difference <= 0.05001 * model.target_scale_)
+    True
+    """
+
+    _parameter_constraints = {
+        **ConstrainedLinearModel._parameter_constraints,
+        "constraint": [StrOptions(set(_NAMES)), Constraint, list, tuple, None],
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "loss": [StrOptions({"squared", "absolute"})],
+        "enforcement": [StrOptions({"auto"}), None],
+    }
+
+    def __init__(
+        self,
+        constraint="mean_parity",
+        *,
+        tolerance=0.05,
+        loss="squared",
+        alpha=1e-4,
+        fit_intercept=True,
+        group_interactions=False,
+        enforcement="auto",
+        solver="sqp",
+        max_iter=None,
+        tol=None,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+    ):
+        self.constraint = constraint
+        self.tolerance = tolerance
+        self.loss = loss
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.group_interactions = group_interactions
+        self.enforcement = enforcement
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+        """Train the regressor.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Real target.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
+                sparse matrix of bool, shape (n_samples, n_groups), default=None
+            Group of each sample, by labels of any kind; with several attributes, groups are the
+            combinations that occur. A sparse matrix says who belongs to which of several groups
+            that may overlap. None makes one group of everybody, with a warning.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights, in the loss and in the means; samples of weight 0 count as absent.
+
+        Returns
+        -------
+        self : ConstrainedERMRegressor
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid, or a constraint is one on classes; the message
+            says what must hold.
+        """
+        self._validate_params()
+        constraints = constraints_of(self.constraint)
+        for constraint in constraints:
+            _refuse_classes(constraint)
+        request = f"constraint={self.constraint!r} asks for groups to be alike"
+        people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        training = check_real_training(self, X, y, people, request if constraints else None)
+        training = in_units_of_spread(training, self.fit_intercept)
+        return self._fit(X, y, training, constraints)
+
+    def predict(self, X, *, sensitive_features=None):
+        """Prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_interactions=True``, else not used.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,)
+        """
+        return self._scores(X, sensitive_features)
+
+    def _predictor(self, model, parameters, training):
+        found = super()._predictor(model, parameters, training)
+        return found | {"target_scale_": training.unit.spread}
+
+
+def _refuse_classes(constraint):
+    """Refuse a constraint that has no meaning for a real target."""
+    if constraint.counts_decisions or isinstance(constraint, _OF_CLASSES):
+        raise ValueError(
+            f"{constraint} is about classes and decisions, but the target here is a real number. "
+            f"Pass one of {_NAMES} or BoundedGroupLoss, or a classifier. Decisions at a threshold "
+            "of predictions are compared by PartialParityRegressor(criterion='demographic_parity')."
+        )

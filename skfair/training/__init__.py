@@ -1,0 +1,67 @@
+"""What estimators that are trained under constraints share: their input, their fit, its outcome."""
+
+from skfair.training._constraints import constraints_of
+from skfair.training._cross_fit import (
+    before_last_step,
+    cross_fit,
+    fit_rows,
+    make_folds,
+    mean_margins,
+)
+from skfair.training._head import fit_head
+from skfair.training._input import (
+    Training,
+    Unit,
+    check_real_training,
+    check_training,
+    class_weights,
+    in_units_of_spread,
+    label_positive,
+)
+from skfair.training._linear import ConstrainedLinearModel
+from skfair.training._network import ConstrainedNetwork
+from skfair.training._outcome import (
+    FitProgress,
+    status_of,
+    store_fit,
+    unconstrained,
+    warn_of_outcome,
+)
+from skfair.training._partial_parity import PartialParityModel
+from skfair.training._scores import (
+    CV_CONSTRAINTS,
+    at_levels,
+    distinct_levels,
+    fit_and_score,
+    scores_of,
+)
+
+__all__ = [
+    "CV_CONSTRAINTS",
+    "ConstrainedLinearModel",
+    "ConstrainedNetwork",
+    "FitProgress",
+    "PartialParityModel",
+    "Training",
+    "Unit",
+    "at_levels",
+    "before_last_step",
+    "check_real_training",
+    "check_training",
+    "class_weights",
+    "constraints_of",
+    "cross_fit",
+    "distinct_levels",
+    "fit_and_score",
+    "fit_head",
+    "fit_rows",
+    "in_units_of_spread",
+    "label_positive",
+    "make_folds",
+    "mean_margins",
+    "scores_of",
+    "status_of",
+    "store_fit",
+    "unconstrained",
+    "warn_of_outcome",
+]

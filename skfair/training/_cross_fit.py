@@ -1,0 +1,272 @@
+"""Scores of people by classifiers that have not seen them."""
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.training._scores import check_classes, folds_of, out_of_bag, scores_of
+from skfair.utils._messages import warn
+from skfair.utils._sklearn import check_method_params, safe_indexing
+
+_SOFTEST = 1e-3
+"""Probabilities of 0 and 1, such as those of trees, are log-odds of this one and its complement."""
+
+
+def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
+    """Fit a classifier such that everybody is scored by a model that has not seen them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Clones of it are fitted, unless it is a `FrozenEstimator`: its people are then taken to be
+        others than these, and folds do not matter.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Whatever the classifier takes.
+    y : array-like of shape (n_samples,)
+        Two classes.
+    folds : list of (train, test), "prefit" or "oob"
+        As `make_folds` makes them. "prefit" takes a fitted classifier as it is. "oob" fits one
+        forest, whose trees score those whom they have not drawn.
+    params : dict or None, default=None
+        What else is passed to ``fit``: per-sample values are divided as X is.
+    n_jobs : int or None, default=None
+        Folds that are fitted at a time.
+
+    Returns
+    -------
+    estimators : list of estimators
+        Fitted: one per fold, or only one; new people get the mean of their scores.
+    scores : ndarray of shape (n_samples,)
+        Score of everybody by a model that has not seen them, positive for the second class.
+
+    Raises
+    ------
+    ValueError
+        If the classes of a frozen classifier are others, or there is no such way for this
+        estimator; the message says what to do.
+    """
+    params, y = params or {}, column_or_1d(y)
+    if folds == "prefit" or isinstance(estimator, FrozenEstimator):
+        check_is_fitted(estimator)
+        check_classes(estimator, np.unique(y))
+        return [estimator], margins_of(estimator, X)
+    _say_that_it_is_fitted_again(estimator)
+    if isinstance(folds, str):
+        fitted = _with_out_of_bag(clone(estimator)).fit(X, y, **params)
+        return [fitted], log_odds(out_of_bag(last_step(fitted)))
+    parallel = Parallel(n_jobs=n_jobs)
+    fitted = parallel(delayed(fit_rows)(estimator, X, y, params, train) for train, _ in folds)
+    scores = np.empty(len(y))
+    for one, (_, test) in zip(fitted, folds, strict=True):
+        scores[test] = margins_of(one, safe_indexing(X, test))
+    return fitted, scores
+
+
+def fit_rows(estimator, X, y, params, rows):
+    """A clone, fitted on some of the people.
+
+    Parameters
+    ----------
+    estimator, X, y, params
+        As in `cross_fit`.
+    rows : ndarray of int
+        Positions of these people.
+
+    Returns
+    -------
+    estimator : estimator
+    """
+    own = check_method_params(X, params, indices=rows)
+    fitted = clone(estimator).fit(safe_indexing(X, rows), y[rows], **own)
+    check_classes(fitted, np.unique(y))
+    return fitted
+
+
+def _say_that_it_is_fitted_again(estimator):
+    """Warn that a fitted estimator is not kept as it is, unless it is frozen."""
+    if _is_fitted(estimator):
+        warn(
+            f"The {type(estimator).__name__} is fitted already, but clones of it are fitted again. "
+            "To keep it as it is, pass sklearn.frozen.FrozenEstimator(estimator), and fit on "
+            "people whom it has not seen."
+        )
+
+
+def _is_fitted(estimator):
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return get_tags(estimator).requires_fit
+
+
+# Folds --------------------------------------------------------------------------------
+
+
+def make_folds(cv, X, y, strata, params=None):
+    """Divide people into folds.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable
+        How people are divided; positions are among all samples.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Whatever the classifier takes.
+    y : ndarray of shape (n_samples,)
+        Classes.
+    strata : ndarray of int, shape (n_samples,)
+        Class and group of each sample, ascending with the class; negative for those who are absent.
+    params : dict or None, default=None
+        What else is passed to ``split``.
+
+    Returns
+    -------
+    folds : list of (train, test)
+        Positions among those who are present; everybody is in one test.
+
+    Raises
+    ------
+    ValueError
+        If the folds are no partition, or if the people outside a fold are of one class.
+    """
+    present = strata >= 0
+    position = np.cumsum(present) - 1
+    folds = [
+        [position[rows[present[rows]]] for rows in map(_positions, fold)]
+        for fold in folds_of(cv, X, y, strata, params)
+    ]
+    y = y[present]
+    tested = np.concatenate([test for _, test in folds])
+    if not np.array_equal(np.sort(tested), np.arange(len(y))):
+        raise ValueError(
+            "Everybody needs one score by a model that has not seen them, but the test folds of "
+            f"cv={cv!r} are no partition of the people. Pass an int or a splitter such as "
+            "StratifiedKFold; for a single hold-out set, fit the classifier on the others and pass "
+            "it as sklearn.frozen.FrozenEstimator."
+        )
+    for number, (train, _) in enumerate(folds):
+        missing = sorted(set(y.tolist()) - set(y[train].tolist()))
+        if missing:
+            raise ValueError(
+                f"Fold {number} of {len(folds)} leaves nobody of class {missing[0]!r} to fit the "
+                "classifier on. Pass an int, which keeps the shares of classes, or a splitter that "
+                "does, such as StratifiedKFold(shuffle=True)."
+            )
+    return [fold for fold in folds if len(fold[1])]
+
+
+def _positions(rows):
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
+
+
+# Scores -------------------------------------------------------------------------------
+
+
+def margins_of(estimator, X):
+    """Score of each row by a fitted binary classifier, with 0 where both classes are as likely.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, with ``decision_function`` or ``predict_proba``.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Whatever it takes.
+
+    Returns
+    -------
+    margins : ndarray of shape (n_samples,)
+        Its decision function; else the log-odds of its probabilities.
+
+    Raises
+    ------
+    ValueError
+        If the estimator has neither, or gives scores that are not finite.
+    """
+    if hasattr(estimator, "decision_function"):
+        return scores_of(estimator, X)
+    if hasattr(estimator, "predict_proba"):
+        return log_odds(scores_of(estimator, X))
+    raise ValueError(
+        "The classifier must have decision_function or predict_proba, but "
+        f"{type(estimator).__name__} has neither once it is fitted: labels alone leave nothing to "
+        "shift. Pass a classifier that scores people, for instance VotingClassifier(voting='soft')."
+    )
+
+
+def mean_margins(estimators, X):
+    """Mean of the scores by several classifiers, (n_samples,).
+
+    Parameters
+    ----------
+    estimators : list of estimators
+        As in `scores_of`.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Whatever they take.
+    """
+    return np.mean([margins_of(estimator, X) for estimator in estimators], axis=0)
+
+
+def log_odds(probability):
+    """Log-odds of probabilities, finite and ascending everywhere, (n_samples,)."""
+    softened = _SOFTEST + (1.0 - 2.0 * _SOFTEST) * probability
+    return np.log(softened / (1.0 - softened))
+
+
+# Out of bag ---------------------------------------------------------------------------
+
+
+def last_step(estimator):
+    """The classifier at the end of pipelines, searches and frozen estimators."""
+    while True:
+        if isinstance(estimator, Pipeline):
+            estimator = estimator.steps[-1][1]
+        elif isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            return estimator
+
+
+def before_last_step(estimator, X):
+    """X as the classifier at the end of a fitted pipeline sees it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted: a pipeline, a search over one, a frozen one; all others take X as it is.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Whatever it takes.
+
+    Returns
+    -------
+    features : array-like or sparse matrix of shape (n_samples, n_outputs)
+    """
+    if isinstance(estimator, Pipeline):
+        before = estimator[:-1]
+        features = before.transform(X) if len(before) else X
+        return before_last_step(estimator.steps[-1][1], features)
+    if isinstance(estimator, FrozenEstimator):
+        return before_last_step(estimator.estimator, X)
+    if hasattr(estimator, "best_estimator_"):
+        return before_last_step(estimator.best_estimator_, X)
+    return X
+
+
+def _with_out_of_bag(estimator):
+    """Tell the forest to score those whom its trees have not drawn."""
+    forest = last_step(estimator)
+    known = forest.get_params()
+    if "oob_score" not in known or "bootstrap" not in known:
+        raise ValueError(
+            f"cv='oob' needs a forest or bagged classifier, whose parts leave people out, but "
+            f"estimator is {type(forest).__name__}. Pass cv=5, or a splitter."
+        )
+    forest.set_params(oob_score=True, bootstrap=True)
+    return estimator

@@ -1,0 +1,242 @@
+"""From what a user passes to fit to what a solver sees."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_X_y, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from skfair.people import People, check_people
+from skfair.utils._classes import positive_class
+from skfair.utils._sklearn import safe_indexing
+
+
+class Unit(NamedTuple):
+    """Units that scores are trained in: the distance from a centre, over a spread.
+
+    Attributes
+    ----------
+    center, spread : float
+        Where 0 is, and what 1 is.
+    """
+
+    center: float = 0.0
+    spread: float = 1.0
+
+    def to_unit(self, values):
+        """Values in these units."""
+        return (values - self.center) / self.spread
+
+    def from_unit(self, values):
+        """What values in these units are."""
+        return self.center + self.spread * values
+
+
+class Training(NamedTuple):
+    """Everybody with a positive weight.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Features, float64.
+    classes : ndarray of shape (2,) or None
+        Labels of the classes, ascending; None for real targets.
+    people : People
+        Targets (-1 and +1 for the positive class, or real numbers), groups and weights, and the
+        features as they were given.
+    pos_label : label or None
+        The positive class; None for real targets.
+    unit : Unit
+        Units that scores are trained in, where those of the positive class are positive. (Those
+        that users see are positive for the second of the ``classes``.)
+    lacks_groups : bool
+        Whether groups were to be compared, but none came: then nothing is constrained.
+    """
+
+    X: np.ndarray
+    classes: np.ndarray
+    people: People
+    pos_label: object = None
+    unit: Unit = Unit()
+    lacks_groups: bool = False
+
+    @property
+    def target(self):
+        """Classes -1 and +1, or real numbers, (n_samples,)."""
+        return self.people.target
+
+    @property
+    def labels(self):
+        """Class of each sample, (n_samples,)."""
+        return label_positive(self.target > 0, self.classes, self.pos_label)
+
+    @property
+    def weights(self):
+        """Positive sample weights, (n_samples,)."""
+        return self.people.weights
+
+    @property
+    def groups(self):
+        """Who belongs to which group."""
+        return self.people.groups
+
+
+def check_training(estimator, X, y, people, request):
+    """Validate the input of a classifier's ``fit``.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Named in messages; its ``pos_label`` is the positive class.
+    X, y : array-like
+        As passed to fit.
+    people : dict
+        ``sensitive_features`` and ``sample_weight`` as passed to fit.
+    request : str or None
+        What the user asks of groups, for the warning that none came; None if nothing.
+
+    Returns
+    -------
+    training : Training
+
+    Raises
+    ------
+    ValueError
+        For anything scikit-learn refuses in X and y, for rows that do not match, for negative
+        weights, unless there are exactly two classes, and if groups are to be compared and it
+        cannot be told which class is the positive one.
+    """
+    X, y, found, lacks_groups = _check_rows(estimator, X, y, people, request)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) > 2:
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target has {len(classes)} "
+            f"classes: {classes[:5].tolist()}. Wrap {type(estimator).__name__} in "
+            "sklearn.multiclass.OneVsRestClassifier."
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but the "
+            f"data of positive sample_weight contains only one class: {classes[0]}."
+        )
+    is_compared = request is not None and not lacks_groups
+    positive = _positive_class(classes, estimator.pos_label, is_compared)
+    target = np.where(classes[codes] == positive, 1.0, -1.0)
+    unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
+    return Training(X, classes, found._replace(target=target), positive, unit, lacks_groups)
+
+
+def _positive_class(classes, pos_label, is_compared):
+    """The positive class; where no groups are compared, it is the second if nothing is said."""
+    if pos_label is None and not is_compared:
+        return classes[1]
+    positive = positive_class(set(classes.tolist()), pos_label)
+    return classes[classes.tolist().index(positive)]
+
+
+def label_positive(is_positive, classes, pos_label):
+    """Classes of decisions.
+
+    Parameters
+    ----------
+    is_positive : ndarray of bool, shape (n_samples,)
+        Whether a sample is given the positive class.
+    classes : ndarray of shape (2,)
+        Labels of the classes.
+    pos_label : label
+        The positive one.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,)
+    """
+    return classes[np.where(is_positive == (pos_label == classes[1]), 1, 0)]
+
+
+def check_real_training(estimator, X, y, people, request):
+    """Validate the input of a regressor's ``fit``.
+
+    Parameters
+    ----------
+    estimator, X, y, people, request
+        As in `check_training`.
+
+    Returns
+    -------
+    training : Training
+
+    Raises
+    ------
+    ValueError
+        For anything scikit-learn refuses in X and y, for rows that do not match, and for negative
+        weights.
+    """
+    X, y, found, lacks_groups = _check_rows(estimator, X, y, people, request)
+    return Training(X, None, found._replace(target=y.astype(np.float64)), lacks_groups=lacks_groups)
+
+
+def in_units_of_spread(training, is_centered):
+    """The same people, the target in units of its spread, so that tolerances suit any scale.
+
+    Parameters
+    ----------
+    training : Training
+        With a real target.
+    is_centered : bool
+        Whether the mean of the target becomes 0, as an intercept allows.
+
+    Returns
+    -------
+    training : Training
+        Its ``unit`` leads back.
+    """
+    target, weights = training.target, training.weights
+    center = np.average(target, weights=weights) * is_centered
+    spread = np.sqrt(np.average((target - center) ** 2, weights=weights))
+    unit = Unit(float(center), float(spread) or 1.0)
+    return training._replace(
+        people=training.people._replace(target=unit.to_unit(target)), unit=unit
+    )
+
+
+def _check_rows(estimator, X, y, people, request):
+    """Features, targets and people of the rows of positive weight; whether groups are missing."""
+    # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays whole.
+    checked, target = check_X_y(
+        X, y, accept_sparse="csr", dtype=np.float64, y_numeric=False, estimator=estimator
+    )
+    missing = request and (
+        f"{request}, but fit got no sensitive_features: everybody is one group and the fit is "
+        "unconstrained. Pass fit(X, y, sensitive_features=...)."
+    )
+    found, rows = check_people(**people, missing=missing, overlapping=True, X=X, y=y)
+    if sparse.issparse(checked):
+        checked = sparse.csr_array(checked)
+    given = X if hasattr(X, "columns") else checked  # columns can be named by constraints
+    if len(rows) < len(target):
+        checked, target, given = checked[rows], target[rows], safe_indexing(given, rows)
+    lacks_groups = request is not None and people["sensitive_features"] is None
+    return checked, target, found._replace(X=given), lacks_groups
+
+
+def class_weights(class_weight, training):
+    """Factor of each sample's loss, as in scikit-learn.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Weight of each class.
+    training : Training
+        The samples.
+
+    Returns
+    -------
+    factors : ndarray of shape (n_samples,)
+    """
+    labels = training.labels
+    per_class = compute_class_weight(
+        class_weight, classes=training.classes, y=labels, sample_weight=training.weights
+    )
+    return per_class[(labels == training.classes[1]).astype(int)]

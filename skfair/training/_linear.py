@@ -1,0 +1,134 @@
+"""Linear scores, trained under constraints."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skfair.enforcement import Task, enforce
+from skfair.models import GroupwiseModel, LinearModel
+from skfair.people import check_alignment, match_groups
+from skfair.training._model import ConstrainedModel, features_seen
+from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
+
+
+class ConstrainedLinearModel(ConstrainedModel):
+    """Base of linear estimators that are trained under constraints.
+
+    A subclass has the parameters named below and `tolerance`, `loss`; it checks the input of its
+    ``fit``, and hands it to `_fit` with its constraints.
+    """
+
+    __metadata_request__predict = {"sensitive_features": True}
+
+    _parameter_constraints = {
+        **ConstrainedModel._parameter_constraints,
+        "fit_intercept": ["boolean"],
+        "group_interactions": ["boolean"],
+    }
+
+    def _fit(self, X, y, training, constraints, loss_weights=1.0):
+        """Train on checked input, and keep what was found."""
+        solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
+        problem = self._problem(training, constraints, loss_weights)
+        problem = problem.single() if solver.one_row else problem
+        start = self._start(problem.model, training.unit)
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        watch = FitProgress(
+            self,
+            context,
+            lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
+        )
+
+        def solve(problem, x, other=None):
+            return (other or solver).solve(problem, x, random_state=random_state, callback=watch)
+
+        found = enforce(Task(problem, solve, start, solver.tol), self.enforcement)
+        fitted = self._outcome(problem, found, training)
+        fitted |= self._predictor(problem.model, found.parameters, training)
+        fitted |= features_seen(X)
+        store_fit(self, fitted | {"n_iter_": watch.n_iter})
+        warn_of_outcome(self, problem.constraint, found)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def _model(self, training):
+        if not self.group_interactions:
+            return LinearModel.standardized(training.X, training.weights, self.fit_intercept)
+        if not training.groups.is_disjoint:
+            raise ValueError(
+                "group_interactions=True fits one model per group, but the groups of a sparse "
+                "sensitive_features may overlap; pass one label per sample."
+            )
+        return GroupwiseModel.standardized(
+            training.X, training.groups.codes, training.weights, self.fit_intercept
+        )
+
+    def _start(self, model, unit):
+        """Model parameters to start from."""
+        names = self._coefficient_names
+        if not (self.warm_start and hasattr(self, names[0])):
+            return np.zeros(model.n_parameters)
+        coef, intercept = (getattr(self, name) for name in names)
+        if self.group_interactions:
+            known, found = coef.shape, model.coefficients(np.zeros(model.n_parameters))[0].shape
+        else:
+            coef, intercept = np.ravel(coef), np.ravel(intercept)[0]
+            known, found = coef.shape, model.scale.shape
+        if known != found:
+            raise ValueError(
+                f"warm_start=True starts from the previous fit's {coef.size} coefficients, but X "
+                f"has {found[-1]} columns"
+                + (f" and {found[0]} groups" if len(found) > 1 else "")
+                + "; pass warm_start=False."
+            )
+        return model.parameters(coef / unit.spread, unit.to_unit(intercept))
+
+    @property
+    def _coefficient_names(self):
+        if self.group_interactions:
+            return "group_coef_", "group_intercept_"
+        return "coef_", "intercept_"
+
+    def _predictor(self, model, parameters, training):
+        """The fitted attributes that predictions need."""
+        unit = training.unit
+        coef, intercept = model.coefficients(parameters)
+        coef, intercept = unit.spread * coef, unit.from_unit(intercept)
+        if not self.group_interactions:
+            coef, intercept = self._shaped(coef, intercept)
+        found = dict(zip(self._coefficient_names, (coef, intercept), strict=True))
+        if training.classes is not None:
+            found |= {"classes_": training.classes, "pos_label_": training.pos_label}
+        return found | {"groups_": training.groups.summary}
+
+    def _shaped(self, coef, intercept):
+        """Coefficients and intercept in the shapes of scikit-learn's regressors."""
+        return coef, intercept
+
+    def _scores(self, X, sensitive_features):
+        """Score of each row, by the model of its group if groups have their own."""
+        check_is_fitted(self)
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        if not self.group_interactions:
+            return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]
+        codes = self._codes(X.shape[0], sensitive_features)
+        if sparse.issparse(X):
+            products = sparse.csr_array(X).multiply(self.group_coef_[codes]).sum(axis=1)
+        else:
+            products = np.einsum("ij,ij->i", X, self.group_coef_[codes])
+        return products + self.group_intercept_[codes]
+
+    def _codes(self, n_samples, sensitive_features):
+        """Group of each row to be scored."""
+        if sensitive_features is not None:
+            return match_groups(sensitive_features, n_samples, self.groups_)
+        if len(self.groups_.counts) > 1:
+            raise ValueError(
+                "With group_interactions=True every group has coefficients of its own, so "
+                "predictions need sensitive_features: pass each sample's group, as in "
+                "predict(X, sensitive_features=...), or fit with group_interactions=False."
+            )
+        return np.zeros(n_samples, dtype=np.intp)

@@ -1,0 +1,127 @@
+"""What all estimators share that are trained under constraints."""
+
+from abc import abstractmethod
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils.validation import validate_data
+
+from skfair.constraints import JointConstraint
+from skfair.enforcement import ENFORCEMENTS
+from skfair.losses import LOSSES
+from skfair.problems import ConstrainedProblem
+from skfair.solvers import SOLVERS, Solver
+from skfair.surrogates import SURROGATES
+from skfair.training._outcome import status_of, unconstrained
+from skfair.utils._messages import by_name
+from skfair.utils._sklearn import Interval, StrOptions
+
+
+class ConstrainedModel(CallbackSupportMixin, BaseEstimator):
+    """Base of estimators that are trained under constraints.
+
+    A subclass has the parameters named below and `tolerance`, `loss`, and makes a model of the
+    training data.
+    """
+
+    __metadata_request__fit = {"sensitive_features": True}
+
+    _parameter_constraints = {
+        "enforcement": [StrOptions(set(ENFORCEMENTS)), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "solver": [StrOptions(set(SOLVERS)), Solver],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="neither"), None],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    surrogate = "sigmoid"
+
+    _solver_defaults = {}
+    """Settings of a solver chosen by name where the user gives none."""
+
+    @abstractmethod
+    def _model(self, training):
+        """The model of the training data."""
+
+    def _problem(self, training, constraints, loss_weights):
+        """The problem with smooth rates."""
+        loss = by_name(LOSSES, self.loss, "loss")
+        surrogate = by_name(SURROGATES, self.surrogate, "surrogate")
+        parts = [
+            constraint.bind(training.people, surrogate, loss, self.tolerance)
+            for constraint in constraints
+        ]
+        if training.lacks_groups:  # not even by bounds that hold for one group
+            parts = [part for part in parts if not len(part.lower)]
+        weights = training.weights * loss_weights
+        return ConstrainedProblem(
+            self._model(training),
+            loss,
+            training.target,
+            weights,
+            self.alpha,
+            JointConstraint(tuple(parts)),
+        )
+
+    def _chosen_solver(self):
+        given = {"max_iter": self.max_iter, "tol": self.tol}
+        given = {name: value for name, value in given.items() if value is not None}
+        if isinstance(self.solver, str):
+            return SOLVERS[self.solver](**(self._solver_defaults | given))
+        if given:
+            raise ValueError(
+                f"{' and '.join(given)} are settings of a solver chosen by name, but solver is "
+                f"{self.solver}, which has its own; set them there, or leave them None."
+            )
+        return self.solver
+
+    def _outcome(self, problem, found, training):
+        """How the fit ended, as fitted attributes; without groups nothing was promised."""
+        fitted = self._fitted(problem, found, training.unit)
+        if training.lacks_groups:
+            fitted |= unconstrained(fitted["constraint_report_"])
+        return fitted
+
+    def _fitted(self, problem, found, unit):
+        """The fitted attributes that tell how the fit ended."""
+        problem = replace(problem, constraint=problem.constraint.seen_from(found.scores))
+        evaluation = problem.evaluate(problem.initial_point(found.parameters))
+        multipliers = found.result.multipliers
+        report = problem.constraint.report(found.scores)
+        unknown = np.isnan(found.gaps).any()
+        return {
+            # The plain fit has no rows: where it keeps the bound, tolerance is worth nothing.
+            "multipliers_": multipliers if len(multipliers) else np.zeros(len(problem.lower)),
+            "objective_": evaluation.fun,
+            "constraint_violation_": np.nan if unknown else found.violation,
+            "constraint_report_": report.assign(threshold=unit.from_unit(report["threshold"])),
+            "status_": status_of(found, self.enforcement),
+        }
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def features_seen(X):
+    """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them.
+
+    Parameters
+    ----------
+    X : array-like
+        As passed to fit.
+
+    Returns
+    -------
+    fitted : dict
+    """
+    probe = BaseEstimator()
+    validate_data(probe, X, skip_check_array=True)
+    return vars(probe)

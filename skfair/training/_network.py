@@ -1,0 +1,194 @@
+"""Networks, trained under constraints."""
+
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skfair.constraints import JointConstraint
+from skfair.enforcement import Task, enforce
+from skfair.models import LinearModel, MLPModel
+from skfair.solvers import SQP
+from skfair.training._model import ConstrainedModel, features_seen
+from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
+from skfair.utils._sklearn import Interval, StrOptions
+
+_EXACT = SQP(max_iter=1000, tol=1e-4)
+"""Solver of the last layer, whose problem is small and smooth, if often badly conditioned."""
+
+
+class ConstrainedNetwork(ConstrainedModel):
+    """Base of networks that are trained under constraints.
+
+    The solver trains all layers on smooth rates, in single precision. Scores are linear in the last
+    layer: this one is then fitted again as a linear model, in double precision, and enforced as
+    one, also where a callback has stopped the training.
+
+    A subclass has the parameters named below beside those of `ConstrainedModel`; it checks the
+    input of its ``fit``, and hands it to `_fit` with its constraints.
+    """
+
+    _parameter_constraints = {
+        **ConstrainedModel._parameter_constraints,
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions({"relu", "tanh"})],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _fit(self, X, y, training, constraints, loss_weights=1.0):
+        """Train on checked input, and keep what was found."""
+        problem = self._problem(training, constraints, loss_weights)
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        watch = FitProgress(
+            self,
+            context,
+            lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
+        )
+        epochs = _Epochs(watch, self.n_iter_no_change)
+        result = self._train(problem, training, epochs)
+        trained = epochs.best if self.early_stopping else result.x[: problem.n_parameters]
+        judged, found, parameters = self._enforced(problem, trained, result)
+        fitted = self._outcome(judged, found, training) | epochs.curves
+        fitted |= self._predictor(problem.model, parameters, training) | features_seen(X)
+        fitted["objective_"] = problem.evaluate(problem.initial_point(parameters)).fun
+        store_fit(self, fitted | {"n_iter_": watch.n_iter})
+        warn_of_outcome(self, judged.constraint, found)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def _model(self, training):
+        sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
+        return MLPModel.standardized(training.X, training.weights, sizes, self.activation)
+
+    def _train(self, problem, training, epochs):
+        """Train all layers, in single precision."""
+        solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
+        start = self._start(problem.model, random_state)
+        problem = replace(
+            problem,
+            model=problem.model.astype(np.float32),
+            constraint=self._of_batches(problem.constraint),
+        )
+        if self.early_stopping:
+            rows, held_out = _split(training, self.validation_fraction, random_state)
+            plain = replace(problem, constraint=JointConstraint(()))
+            problem, epochs.held_out = problem.take(rows), plain.take(held_out)
+        x = problem.initial_point(start)
+        return solver.solve(problem, x, random_state=random_state, callback=epochs)
+
+    def _of_batches(self, constraint):
+        """The constraints that can be seen in part of the samples; ranks need everybody."""
+        drawn = tuple(part for part in constraint.parts if hasattr(part, "draw"))
+        others = [part.name for part in constraint.parts if not hasattr(part, "draw")]
+        if others and self.enforcement is None:
+            raise ValueError(
+                f"enforcement=None trains all layers on mini-batches, but {others[0]} compares "
+                "ranks, which batches do not show; pass enforcement='auto', which keeps it in the "
+                "last layer."
+            )
+        return JointConstraint(drawn)
+
+    def _start(self, model, random_state):
+        """Model parameters to start from."""
+        if not (self.warm_start and hasattr(self, "coefs_")):
+            return model.initial(random_state)
+        known = [np.shape(coef) for coef in self.coefs_]
+        found = [np.shape(weights) for weights, _ in model.layers(model.ridge(0.0))]
+        if known != found:
+            raise ValueError(
+                f"warm_start=True starts from the previous fit's layers of shapes {known}, but "
+                f"those of this fit are {found}; pass warm_start=False."
+            )
+        start = model.parameters(self.coefs_, self.intercepts_)
+        turned = self.pos_label_ != self.classes_[1]  # scores of the fit are of the positive class
+        start[-known[-1][0] - 1 :] *= -1.0 if turned else 1.0
+        return start
+
+    def _enforced(self, problem, parameters, result):
+        """What was judged, the candidate found, and the parameters of all layers."""
+        if self.enforcement is None:
+            tol = self._chosen_solver().tol
+            return problem, Task(problem, None, None, tol).judge(parameters, result), parameters
+        last = problem.model.last_layer(parameters)
+        before, own = np.split(parameters, [-last.n_parameters])
+        last = LinearModel.standardized(last.X, problem.weights)
+        problem = replace(problem, model=last)
+
+        def solve(problem, x, other=None):
+            return (other or _EXACT).solve(problem, x)
+
+        start = last.parameters(own[:-1], own[-1])
+        found = enforce(Task(problem, solve, start, _EXACT.tol), self.enforcement)
+        coef, intercept = last.coefficients(found.parameters)
+        return problem, found, np.concatenate((before, coef, [intercept]))
+
+    def _predictor(self, model, parameters, training):
+        """The fitted attributes that predictions need."""
+        coefs, intercepts = model.coefficients(parameters)
+        coefs[-1] = training.unit.spread * coefs[-1]
+        intercepts[-1] = training.unit.from_unit(intercepts[-1])
+        return {
+            "coefs_": [coef.copy() for coef in coefs],
+            "intercepts_": [intercept.copy() for intercept in intercepts],
+            "classes_": training.classes,
+            "pos_label_": training.pos_label,
+            "groups_": training.groups.summary,
+        }
+
+    def _scores(self, X):
+        """Score of each row."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        sizes = tuple(coef.shape[1] for coef in self.coefs_[:-1])
+        model = MLPModel(X, sizes, self.activation)
+        return model.at(model.parameters(self.coefs_, self.intercepts_)).scores
+
+
+class _Epochs:
+    """Follows a training: its losses, and which epoch is the best for people held out."""
+
+    def __init__(self, watch, patience):
+        self.watch = watch
+        self.patience = patience
+        self.held_out = None  # the objective of those who are not trained on
+        self.best, self._least, self._waited = None, (np.inf, np.inf), 0
+        self.curves = {"loss_curve_": []}
+
+    def __call__(self, progress):
+        """Note an epoch; True if the training is to stop."""
+        stopped = self.watch(progress)
+        if progress.n_iter > 0:
+            self.curves["loss_curve_"].append(progress.evaluation.fun)
+        if self.held_out is None:
+            return stopped
+        loss = self.held_out.evaluate(progress.evaluation.parameters).fun
+        if progress.n_iter > 0:
+            self.curves.setdefault("validation_loss_curve_", []).append(loss)
+        self._waited += 1
+        # As for the solver, the start counts only if there is no other.
+        if (progress.evaluation.violation, loss) < self._least or progress.n_iter == 1:
+            self._least, self._waited = (progress.evaluation.violation, loss), 0
+            self.best = progress.evaluation.parameters
+        return stopped or self._waited >= self.patience
+
+
+def _split(training, fraction, random_state):
+    """Rows to train on and rows held out, the same share of each class of each group."""
+    positive, groups = training.target > 0, training.groups
+    strata = 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
+    held_out = np.zeros(len(strata), dtype=bool)
+    for stratum in np.unique(strata):
+        rows = random_state.permutation(np.flatnonzero(strata == stratum))
+        held_out[rows[: min(len(rows) - 1, round(fraction * len(rows)))]] = True
+    if not held_out.any():
+        raise ValueError(
+            f"early_stopping=True holds out validation_fraction={fraction} of each class of each "
+            "group, but of none that is one sample at least; raise it, or pass "
+            "early_stopping=False."
+        )
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)

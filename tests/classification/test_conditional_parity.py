@@ -1,0 +1,93 @@
+"""Conditional demographic parity in fits: the strata go with the people of each fit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.model_selection import GridSearchCV
+
+from skfair.classification import ConstrainedERMClassifier
+from skfair.constraints import ConditionalDemographicParity
+from skfair.metrics import conditional_demographic_parity_difference
+
+N_SAMPLES = 600
+RNG = np.random.default_rng(0)
+GROUPS = RNG.integers(2, size=N_SAMPLES)
+DEGREE = np.where(RNG.random(N_SAMPLES) < 0.3 + 0.3 * GROUPS, 1.0, 0.0)
+X = pd.DataFrame({"skill": RNG.normal(size=N_SAMPLES) + 0.8 * GROUPS, "degree": DEGREE})
+Y = (X["skill"] + X["degree"] + RNG.normal(size=N_SAMPLES) > 1).to_numpy().astype(int)
+
+
+def gap(model, X, y, groups):
+    return conditional_demographic_parity_difference(
+        y, model.predict(X), sensitive_features=groups, strata=X["degree"]
+    )
+
+
+def model(strata="degree", tolerance=0.02, **params):
+    return ConstrainedERMClassifier(
+        ConditionalDemographicParity(strata), tolerance=tolerance, **params
+    )
+
+
+def test_the_gap_is_kept_within_the_strata_alone():
+    fitted = model().fit(X, Y, sensitive_features=GROUPS)
+    assert gap(fitted, X, Y, GROUPS) <= 0.02 + 1e-12
+    plain = ConstrainedERMClassifier(None).fit(X, Y, sensitive_features=GROUPS)
+    assert gap(plain, X, Y, GROUPS) > 0.2
+    selected = fitted.predict(X)
+    assert selected[GROUPS == 1].mean() - selected[GROUPS == 0].mean() > 0.05
+    assert fitted.constraint_report_["cell"].unique().tolist() == ["stratum 0.0", "stratum 1.0"]
+
+
+def test_people_of_no_weight_do_not_shift_the_strata():
+    """They come first, so that strata that were cut at fit alone would be those of others."""
+    absent = pd.DataFrame({"skill": np.zeros(200), "degree": np.tile([1.0, 0.0], 100)})
+    weights = np.repeat([0.0, 1.0], [200, N_SAMPLES])
+    weighted = model().fit(
+        pd.concat([absent, X], ignore_index=True),
+        np.r_[np.tile([0, 1], 100), Y],
+        sensitive_features=np.r_[np.tile([0, 0, 1, 1], 50), GROUPS],
+        sample_weight=weights,
+    )
+    alone = model().fit(X, Y, sensitive_features=GROUPS)
+    np.testing.assert_allclose(weighted.coef_, alone.coef_, rtol=1e-9)
+    assert gap(weighted, X, Y, GROUPS) <= 0.02 + 1e-12
+    pd.testing.assert_frame_equal(
+        weighted.constraint_report_, alone.constraint_report_, check_exact=False
+    )
+
+
+@pytest.mark.parametrize("strata", ["degree", 1, lambda X: X["degree"] > 0.5])
+def test_cross_validation_cuts_the_strata_too(strata):
+    class Kept(ConstrainedERMClassifier):
+        """Remembers how large the gap of its own fold is."""
+
+        def score(self, X, y):
+            return -abs(self.constraint_report_["gap"].max() - self.own_gap_)
+
+        def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+            super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+            self.own_gap_ = gap(self, X, y, sensitive_features)
+            return self
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            Kept(ConditionalDemographicParity(strata)),
+            {"tolerance": [0.02, 0.1]},
+            cv=3,
+            error_score="raise",
+        )
+        search.fit(X, Y, sensitive_features=GROUPS)
+    assert search.cv_results_["mean_test_score"] == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+def test_a_mask_of_everybody_is_refused_in_a_fold():
+    class Closed(ConditionalDemographicParity):
+        def cells(self, people):
+            return {"degree": DEGREE > 0}
+
+    with pytest.raises(ValueError, match=r"shape \(300,\).*shape \(600,\).*of its own fold"):
+        ConstrainedERMClassifier(Closed("degree")).fit(
+            X[:300], Y[:300], sensitive_features=GROUPS[:300]
+        )

@@ -1,0 +1,299 @@
+"""What ConstrainedClassifierCV says of bad input, and how it lives with pipelines and searches."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneGroupOut, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.constraints import DemographicParity
+from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.metrics import demographic_parity_difference, get_scorer
+
+NB = GaussianNB()
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], size=400)
+    X = rng.normal(size=(400, 3))
+    X[:, 0] += sex == "m"
+    return X, (X.sum(axis=1) + rng.logistic(size=400) > 0.5).astype(int), sex
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def fit(people, estimator=NB, weights=None, **params):
+    X, y, sex = people
+    model = ConstrainedClassifierCV(estimator, **({"tolerance": 0.05, "cv": 3} | params))
+    return model.fit(X, y, sensitive_features=sex, sample_weight=weights)
+
+
+def gap(people, model):
+    _, y, sex = people
+    return demographic_parity_difference(y, model.oof_scores_ > 0, sensitive_features=sex)
+
+
+class Labels(ClassifierMixin, BaseEstimator):
+    """A classifier without scores."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+# Refused ------------------------------------------------------------------------------
+
+
+def test_labels_alone_cannot_be_shifted(people):
+    with pytest.raises(ValueError, match="'estimator' parameter .* must be .* 'predict_proba'"):
+        fit(people, Labels())
+    vote = VotingClassifier([("nb", NB), ("lr", LogisticRegression())], voting="hard")
+    with pytest.raises(ValueError, match="must be .* 'predict_proba'"):
+        fit(people, vote)
+
+
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        ({"constraint": "parity"}, "'constraint' parameter"),
+        ({"constraint": ["parity"]}, "constraint must be one of"),
+        ({"tolerance": -1}, "'tolerance' parameter"),
+        ({"tolerance": 2.0}, "more than any gap between rates"),
+        ({"group_estimator": "known"}, "'group_estimator' parameter"),
+        ({"group_estimator": Labels()}, "'group_estimator' parameter"),
+        ({"cv": "twice"}, "'cv' parameter"),
+        ({"cv": 1}, "'cv' parameter"),
+        ({"pos_label": 7}, r"pos_label must be one of \[0, 1\]"),
+        ({"cv": "oob"}, "cv='oob' needs a forest .* GaussianNB. Pass cv=5"),
+        ({"cv": "prefit"}, "not fitted"),
+    ],
+    ids=str,
+)
+def test_parameters_that_mean_nothing(people, params, message):
+    with pytest.raises(ValueError, match=message):
+        fit(people, **params)
+
+
+def test_folds_must_be_a_partition(people):
+    with pytest.raises(ValueError, match="no partition of the people. .*FrozenEstimator"):
+        fit(people, cv=ShuffleSplit(2, random_state=0))
+
+
+def test_every_fold_needs_both_classes(people):
+    X, y, sex = people
+    order = np.argsort(y, kind="stable")
+    halves = np.array_split(order, [np.sum(y == 0)])
+    with pytest.raises(ValueError, match="Fold 0 of 2 leaves nobody of class 0 .* StratifiedKFold"):
+        fit(people, cv=[(halves[1], halves[0]), (halves[0], halves[1])])
+    few = np.append(np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1])
+    with pytest.raises(ValueError, match="only one sample of the class 1"):
+        fit((X[few], y[few], sex[few]))
+
+
+def test_every_fold_needs_every_group_that_is_compared(people):
+    X, y, sex = people
+    by_sex = [(np.flatnonzero(sex != s), np.flatnonzero(sex == s)) for s in ("f", "m")]
+    with pytest.raises(ValueError, match="Fold 0 of 2 leaves no people of group 'f' .* min_group"):
+        fit(people, cv=by_sex)
+    some = sex.copy()
+    some[np.flatnonzero(y == 1)[0]] = "x"
+    with pytest.raises(ValueError, match="leaves no positives of group 'x' to learn from"):
+        fit((X, y, some), constraint="equal_opportunity")
+    with pytest.warns(UserWarning, match="leaves out 1 group"):
+        fit((X, y, some), constraint=DemographicParity(min_group_size=5))
+
+
+def test_more_than_two_classes(people):
+    X, y, sex = people
+    with pytest.raises(ValueError, match="Only binary classification"):
+        fit((X, y + (X[:, 1] > 0), sex))
+
+
+def test_a_frozen_classifier_must_know_the_classes(people):
+    X, y, sex = people
+    frozen = FrozenEstimator(GaussianNB().fit(X, y + 1))
+    with pytest.raises(ValueError, match=r"those of y are \[0, 1\] and those of .* \[1, 2\]"):
+        fit(people, frozen)
+
+
+def test_the_positive_class_is_asked_for(people):
+    X, y, sex = people
+    with pytest.raises(ValueError, match="Pass pos_label"):
+        fit((X, np.array(["no", "yes"])[y], sex))
+
+
+def test_a_forest_needs_enough_trees(people):
+    forest = RandomForestClassifier(n_estimators=2, random_state=0)
+    with (
+        pytest.warns(UserWarning, match="do not have OOB scores"),
+        pytest.raises(ValueError, match="in the bag of every tree"),
+    ):
+        fit(people, forest, cv="oob")
+
+
+def test_given_groups_do_not_overlap(people):
+    X, y, sex = people
+    members = sparse.csr_array(np.column_stack((sex == "m", X[:, 1] > 0)))
+    with pytest.raises(ValueError, match="everybody's one group as known"):
+        fit((X, y, members), group_estimator="given")
+
+
+def test_a_fit_that_raises_leaves_the_earlier_one(people):
+    model = fit(people)
+    before = model.predict(people[0])
+    with pytest.raises(ValueError, match="Only binary"):
+        model.fit(people[0], np.arange(400) % 3, sensitive_features=people[2])
+    np.testing.assert_array_equal(model.predict(people[0]), before)
+
+
+# Warned of ----------------------------------------------------------------------------
+
+
+def test_weights_that_the_classifier_does_not_take(people):
+    weights = 1.0 + (np.arange(400) % 2)
+    with pytest.warns(UserWarning, match="KNeighborsClassifier takes no sample_weight"):
+        model = fit(people, KNeighborsClassifier(), weights)
+    _, y, sex = people
+    kept = demographic_parity_difference(
+        y, model.oof_scores_ > 0, sensitive_features=sex, sample_weight=weights
+    )
+    assert kept <= 0.05
+
+
+def test_a_fitted_classifier_is_fitted_again(people):
+    X, y, _ = people
+    with pytest.warns(UserWarning, match="fitted already, but clones .*FrozenEstimator"):
+        fit(people, GaussianNB().fit(X, y))
+
+
+def test_groups_that_the_features_tell(people):
+    X, y, sex = people
+    told = np.column_stack((X, sex == "m"))
+    with pytest.warns(UserWarning, match="X tells the group of nearly everybody"):
+        model = fit((told, y, sex))
+    assert gap(people, model) <= 0.05
+    fit((told, y, sex), group_estimator="given")  # who says so hears nothing
+
+
+def test_scores_that_tell_nothing(people):
+    X, y, sex = people
+    noise = np.zeros_like(X)
+    with pytest.warns(UserWarning, match="do not tell who is of the class 1"):
+        model = fit((noise, y, sex), LogisticRegression())
+    assert len(np.unique(model.predict(noise))) == 1
+
+
+def test_no_groups_came(people):
+    X, y, _ = people
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="unconstrained"):
+        model = ConstrainedClassifierCV(NB, cv=3).fit(X, y)
+    assert len(model.coef_) == 1
+    assert model.status_ == "unconstrained"
+    assert np.isnan(model.constraint_violation_)
+    assert len(model.constraint_report_) == 0
+    alone = ConstrainedClassifierCV(NB, None, cv=3).fit(X, y)
+    np.testing.assert_array_equal(alone.predict(X), model.predict(X))
+
+
+# Pipelines, searches, routing ---------------------------------------------------------
+
+
+def test_models_of_groups_see_what_the_last_step_sees(people):
+    X, y, sex = people
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame["town"] = np.where(X[:, 0] > 0.5, "north", "south")
+    columns = make_column_transformer((OneHotEncoder(), ["town"]), (StandardScaler(), list("abc")))
+    pipeline = make_pipeline(columns, LogisticRegression())
+    for estimator in (
+        pipeline,
+        GridSearchCV(pipeline, {"logisticregression__C": [0.1, 1.0]}, cv=2),
+    ):
+        model = fit((frame, y, sex), estimator)
+        assert gap(people, model) <= 0.05
+        assert model.predict(frame).shape == (400,)
+        assert model.feature_names_in_.tolist() == frame.columns.tolist()
+    frozen = fit((frame, y, sex), FrozenEstimator(pipeline.fit(frame, y)))
+    assert gap(people, frozen) <= 0.05
+
+
+def test_sparse_features(people):
+    X, y, sex = people
+    words = sparse.csr_array(np.maximum(X, 0))
+    model = fit((words, y, sex), LogisticRegression())
+    assert gap(people, model) <= 0.05
+    assert model.predict(words).shape == (400,)
+
+
+def test_metadata_is_routed_through_a_pipeline(people, routing):
+    X, y, sex = people
+    weights = np.where(np.arange(400) % 2, 1.0, 3.0)
+    seen = []
+
+    class Told(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(sample_weight)
+            return super().fit(X, y, sample_weight)
+
+    pipeline = make_pipeline(StandardScaler(), Told().set_fit_request(sample_weight=True))
+    pipeline.named_steps["standardscaler"].set_fit_request(sample_weight=False)
+    model = ConstrainedClassifierCV(pipeline, tolerance=0.05, cv=GroupKFold(4))
+    model.set_fit_request(sample_weight=True)
+    towns = np.arange(400) // 20
+    model.fit(X, y, sensitive_features=sex, sample_weight=weights, groups=towns)
+    assert [len(own) for own in seen] == [300] * 4
+    assert set(np.concatenate(seen)) == {1.0, 3.0}
+
+
+def test_splits_by_a_third_party(people, routing):
+    X, y, sex = people
+    model = ConstrainedClassifierCV(NB, tolerance=0.05, cv=LeaveOneGroupOut())
+    model.fit(X, y, sensitive_features=sex, groups=np.arange(400) % 3)
+    assert len(model.estimators_) == 3
+
+
+def test_a_search_over_tolerances(people, routing):
+    X, y, sex = people
+    scorer = get_scorer("neg_demographic_parity_difference")
+    search = GridSearchCV(
+        ConstrainedClassifierCV(NB, cv=3), {"tolerance": [0.02, 0.2]}, scoring=scorer, cv=2
+    )
+    search.fit(X, y, sensitive_features=sex)
+    assert search.best_params_ == {"tolerance": 0.02}
+
+
+def test_it_may_be_the_step_of_a_pipeline(people, routing):
+    X, y, sex = people
+    model = make_pipeline(StandardScaler(), ConstrainedClassifierCV(NB, tolerance=0.05, cv=3))
+    model.fit(X, y, sensitive_features=sex)
+    assert gap(people, model[-1]) <= 0.05
+
+
+def test_a_constrained_classifier_may_be_inside(people):
+    inside = ConstrainedERMClassifier(tolerance=0.1)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = fit(people, inside)
+    assert gap(people, model) <= 0.05
+
+
+def test_several_jobs_give_the_same(people):
+    np.testing.assert_array_equal(fit(people, n_jobs=2).oof_scores_, fit(people).oof_scores_)

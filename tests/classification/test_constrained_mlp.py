@@ -1,0 +1,216 @@
+"""The perceptron classifier: its promise, its attributes, its input."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+
+from skfair.classification import ConstrainedERMClassifier, ConstrainedMLPClassifier
+from skfair.constraints import PartialStatisticalParity
+from skfair.metrics import METRICS, partial_statistical_parity_difference
+from skfair.solvers import SSLALM, AdamPrimalDual
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Exclusive-or of two features, of which one tells the group."""
+    rng = np.random.default_rng(0)
+    groups = np.where(rng.random(600) < 0.4, "a", "b")
+    X = rng.normal(size=(600, 4)) * [1.0, 1.0, 5.0, 0.1]
+    X[:, 0] += groups == "a"
+    y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=600) > 0.2).astype(int)
+    return X, y, groups
+
+
+def make(constraint="demographic_parity", **settings):
+    fast = {"hidden_layer_sizes": (16, 8), "max_iter": 60, "random_state": 0}
+    return ConstrainedMLPClassifier(constraint, **(fast | settings))
+
+
+def fit(people, constraint="demographic_parity", **settings):
+    X, y, groups = people
+    return make(constraint, **settings).fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "metric"),
+    [
+        ("demographic_parity", "demographic_parity_difference"),
+        ("equalized_odds", "equalized_odds_difference"),
+        ("equal_opportunity", "equal_opportunity_difference"),
+    ],
+)
+@pytest.mark.parametrize("tolerance", [0.01, 0.05])
+def test_the_decisions_keep_the_tolerance(constraint, metric, tolerance, people):
+    X, y, groups = people
+    model = fit(people, constraint, tolerance=tolerance)
+    gap = METRICS[metric](y, model.predict(X), sensitive_features=groups)
+    assert gap <= tolerance
+    assert model.constraint_violation_ == 0.0
+    assert model.constraint_report_["gap"].max() == pytest.approx(gap)
+    assert model.score(X, y) > 0.75
+
+
+def test_it_sees_what_no_linear_model_does(people):
+    X, y, groups = people
+    linear = ConstrainedERMClassifier().fit(X, y, sensitive_features=groups)
+    assert fit(people).score(X, y) > linear.score(X, y) + 0.1
+
+
+def test_it_keeps_a_constraint_on_an_interval_in_its_last_layer(people):
+    X, y, groups = people
+    interval = [0.2, 0.6]
+    model = fit(people, PartialStatisticalParity(interval), tolerance=0.1)
+    gap = partial_statistical_parity_difference(
+        model.decision_function(X), sensitive_features=groups, interval=interval
+    )
+    assert gap <= 0.1 + 1e-12
+
+
+def test_mini_batches_alone_cannot_keep_ranks(people):
+    with pytest.raises(ValueError, match=r"PartialStatisticalParity compares ranks.*'auto'"):
+        fit(people, PartialStatisticalParity([0.2, 0.6]), enforcement=None)
+
+
+def test_without_constraint_it_is_a_good_perceptron(people):
+    X, y, groups = people
+    plain = MLPClassifier((16, 8), max_iter=60, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        plain.fit(X, y)
+    assert fit(people, None).score(X, y) >= plain.score(X, y) - 0.02
+
+
+def test_its_layers_are_those_of_scikit_learn(people):
+    X, y, groups = people
+    model = fit(people)
+    assert [coef.shape for coef in model.coefs_] == [(4, 16), (16, 8), (8, 1)]
+    assert [bias.shape for bias in model.intercepts_] == [(16,), (8,), (1,)]
+    hidden = X
+    for coef, bias in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
+        hidden = np.maximum(0, hidden @ coef + bias)
+    scores = (hidden @ model.coefs_[-1] + model.intercepts_[-1])[:, 0]
+    np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-scores)), atol=1e-12)
+    assert len(model.loss_curve_) == model.n_iter_ == 60
+    assert model.loss_curve_[-1] < model.loss_curve_[0]
+
+
+def test_the_objective_counts_the_weights_of_all_layers(people):
+    X, y, groups = people
+    model = fit(people, None, alpha=0.01)
+    scores = model.decision_function(X)
+    loss = np.logaddexp(0, -np.where(y > 0, 1, -1) * scores).mean()
+    scaled = [model.coefs_[0] * X.std(axis=0)[:, np.newaxis], *model.coefs_[1:]]
+    penalty = 0.01 / 2 * sum((coef**2).sum() for coef in scaled)
+    assert model.objective_ == pytest.approx(loss + penalty)
+
+
+def test_the_smooth_problem_is_the_solvers_alone(people):
+    solver = AdamPrimalDual(max_iter=3, tol=1e-3, dual_step=0.0)
+    with pytest.warns(UserWarning, match="smooth rates miss their bounds"):
+        model = fit(people, enforcement=None, solver=solver, max_iter=None)
+    assert model.status_ == "infeasible"
+    solver.set_params(max_iter=30, dual_step=0.5, tol=0.02)
+    with pytest.warns(ConvergenceWarning, match="AdamPrimalDual stopped after 30 iterations"):
+        model = fit(people, enforcement=None, solver=solver, max_iter=None)
+    assert model.status_ == "max_iter"
+
+
+def test_other_solvers_of_mini_batches_train_it(people):
+    X, y, groups = people
+    model = fit(people, solver=SSLALM(max_iter=100, tau=0.05), max_iter=None)
+    assert model.constraint_violation_ == 0.0
+
+
+def test_a_solver_that_needs_a_linear_model_is_refused(people):
+    with pytest.raises(ValueError, match=r"SQP needs a model that gives Gram matrices"):
+        fit(people, solver="sqp")
+
+
+def test_early_stopping_holds_out_some_of_each_class_of_each_group(people):
+    X, y, groups = people
+    model = fit(people, early_stopping=True, n_iter_no_change=3, max_iter=200)
+    assert model.n_iter_ < 200
+    assert len(model.validation_loss_curve_) == len(model.loss_curve_) == model.n_iter_
+    assert model.constraint_violation_ == 0.0
+
+
+def test_a_share_of_nobody_cannot_be_held_out(people):
+    with pytest.raises(ValueError, match="holds out validation_fraction"):
+        fit(people, early_stopping=True, validation_fraction=1e-4)
+
+
+def test_same_seed_same_model(people):
+    X, _, _ = people
+    first, second, other = (fit(people, random_state=seed, max_iter=5) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
+    assert (first.decision_function(X) != other.decision_function(X)).any()
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended(people):
+    X, y, groups = people
+    model = fit(people, None, warm_start=True, max_iter=60)
+    first = model.loss_curve_
+    model.fit(X, y, sensitive_features=groups)
+    assert model.loss_curve_[0] < first[10]
+    model.set_params(hidden_layer_sizes=(16, 7))
+    with pytest.raises(ValueError, match=r"layers of shapes .*warm_start=False"):
+        model.fit(X, y, sensitive_features=groups)
+
+
+def test_the_first_class_may_be_the_positive_one(people):
+    X, y, groups = people
+    turned = np.where(y == 1, "hired", "rejected")
+    model = make(pos_label="hired").fit(X, turned, sensitive_features=groups)
+    np.testing.assert_array_equal(model.predict(X) == "hired", fit(people).predict(X) == 1)
+    model.set_params(warm_start=True, max_iter=1).fit(X, turned, sensitive_features=groups)
+    assert model.loss_curve_[0] < 0.5
+
+
+def test_sparse_columns_give_the_same_model(people):
+    X, y, groups = people
+    model = make().fit(sparse.csr_array(X), y, sensitive_features=groups)
+    dense = fit(people)
+    np.testing.assert_allclose(
+        model.decision_function(sparse.csr_array(X)), dense.decision_function(X), atol=0.05
+    )
+
+
+def test_weights_count_samples(people):
+    X, y, groups = people
+    weights = np.random.default_rng(1).integers(0, 4, size=len(y))
+    model = make(tolerance=0.03).fit(X, y, sensitive_features=groups, sample_weight=weights)
+    gap = METRICS["demographic_parity_difference"](
+        y, model.predict(X), sensitive_features=groups, sample_weight=weights
+    )
+    assert gap <= 0.03
+
+
+def test_probabilities_need_the_logistic_loss(people):
+    model = fit(people, loss="hinge", max_iter=3)
+    assert not hasattr(model, "predict_proba")
+
+
+def test_a_callback_that_stops_leaves_a_model_that_keeps_its_bound(people):
+    X, y, groups = people
+
+    class Stop:
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context, **kwargs):
+            pass
+
+        def on_fit_task_end(self, estimator, context, **kwargs):
+            return context.task_name == "iteration" and context.task_id >= 2
+
+        def teardown(self, estimator, context):
+            pass
+
+    model = make().set_callbacks(Stop()).fit(X, y, sensitive_features=groups)
+    assert model.n_iter_ < 60
+    assert model.constraint_violation_ == 0.0

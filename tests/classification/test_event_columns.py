@@ -1,0 +1,99 @@
+"""Events of constraints as parts, codes and columns."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skfair.classification._event_columns import check_folds_know, events_of, group_codes
+from skfair.constraints import (
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    ErrorRateParity,
+    PartialStatisticalParity,
+)
+from skfair.people import People, check_groups
+from skfair.training import Training
+
+TARGET = np.array([1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
+LABELS = list("aaabbb")
+
+
+def training(groups=LABELS, weights=None):
+    groups = check_groups(groups, 6, overlapping=True)
+    weights = np.ones(6) if weights is None else weights
+    return Training(None, None, People(TARGET, groups, weights))
+
+
+def test_everybody_is_compared_by_the_probability_of_the_group():
+    events = events_of(training(), [DemographicParity()])
+    assert events.sources == ["everybody"]
+    # P(a | x) / P(a) against P(b | x) / P(b), and each group is one half.
+    np.testing.assert_allclose(np.abs(events.table), 2.0)
+    assert events.table.sum() == 0.0
+    assert not events.compares_scores
+
+
+def test_classes_are_parts():
+    events = events_of(training(), [EqualizedOdds()])
+    # There is no negative of group a to compare with.
+    assert events.sources == ["positives"]
+    assert events.table.shape == (1, 2, 1)
+    # Three positives of a, one of b: the rarer, the heavier.
+    first, second = events.table[0, :, 0]
+    assert second / first == pytest.approx(-3.0)
+
+
+def test_both_classes_are_parts():
+    events = events_of(training(list("ababab")), [EqualizedOdds()])
+    assert events.sources == ["positives", "negatives"]
+    assert events.table.shape == (2, 2, 2)
+
+
+def test_a_positive_decision_is_wrong_for_one_class_and_right_for_the_other():
+    events = events_of(training(list("ababab")), [ErrorRateParity()])
+    assert sorted(events.sources) == ["negatives", "positives"]
+    wrong, right = (events.table[events.sources.index(s)] for s in ("negatives", "positives"))
+    np.testing.assert_allclose(wrong, -right)
+
+
+def test_weights_count():
+    weights = np.array([1.0, 1.0, 1.0, 5.0, 5.0, 2.0])
+    events = events_of(training(weights=weights), [DemographicParity()])
+    first, second = events.table[0, :, 0]
+    assert first / second == pytest.approx(-12.0 / 3.0)
+
+
+def test_columns_of_several_constraints_come_once():
+    constraints = [DemographicParity(), PartialStatisticalParity()]
+    events = events_of(training(), constraints)
+    assert events.table.shape == (1, 2, 1)
+    assert events.compares_scores
+    assert events_of(training(), [*constraints, EqualOpportunity()]).table.shape == (2, 2, 2)
+
+
+def test_overlapping_groups_are_unions_of_codes():
+    members = sparse.csr_array(
+        np.array([[1, 0], [1, 1], [0, 1], [0, 0], [1, 1], [1, 0]], dtype=bool)
+    )
+    found = training(members)
+    codes = group_codes(found.groups)
+    assert len(set(codes)) == 4
+    assert codes[0] == codes[5]
+    assert codes[1] == codes[4]
+    assert events_of(found, [DemographicParity()]).table.shape == (1, 4, 1)
+
+
+def test_one_group_has_no_columns():
+    events = events_of(training(["all"] * 6), [DemographicParity()])
+    assert events.table.size == 0
+    assert events.parts == []
+
+
+def test_a_fold_without_a_group():
+    found = training(list("aaabbb"))
+    events = events_of(found, [EqualOpportunity()])
+    everybody = np.arange(6)
+    with pytest.raises(ValueError, match="Fold 1 of 2 leaves no positives of group 'b'"):
+        folds = [(everybody, everybody), (everybody[:5], everybody[5:])]
+        check_folds_know(events, folds, found.groups)

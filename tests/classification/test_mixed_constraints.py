@@ -1,0 +1,97 @@
+"""Constraints of several kinds at once, in one classifier."""
+
+import numpy as np
+import pytest
+
+from skfair.classification import ConstrainedERMClassifier
+from skfair.constraints import (
+    DemographicParity,
+    LossParity,
+    PartialEqualOpportunity,
+    PartialGroupAUC,
+    PartialStatisticalParity,
+)
+from skfair.metrics import (
+    demographic_parity_difference,
+    loss_parity_difference,
+    partial_statistical_parity_difference,
+)
+
+INTERVAL = (0.1, 0.5)
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    sex = rng.integers(2, size=1200)
+    X = rng.normal(size=(1200, 4))
+    X[:, 0] += sex
+    return X, X.sum(axis=1) + rng.logistic(size=1200) > 0.5, sex
+
+
+def test_ranks_and_decisions_are_bounded_together(people):
+    X, y, sex = people
+    parity = PartialStatisticalParity(INTERVAL, tolerance=0.1)
+    model = ConstrainedERMClassifier([parity, DemographicParity(tolerance=0.05)])
+    model.fit(X, y, sensitive_features=sex)
+    scores = model.decision_function(X)
+    ranks = partial_statistical_parity_difference(scores, sensitive_features=sex, interval=INTERVAL)
+    assert ranks <= 0.1
+    assert demographic_parity_difference(y, scores > 0, sensitive_features=sex) <= 0.05
+    assert model.constraint_violation_ == 0.0
+    assert model.status_ == "optimal"
+    assert model.multipliers_.any()
+    report = model.constraint_report_
+    assert report["constraint"].unique().tolist() == [
+        "PartialStatisticalParity",
+        "DemographicParity",
+    ]
+    assert report.query("constraint == 'PartialStatisticalParity'")["gap"].iloc[0] == ranks
+    alone = ConstrainedERMClassifier(parity).fit(X, y, sensitive_features=sex)
+    assert alone.objective_ <= model.objective_ + 1e-6
+
+
+@pytest.mark.parametrize(
+    "other", [LossParity(tolerance=0.05), PartialGroupAUC(INTERVAL, tolerance=0.04)], ids=str
+)
+def test_any_two_go_together(people, other):
+    X, y, sex = people
+    model = ConstrainedERMClassifier([PartialEqualOpportunity(INTERVAL, tolerance=0.1), other])
+    model.fit(X, y, sensitive_features=sex)
+    assert model.constraint_violation_ == 0.0
+    gaps = model.constraint_report_.groupby("constraint")[["gap", "tolerance"]].first()
+    assert (gaps["gap"] <= gaps["tolerance"] + 1e-6).all()
+    if isinstance(other, LossParity):
+        losses = loss_parity_difference(
+            y, model.decision_function(X), sensitive_features=sex, loss="logistic"
+        )
+        assert losses <= 0.05 + 1e-6
+
+
+def test_a_name_is_enough(people):
+    X, y, sex = people
+    model = ConstrainedERMClassifier("partial_statistical_parity", tolerance=0.1)
+    assert model.fit(X, y, sensitive_features=sex).constraint_violation_ == 0.0
+
+
+def test_strategies_for_decisions_refuse_ranks(people):
+    X, y, sex = people
+    model = ConstrainedERMClassifier("partial_group_auc", enforcement="sweep")
+    with pytest.raises(ValueError, match="'sweep' leads decisions .* PartialGroupAUC compares"):
+        model.fit(X, y, sensitive_features=sex)
+
+
+def test_every_group_can_have_coefficients_of_its_own(people):
+    X, y, sex = people
+    model = ConstrainedERMClassifier(tolerance=0.05, group_interactions=True)
+    model.fit(X, y, sensitive_features=sex)
+    decisions = model.predict(X, sensitive_features=sex)
+    assert demographic_parity_difference(y, decisions, sensitive_features=sex) <= 0.05
+    assert model.group_coef_.shape == (2, 4)
+    with pytest.raises(ValueError, match="predictions need sensitive_features"):
+        model.predict(X)
+    again = ConstrainedERMClassifier(tolerance=0.05, group_interactions=True, warm_start=True)
+    again.fit(X, y, sensitive_features=sex)
+    first = again.n_iter_
+    again.fit(X, y, sensitive_features=sex)
+    assert again.n_iter_ < first

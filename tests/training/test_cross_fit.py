@@ -1,0 +1,109 @@
+"""Scores of people by classifiers that have not seen them."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skfair.training import before_last_step, cross_fit, make_folds, mean_margins
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+Y = (X[:, 0] + np.random.default_rng(1).normal(size=60) > 0).astype(int)
+
+
+class Memory(ClassifierMixin, BaseEstimator):
+    """Scores 1 for those whom it has seen."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        self.seen_ = {row.tobytes() for row in X}
+        self.weights_ = sample_weight
+        return self
+
+    def decision_function(self, X):
+        return np.array([float(row.tobytes() in self.seen_) for row in X])
+
+
+def folds(cv=3, strata=Y):
+    return make_folds(cv, X, Y, strata)
+
+
+def test_nobody_is_scored_by_a_model_that_has_seen_them():
+    estimators, scores = cross_fit(Memory(), X, Y, folds())
+    assert not scores.any()
+    assert len(estimators) == 3
+    # A third of the models has not seen somebody.
+    np.testing.assert_allclose(mean_margins(estimators, X), 2 / 3)
+
+
+def test_what_is_passed_on_is_divided_too():
+    weights = np.arange(60.0)
+    estimators, _ = cross_fit(Memory(), X, Y, folds(), params={"sample_weight": weights})
+    for estimator, (train, _) in zip(estimators, folds(), strict=True):
+        np.testing.assert_array_equal(estimator.weights_, weights[train])
+
+
+def test_folds_have_alike_shares_and_leave_out_the_absent():
+    strata = Y.copy()
+    strata[:10] = -1
+    found = make_folds(4, X, Y, strata)
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in found])), range(50))
+    shares = [Y[10:][test].sum() for _, test in found]
+    assert max(shares) - min(shares) <= 1
+    by_splitter = make_folds(KFold(6), X, Y, strata)
+    assert [len(test) for _, test in by_splitter] == [10] * 5
+
+
+def test_masks_are_positions_too():
+    first = np.arange(60) % 2 == 0
+    (train, test), _ = make_folds([(~first, first), (first, ~first)], X, Y, Y)
+    np.testing.assert_array_equal(test, np.flatnonzero(first))
+    np.testing.assert_array_equal(train, np.flatnonzero(~first))
+
+
+def test_fitted_classifiers_stay_as_they_are():
+    model = Memory().fit(X[:30], Y[:30])
+    for estimator, how in ((model, "prefit"), (FrozenEstimator(model), folds())):
+        estimators, scores = cross_fit(estimator, X, Y, how)
+        assert estimators == [estimator]
+        assert scores.tolist() == [1.0] * 30 + [0.0] * 30
+
+
+def test_probabilities_become_log_odds():
+    forest = RandomForestClassifier(n_estimators=60, random_state=0)
+    (fitted,), scores = cross_fit(forest, X, Y, "oob")
+    probability = fitted.oob_decision_function_[:, 1]
+    np.testing.assert_array_equal(scores > 0, probability > 0.5)
+    assert np.abs(scores).max() < 7
+    np.testing.assert_array_equal(np.argsort(scores), np.argsort(probability))
+    pipeline = make_pipeline(StandardScaler(), forest)
+    (fitted,), again = cross_fit(pipeline, X, Y, "oob")
+    assert fitted[-1].oob_score
+    assert np.corrcoef(scores, again)[0, 1] > 0.95
+
+
+def test_what_the_last_step_sees():
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
+    expected = StandardScaler().fit_transform(X)
+    search = GridSearchCV(pipeline, {"logisticregression__C": [1.0]}, cv=2).fit(X, Y)
+    for estimator in (pipeline, search, FrozenEstimator(pipeline), FrozenEstimator(search)):
+        np.testing.assert_allclose(before_last_step(estimator, X), expected)
+    assert before_last_step(pipeline[-1], X) is X
+
+
+class Vote(ClassifierMixin, BaseEstimator):
+    """A classifier without scores."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+
+def test_a_vote_has_no_scores():
+    with pytest.raises(ValueError, match="Vote has neither once it is fitted"):
+        cross_fit(Vote(), X, Y, folds())
