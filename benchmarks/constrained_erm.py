@@ -16,24 +16,18 @@ from benchmarks.erm_peers import (
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds, timed
 from skfair.classification import ConstrainedERMClassifier
-from skfair.constraints import CONSTRAINTS, Constraint, People, Rates
-from skfair.losses import LOSSES
-from skfair.metrics import (
-    demographic_parity_difference,
-    equal_opportunity_difference,
-    equalized_odds_difference,
-)
+from skfair.constraints import CONSTRAINTS, Constraint, People
+from skfair.losses import LogisticLoss
+from skfair.metrics import METRICS
 from skfair.models import LinearModel
+from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
-from skfair.solvers import PLADA, SQP
-from skfair.solvers._solver import Iterate, kkt_residual, least_squares_multipliers
-from skfair.surrogates import Sigmoid, Step
-from skfair.utils._groups import check_groups
+from skfair.solvers import PLADA, SQP, Iterate, kkt_residual, least_squares_multipliers
+from skfair.surrogates import Sigmoid
 
 GAPS = {
-    "demographic_parity": demographic_parity_difference,
-    "equal_opportunity": equal_opportunity_difference,
-    "equalized_odds": equalized_odds_difference,
+    name: METRICS[CONSTRAINTS[name].metric]
+    for name in ("demographic_parity", "equal_opportunity", "equalized_odds")
 }
 TOLERANCE = 0.02
 
@@ -199,11 +193,11 @@ def _residual(problem, x):
 
 def smooth_problem(train, constraint, tolerance):
     """The problem with smooth rates that `ConstrainedERMClassifier` gives to its solver first."""
-    loss, weights = LOSSES["logistic"], np.ones(len(train.y))
+    loss, weights = LogisticLoss(), np.ones(len(train.y))
     target = np.where(train.y > 0, 1.0, -1.0)
     people = People(target, check_groups(train.groups, len(target)), weights)
     spec = constraint if isinstance(constraint, Constraint) else CONSTRAINTS[constraint]()
-    bound = spec.bind(people, Rates(Sigmoid(), loss), Rates(Step(), loss), tolerance)
+    bound = spec.bind(people, Sigmoid(), loss, tolerance)
     model = LinearModel.standardized(train.X, weights)
     return ConstrainedProblem(model, loss, target, weights, 1e-4, bound)
 

@@ -7,8 +7,9 @@ from benchmarks.spectral_cases import adult_kernel, dense_sbm, lastfm
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds
 from skfair.cluster._fair_embedding import embed, fair_embedding
-from skfair.cluster._normalized_affinity import NormalizedAffinity, group_constraint
-from skfair.utils._groups import check_groups
+from skfair.cluster._normalized_affinity import NormalizedAffinity
+from skfair.people import check_groups
+from skfair.utils._graph import group_constraint
 
 DEFAULT = "default"
 DEFAULT_TOL = fair_embedding.__kwdefaults__["tol"]

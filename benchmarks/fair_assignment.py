@@ -8,8 +8,10 @@ from benchmarks.cases import problem
 from benchmarks.peers import fair_assignment_lp
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds
+from skfair._kernels.clustering import balance_limits
 from skfair.cluster import _homotopy as homotopy
-from skfair.cluster._samples import Samples
+from skfair.cluster._local_search import repair
+from skfair.cluster._samples import Samples, point_of
 
 LEVELS = (0.5, 0.8, 0.95, 0.99)  # of the data's own balance
 
@@ -37,16 +39,16 @@ def fair_assignment(budget):
 def _compare(case, model, level, n_runs):
     """One level: both solve the same problem; ours from scratch, rounded and repaired."""
     ratio = level * case.balance
-    n_groups = case.codes.max() + 1
-    samples = Samples(case.X, np.ones(len(case.X)), case.codes, n_groups)
-    start = homotopy.point_of(samples, model.labels_, case.n_clusters)
+    limits = balance_limits(case.codes.max() + 1)
+    samples = Samples(case.X, np.ones(len(case.X)), case.codes, limits)
+    start = point_of(samples, model.labels_, case.n_clusters)
     centers = start.clustering.centers
     distances = cdist(case.X, centers, "sqeuclidean")
 
     def ours(_):
-        prices = homotopy.fair_assignment(samples, centers, ratio)
-        point = homotopy.point_of(samples, prices.labels, case.n_clusters, prices)
-        return homotopy.repair(samples, point, ratio)
+        dual = homotopy.fair_assignment(samples, centers, ratio)
+        point = point_of(samples, dual.labels, case.n_clusters, dual)
+        return repair(samples, point, ratio)
 
     runs = in_turns(
         {"ours": ours, "lp": lambda _: fair_assignment_lp(distances, case.codes, ratio)}, n_runs
@@ -65,7 +67,7 @@ def _compare(case, model, level, n_runs):
         "LP CPU s": seconds["lp"],
         "our CPU s": seconds["ours"],
         "LP / ours": seconds["lp"] / seconds["ours"],
-        "bound, below %": 100 * (1 - point.prices.value / optimum),
-        "rounded, above %": above(point.prices.labels),
+        "bound, below %": 100 * (1 - point.dual.value / optimum),
+        "rounded, above %": above(point.dual.labels),
         "repaired, above %": above(point.clustering.labels),
     }

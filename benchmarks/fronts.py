@@ -8,8 +8,7 @@ from benchmarks.cases import REAL, problem, reference_fronts
 from benchmarks.tables import Check, Report
 from benchmarks.timing import timed
 from skfair.cluster import fair_kmeans_front
-from skfair.metrics import coverage, hypervolume
-from skfair.utils._balance import non_dominated
+from skfair.metrics import coverage, hypervolume, non_dominated
 
 LEAST_HYPERVOLUME = {"Adult_K10": 0.960, "Adult_K5": 0.976, "Bank_K10": 0.984, "Bank_K5": 0.995}
 

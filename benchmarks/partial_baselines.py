@@ -12,12 +12,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from skfair.classification._groupwise_model import GroupwiseModel
-from skfair.constraints._bound import ConstraintValues, ScoreJacobian
-from skfair.losses import LOSSES
+from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.losses import LogisticLoss
+from skfair.models import GroupwiseModel
+from skfair.people import Events
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
-from skfair.utils._events import Events
 
 ALPHA = 1e-4
 
@@ -150,7 +150,7 @@ def fit_pairwise(rows, method, kappa):
     model = GroupwiseModel.standardized(rows.X, rows.groups, weights)
     target = np.where(rows.y, 1.0, -1.0)
     constraint = PAIRWISE[method](rows, kappa)
-    problem = ConstrainedProblem(model, LOSSES["logistic"], target, weights, ALPHA, constraint)
+    problem = ConstrainedProblem(model, LogisticLoss(), target, weights, ALPHA, constraint)
     result = SQP(tol=1e-5).solve(problem)
     return np.column_stack(model.coefficients(result.x))
 

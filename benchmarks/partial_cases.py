@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skfair.datasets import fetch_a9a, fetch_bank_marketing, fetch_law_school
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.solvers import DampedSQP
+from skfair.solvers import SQP
 
 NAMES = ("a9a", "bank", "law school")
 INTERVALS = {"a9a": (0.05, 0.3), "bank": (0.0, 0.25), "law school": (0.7, 1.0)}
@@ -199,7 +199,7 @@ def accuracy_at(points, fairness):
     return float(np.interp(fairness, means.fairness, means.accuracy, left=np.nan, right=np.nan))
 
 
-class CountedSQP(DampedSQP):
+class CountedSQP(SQP):
     """The default solver, which counts the problems under a constraint that it is given."""
 
     n_solves = 0

@@ -16,15 +16,13 @@ from benchmarks.partial_cases import INTERVALS, NAMES, TABLE_4, case, judge
 from benchmarks.partial_idca import descend, scores_of
 from benchmarks.tables import Check, Report, show
 from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
-from skfair.classification._groupwise_model import GroupwiseModel
-from skfair.constraints._constraint import People
-from skfair.constraints._partial_parity import PartialParity
-from skfair.losses import LOSSES
+from skfair.constraints import PARTIAL_CRITERIA
+from skfair.losses import LogisticLoss
+from skfair.models import GroupwiseModel
+from skfair.people import People, check_groups
 from skfair.plotting._style import COLORS
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import IDCA, Harmonic, SwitchingSubgradient
-from skfair.utils._groups import check_groups
-from skfair.utils._percentiles import check_interval
 
 FOLDER = Path(__file__).parent / "figures"
 """Where pictures are written; git ignores it."""
@@ -90,7 +88,7 @@ def _classifier(problem, kappa, interval):
         tolerance=kappa,
         tolerance_scale="raw",
         group_interactions=True,
-        enforce="surrogate",
+        enforcement=None,
     ).fit(rows.X, rows.y, sensitive_features=rows.groups)
 
 
@@ -223,10 +221,11 @@ def _on_intervals(problem):
 def _postprocessed(train, test, interval, difference):
     """Scores of the test rows, by shifted ranks."""
     model = PartialParityPostprocessor(
-        LogisticRegression(C=0.03, max_iter=1000),
+        LogisticRegression(C=0.03, max_iter=1000).fit(train.X, train.y),
         interval=interval,
         tolerance=difference,
         tolerance_scale="raw",
+        cv="prefit",
     )
     return _scores(model.fit(train.X, train.y, sensitive_features=train.groups), test)
 
@@ -311,10 +310,10 @@ def _problem(name, criterion, kappa):
     target, weights = np.where(rows.y, 1.0, -1.0), np.ones(len(rows.y))
     groups = check_groups(rows.groups, len(target))
     model = GroupwiseModel.standardized(rows.X, rows.groups, weights)
-    intervals = check_interval(problem.interval, groups.summary)
-    parity = PartialParity(criterion, intervals, scale="raw", width=1.0)
-    constraint = parity.bind(People(target, groups, weights), np.zeros(len(target)), kappa)
-    bound = ConstrainedProblem(model, LOSSES["logistic"], target, weights, 0.0, constraint)
+    parity = PARTIAL_CRITERIA[criterion](problem.interval, scale="raw", width=1.0)
+    people = People(target, groups, weights)
+    constraint = parity.bind(people, None, None, kappa).seen_from(np.zeros(len(target)))
+    bound = ConstrainedProblem(model, LogisticLoss(), target, weights, 0.0, constraint)
     start = bound.initial_point()
     if criterion == "statistical_parity":
         levels = np.linspace(*problem.interval, N_PERCENTILES)

@@ -71,7 +71,7 @@ def _classifier(problem, kappa, **changes):
         "tolerance": kappa,
         "tolerance_scale": "raw",
         "group_interactions": True,
-        "enforce": "surrogate",
+        "enforcement": None,
     }
     model = PartialParityClassifier(**(settings | changes))
     return model.fit(problem.train.X, problem.train.y, sensitive_features=problem.train.groups)
@@ -273,7 +273,7 @@ def calibration(budget):
     for criterion, name, tolerance in plans:
         problem = case(name, 0)
         plain = _calibrated(problem, criterion, 1.0)
-        solver = CountedSQP()
+        solver = CountedSQP(tol=1e-4)
         fair = timed(_calibrated, problem, criterion, tolerance, solver)
         records.append(
             {
@@ -357,13 +357,14 @@ def _crossed(problem):
 
 
 def _postprocessed(problem, gap):
+    rows = problem.train
     model = PartialParityPostprocessor(
-        LogisticRegression(C=RIDGE, max_iter=1000),
+        LogisticRegression(C=RIDGE, max_iter=1000).fit(rows.X, rows.y),
         interval=problem.interval,
         tolerance=gap,
         tolerance_scale="raw",
+        cv="prefit",
     )
-    rows = problem.train
     return _point(model.fit(rows.X, rows.y, sensitive_features=rows.groups), problem)
 
 

@@ -108,7 +108,7 @@ def _softmax(scores):
     return soft / soft.sum(axis=1, keepdims=True)
 
 
-def fair_assignment_lp(distances, codes, balance):
+def fair_assignment_lp(distances, codes, balance, scale=None):
     """Cheapest fractional assignment to fixed centres that keeps a balance, by linear programming.
 
     Minimises ``sum_pk D_pk s_pk`` over ``s_p`` in the simplex such that ``n_kj >= b n_kj'`` for
@@ -123,6 +123,9 @@ def fair_assignment_lp(distances, codes, balance):
         Group of each sample in [0, n_groups).
     balance : float
         b, at most the data's own balance.
+    scale : ndarray of shape (n_groups,), default=None
+        What a member of a group counts, 1 if None; 1 over the group's size bounds the ratios of
+        shares.
 
     Returns
     -------
@@ -142,7 +145,8 @@ def fair_assignment_lp(distances, codes, balance):
     """
     n_samples, n_clusters = distances.shape
     groups = np.eye(codes.max() + 1)[codes]
-    pairs = [balance * v - u for u, v in permutations(np.eye(groups.shape[1]), 2)]
+    scales = np.diag(np.ones(groups.shape[1]) if scale is None else scale / scale.mean())
+    pairs = [balance * v - u for u, v in permutations(scales, 2)]
     bounds = {}
     if pairs:
         rows = sparse.csr_array(np.array(pairs) @ groups.T)

@@ -3,13 +3,24 @@
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from time import perf_counter
 
+from benchmarks.any_model import (
+    any_model,
+    any_model_peers,
+    any_model_small,
+    any_model_tolerance,
+)
+from benchmarks.bounded_clusters import share_assignment, size_bounds
 from benchmarks.constrained_erm import erm_peers, erm_solvers, erm_tolerance
+from benchmarks.core_types import core_types
 from benchmarks.embedding import embedding
 from benchmarks.erm_large import erm_large
 from benchmarks.erm_time_course import erm_time_course
 from benchmarks.exact_balance import exact_balance
 from benchmarks.fair_assignment import fair_assignment
+from benchmarks.fair_regression import fair_regression
 from benchmarks.fronts import fronts
+from benchmarks.interrupts import interrupts
+from benchmarks.networks import mlp_methods, mlp_tolerance
 from benchmarks.partial_figures import partial_figures
 from benchmarks.partial_parity import partial_parity
 from benchmarks.peer_methods import peer_methods
@@ -28,8 +39,12 @@ BENCHMARKS = {
     "fit-time": fit_time,
     "children": children,
     "assignment": fair_assignment,
+    "share-assignment": share_assignment,
+    "size-bounds": size_bounds,
     "scaling": scaling,
     "first-fit": first_fit,
+    "interrupts": interrupts,
+    "core-types": core_types,
     "exact-balance": exact_balance,
     "peers": peer_methods,
     "table-1": table_1,
@@ -43,6 +58,13 @@ BENCHMARKS = {
     "erm-tolerance": erm_tolerance,
     "erm-large": erm_large,
     "erm-time-course": erm_time_course,
+    "mlp-tolerance": mlp_tolerance,
+    "mlp-methods": mlp_methods,
+    "any-model": any_model,
+    "any-model-tolerance": any_model_tolerance,
+    "any-model-peers": any_model_peers,
+    "any-model-small": any_model_small,
+    "fair-regression": fair_regression,
     "partial-parity": partial_parity,
     "partial-figures": partial_figures,
 }

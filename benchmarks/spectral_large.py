@@ -18,7 +18,7 @@ from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds, timed
 from skfair.cluster import FairSpectralClustering, RBFAffinity, fair_embedding
 from skfair.cluster._normalized_affinity import NormalizedAffinity
-from skfair.utils._groups import check_groups
+from skfair.people import check_groups
 
 ROOT = Path(__file__).parents[1]
 N_CLUSTERS = 20  # of the random graphs

@@ -7,7 +7,7 @@ from benchmarks.peers import vfairkm_front
 from benchmarks.tables import Report
 from benchmarks.timing import timed
 from skfair.cluster import AlternatingFront, fair_kmeans_front
-from skfair.utils._balance import non_dominated
+from skfair.metrics import non_dominated
 
 PAPER = {  # SAfairKM, VfairKM: CPU seconds per point
     "Syn_equal_ds1": (0.80, 1.06),

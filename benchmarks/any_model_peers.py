@@ -1,0 +1,66 @@
+"""Other ways to constrain gradient boosting: functions that return decisions of new people."""
+
+import numpy as np
+from fairlearn.postprocessing import ThresholdOptimizer
+from fairlearn.reductions import ExponentiatedGradient, GridSearch
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from benchmarks.erm_peers import MOMENTS
+from skfair.constraints import CONSTRAINTS, People
+from skfair.losses import LogisticLoss
+from skfair.people import check_groups
+from skfair.surrogates import Sigmoid
+
+
+def exponentiated_gradient(estimator, train, constraint, tolerance):
+    """The randomised classifier of fairlearn."""
+    model = ExponentiatedGradient(estimator, MOMENTS[constraint](difference_bound=tolerance))
+    model.fit(train.X, train.y, sensitive_features=train.groups)
+    return lambda X: model.predict(X, random_state=0)
+
+
+def grid_search(estimator, train, constraint, tolerance):
+    """The best of fairlearn's grid of multipliers."""
+    model = GridSearch(estimator, MOMENTS[constraint](difference_bound=tolerance), grid_size=15)
+    return model.fit(train.X, train.y, sensitive_features=train.groups).predict
+
+
+def threshold_optimizer(estimator, train, constraint):
+    """Thresholds by group, drawn by lot, of fairlearn; it aims at a gap of 0."""
+    model = ThresholdOptimizer(
+        estimator=estimator, constraints=constraint, predict_method="predict_proba"
+    )
+    model.fit(train.X, train.y, sensitive_features=train.groups)
+    return lambda X, groups: model.predict(X, sensitive_features=groups, random_state=0)
+
+
+def lagrangian_boosting(train, constraint, tolerance, n_trees=100, rate=1.0):
+    """Trees by gradient and curvature of the Lagrangian, multipliers by ascent between them.
+
+    It bounds smooth rates of its own training people, as custom objectives do.
+    """
+    target = np.where(train.y > 0, 1.0, -1.0)
+    weights = np.ones(len(target))
+    people = People(target, check_groups(train.groups, len(target)), weights)
+    loss = LogisticLoss()
+    bound = CONSTRAINTS[constraint]().bind(people, Sigmoid(0.25), loss, tolerance)
+    scores, trees = np.zeros(len(target)), []
+    multipliers = np.zeros(len(bound.lower))
+    for _ in range(n_trees):
+        rows = bound(scores, bound.initial_aux(scores))
+        own = loss(scores, target)
+        slope = own.slope / len(target) + rows.jacobian.adjoint(multipliers)
+        curvature = np.maximum(own.curvature / len(target), 1e-3 / len(target))
+        step = HistGradientBoostingRegressor(
+            max_iter=1, learning_rate=1.0, early_stopping=False, random_state=0
+        )
+        step.fit(train.X, -slope / curvature, sample_weight=curvature * len(target))
+        trees.append(step)
+        scores += 0.1 * step.predict(train.X)
+        rows = bound(scores, bound.initial_aux(scores))
+        raised = multipliers + rate * (rows.values - np.clip(rows.values, bound.lower, bound.upper))
+        multipliers = np.where(multipliers * raised < 0, 0.0, raised)
+        slack = (rows.values > bound.lower) & (rows.values < bound.upper)
+        multipliers[slack] *= 0.9  # what no longer presses is let go of
+    assert np.abs(multipliers).max() > 0, "the constraint does not take part"
+    return lambda X: (sum(0.1 * tree.predict(X) for tree in trees) > 0).astype(int)
