@@ -1,5 +1,10 @@
 """Configuration of the documentation: `make doc` builds it in doc/_build/html."""
 
+from importlib.metadata import PackageNotFoundError, files, metadata
+
+from sphinx.util.fileutil import copy_asset_file
+from sphinx.util.logging import getLogger
+
 import skfair
 from skfair.metrics import METRICS
 
@@ -13,6 +18,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 # No intersphinx: the build reaches nothing outside this repository, so it never fails for that.
@@ -23,21 +29,45 @@ exclude_patterns = ["_build", "metrics_table.rst"]
 html_theme = "pydata_sphinx_theme"
 html_title = "skfair"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["skfair.css"]
 html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
+    "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": {"**": ["page-toc"], "api/index": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "api/index": ["page-toc"]},
     "show_toc_level": 2,
 }
 GUIDE = (
+    "guide",
+    "audit",
     "fair_clustering",
     "fair_spectral_clustering",
     "fair_classification",
     "partial_parity",
+    "any_model",
+    "group_access",
+    "moving",
 )
-WIDE = ("index", "install", *GUIDE, "developer", "gallery/*")
+WIDE = ("index", "install", *GUIDE, "gallery/**", "api/index", "developer")
 html_sidebars = {page: [] for page in WIDE}
+
+# The addresses of the project stand in one place, pyproject.toml.
+URLS = dict(entry.split(", ", 1) for entry in metadata("skfair").get_all("Project-URL") or [])
+rst_epilog = f"""
+.. _repository: {URLS.get("Repository", "https://example.org/skfair")}
+"""
+
+# Formulas are set by MathJax in the browser. Where the package sphinx-mathjax-offline is installed
+# (it is in the extra "doc"), its one file goes into the built pages, which then need no network;
+# else they load it from Sphinx' default address, and the build says so.
+MATHJAX = "tex-svg.js"
+
+# A copied block holds what one would type: no prompts, no output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.sphx-glr-script-out) > div.highlight > pre"
 
 autosummary_generate = True
 autodoc_member_order = "bysource"
@@ -56,31 +86,64 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("skfair",),
+    "subsection_order": [
+        "../examples/clustering",
+        "../examples/classification",
+        "../examples/partial_parity",
+        "../examples/solvers",
+    ],
     "download_all_examples": False,
     "ignore_repr_types": r"matplotlib|Display",
     "min_reported_time": 1,
     "show_memory": False,
     "show_signature": False,
+    "thumbnail_size": (480, 330),
     "write_computation_times": False,
 }
+
+
+def find_mathjax():
+    """The file of MathJax that is installed, or None."""
+    try:
+        found = [file for file in files("sphinx-mathjax-offline") if file.name == MATHJAX]
+        return found[0].locate()
+    except (PackageNotFoundError, IndexError):
+        return None
+
+
+def set_mathjax(app, config):
+    """Let the pages load MathJax from beside them, if it is installed."""
+    if find_mathjax():
+        config.mathjax_path = MATHJAX
+    else:
+        getLogger(__name__).info(
+            "Formulas will need a network: sphinx-mathjax-offline is not installed."
+        )
+
+
+def copy_mathjax(app, exception):
+    """Put MathJax beside the pages."""
+    if exception is None and app.builder.format == "html" and find_mathjax():
+        copy_asset_file(find_mathjax(), app.outdir / "_static")
 
 
 def write_metrics_table(app):
     """Write the registry of metrics as a table, so that the two cannot drift apart."""
     rows = [
-        f"   * - ``{name}``\n"
-        f"     - :func:`~skfair.metrics.{metric.function.__name__}`"
-        f"{''.join(f', ``{k}={v!r}``' for k, v in metric.params.items())}\n"
+        f"   * - :func:`{name} <skfair.metrics.{metric.function.__name__}>`\n"
+        f"     - {', '.join(f'``{k}={v!r}``' for k, v in metric.params.items())}\n"
         f"     - {metric.best:g}\n"
-        f"     - ``{name if metric.greater_is_better else 'neg_' + name}``"
+        f"     - {'the name' if metric.greater_is_better else '``neg_`` and the name'}"
         for name, metric in METRICS.items()
     ]
     head = (
-        ".. list-table::\n   :header-rows: 1\n\n"
-        "   * - name\n     - function\n     - best\n     - scorer"
+        ".. list-table::\n   :header-rows: 1\n   :class: names-first\n\n"
+        "   * - name\n     - with\n     - best\n     - scorer"
     )
     (app.srcdir / "metrics_table.rst").write_text("\n".join([head, *rows, ""]), encoding="utf-8")
 
 
 def setup(app):
+    app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
+    app.connect("build-finished", copy_mathjax)

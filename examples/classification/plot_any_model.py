@@ -1,0 +1,119 @@
+"""
+Keeping the model that one has
+==============================
+
+Gradient boosting is right about more people of Adult than any linear model. How much of that is
+left under demographic parity? This page draws accuracy against the gap of new people for
+:class:`~skfair.classification.ConstrainedClassifierCV` around gradient boosting, for the linear
+:class:`~skfair.classification.ConstrainedERMClassifier`, and, where fairlearn is installed, for its
+reduction ``ExponentiatedGradient`` of the same boosting [1]_.
+"""
+
+# %%
+# The people
+# ----------
+# Who earns more than 50,000 dollars a year? Half of 10,000 people are for the fit, half are new.
+# The column that tells the sex is left out: nobody decides by it. Without a copy of Adult and
+# without a network generated people stand in.
+
+import time
+from importlib.util import find_spec
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import train_test_split
+
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.datasets import fetch_adult
+from skfair.metrics import demographic_parity_difference
+
+try:
+    people = fetch_adult(drop_sensitive=True)
+    X = pd.get_dummies(people.data, dtype=float).to_numpy()
+    y, groups = (people.target == ">50K").to_numpy(), people.sensitive_features.to_numpy()
+except OSError as error:
+    print(f"Adult is not to be had, so generated people stand in for it: {error}")
+    X, y = make_classification(10_000, n_informative=8, flip_y=0.1, random_state=0)
+    groups = np.where(X[:, 13] > 0, "a", "b")
+
+splits = train_test_split(
+    X, y, groups, train_size=5_000, test_size=5_000, random_state=0, stratify=groups
+)
+X_train, X_test, y_train, y_test, groups_train, groups_test = splits
+boosting = HistGradientBoostingClassifier(max_iter=50, random_state=0)
+rows = []
+
+
+def record(method, model, asked=None, **options):
+    """Fit a model, and note what its decisions about new people are like."""
+    start = time.process_time()
+    if asked is None:
+        model.fit(X_train, y_train)
+    else:
+        model.fit(X_train, y_train, sensitive_features=groups_train)
+    seconds = time.process_time() - start
+    decisions = model.predict(X_test, **options)
+    gap = demographic_parity_difference(y_test, decisions, sensitive_features=groups_test)
+    accuracy = np.mean(decisions == y_test)
+    rows.append(
+        {"method": method, "asked": asked, "gap": gap, "accuracy": accuracy, "seconds": seconds}
+    )
+
+
+# %%
+# One fit per tolerance
+# ---------------------
+# The plain boosting comes first. The others are asked for five gaps.
+
+record("plain boosting", clone(boosting))
+for asked in (0.02, 0.05, 0.08, 0.11, 0.14):
+    record(
+        "ConstrainedClassifierCV", ConstrainedClassifierCV(boosting, tolerance=asked, cv=3), asked
+    )
+    record("ConstrainedERMClassifier", ConstrainedERMClassifier(tolerance=asked), asked)
+
+if find_spec("fairlearn"):
+    from fairlearn.reductions import DemographicParity, ExponentiatedGradient
+
+    parity = DemographicParity(difference_bound=0.02)
+    reduction = ExponentiatedGradient(boosting, parity, max_iter=10)
+    record("ExponentiatedGradient", reduction, 0.02, random_state=0)
+
+table = pd.DataFrame(rows)
+table.round(3)
+
+# %%
+# The picture
+# -----------
+# Where both are held to the same gap, boosting is right about more people than the linear model.
+# The reduction fits the boosting again and again under other weights, and decides by drawing lots
+# among the fits; that takes several times as long.
+
+figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+styles = {
+    "plain boosting": ("black", "*"),
+    "ConstrainedClassifierCV": ("#0072B2", "o-"),
+    "ConstrainedERMClassifier": ("#E69F00", "s--"),
+    "ExponentiatedGradient": ("#009E73", "^"),
+}
+for method, points in table.groupby("method", sort=False):
+    color, line = styles[method]
+    points = points.sort_values("gap")
+    ax.plot(points["gap"], points["accuracy"], line, color=color, label=method)
+ax.set(xlabel="gap between the selection rates of new people", ylabel="accuracy on new people")
+ax.yaxis.set_major_formatter("{x:.1%}")
+ax.legend(loc="lower right", frameon=False)
+fair = table.query("method == 'ConstrainedClassifierCV'").iloc[0]
+cost = 100 * (table["accuracy"].iloc[0] - fair["accuracy"])
+before, after = table["gap"].iloc[0], fair["gap"]
+ax.set_title(f"From a gap of {before:.2f} to {after:.2f} for {cost:.1f} points", loc="left")
+
+# %%
+# .. rubric:: References
+#
+# .. [1] A. Agarwal, A. Beygelzimer, M. Dudík, J. Langford and H. Wallach, "A reductions approach to
+#    fair classification", ICML 2018.

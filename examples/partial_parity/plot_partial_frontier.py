@@ -1,0 +1,154 @@
+"""
+Accuracy against fairness near the cut-off
+==========================================
+
+How much accuracy does partial parity cost, and what else could one do? This page compares, on the
+census data Adult, models trained under partial parity and under full parity, any scorer made fair
+afterwards, and fairlearn's methods where it is installed, as in Figure 1 and Table 3 of the paper
+that introduces partial parity [1]_.
+"""
+
+# %%
+# The people
+# ----------
+# Who earns more than 50,000 dollars a year? 16,000 people for the fit, 16,281 new ones for the
+# picture, and the interval of the paper: ranks between .05 and .3. Without a copy of the data and
+# without a network generated people stand in.
+
+from importlib.util import find_spec
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
+from skfair.datasets import fetch_a9a
+from skfair.metrics import demographic_parity_difference, partial_statistical_parity_difference
+
+try:
+    people, new_people = fetch_a9a(subset="train"), fetch_a9a(subset="test")
+    chosen = np.random.default_rng(0).permutation(len(people.target))[:16_000]
+    X, y, groups = people.data[chosen], people.target[chosen], people.sensitive_features[chosen]
+    y, y_new = y == ">50K", new_people.target == ">50K"
+    X_new, groups_new = new_people.data, new_people.sensitive_features
+except OSError as error:
+    print(f"Adult is not to be had, so generated people stand in for it: {error}")
+    features, target = make_classification(
+        26_000, n_informative=8, weights=[0.76], shuffle=False, random_state=0
+    )
+    X, X_new, y, y_new, groups, groups_new = train_test_split(
+        features, target == 1, np.where(features[:, 7] > 0, "a", "b"), random_state=0
+    )
+
+INTERVAL = (0.05, 0.3)
+rows = []
+
+
+def judge(method, scores):
+    """Add a row to the table: fairness of scores of new people, positive decisions above 0."""
+    difference = partial_statistical_parity_difference(
+        scores, sensitive_features=groups_new, interval=INTERVAL, scale="raw"
+    )
+    accuracy = np.mean((scores > 0) == y_new)
+    rows.append({"method": method, "difference": difference, "accuracy": accuracy})
+
+
+# %%
+# Training, and shifting ranks
+# ----------------------------
+# Partial parity is asked for within the interval, full parity everywhere; both models are linear
+# and do not see the group. The postprocessor takes a fitted logistic regression and shifts ranks
+# within each group; it needs to know the group.
+
+for tolerance in (1.0, 0.6, 0.4, 0.2, 0.1):
+    model = PartialParityClassifier(interval=INTERVAL, tolerance=tolerance)
+    model.fit(X, y, sensitive_features=groups)
+    judge("partial parity", model.decision_function(X_new))
+
+for tolerance in (0.3, 0.2, 0.1, 0.05):
+    model = PartialParityClassifier(tolerance=tolerance).fit(X, y, sensitive_features=groups)
+    judge("full parity", model.decision_function(X_new))
+
+plain = LogisticRegression(max_iter=1000).fit(X, y)
+for tolerance in (0.6, 0.4, 0.2, 0.1):
+    model = PartialParityPostprocessor(
+        FrozenEstimator(plain), interval=INTERVAL, tolerance=tolerance
+    )
+    model.fit(X, y, sensitive_features=groups)
+    judge("postprocessor", model.decision_function(X_new, sensitive_features=groups_new))
+
+# %%
+# fairlearn
+# ---------
+# ``ThresholdOptimizer`` has a cut-off for each group, ``ExponentiatedGradient`` draws from several
+# classifiers [2]_. Both aim at decisions of equal rates, and give no scores. What counts for them
+# is the difference at the only cut-off that they have; of others they say nothing.
+
+
+def judge_decisions(method, decisions):
+    """Add a row to the table: fairness of decisions on new people."""
+    difference = demographic_parity_difference(y_new, decisions, sensitive_features=groups_new)
+    accuracy = np.mean(decisions == y_new)
+    rows.append({"method": method, "difference": difference, "accuracy": accuracy})
+
+
+if find_spec("fairlearn"):
+    from fairlearn.postprocessing import ThresholdOptimizer
+    from fairlearn.reductions import DemographicParity, ExponentiatedGradient
+
+    dense, dense_new = (part.toarray() if hasattr(part, "toarray") else part for part in (X, X_new))
+    optimizer = ThresholdOptimizer(estimator=plain, prefit=True, predict_method="predict_proba")
+    optimizer.fit(dense, y.astype(int), sensitive_features=groups)
+    decisions = optimizer.predict(dense_new, sensitive_features=groups_new, random_state=0)
+    judge_decisions("ThresholdOptimizer", decisions)
+    parity = DemographicParity(difference_bound=0.04)
+    reduction = ExponentiatedGradient(LogisticRegression(solver="liblinear"), parity, max_iter=10)
+    reduction.fit(dense, y.astype(int), sensitive_features=groups)
+    judge_decisions("ExponentiatedGradient", reduction.predict(dense_new, random_state=0))
+
+table = pd.DataFrame(rows)
+table.round(3)
+
+# %%
+# The picture
+# -----------
+# Across: the largest difference between the groups' rates at all cut-offs that accept between 5 %
+# and 30 % of either group, as the paper reports it. Marks without a line make decisions at one
+# cut-off.
+
+styles = {
+    "partial parity": ("#0072B2", "o-"),
+    "full parity": ("#E69F00", "s--"),
+    "postprocessor": ("#009E73", "^-."),
+    "ThresholdOptimizer": ("#CC79A7", "D"),
+    "ExponentiatedGradient": ("#D55E00", "v"),
+}
+figure, ax = plt.subplots(figsize=(7.2, 4.8), layout="constrained")
+for method, points in table.groupby("method", sort=False):
+    color, line = styles[method]
+    points = points.sort_values("difference")
+    label = method if len(points) > 1 else f"{method}, at one cut-off"
+    ax.plot(points["difference"], points["accuracy"], line, color=color, label=label)
+ax.yaxis.set_major_formatter("{x:.1%}")
+ax.set(xlabel="largest difference between the groups", ylabel="accuracy", xlim=(0, None))
+ax.legend(loc="lower right", frameon=False)
+ax.set_title(
+    "Shifting ranks by group costs a little less than training without the group", loc="left"
+)
+
+# %%
+# Within the noise, a linear model pays as much for partial as for full parity here: it moves the
+# whole of a group at once. Shifting ranks costs less, since it leaves everybody's order within a
+# group as it is. What the methods for decisions reach looks good, but holds at one cut-off.
+
+# %%
+# .. rubric:: References
+#
+# .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+#    percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+# .. [2] A. Agarwal, A. Beygelzimer, M. Dudík, J. Langford and H. Wallach, "A reductions approach to
+#    fair classification", ICML 2018.

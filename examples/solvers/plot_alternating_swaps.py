@@ -1,0 +1,85 @@
+"""
+How alternating swaps find their balance
+========================================
+
+The algorithm of Liu and Vicente [1]_ alternates k-means updates, which lower the cost, with swaps
+of two people, which raise the balance. The mixture of the two decides where a run ends: this is
+their Figure 4, on their data.
+"""
+
+# %%
+# The data are 400 points in the plane, in four blobs. The two lower blobs are one group, the two
+# upper ones the other, so that the best two clusters are the two groups.
+#
+# An iteration makes :math:`n_a` k-means updates and :math:`n_b` swap updates, and a run 3,000
+# updates in all. The paper does not print its three pairs; those below show its three cases. With
+# the same seed a short run is the beginning of a longer one, so a curve is a row of runs.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skfair.cluster import AlternatingSwaps, FairKMeans
+from skfair.datasets import make_fair_synthetic
+
+X, _, groups = make_fair_synthetic("equal_ds1")
+
+
+def run(pair, n_iter):
+    """Cluster by ``n_iter`` iterations of Algorithm 2."""
+    algorithm = AlternatingSwaps.from_paper(*pair).set_params(n_iter=n_iter)
+    model = FairKMeans(n_clusters=2, min_balance=None, algorithm=algorithm, random_state=0)
+    return model.fit(X, sensitive_features=groups)
+
+
+def curves(pair):
+    """Cost and balance after some numbers of updates."""
+    last = AlternatingSwaps.from_paper(*pair).n_iter
+    n_iters = np.unique(np.linspace(1, last, 50, dtype=int))
+    models = [run(pair, n_iter) for n_iter in n_iters]
+    return n_iters * sum(pair), [m.objective_ for m in models], [m.balance_ for m in models]
+
+
+# %%
+# k-means updates alone separate the groups: least cost, no balance. As many swaps as k-means
+# updates mix them at once and keep them mixed, at the cost that this has. In between a run settles
+# at some mixture, around which it wanders.
+
+figure, axes = plt.subplot_mosaic(
+    [["points", "cost"], ["points", "balance"]],
+    width_ratios=[1, 3],
+    figsize=(9, 5.2),
+    layout="constrained",
+)
+for group, (color, mark) in enumerate(zip(("#D55E00", "#56B4E9"), "os", strict=True)):
+    members = X[groups == group]
+    axes["points"].scatter(*members.T, s=9, c=color, marker=mark)
+    axes["points"].text(1.55, 1.6 if group == 0 else 4.3, f"group {group}", ha="center")
+axes["points"].set(xlabel="feature 0", ylabel="feature 1")
+
+runs = {
+    "k-means only": ((2, 0), "#0072B2", "-"),
+    "mostly k-means": ((10, 1), "#E69F00", "--"),
+    "as many swaps": ((1, 1), "#009E73", "-."),
+}
+for name, (pair, color, line) in runs.items():
+    updates, cost, balance = curves(pair)
+    label = rf"{name}: $n_a$ = {pair[0]}, $n_b$ = {pair[1]}"
+    axes["cost"].plot(updates, cost, line, color=color, label=label)
+    axes["balance"].plot(updates, balance, line, color=color)
+axes["cost"].set(ylabel="cost (mean squared\ndistance to centre)", ylim=(0, None))
+axes["cost"].tick_params(labelbottom=False)
+axes["balance"].set(ylabel="balance (rarest /\ncommonest group)", ylim=(0, 1.05))
+axes["balance"].set_xlabel("number of updates of both kinds")
+figure.legend(*axes["cost"].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+figure.suptitle("The share of swaps decides between cost and balance")
+
+# %%
+# Which pair leads where is not known beforehand. That is why :class:`~skfair.cluster.FairKMeans` is
+# asked for a balance instead, and why :class:`~skfair.cluster.AlternatingFront` runs several pairs
+# side by side.
+
+# %%
+# .. rubric:: References
+#
+# .. [1] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
+#    clustering", LION 2022, arXiv:2105.14172.
