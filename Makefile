@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 
 export MPLBACKEND = Agg
 
-.PHONY: help demo test lint format doc bench clean
+.PHONY: help demo test doctest lint format doc bench clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo    fair clusterings and classifiers beside plain ones, as tables and pictures"
 	@echo "make test    the whole test suite with the docstrings' examples"
+	@echo "make doctest every example of the documentation"
 	@echo "make lint    style and formatting, checked"
 	@echo "make format  style and formatting, repaired"
 	@echo "make doc     the documentation, in doc/_build/html"
@@ -22,9 +23,16 @@ help:
 demo: $(VENV)/.has-plot
 	$(BIN)/python examples/demo.py
 
+# One worker per core, each with one thread of its own: libraries that start threads in every
+# worker would get in one another's way.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
 test: $(VENV)/.has-test
-	$(BIN)/python -m pytest
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels
+	$(PYTEST)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/kernels
+
+doctest: $(VENV)/.has-test
+	$(PYTEST) $(wildcard doc/*.rst) skfair tests/test_readme.py
 
 lint: $(VENV)/.has-test
 	$(BIN)/ruff check .
@@ -35,7 +43,7 @@ format: $(VENV)/.has-test
 	$(BIN)/ruff format .
 
 doc: $(VENV)/.has-doc
-	rm -rf doc/api/generated # a page of a name that is gone would stay
+	rm -rf doc/api/generated doc/gallery/*.* # a page of a name that is gone would stay
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
 	@echo "The documentation is in doc/_build/html/index.html"
 

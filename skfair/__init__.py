@@ -8,6 +8,7 @@ Submodules load when first used, so ``import skfair`` imports no other package.
 :mod:`skfair.constraints`      what must be equal, between whom, and up to which tolerance
 :mod:`skfair.metrics`          how unequally groups are treated, how good a front is, scorers
 :mod:`skfair.model_selection`  the best model of a search that keeps a fairness bound
+:mod:`skfair.people`           groups, and events over which means are taken
 :mod:`skfair.plotting`         pictures of fronts, of groups, and of solvers at work
 :mod:`skfair.regression`       regressors whose scores are fair
 :mod:`skfair.datasets`         real data with sensitive attributes, and generators
@@ -17,6 +18,7 @@ Submodules load when first used, so ``import skfair`` imports no other package.
 :mod:`skfair.losses`           losses of a score
 :mod:`skfair.surrogates`       smooth stand-ins for a decision
 :mod:`skfair.callbacks`        what happens during a fit
+:mod:`skfair.enforcement`      from smooth rates to decisions that keep a bound
 :mod:`skfair.exceptions`       the warnings of the package
 =============================  ================================================================
 """
@@ -31,11 +33,13 @@ _SUBMODULES = (
     "cluster",
     "constraints",
     "datasets",
+    "enforcement",
     "exceptions",
     "losses",
     "metrics",
     "model_selection",
     "models",
+    "people",
     "plotting",
     "problems",
     "regression",
@@ -43,7 +47,26 @@ _SUBMODULES = (
     "surrogates",
 )
 
-__all__ = ["__version__", *_SUBMODULES]
+__all__ = ["__version__", "warm_up", *_SUBMODULES]
+
+
+def warm_up():
+    """Compile what fits with default settings need, and keep it on disk.
+
+    The first fit of an estimator after an install compiles the code of its inner loops, which takes
+    some seconds; later processes load it. This pays for all estimators at once, say when an image
+    is built. Where nothing can be written, it serves the present process only.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import skfair
+    >>> skfair.warm_up()
+    """
+    importlib.import_module("skfair._warm_up").fit_all()
 
 
 def __getattr__(name):

@@ -35,12 +35,12 @@ class InfeasibleConstraintWarning(UserWarning):
     """
 
 
-class MissingSensitiveFeaturesError(BaseException):
+class MissingSensitiveFeaturesError(ValueError):
     """A fairness scorer was called without anyone's group.
 
-    This derives from `BaseException` on purpose: scikit-learn's searches and cross-validation turn
-    every `Exception` of a scorer into a score of nan, after which the first candidate "wins". No
-    candidate can be scored without groups, so the whole search must stop.
+    Searches and cross-validation turn what a scorer raises into a score of nan, and warn with the
+    message; with ``error_score="raise"`` they stop. Where all scores are nan no candidate is better
+    than another: :func:`skfair.model_selection.best_subject_to` refuses to choose.
 
     Examples
     --------

@@ -1,17 +1,18 @@
 """Choose among models by accuracy, subject to a bound on unfairness."""
 
 import numbers
-import warnings
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.utils._messages import warn
 
 __all__ = ["best_subject_to"]
 
 
-def best_subject_to(metric, bound, *, objective=None):
+def best_subject_to(metric, bound, *, objective=None, margin=0.0):
     """Make the `refit` of a search: the best candidate among those that keep a fairness bound.
 
     For `sklearn.model_selection.GridSearchCV` and its relatives with several scorers. What counts
@@ -30,17 +31,21 @@ def best_subject_to(metric, bound, *, objective=None):
         "neg_demographic_parity_difference", 0.8 for "demographic_parity_ratio".
     objective : str, default=None
         Name of the scorer to be as large as possible; None takes the first of the others.
+    margin : float, default=0.0
+        By how many standard errors of the mean over the test folds the bound must be kept: with 1
+        a model that keeps it by luck is seldom taken.
 
     Returns
     -------
     refit : callable
         Maps the ``cv_results_`` of a search to the index of its best candidate. It can be pickled.
+        The search's own ``score`` is then that of the objective.
 
     Raises
     ------
     ValueError
-        If the bound is not a finite number. By the search: if it has no scorer of one of the
-        names, or no candidate has both scores.
+        If the bound is not a finite number, or the margin is negative. By the search: if it has no
+        scorer of one of the names, or no candidate has both scores.
 
     Warns
     -----
@@ -80,16 +85,31 @@ def best_subject_to(metric, bound, *, objective=None):
     """
     if not (isinstance(bound, numbers.Real) and np.isfinite(bound)):
         raise ValueError(f"bound must be a finite number, in the metric's unit; got {bound!r}.")
-    return BestSubjectTo(metric, bound, objective)
+    if not (isinstance(margin, numbers.Real) and 0 <= margin < np.inf):
+        raise ValueError(f"margin must be a number of standard errors, 0 at least; got {margin!r}.")
+    return BestSubjectTo(metric, bound, objective, margin)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class BestSubjectTo:
-    """The best candidate of a search under a bound; made by `best_subject_to`."""
+    """The best candidate of a search under a bound; made by `best_subject_to`.
+
+    A search scores by the scorer that its ``refit`` names: this one equals the name of its
+    objective.
+    """
 
     metric: str
     bound: float
     objective: str | None
+    margin: float = 0.0
+
+    def __eq__(self, other):
+        if isinstance(other, str):
+            return self.objective == other
+        return isinstance(other, BestSubjectTo) and vars(self) == vars(other)
+
+    def __hash__(self):
+        return hash(self.objective)
 
     def __call__(self, cv_results):
         """Index of the best candidate in the ``cv_results_`` of a search."""
@@ -100,11 +120,12 @@ class BestSubjectTo:
                 f"No candidate has scores for both {self.metric!r} and the objective: one is nan "
                 'for each. Run the search with error_score="raise" to see why.'
             )
-        kept = known & (fairness >= (-self.bound if self._is_negated() else self.bound))
+        safe = fairness - self.margin * self._standard_errors(cv_results)
+        kept = known & (safe >= (-self.bound if self._is_negated() else self.bound))
         if not kept.any():
-            closest = fairness[known].max()
-            self._warn(closest)
-            kept = known & (fairness == closest)
+            closest = known & (safe == safe[known].max())
+            self._warn(fairness[closest].max())
+            kept = closest
         return int(np.argmax(np.where(kept, objective, -np.inf)))
 
     def _is_negated(self):
@@ -123,14 +144,24 @@ class BestSubjectTo:
                     f"of this search are {names}; name both in its scoring, as in "
                     f'scoring={{"accuracy": "accuracy", {self.metric!r}: ...}}.'
                 )
+        self.objective = objective  # now known: ask for the score of it
         return cv_results[prefix + self.metric], cv_results[prefix + objective]
+
+    def _standard_errors(self, cv_results):
+        """Standard error of every candidate's mean of the metric over the test folds."""
+        if self.margin == 0:
+            return 0.0
+        name = re.compile(rf"split\d+_test_{re.escape(self.metric)}")
+        folds = np.array([cv_results[key] for key in cv_results if name.fullmatch(key)])
+        return folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
 
     def _warn(self, closest):
         sign, relation = (-1, "at most") if self._is_negated() else (1, "at least")
-        warnings.warn(
+        safely = f", with a margin of {self.margin:g} standard errors," if self.margin else ""
+        warn(
             f"No candidate has a mean {self.metric.removeprefix('neg_')} of {relation} "
-            f"{self.bound:g} over the test folds; the closest, with {sign * closest:.4g}, is taken."
-            " Search fairer candidates, such as smaller tolerances, or loosen the bound.",
+            f"{self.bound:g}{safely} over the test folds; the closest, with "
+            f"{sign * closest:.4g}, is taken. Search fairer candidates, such as smaller "
+            "tolerances, or loosen the bound.",
             InfeasibleConstraintWarning,
-            stacklevel=3,
         )

@@ -42,6 +42,38 @@ def test_the_objective_is_the_first_other_scorer_unless_named():
     assert best_subject_to("recall", 0.3, objective=PARITY)(FRONT) == 2
 
 
+def test_a_margin_is_counted_in_standard_errors():
+    folds = {
+        f"split0_test_{PARITY}": np.array([-0.08, -0.03]),
+        f"split1_test_{PARITY}": np.array([0.0, -0.05]),
+    }
+    both = results(accuracy=[0.9, 0.8], **{PARITY: [-0.04, -0.04]}) | folds
+    assert best_subject_to(PARITY, 0.05)(both) == 0
+    # Standard errors are .04 and .01.
+    assert best_subject_to(PARITY, 0.05, margin=1)(both) == 1
+    with pytest.warns(InfeasibleConstraintWarning, match="with a margin of 2 standard errors"):
+        assert best_subject_to(PARITY, 0.05, margin=2)(both) == 1
+    with pytest.raises(ValueError, match="margin must be"):
+        best_subject_to(PARITY, 0.05, margin=-1)
+
+
+@pytest.mark.parametrize("objective", [None, "accuracy"])
+def test_the_score_of_a_search_is_that_of_its_objective(objective):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(2, size=300)
+    X = np.column_stack((rng.normal(size=300), groups + rng.normal(size=300)))
+    y = X @ [1.0, 1.0] > 0.5
+    refit = best_subject_to(PARITY, 0.9, objective=objective)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            LogisticRegression(),
+            {"C": [1e-3, 1.0]},
+            scoring={"accuracy": "accuracy", PARITY: get_scorer(PARITY)},
+            refit=refit,
+        ).fit(X, y, sensitive_features=groups)
+        assert search.score(X, y) == search.best_estimator_.score(X, y)
+
+
 def test_if_no_candidate_keeps_the_bound_the_closest_is_taken():
     with pytest.warns(
         InfeasibleConstraintWarning,
@@ -84,7 +116,10 @@ def test_scorers_that_the_search_has_not(metric, objective, scores, missing):
 def test_it_can_be_pickled_compared_and_read():
     refit = best_subject_to(PARITY, 0.2, objective="recall")
     assert pickle.loads(pickle.dumps(refit)) == refit
-    assert repr(refit) == f"BestSubjectTo(metric='{PARITY}', bound=0.2, objective='recall')"
+    assert (
+        repr(refit)
+        == f"BestSubjectTo(metric='{PARITY}', bound=0.2, objective='recall', margin=0.0)"
+    )
 
 
 @pytest.mark.parametrize("bound", ["0.2", None, np.nan, [0.2]])

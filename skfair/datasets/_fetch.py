@@ -7,7 +7,6 @@ forever on a silent connection and asks four times for an address that does not 
 
 import hashlib
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -17,6 +16,8 @@ from urllib.request import urlopen
 from uuid import uuid4
 
 from sklearn.datasets import get_data_home
+
+from skfair.utils._messages import warn
 
 TIMEOUT = 30.0
 """Seconds to wait for a connection, or for its next bytes."""
@@ -82,7 +83,7 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
     if cached.is_file():
         if _sha256(cached.read_bytes()) == remote.sha256:
             return cached
-        warnings.warn(f"{cached} is damaged (wrong sha256) and is not used.", stacklevel=3)
+        warn(f"{cached} is damaged (wrong sha256) and is not used.")
     if not download_if_missing:
         raise OSError(
             f"no good copy of {remote.path} is on disk and download_if_missing=False. "
