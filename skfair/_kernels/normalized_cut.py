@@ -20,23 +20,24 @@ EPSILON = 1e-10  # a change of the normalised cut below this is rounding error
 
 
 class Graph(NamedTuple):
-    """A symmetric affinity of n nodes: stored rows, sparse or dense, or a Gaussian kernel.
+    """A symmetric affinity of n nodes, row by row, whose rows are stored or computed.
 
-    Row i has ``sizes[i]`` stored entries, ``values[starts[i]:]``, in the ascending columns
-    ``columns[column_starts[i]:]`` (so that the rows of a dense array share one list of columns).
+    Row i has ``sizes[i]`` entries, ``values[starts[i]:]``, in the ascending columns
+    ``columns[column_starts[i]:]``: so the rows of a dense array share one list of columns, and
+    computed rows, those of a Gaussian kernel of points, share the room for one of them as well.
     """
 
-    columns: np.ndarray  # (n_entries,) or (n,) int
-    values: np.ndarray  # (n_entries,); empty for a kernel
+    is_computed: bool  # values hold a row only after `_compute`
+    points: np.ndarray  # (n, n_features) of the kernel, if rows are computed
+    gamma: float  # of the kernel
+    columns: np.ndarray  # (n_entries,), or (n,) where rows are full
+    values: np.ndarray  # (n_entries,), or (n,) where rows are computed
     column_starts: np.ndarray  # (n,) int64
     starts: np.ndarray  # (n,) int64
     sizes: np.ndarray  # (n,) int64
     degrees: np.ndarray  # (n,) sums of the rows, 0 for isolated nodes
     loops: np.ndarray  # (n,) the diagonal
-    points: np.ndarray  # (n, n_features) of a kernel; (0, 0) where rows are stored
-    gamma: float
     groups: np.ndarray  # (n,) group of each node
-    row: np.ndarray  # (n,) room for one row of a kernel; empty where rows are stored
 
 
 class Partition(NamedTuple):
@@ -92,19 +93,20 @@ def may_leave(graph, partition, i):
 @part
 def _shift(graph, partition, i, a, b):
     """Move the affinities to node i from column a to column b of the links."""
-    links = partition.links
-    if graph.points.shape[0] > 0:
-        for j in range(graph.points.shape[0]):
-            graph.row[j] = _kernel(graph, i, j)
-        for j in range(graph.row.size):
-            links[j, a] -= graph.row[j]
-            links[j, b] += graph.row[j]
-    else:
-        first, start = graph.column_starts[i], graph.starts[i]
-        for e in range(graph.sizes[i]):
-            j, w = graph.columns[first + e], graph.values[start + e]
-            links[j, a] -= w
-            links[j, b] += w
+    if graph.is_computed:
+        _compute(graph, i)
+    links, first, start = partition.links, graph.column_starts[i], graph.starts[i]
+    for e in range(graph.sizes[i]):
+        j, w = graph.columns[first + e], graph.values[start + e]
+        links[j, a] -= w
+        links[j, b] += w
+
+
+@inlined
+def _compute(graph, i):
+    """Put row i of the kernel where a stored row would be."""
+    for j in range(graph.points.shape[0]):
+        graph.values[j] = _kernel(graph, i, j)
 
 
 @inlined
@@ -119,7 +121,7 @@ def _kernel(graph, i, j):
 @part
 def affinity(graph, i, j):
     """One entry of the affinity."""
-    if graph.points.shape[0] > 0:
+    if graph.is_computed:
         return _kernel(graph, i, j)
     first = graph.column_starts[i]
     e = np.searchsorted(graph.columns[first : first + graph.sizes[i]], j)

@@ -213,10 +213,11 @@ def _graph_of(operator, codes):
     """The affinity as the kernels take it: one type for all kinds; dense arrays are not copied."""
     affinity, n_nodes = operator.affinity, operator.n_nodes
     nodes, zeros = np.arange(n_nodes), np.zeros(n_nodes, dtype=np.int64)
-    columns, values, column_starts, starts, sizes = nodes, np.empty(0), zeros, zeros, zeros
-    points, gamma, row, loops = np.empty((0, 0)), 0.0, np.empty(0), np.ones(n_nodes)
-    if isinstance(affinity, RBFAffinity):  # recomputed from the points, row by row
-        points, gamma, row = np.ascontiguousarray(affinity.X), affinity.gamma, np.empty(n_nodes)
+    points, gamma = np.empty((0, 0)), 0.0
+    columns, column_starts, sizes = nodes, zeros, zeros + n_nodes  # of full rows
+    if isinstance(affinity, RBFAffinity):  # rows computed from the points, in the room for one
+        points, gamma = np.ascontiguousarray(affinity.X), affinity.gamma
+        values, starts, loops = np.empty(n_nodes), zeros, np.ones(n_nodes)
     elif sparse.issparse(affinity):  # compressed rows, each with columns of its own
         if not affinity.has_canonical_format:
             affinity = affinity.copy()
@@ -224,11 +225,13 @@ def _graph_of(operator, codes):
         columns, values, loops = affinity.indices, affinity.data, affinity.diagonal()
         starts = column_starts = affinity.indptr[:-1].astype(np.int64)
         sizes = np.diff(affinity.indptr).astype(np.int64)
-    else:  # rows of full length, which share their columns
+    else:
         # A symmetric array may be read by rows or by columns: order "K" never copies it.
-        values, loops = affinity.ravel("K"), np.array(affinity.diagonal())
-        starts, sizes = n_nodes * nodes, zeros + n_nodes
+        values, starts, loops = affinity.ravel("K"), n_nodes * nodes, np.array(affinity.diagonal())
     return kernels.Graph(
+        is_computed=isinstance(affinity, RBFAffinity),
+        points=points,
+        gamma=float(gamma),
         columns=columns.astype(np.int32, copy=False),
         values=values,
         column_starts=column_starts,
@@ -236,10 +239,7 @@ def _graph_of(operator, codes):
         sizes=sizes,
         degrees=np.where(operator.isolated, 0.0, operator.degrees),
         loops=loops,
-        points=points,
-        gamma=float(gamma),
         groups=codes,
-        row=row,
     )
 
 

@@ -42,28 +42,26 @@ def sparse_graph(K, groups):
     A.sort_indices()
     starts = A.indptr[:-1].astype(np.int64)
     rows = (A.indices.astype(np.int32), A.data, starts, starts, np.diff(A.indptr).astype(np.int64))
-    return make_graph(K, groups, rows)
+    return stored_graph(K, groups, rows)
 
 
 def dense_graph(K, groups):
     n = len(K)
     nodes, zeros = np.arange(n), np.zeros(n, dtype=np.int64)
-    return make_graph(K, groups, (nodes.astype(np.int32), K.ravel(), zeros, n * nodes, zeros + n))
+    return stored_graph(K, groups, (nodes.astype(np.int32), K.ravel(), zeros, n * nodes, zeros + n))
 
 
-def make_graph(K, groups, rows):
-    nothing = np.empty(0)
-    kernel = (np.empty((0, 0)), 0.0, groups, nothing)
-    return kernels.Graph(*rows, K.sum(axis=1), K.diagonal().copy(), *kernel)
+def stored_graph(K, groups, rows):
+    no_points = np.empty((0, 0))
+    return kernels.Graph(False, no_points, 0.0, *rows, K.sum(axis=1), K.diagonal().copy(), groups)
 
 
 def gaussian_graph(points, gamma, groups):
     n = len(points)
     K = np.exp(-gamma * ((points[:, None] - points) ** 2).sum(axis=2))
     zeros = np.zeros(n, dtype=np.int64)
-    rows = (np.arange(n, dtype=np.int32), np.empty(0), zeros, zeros, zeros)
-    graph = kernels.Graph(*rows, K.sum(axis=1), np.ones(n), points, gamma, groups, np.empty(n))
-    return K, graph
+    rows = (np.arange(n, dtype=np.int32), np.empty(n), zeros, zeros, zeros + n)
+    return K, kernels.Graph(True, points, gamma, *rows, K.sum(axis=1), np.ones(n), groups)
 
 
 def free(partition):
