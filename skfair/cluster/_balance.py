@@ -113,8 +113,8 @@ def missed(attributes, asked, largest_weight):
     return found
 
 
-def status_of(attributes, search):
-    """The ``status_`` of a fit.
+def outcome(attributes, search, lacks_groups):
+    """How a fit ended, as fitted attributes.
 
     Parameters
     ----------
@@ -122,15 +122,23 @@ def status_of(attributes, search):
         As `describe` returns them.
     search : {"optimal", "feasible", "max_iter"}
         How the search for the clustering ended.
+    lacks_groups : bool
+        Whether groups were to be mixed, but none came: nothing is then certified.
 
     Returns
     -------
-    status : {"optimal", "feasible", "max_iter", "infeasible"}
+    outcome : dict
+        Status and violation.
     """
-    return "infeasible" if attributes["constraint_violation_"] > 0 else search
+    violation = attributes["constraint_violation_"]
+    if violation > 0:
+        search = "infeasible"
+    elif lacks_groups:
+        search, violation = "unconstrained", float("nan")
+    return {"status_": search, "constraint_violation_": violation}
 
 
-def warn_of_status(estimator, data, advice, cut_short):
+def warn_of_status(estimator, data, search, advice, cut_short):
     """Warn if what was asked for was missed, or else if the fit was cut short.
 
     Parameters
@@ -139,6 +147,8 @@ def warn_of_status(estimator, data, advice, cut_short):
         Fitted.
     data : Population or Network
         Has ``asked`` and ``largest_weight``.
+    search : {"optimal", "feasible", "max_iter"}
+        How the search for the clustering ended.
     advice : str
         What to do where something is missed.
     cut_short : str or None
@@ -148,7 +158,7 @@ def warn_of_status(estimator, data, advice, cut_short):
         told = missed(vars(estimator), data.asked, data.largest_weight)
         sentences = [sentence for _, sentence in told]
         warn(" ".join([*sentences, advice]), InfeasibleConstraintWarning)
-    elif estimator.status_ == "max_iter" and cut_short is not None:
+    elif search == "max_iter" and cut_short is not None:
         warn(cut_short, ConvergenceWarning)
 
 

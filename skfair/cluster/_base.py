@@ -8,7 +8,7 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from skfair.cluster._balance import status_of, warn_of_status
+from skfair.cluster._balance import outcome, warn_of_status
 from skfair.cluster._pareto_front import ParetoFront
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.utils._messages import warn
@@ -19,7 +19,8 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
     A subclass says what its input is, how it is clustered, and what follows from labels, by
 
-    - ``_check(X, sensitive_features, ...)``: the validated input, in a record of its own;
+    - ``_check(X, sensitive_features, ...)``: the validated input, in a record of its own that tells
+      whether it ``lacks_groups`` although a mix of them is asked for;
     - ``_prepare(data, random_state)``: the record with what all clusterings of it share;
     - ``_cluster(data, random_state, rounds)``: fitted attributes of the best clustering found,
       with ``status_`` "optimal", "feasible" or "max_iter";
@@ -37,15 +38,17 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     def _fit(self, X, data):
         """Cluster a checked input, show every round to the callbacks, store, and warn."""
         random_state = check_random_state(self.random_state)
-        rounds = Rounds(self, X)
+        rounds = Rounds(self, X, data.lacks_groups)
         data = self._prepare(data, random_state)
         fitted = self._cluster(data, random_state, rounds)
-        fitted["status_"] = status_of(fitted, fitted["status_"])
+        search = fitted["status_"]
+        fitted |= outcome(fitted, search, data.lacks_groups)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)  # of an earlier fit, which may have had more of them
         validate_data(self, X, skip_check_array=True)  # number and names of features
         vars(self).update(fitted)
-        warn_of_status(self, data, self._advice(data), self._cut_short(data, rounds.is_stopped))
+        cut_short = self._cut_short(data, rounds.is_stopped)
+        warn_of_status(self, data, search, self._advice(data), cut_short)
         rounds.end(X)
         return self
 
@@ -53,8 +56,9 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 class Rounds:
     """The rounds of a fit: each is a task of the callbacks, and a line if ``verbose``."""
 
-    def __init__(self, estimator, X):
+    def __init__(self, estimator, X, lacks_groups):
         self.estimator = estimator
+        self.lacks_groups = lacks_groups
         self.context = estimator._init_callback_context(max_subtasks=None)
         self.context.call_on_fit_task_begin(estimator=estimator, X=X)
         self.n_rounds = 0
@@ -73,8 +77,8 @@ class Rounds:
 
         def as_if_ended():
             fitted = attributes()
-            ended = {"status_": status_of(fitted, "max_iter"), "n_iter_": self.n_rounds}
-            return fitted | ended
+            ended = outcome(fitted, "max_iter", self.lacks_groups)
+            return fitted | ended | {"n_iter_": self.n_rounds}
 
         if self.estimator.verbose:
             now = attributes()

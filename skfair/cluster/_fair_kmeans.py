@@ -7,11 +7,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._kernels.clustering import cost_of
 from skfair._kernels.kmeans import nearest_centers, squared_distances
-from skfair.cluster._balance import describe
 from skfair.cluster._base import FairClusterer
-from skfair.cluster._homotopy import Homotopy, fair_assignment
+from skfair.cluster._homotopy import Homotopy
 from skfair.cluster._population import check_population
 from skfair.cluster._samples import check_runs, point_of
 from skfair.cluster.literature._alternating import AlternatingSwaps
@@ -118,12 +116,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         No assignment to ``cluster_centers_`` with as good a mix and such sizes has lower inertia.
     constraint_violation_ : float
         What ``relative_balance_`` lacks to ``min_balance``, ``share_ratio_`` to its bound, or a
-        size, as a share of all, to its own: the most of these, 0 when all promises are kept.
-    status_ : {"optimal", "feasible", "infeasible", "max_iter"}
-        "optimal": no single move or exchange of samples that keeps what is asked lowers the cost.
-        "feasible": all is kept, the search stopped by ``tol``. "max_iter": kept, but
-        stopped by ``max_iter`` (with a warning) or by a callback. "infeasible": not kept (with a
-        warning).
+        size, as a share of all, to its own: the most of these, 0 when all promises are kept, nan
+        if groups were to be mixed, but none came.
+    status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
+        "unconstrained": groups were to be mixed, but none came. Else "optimal": no single move or
+        exchange of samples that keeps what is asked lowers the cost. "feasible": all is kept, the
+        search stopped by ``tol``. "max_iter": kept, but stopped by ``max_iter`` (with a warning) or
+        by a callback. "infeasible": not kept (with a warning).
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``.
     n_iter_, n_features_in_ : int
@@ -343,7 +342,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         samples = population.samples
 
         def watch(clustering):
-            return rounds.show(lambda: self._describe_round(population, clustering))
+            return rounds.show(lambda: population.describe_clustering(clustering))
 
         point, n_iter, status = by_name(ALGORITHMS, self.algorithm, "algorithm").solve(
             samples,
@@ -352,35 +351,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             random_state,
             watch,
         )
-        return self._describe_point(population, point) | {"n_iter_": n_iter, "status_": status}
+        return population.describe(point) | {"n_iter_": n_iter, "status_": status}
 
     def _describe(self, population, labels):
         point = point_of(population.samples, labels[population.present], self.n_clusters)
-        return self._describe_point(population, point) | {"labels_": labels}
-
-    def _describe_point(self, population, point):
-        """Fitted attributes of a point; its fair assignment also tells what no other undercuts."""
-        samples, clustering = population.samples, point.clustering
-        reached = samples.balance_of(clustering.counts)
-        dual = point.dual if reached > 0 else None
-        assignment = fair_assignment(samples, clustering.centers, reached, dual)
-        return self._describe_round(population, clustering, point.cost) | {
-            "offsets_": assignment.offsets,
-            "lower_bound_": min(assignment.value, point.cost),
-        }
-
-    def _describe_round(self, population, clustering, cost=None):
-        """Fitted attributes of a clustering but for those that need a fair assignment."""
-        samples = population.samples
-        cost = cost_of(samples.X, samples.weights, clustering) if cost is None else cost
-        return {
-            "labels_": population.complete(clustering.labels, clustering.centers),
-            "cluster_centers_": clustering.centers + population.mean,
-            "inertia_": cost,
-            "objective_": cost / samples.weights.sum(),
-            "groups_": population.groups.summary,
-            **describe(clustering.counts, population.asked, samples.largest_weight),
-        }
+        return population.describe(point) | {"labels_": labels}
 
     def _advice(self, population):
         smallest = population.groups.counts.min()

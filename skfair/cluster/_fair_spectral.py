@@ -97,12 +97,14 @@ class FairSpectralClustering(FairClusterer):
         Members of each group in each cluster.
     constraint_violation_ : float
         What ``relative_balance_`` lacks to ``min_balance``, or ``share_ratio_`` to
-        ``min_share_ratio``; 0 when the promise is kept.
-    status_ : {"feasible", "infeasible", "max_iter"}
-        "feasible": the balance asked for is kept; the cut is a local search's, so that no fit is
-        "optimal". "max_iter": kept, but the embedding is not as accurate as ``eigen_tol`` asks for
-        (with a warning; "dca-admm" and, with landmarks, "nystroem" never are), or a callback ended
-        the search. "infeasible": not kept (with a warning).
+        ``min_share_ratio``; 0 when the promise is kept, nan if groups were to be mixed, but none
+        came.
+    status_ : {"feasible", "infeasible", "max_iter", "unconstrained"}
+        "unconstrained": groups were to be mixed, but none came. Else "feasible": the balance asked
+        for is kept; the cut is a local search's, so that no fit is "optimal". "max_iter": kept, but
+        the embedding is not as accurate as ``eigen_tol`` asks for (with a warning; "dca-admm" and,
+        with landmarks, "nystroem" never are), or a callback ended the search. "infeasible": not
+        kept (with a warning).
     groups_ : GroupSummary
         Labels and counts of the groups.
     n_iter_ : int
@@ -314,7 +316,7 @@ default=None
         }
 
     def _describe(self, network, labels):
-        X, operator, groups, _, embedded = network
+        operator, groups, embedded = network.operator, network.groups, network.embedded
         n_groups = len(groups.labels)
         counts = count_table(labels, groups.codes, None, self.n_clusters, n_groups)
         is_stored = not isinstance(operator.affinity, RBFAffinity)
@@ -326,7 +328,7 @@ default=None
             "objective_": normalized_cut(labels, operator.affinity),
             "groups_": groups.summary,
             **describe(counts, network.asked),
-            "_X_fit": None if self.affinity == "precomputed" else X,
+            "_X_fit": None if self.affinity == "precomputed" else network.X,
             "_extension": network.extension(),
             "_means": network.means(labels, self.n_clusters),
             **({"affinity_matrix_": operator.affinity} if is_stored else {}),

@@ -21,6 +21,7 @@ class Network(NamedTuple):
     operator: NormalizedAffinity
     groups: Groups
     asked: Asked
+    lacks_groups: bool = False  # though a mix is asked for
     embedded: FairEmbedding | None = None
 
     largest_weight = 1.0  # every node counts the same
@@ -74,4 +75,6 @@ def check_network(estimator, X, sensitive_features):
     missing = groups_missing(estimator)
     people, _ = check_people(sensitive_features, None, missing=missing, X=given)
     asked = Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
-    return Network(X, NormalizedAffinity(Affinity(estimator).of(X)), people.groups, asked)
+    operator = NormalizedAffinity(Affinity(estimator).of(X))
+    lacks_groups = missing is not None and sensitive_features is None
+    return Network(X, operator, people.groups, asked, lacks_groups)

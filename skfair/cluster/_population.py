@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
+from skfair._kernels.clustering import cost_of
 from skfair._kernels.kmeans import nearest_centers
-from skfair.cluster._balance import groups_missing
+from skfair.cluster._balance import describe, groups_missing
+from skfair.cluster._homotopy import fair_assignment
 from skfair.cluster._limits import Asked, check_asked
 from skfair.cluster._samples import Samples
 from skfair.people import Groups, check_people
@@ -21,6 +23,7 @@ class Population(NamedTuple):
     samples: Samples
     groups: Groups  # of the samples
     asked: Asked
+    lacks_groups: bool = False  # though a mix is asked for
 
     @property
     def data_balance(self):
@@ -39,6 +42,30 @@ class Population(NamedTuple):
         completed, _ = nearest_centers(self.X, centers)
         completed[self.present] = labels
         return completed
+
+    def describe(self, point):
+        """Fitted attributes of a point; its fair assignment also tells what no other undercuts."""
+        samples, clustering = self.samples, point.clustering
+        reached = samples.balance_of(clustering.counts)
+        dual = point.dual if reached > 0 else None
+        assignment = fair_assignment(samples, clustering.centers, reached, dual)
+        return self.describe_clustering(clustering, point.cost) | {
+            "offsets_": assignment.offsets,
+            "lower_bound_": min(assignment.value, point.cost),
+        }
+
+    def describe_clustering(self, clustering, cost=None):
+        """Fitted attributes of a clustering but for those that need a fair assignment."""
+        samples = self.samples
+        cost = cost_of(samples.X, samples.weights, clustering) if cost is None else cost
+        return {
+            "labels_": self.complete(clustering.labels, clustering.centers),
+            "cluster_centers_": clustering.centers + self.mean,
+            "inertia_": cost,
+            "objective_": cost / samples.weights.sum(),
+            "groups_": self.groups.summary,
+            **describe(clustering.counts, self.asked, samples.largest_weight),
+        }
 
 
 def check_population(estimator, X, sensitive_features, sample_weight):
@@ -67,4 +94,5 @@ def check_population(estimator, X, sensitive_features, sample_weight):
     rows, groups = X if everyone else X[present], people.groups
     limits = asked.limits(np.bincount(groups.codes, people.weights))
     samples = Samples(rows, people.weights, groups.codes, limits)
-    return Population(X, mean, present, samples, groups, asked)
+    lacks_groups = missing is not None and sensitive_features is None
+    return Population(X, mean, present, samples, groups, asked, lacks_groups)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.cluster._balance import describe, keeps_promise, missed, status_of
+from skfair.cluster._balance import describe, keeps_promise, missed, outcome
 from skfair.cluster._limits import Asked
 
 
@@ -36,8 +36,11 @@ def test_what_is_reported_by_hand():
 
 @pytest.mark.parametrize("search", ["optimal", "feasible", "max_iter"])
 def test_a_missed_balance_comes_before_how_the_search_ended(search):
-    assert status_of({"constraint_violation_": 0.0}, search) == search
-    assert status_of({"constraint_violation_": 0.1}, search) == "infeasible"
+    for lacks_groups in (False, True):
+        told = outcome({"constraint_violation_": 0.1}, search, lacks_groups)
+        assert told == {"status_": "infeasible", "constraint_violation_": 0.1}
+    told = outcome({"constraint_violation_": 0.0}, search, lacks_groups=False)
+    assert told == {"status_": search, "constraint_violation_": 0.0}
 
 
 def test_each_thing_that_is_missed_is_told():

@@ -164,6 +164,21 @@ def test_the_status_is_one_of_four(model, data):
         assert model.n_iter_ >= 1
 
 
+def test_a_fit_without_the_groups_it_asks_for_certifies_nothing(model, data):
+    X, groups = data
+    callback = Callback()
+    model.set_callbacks(callback)
+    for y in (None, groups):  # groups by position are y, which nobody looks at
+        with pytest.warns(MissingSensitiveFeaturesWarning, match="sensitive_features"):
+            model.fit(X, y)
+        assert model.status_ == "unconstrained"
+        assert np.isnan(model.constraint_violation_)
+    assert {view.status_ for view in callback.views} == {"unconstrained"}
+    model.set_params(min_balance=None).fit(X)
+    assert model.status_ in STATUSES
+    assert model.constraint_violation_ == 0
+
+
 def test_verbose_prints_every_round(model, data, capsys):
     X, groups = data
     model.set_params(verbose=1).fit(X, sensitive_features=groups)
