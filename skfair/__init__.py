@@ -6,6 +6,7 @@ Submodules load when first used, so ``import skfair`` imports no other package.
 :mod:`skfair.cluster`          clusterings in which every group is well represented
 :mod:`skfair.classification`   classifiers whose decisions are fair
 :mod:`skfair.constraints`      what must be equal, between whom, and up to which tolerance
+:mod:`skfair.inference`        what a sample says of the people it was drawn from
 :mod:`skfair.metrics`          how unequally groups are treated, how good a front is, scorers
 :mod:`skfair.model_selection`  the best model of a search that keeps a fairness bound
 :mod:`skfair.people`           groups, and events over which means are taken
@@ -35,6 +36,7 @@ _SUBMODULES = (
     "datasets",
     "enforcement",
     "exceptions",
+    "inference",
     "losses",
     "metrics",
     "model_selection",

@@ -5,8 +5,13 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+from scipy import sparse
 
 from skfair.constraints._rows import GapRow, RowWriter
+from skfair.inference import all_pairs
+
+_MANY_FORMS = 100_000
+"""Linear forms up to which a gap is written as the largest of them."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,11 @@ class Range:
             n_centers += 1
         return writer.rows(n_events, n_centers)
 
+    def contrasts(self, n_events):
+        """Linear forms of the means of which the gap is the largest, or 0, (n_forms, n_events)."""
+        blocks = [_differences(block, n_events) for block in self.blocks]
+        return sparse.vstack([sparse.csr_array((0, n_events)), *blocks], format="csr")
+
 
 class TotalRange(Range):
     """Largest minus smallest mean of each block of events, added over the blocks.
@@ -85,6 +95,16 @@ class TotalRange(Range):
         writer.add(-np.inf, {}, dict.fromkeys(widths, 1.0), tolerance)
         return writer.rows(n_events, n_aux)
 
+    def contrasts(self, n_events):
+        """Linear forms as of `Range`: one difference of each block, added, in all combinations."""
+        _check_forms(np.prod([len(block) * (len(block) - 1.0) for block in self.blocks]))
+        total = sparse.csr_array((1, n_events))
+        for block in self.blocks:
+            own = _differences(block, n_events)
+            first = np.repeat(np.arange(total.shape[0]), own.shape[0])
+            total = total[first] + own[np.tile(np.arange(own.shape[0]), total.shape[0])]
+        return total
+
 
 class TotalDifference(TotalRange):
     """The same for blocks of two events, without unknowns: |a| + |b| is the larger of |a +- b|.
@@ -110,6 +130,21 @@ class TotalDifference(TotalRange):
                 factors |= {second: sign, first: -sign}
             writer.add(-tolerance, factors, {}, tolerance)
         return writer.rows(n_events, 0)
+
+
+def _differences(block, n_events):
+    """Every ordered pair of a block of events."""
+    place = (np.ones(len(block)), (np.arange(len(block)), list(block)))
+    return all_pairs(len(block)) @ sparse.csr_array(place, shape=(len(block), n_events))
+
+
+def _check_forms(n_forms):
+    if n_forms > _MANY_FORMS:
+        raise ValueError(
+            f"A gap that adds up or averages over these cells and groups is the largest of "
+            f"{n_forms:.2g} linear forms, too many for a limit of it; ask for one of the largest "
+            'gap, with aggregate="max".'
+        )
 
 
 def _range_slope(blocks, means):
@@ -168,6 +203,14 @@ class Excess:
             writer.add(-np.inf, {group: 1.0, everybody: -1.0}, {}, tolerance)
         return writer.rows(n_events, 0)
 
+    def contrasts(self, n_events):
+        """Linear forms of the means of which the gap is the largest, or 0, (n_forms, n_events)."""
+        rows = np.arange(len(self.pairs))
+        group, everybody = self._columns
+        signs = np.repeat([1.0, -1.0], len(rows))
+        place = np.tile(rows, 2), np.concatenate((group, everybody))
+        return sparse.csr_array((signs, place), shape=(len(rows), n_events))
+
 
 class MeanPositiveExcess(Excess):
     """By how much a group's mean exceeds everybody's, averaged over the groups.
@@ -201,6 +244,13 @@ class MeanPositiveExcess(Excess):
         writer.add(-np.inf, {}, dict.fromkeys(range(n_pairs), 1.0 / n_pairs), tolerance)
         return writer.rows(n_events, n_pairs)
 
+    def contrasts(self, n_events):
+        """Linear forms as of `Excess`: the excesses of every set of groups, averaged over all."""
+        n_pairs = len(self.pairs)
+        _check_forms(2.0**n_pairs)
+        sets = (np.arange(1, 2**n_pairs)[:, np.newaxis] >> np.arange(n_pairs)) & 1
+        return sparse.csr_array(sets / n_pairs) @ super().contrasts(n_events)
+
 
 class SignedMeanExcess(Excess):
     """The same average with its sign: a group below everybody makes up for one above.
@@ -225,6 +275,10 @@ class SignedMeanExcess(Excess):
         writer = RowWriter()
         writer.add(-np.inf, dict(enumerate(factors)), {}, tolerance)
         return writer.rows(n_events, 0)
+
+    def contrasts(self, n_events):
+        """The gap itself, one linear form."""
+        return sparse.csr_array(self.subgradient(np.zeros(n_events))[np.newaxis])
 
 
 @dataclass(frozen=True)
@@ -259,6 +313,10 @@ class Largest:
         for event in self.events:
             writer.add(-np.inf, {event: 1.0}, {}, tolerance)
         return writer.rows(n_events, 0)
+
+    def contrasts(self, n_events):
+        """The means, of which the gap is the largest, (n_means, n_events)."""
+        return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
 
 @dataclass(frozen=True)

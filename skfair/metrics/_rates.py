@@ -71,42 +71,6 @@ RATES = {
 }
 
 
-_Z_95 = 1.959963984540054
-"""Quantile of the standard normal distribution that leaves 2.5 % above."""
-
-
-def wilson_interval(rates, n):
-    r"""Wilson's 95 % interval of rates.
-
-    It holds the rates p at which the one seen is within 1.96 standard errors of p, and is never
-    empty: of 2 of 2 it reaches down to .34, where :math:`\hat p \pm 1.96 \sqrt{\hat p (1 -
-    \hat p) / n}` is the point 1.
-
-    Parameters
-    ----------
-    rates : ndarray
-        Rates.
-    n : ndarray
-        Samples that each is of.
-
-    Returns
-    -------
-    low, high : ndarray
-        nan where n is 0.
-
-    References
-    ----------
-    .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
-       Journal of the American Statistical Association 22, 1927.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        extra = _Z_95**2 / n
-        center = (rates + extra / 2) / (1 + extra)
-        reach = np.sqrt(extra * (rates * (1 - rates) + extra / 4)) / (1 + extra)
-    # At 0 and 1 an end is that rate itself, up to rounding.
-    return np.maximum(center - reach, 0.0), np.minimum(center + reach, 1.0)
-
-
 def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_label):
     """Check the input of a classification metric.
 

@@ -1,8 +1,10 @@
 """The rates of every group as a table."""
 
 import numpy as np
+from scipy import special
 
-from skfair.metrics._rates import RATES, check_predictions, count_confusions, wilson_interval
+from skfair.inference import check_level, wilson
+from skfair.metrics._rates import RATES, check_predictions, count_confusions
 from skfair.people import group_index
 
 _COLUMNS = (
@@ -16,19 +18,29 @@ _COLUMNS = (
 )
 
 
-def group_report(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
+def group_report(
+    y_true,
+    y_pred,
+    *,
+    sensitive_features,
+    sample_weight=None,
+    pos_label=None,
+    confidence_level=0.95,
+):
     r"""Rates of a binary classifier in every group, with their standard errors and intervals.
 
     How far a difference between groups may be trusted: the standard error of a rate r over n
     samples is :math:`\sqrt{r (1 - r) / n}`, and that of the difference of two independent rates
     the root of the sum of their squares. Near 0 and 1, and of few samples, it is too small (0 for 2
-    of 2); the 95 % intervals are Wilson's ([1]_), which hold there too.
+    of 2); the intervals are Wilson's ([1]_), which hold there too.
 
     Parameters
     ----------
     y_true, y_pred, sensitive_features, sample_weight, pos_label
         As in :func:`demographic_parity_difference`. Weights count samples: standard errors and
         intervals take a sample of weight two for two samples.
+    confidence_level : float, default=0.95
+        How often such intervals hold the rate of the population.
 
     Returns
     -------
@@ -45,16 +57,18 @@ def group_report(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_
             accuracy                   Pr(predicted class is the true one)
 
         Each is followed, under the same name with an ending, by the weight of the samples that it
-        is a share of (``_n``), its standard error (``_se``), and the ends of its 95 % interval
+        is a share of (``_n``), its standard error (``_se``), and the ends of its interval
         (``_low``, ``_high``). A rate over nobody is nan.
 
     Raises
     ------
     ValueError
-        As in :func:`demographic_parity_difference`.
+        As in :func:`demographic_parity_difference`, and if the confidence level is not between 0
+        and 1.
 
     See Also
     --------
+    skfair.inference.gap_interval : The interval of a difference of such rates.
     demographic_parity_difference : A column of this table as one number.
 
     References
@@ -84,6 +98,7 @@ def group_report(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_
     """
     import pandas as pd
 
+    z = special.ndtri((1.0 + check_level(confidence_level)) / 2.0)
     people, outcomes = check_predictions(
         y_true, y_pred, sensitive_features, sample_weight, pos_label
     )
@@ -95,7 +110,7 @@ def group_report(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_
         columns[name] = rates = rate(weights)
         columns[f"{name}_n"] = base = rate.base(weights)
         columns[f"{name}_se"] = np.sqrt(rates * (1 - rates) / base)
-        columns[f"{name}_low"], columns[f"{name}_high"] = wilson_interval(rates, base)
+        columns[f"{name}_low"], columns[f"{name}_high"] = wilson(rates, base, z)
     labels = people.groups.labels
     last = ["overall"] + [""] * (labels.shape[1] - 1)
     return pd.DataFrame(columns, index=group_index(np.vstack((labels, last)), sensitive_features))

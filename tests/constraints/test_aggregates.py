@@ -117,3 +117,21 @@ def test_nothing_to_compare(aggregate):
     np.testing.assert_array_equal(aggregate.gap(np.ones((2, 3))), np.zeros(3))
     values, combine = rows.at(means, aggregate.unknowns(means))
     assert values.shape == (0,) and combine.shape == (0, 2) and rows.aux.shape == (0, 0)
+
+
+@aggregates
+@given(means=numbers)
+def test_a_gap_is_the_largest_of_its_linear_forms_or_0(aggregate, means):
+    if isinstance(aggregate, SingleRow):  # another way to bound the same gap
+        return
+    forms = aggregate.contrasts(5) @ means
+    gap = aggregate.gap(means)
+    assert max(0.0, forms.max()) == pytest.approx(max(0.0, gap), abs=1e-12)
+
+
+def test_forms_of_nothing_and_of_too_many():
+    assert Range(()).contrasts(3).shape == (0, 3)
+    assert TotalRange(()).contrasts(3).toarray().tolist() == [[0, 0, 0]]
+    many = TotalRange(tuple(tuple(range(10 * b, 10 * b + 10)) for b in range(3)))
+    with pytest.raises(ValueError, match='aggregate="max"'):
+        many.contrasts(30)

@@ -118,3 +118,15 @@ def test_a_table_of_pyarrow_names_its_attributes():
     report = group_report([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=people)
     assert report.index.names == ["sex", "age"]
     assert report["selection_rate"].tolist() == [0, 1, 1, 1, 0.75]
+
+
+def test_intervals_are_as_wide_as_the_confidence_level_asks():
+    levels = (0.5, 0.95, 0.999)
+    reports = [
+        group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=level)
+        for level in levels
+    ]
+    widths = [report["accuracy_high"] - report["accuracy_low"] for report in reports]
+    assert (widths[0] < widths[1]).all() and (widths[1] < widths[2]).all()
+    with pytest.raises(ValueError, match="confidence_level must be a probability"):
+        group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=95)

@@ -1,0 +1,25 @@
+"""What a sample says of the people that it was drawn from: limits of rates, gaps and ratios."""
+
+from skfair.inference._auc import AUCs
+from skfair.inference._balance import balance_limit
+from skfair.inference._contrasts import all_pairs
+from skfair.inference._estimates import Estimates, Means, Rates, estimates_of
+from skfair.inference._exact import exact_pair_test
+from skfair.inference._gaps import (
+    Interval,
+    contrast_interval,
+    gap_interval,
+    ratio_interval,
+    upper_limit,
+)
+from skfair.inference._limits import check_level, clopper_pearson, wilson
+from skfair.inference._planning import people_needed
+
+__all__ = [
+    "Interval",
+    "balance_limit",
+    "exact_pair_test",
+    "gap_interval",
+    "people_needed",
+    "ratio_interval",
+]

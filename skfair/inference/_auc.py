@@ -1,0 +1,73 @@
+"""Areas under the curve of groups, and their limits."""
+
+import numpy as np
+from scipy import special
+
+from skfair.inference._estimates import Estimates
+from skfair.inference._limits import wilson
+
+_FEW = 100
+"""People of the rarer class below which the logit scale is left."""
+
+
+class AUCs(Estimates):
+    r"""Areas under the ROC curves of groups, with DeLong's variances ([1]_).
+
+    Limits are symmetric on the logit scale where both classes have a hundred people, and on the
+    plain one where they have fewer. Where all placements are equal, as those of perfect scores are,
+    the variance is 0: Wilson's limits of that many people of the rarer class stand in.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (n_samples,)
+        Whether the class is the positive one.
+    scores : ndarray of shape (n_samples,)
+        Scores.
+    members : list of ndarray of int
+        Samples of each group, with both classes among them.
+    weights : ndarray of shape (n_samples,)
+        Sample weights.
+
+    References
+    ----------
+    .. [1] E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, "Comparing the areas under two or
+       more correlated receiver operating characteristic curves: a nonparametric approach",
+       Biometrics 44, 1988.
+    """
+
+    def __init__(self, positive, scores, members, weights):
+        found = [_delong(positive[rows], scores[rows], weights[rows]) for rows in members]
+        self.values, self._errors, self.sizes = map(np.array, zip(*found, strict=True))
+
+    def limits(self, level):
+        """DeLong's limits, as in `Estimates.limits`."""
+        z, spread = special.ndtri(level), self.values * (1.0 - self.values)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logits, reach = special.logit(self.values), z * self._errors / spread
+            low, high = special.expit(logits - reach), special.expit(logits + reach)
+        few, certain = self.sizes < _FEW, self._errors == 0
+        low = np.where(few, np.maximum(self.values - z * self._errors, 0.0), low)
+        high = np.where(few, np.minimum(self.values + z * self._errors, 1.0), high)
+        least, most = wilson(self.values, self.sizes, z)
+        return np.where(certain, least, low), np.where(certain, most, high)
+
+
+def _delong(positive, scores, weights):
+    """Area, its standard error, and the effective number of the rarer class."""
+    _, position = np.unique(scores, return_inverse=True)
+    n_scores = position.max() + 1
+    above, below = (
+        np.bincount(position[one], weights[one], n_scores) for one in (positive, ~positive)
+    )
+    # Share of the other class that each score beats, ties counted half.
+    beaten = (np.cumsum(below) - below / 2.0) / below.sum()
+    beating = 1.0 - (np.cumsum(above) - above / 2.0) / above.sum()
+    area = float(above @ beaten / above.sum())
+    variance, sizes = 0.0, []
+    for one, placements in ((positive, beaten), (~positive, beating)):
+        shares = weights[one] / weights[one].sum()
+        size = 1.0 / (shares @ shares)
+        squares = (shares * (placements[position[one]] - area)) ** 2
+        variance += squares.sum() * size / max(size - 1.0, 1.0)
+        sizes.append(size)
+    return area, np.sqrt(variance), min(sizes)

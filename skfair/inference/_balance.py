@@ -1,0 +1,63 @@
+"""How balanced clusters are in the population that their people were drawn from."""
+
+import numpy as np
+from sklearn.utils import column_or_1d
+
+from skfair.inference._gaps import Interval
+from skfair.inference._limits import check_level, clopper_pearson
+from skfair.people import check_columns
+from skfair.utils._balance import balance, count_table
+
+
+def balance_limit(labels, *, sensitive_features, confidence_level=0.95):
+    r"""Lower limit of the balance of fixed clusters, for the population of the people in them.
+
+    Of the :math:`m` people of groups i and j in a cluster, the number of i is binomial with the
+    probability :math:`\theta = p_i / (p_i + p_j)`, and their ratio is :math:`\theta / (1 -
+    \theta)`. Clopper and Pearson's lower limit of each :math:`\theta` is exact, and the least of
+    the ratios, each at the full level, bounds the balance: only the pair that is truly least
+    balanced has to be covered.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Cluster of each person, as a clustering found on *other* people assigns these: by
+        ``predict``.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each person; with several attributes, the combinations that occur.
+    confidence_level : float, default=0.95
+        How often such limits hold, over samples of people drawn anew.
+
+    Returns
+    -------
+    interval : Interval
+        The balance of these people, the limit of that of the population as ``low``, and 1 as
+        ``high``: nothing is said of it from above.
+
+    Raises
+    ------
+    ValueError
+        If the confidence level is not between 0 and 1, or the inputs differ in length or hold
+        missing values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.inference import balance_limit
+    >>> labels, group = np.repeat([0, 1], 200), np.tile(["a", "b"], 200)
+    >>> balance_limit(labels, sensitive_features=group).low > 0.75
+    True
+    """
+    confidence_level = check_level(confidence_level)
+    people, (labels,) = check_columns(sensitive_features, None, labels=column_or_1d(labels))
+    clusters, codes = np.unique(labels, return_inverse=True)
+    groups = people.groups
+    shape = len(clusters), len(groups.labels)
+    counts = count_table(codes, groups.codes, people.weights, *shape)
+    if shape[1] == 1:
+        return Interval(1.0, 1.0, 1.0)
+    first, second = np.nonzero(~np.eye(shape[1], dtype=bool))
+    own, both = counts[:, first], counts[:, first] + counts[:, second]
+    share, _ = clopper_pearson(own, both, confidence_level)
+    ratio = (share / (1.0 - share)).min()
+    return Interval(balance(counts), float(min(1.0, ratio)), 1.0)

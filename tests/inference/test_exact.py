@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from skfair.inference import clopper_pearson, exact_pair_test
+from skfair.inference._exact import _constrained_rate
+
+
+@pytest.mark.parametrize("n1, n2, difference", [(8, 8, 0.2), (14, 5, 0.1), (9, 12, 0.5)])
+def test_the_level_is_kept_at_every_rate(n1, n2, difference):
+    """By every count there is, and rates on a fine grid."""
+    rejected = np.array(
+        [
+            [exact_pair_test((a, b), (n1, n2), difference) <= 0.05 for b in range(n2 + 1)]
+            for a in range(n1 + 1)
+        ]
+    )
+    for second in np.linspace(0.0, 1.0 - difference, 101):
+        for first in np.linspace(second + difference, 1.0, 5):
+            found = (
+                stats.binom.pmf(np.arange(n1 + 1), n1, first)
+                @ rejected
+                @ stats.binom.pmf(np.arange(n2 + 1), n2, second)
+            )
+            assert found <= 0.05
+
+
+def test_it_says_more_than_two_exact_intervals():
+    """Clopper and Pearson's limits at half of the error each."""
+    (low1, low2), (high1, high2) = clopper_pearson([30, 28], [200, 200], 0.975)
+    assert high1 - low2 > 0.1
+    assert exact_pair_test((30, 28), (200, 200), 0.1) < 0.05
+
+
+def test_power_is_near_that_of_walds_test():
+    rng, n, difference = np.random.default_rng(0), 300, 0.1
+    drawn = rng.binomial(n, 0.2, size=(200, 2))
+    exact = np.mean([exact_pair_test(pair, (n, n), difference) <= 0.05 for pair in drawn])
+    rates = drawn / n
+    errors = np.sqrt((rates * (1 - rates) / n).sum(axis=1))
+    wald = np.mean(rates[:, 0] - rates[:, 1] + 1.645 * errors <= difference)
+    assert exact >= wald - 0.04
+
+
+def test_constrained_rates_are_the_likeliest():
+    for x1, n1, x2, n2, difference in [
+        (3, 10, 5, 12, 0.2),
+        (0, 10, 0, 12, 0.1),
+        (9, 10, 2, 9, 0.3),
+    ]:
+        grid = np.linspace(1e-9, 1 - difference - 1e-9, 200_001)
+        likelihood = stats.binom.logpmf(x1, n1, grid + difference) + stats.binom.logpmf(
+            x2, n2, grid
+        )
+        found = _constrained_rate(np.array([x1]), n1, np.array([x2]), n2, difference)
+        assert found == pytest.approx([grid[likelihood.argmax()]], abs=2e-5)
+
+
+def test_counts_beyond_the_hypothesis_are_no_evidence():
+    assert exact_pair_test((9, 1), (10, 10), 0.5) == 1.0
+
+
+def test_of_a_million_people_each():
+    assert exact_pair_test((200_000, 200_000), (10**6, 10**6), 0.0015) < 0.05
+
+
+@pytest.mark.parametrize("hits, n", [((3, 1), (2, 2)), ((-1, 1), (2, 2)), ((0, 0), (0, 2))])
+def test_counts_must_be_some(hits, n):
+    with pytest.raises(ValueError, match="numbers of people out of n"):
+        exact_pair_test(hits, n, 0.1)
+
+
+@pytest.mark.parametrize("difference", [0.0, 1.0])
+def test_the_difference_must_be_one(difference):
+    with pytest.raises(ValueError, match="difference must be a probability strictly between"):
+        exact_pair_test((1, 1), (2, 2), difference)

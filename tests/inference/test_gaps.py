@@ -1,0 +1,177 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse, stats
+
+from skfair.inference import (
+    Interval,
+    Means,
+    Rates,
+    all_pairs,
+    contrast_interval,
+    estimates_of,
+    gap_interval,
+    ratio_interval,
+    upper_limit,
+)
+from skfair.people import Events
+
+
+def people(hits, n):
+    """Zeros and ones, and groups, of which there are so many."""
+    values = np.concatenate([np.arange(of) < x for x, of in zip(hits, n, strict=True)])
+    return values.astype(int), np.repeat(np.arange(len(n)), n)
+
+
+@pytest.mark.parametrize(
+    "hits, n, low, high",
+    [  # Newcombe 1998, table II, method 10
+        ((56, 48), (70, 80), 0.0524, 0.3339),
+        ((9, 3), (10, 10), 0.1705, 0.8090),
+    ],
+)
+def test_two_rates_have_newcombes_interval(hits, n, low, high):
+    values, groups = people(hits, n)
+    found = gap_interval(values, sensitive_features=groups)
+    assert found.estimate == pytest.approx(hits[0] / n[0] - hits[1] / n[1])
+    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_the_limit_of_many_groups_is_the_largest_of_those_of_pairs():
+    values, groups = people((10, 30, 45), (100, 100, 120))
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    alone = [
+        gap_interval(values[inside], sensitive_features=groups[inside]).high
+        for inside in (np.isin(groups, pair) for pair in pairs)
+    ]
+    assert gap_interval(values, sensitive_features=groups).high == pytest.approx(max(alone))
+
+
+def test_two_means_of_symmetric_values_have_welchs_interval():
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1.5, 2.0, 2.5])
+    groups = [0, 0, 0, 0, 0, 1, 1, 1]
+    found = gap_interval(values, sensitive_features=groups)
+    welch = stats.ttest_ind(values[:5], values[5:], equal_var=False).confidence_interval(0.95)
+    assert found.high == pytest.approx(welch.high)
+    assert found.low == pytest.approx(max(0.0, welch.low))
+
+
+def test_johnsons_term_by_hand():
+    x = np.array([0.0, 0.0, 0.0, 4.0])  # mean 1, s2 = 4, third moment (27 - 3) / 4 = 6
+    means = Means(Events.disjoint(np.zeros(4, dtype=int), 1), x)
+    t = stats.t.ppf(0.9, 3)
+    expected = 1.0 + 6.0 / (6.0 * 4.0 * 4.0) * (1.0 + 2.0 * t**2) + t
+    assert means.limits(0.9)[1] == pytest.approx([expected])
+
+
+def test_a_group_of_one_says_nothing_of_a_mean():
+    found = gap_interval([0.3, 0.5, 0.9], sensitive_features=["a", "a", "b"])
+    assert found.low == 0.0 and found.high == np.inf
+
+
+def test_ratio_by_hand():
+    values, groups = people((56, 48), (70, 80))
+    found = ratio_interval(values, sensitive_features=groups)
+    low, high = (np.log(end) for end in _wilson(np.array([0.8, 0.6]), np.array([70, 80])))
+    first, second = np.log(0.8), np.log(0.6)
+    up = first - second + np.hypot(high[0] - first, second - low[1])
+    down = first - second - np.hypot(first - low[0], high[1] - second)
+    assert found == pytest.approx((0.75, np.exp(-up), np.exp(-down)), rel=1e-6)
+
+
+def _wilson(p, n):
+    z = 1.959964
+    center, reach = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return (center - reach) / (1 + z**2 / n), (center + reach) / (1 + z**2 / n)
+
+
+def test_ratios_with_rates_of_0():
+    assert ratio_interval([0, 0, 0, 0], sensitive_features=list("aabb")).estimate == 1.0
+    values, groups = people((0, 40), (50, 50))
+    found = ratio_interval(values, sensitive_features=groups)
+    assert found.estimate == found.low == 0.0 and 0.0 < found.high < 0.3
+
+
+def test_equal_weights_are_no_weights():
+    values, groups = people((10, 30), (80, 90))
+    plain = gap_interval(values, sensitive_features=groups)
+    assert gap_interval(
+        values, sensitive_features=groups, sample_weight=np.full(170, 3.0)
+    ) == pytest.approx(plain)
+
+
+def test_uneven_weights_widen_by_the_effective_size_and_warn():
+    rng = np.random.default_rng(0)
+    values, groups = people((100, 130), (400, 400))
+    weights = rng.exponential(size=800)
+    plain = gap_interval(values, sensitive_features=groups)
+    weighted = gap_interval(values, sensitive_features=groups, sample_weight=weights)
+    ratio = (weighted.high - weighted.estimate) / (plain.high - plain.estimate)
+    assert 1.25 < ratio < 1.6  # the design effect of exponential weights is 2
+    with pytest.warns(UserWarning, match="design effect above 4"):
+        gap_interval(values, sensitive_features=groups, sample_weight=weights**3)
+
+
+def test_overlapping_groups_use_their_correlation():
+    """A group beside one that holds it differs by what is outside: Newcombe's paired method."""
+    rng = np.random.default_rng(1)
+    values = (rng.random(4000) < 0.3).astype(float)
+    inside = np.column_stack((np.ones(4000), rng.random(4000) < 0.9)).astype(bool)
+    both = Rates(Events.overlapping(sparse.csr_array(inside)), values)
+    reach = upper_limit(both, all_pairs(2), 0.975) - abs(np.diff(both.values)[0])
+    # mean of 10 % less than that of 90 %: the standard error of a difference of disjoint parts
+    error = 0.1 * np.sqrt(0.3 * 0.7 * (1 / 400 + 1 / 3600))
+    assert reach == pytest.approx(1.96 * error, rel=0.1)
+    means = Means(Events.overlapping(sparse.csr_array(inside)), values)
+    reach = upper_limit(means, all_pairs(2), 0.975) - abs(np.diff(means.values)[0])
+    assert reach == pytest.approx(1.96 * error, rel=0.1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    hits=st.lists(st.integers(0, 40), min_size=2, max_size=5),
+    level=st.floats(0.5, 0.99),
+)
+def test_limits_hold_the_gap_and_grow_with_the_level(hits, level):
+    values, groups = people(hits, [40] * len(hits))
+    found = gap_interval(values, sensitive_features=groups, confidence_level=level)
+    wider = gap_interval(values, sensitive_features=groups, confidence_level=(1 + level) / 2)
+    assert 0.0 <= wider.low <= found.low <= found.estimate + 1e-12
+    assert found.estimate - 1e-12 <= found.high <= wider.high <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("k", [2, 4, 10])
+@pytest.mark.parametrize("apart", [0.0, 0.2])
+def test_coverage(k, apart):
+    """Of 300 seeded samples at most the number miss that has a probability of 1 in 1000 at .94."""
+    rng, n, draws = np.random.default_rng(k), np.full(k, 60), 300
+    rates, pairs = 0.3 + apart * np.linspace(0, 1, k), all_pairs(k)
+    codes = np.repeat(np.arange(k), n)
+    events = Events.disjoint(codes, k)
+    held = 0
+    for _ in range(draws):
+        drawn = rng.random(len(codes)) < rates[codes]
+        found = contrast_interval(estimates_of(events, drawn), pairs, 0.95)
+        held += found.low <= apart + 1e-12 <= found.high + 2e-12
+    assert draws - held <= stats.binom.isf(0.001, draws, 0.06)
+
+
+def test_nothing_to_compare():
+    assert gap_interval([0, 1], sensitive_features=["a", "a"]) == Interval(0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95, -0.1, "0.95", np.nan, True])
+def test_a_confidence_level_is_a_probability(level):
+    with pytest.raises(ValueError, match="confidence_level must be a probability strictly between"):
+        gap_interval([0, 1], sensitive_features=["a", "b"], confidence_level=level)
+
+
+def test_a_ratio_is_of_rates():
+    with pytest.raises(ValueError, match="values must be 0 or 1"):
+        ratio_interval([0.5, 1.0], sensitive_features=["a", "b"])
+
+
+def test_a_million_groups_are_refused_at_once():
+    with pytest.raises(ValueError, match="there are 1000000 groups"):
+        gap_interval(np.zeros(1_000_000), sensitive_features=np.arange(1_000_000))

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from skfair.inference import AUCs, all_pairs, balance_limit, people_needed, upper_limit
+
+TABLE = {  # people of each group at a rate of .2, certain to .95, with a power of .8
+    2: {0.01: 27404, 0.02: 6851, 0.05: 1096, 0.1: 274},
+    4: {0.01: 41778, 0.02: 10445, 0.05: 1671, 0.1: 418},
+    10: {0.01: 58689, 0.02: 14672, 0.05: 2348, 0.1: 587},
+}
+
+
+@pytest.mark.parametrize("n_groups", TABLE)
+def test_known_answers(n_groups):
+    """The table is rounded to the nearest, and people are rounded up."""
+    for tolerance, n in TABLE[n_groups].items():
+        assert 0 <= people_needed(tolerance, n_groups=n_groups, rate=0.2) - n <= 1
+
+
+def test_the_power_is_the_one_asked_for():
+    """A seeded simulation at the number of people planned."""
+    rng, rate, tolerance = np.random.default_rng(0), 0.3, 0.1
+    n = people_needed(tolerance, n_groups=3, rate=rate)
+    rates = rng.binomial(n, rate, size=(4000, 3)) / n
+    errors = np.sqrt(2 * rate * (1 - rate) / n)
+    shown = np.ptp(rates, axis=1) + stats.norm.ppf(0.95) * errors <= tolerance
+    assert 0.78 < shown.mean() < 0.82
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"tolerance": 0.0}, {"rate": 1.0}, {"power": 1}, {"n_groups": 1}, {"n_groups": 2.5}]
+)
+def test_numbers_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+        people_needed(**({"tolerance": 0.1} | wrong))
+
+
+def test_balance_limit_of_two_groups_is_the_exact_one():
+    labels, group = np.zeros(50, dtype=int), np.repeat(["a", "b"], [20, 30])
+    found = balance_limit(labels, sensitive_features=group)
+    share = stats.binomtest(20, 50).proportion_ci(0.9, method="exact").low
+    assert found == pytest.approx((2 / 3, share / (1 - share), 1.0))
+
+
+def test_balance_limits_hold():
+    """Three groups in two clusters; at most the number of misses that is likely at .95."""
+    rng, missed = np.random.default_rng(0), 0
+    shares = np.array([[0.2, 0.15, 0.15], [0.1, 0.2, 0.2]])
+    for _ in range(200):
+        cells = rng.choice(6, size=300, p=shares.ravel())
+        low = balance_limit(cells // 3, sensitive_features=cells % 3).low
+        missed += low > 0.5
+    assert missed <= stats.binom.isf(0.001, 200, 0.05)
+
+
+def test_a_missing_group_leaves_no_balance():
+    assert balance_limit([0, 0, 1], sensitive_features=["a", "b", "a"]).low == 0.0
+    assert balance_limit([0, 1], sensitive_features=["a", "a"]).low == 1.0
+
+
+def _auc(positive, scores):
+    above = scores[positive][:, np.newaxis] - scores[~positive]
+    return np.mean((above > 0) + (above == 0) / 2)
+
+
+def _jackknifed(positive, scores):
+    """Standard error by leaving each person out, class by class: DeLong's is that."""
+    variance = 0.0
+    for rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+        left = [_auc(np.delete(positive, i), np.delete(scores, i)) for i in rows]
+        variance += (len(rows) - 1) / len(rows) * np.sum((left - np.mean(left)) ** 2)
+    return np.sqrt(variance)
+
+
+def test_areas_have_delongs_errors():
+    rng = np.random.default_rng(0)
+    positive = rng.random(300) < 0.4
+    scores = np.round(rng.normal(size=300) + positive, 1)
+    members = np.split(np.arange(300), [120])
+    areas = AUCs(positive, scores, members, np.ones(300))
+    low, high = areas.limits(0.975)
+    for k, rows in enumerate(members):
+        assert areas.values[k] == pytest.approx(_auc(positive[rows], scores[rows]))
+        # fewer than 100 of a class: symmetric limits
+        error = _jackknifed(positive[rows], scores[rows])
+        assert high[k] - low[k] == pytest.approx(2 * 1.959964 * error, rel=1e-6)
+
+
+def test_equal_weights_leave_areas_and_limits_alone():
+    rng = np.random.default_rng(1)
+    positive, scores = rng.random(900) < 0.5, rng.normal(size=900)
+    members = [np.arange(450), np.arange(450, 900)]
+    plain = AUCs(positive, scores, members, np.ones(900))
+    weighted = AUCs(positive, scores, members, np.full(900, 2.5))
+    np.testing.assert_allclose(weighted.limits(0.9), plain.limits(0.9))
+    assert upper_limit(plain, all_pairs(2), 0.95) < 0.15
+
+
+def test_perfect_areas_are_not_certain():
+    positive = np.arange(20) < 10
+    low, high = AUCs(positive, positive * 1.0, [np.arange(20)], np.ones(20)).limits(0.95)
+    assert low < 0.9 and high == 1.0
