@@ -12,6 +12,7 @@ Submodules load when first used, so ``import skfair`` imports no other package.
 :mod:`skfair.people`           groups, and events over which means are taken
 :mod:`skfair.plotting`         pictures of fronts, of groups, and of solvers at work
 :mod:`skfair.regression`       regressors whose scores are fair
+:mod:`skfair.torch`            networks of PyTorch, trained under constraints
 :mod:`skfair.datasets`         real data with sensitive attributes, and generators
 :mod:`skfair.solvers`          the optimisation methods by themselves
 :mod:`skfair.problems`         model, loss and constraint put together, for solvers
@@ -47,6 +48,7 @@ _SUBMODULES = (
     "regression",
     "solvers",
     "surrogates",
+    "torch",
 )
 
 __all__ = ["__version__", "warm_up", *_SUBMODULES]

@@ -212,7 +212,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         return fit_classifier(self, X, y, people)
 
 
-def fit_classifier(estimator, X, y, people):
+def fit_classifier(estimator, X, y, people, check=check_training):
     """Fit a classifier to the constraints that it was given.
 
     Parameters
@@ -223,6 +223,8 @@ def fit_classifier(estimator, X, y, people):
         As passed to fit.
     people : dict
         ``sensitive_features`` and ``sample_weight`` as passed to fit.
+    check : callable, default=check_training
+        Checks the input, as `check_training` does.
 
     Returns
     -------
@@ -232,6 +234,6 @@ def fit_classifier(estimator, X, y, people):
     estimator._validate_params()
     constraints = constraints_of(estimator.constraint)
     request = f"constraint={estimator.constraint!r} asks for equal rates of groups"
-    training = check_training(estimator, X, y, people, request if constraints else None)
+    training = check(estimator, X, y, people, request if constraints else None)
     factors = class_weights(estimator.class_weight, training)
     return estimator._fit(X, y, training, constraints, loss_weights=factors)

@@ -1,24 +1,16 @@
 """A multi-layer perceptron trained under fairness constraints that its decisions keep."""
 
-from numbers import Real
+from numbers import Integral
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import ClassifierMixin
-from sklearn.callback import with_callbacks
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair.classification._constrained_erm import fit_classifier
-from skfair.classification._linear import has_probabilities
-from skfair.constraints import CONSTRAINTS, Constraint
-from skfair.losses import LOSSES
-from skfair.surrogates import SURROGATES
-from skfair.training import ConstrainedNetwork, label_positive
-from skfair.utils._fit import all_or_nothing
+from skfair.classification._network import NetworkClassifier
+from skfair.models import MLPModel
 from skfair.utils._sklearn import Interval, StrOptions
 
 
-class ConstrainedMLPClassifier(ClassifierMixin, ConstrainedNetwork):
+class ConstrainedMLPClassifier(NetworkClassifier):
     r"""Multi-layer perceptron trained under fairness constraints.
 
     Minimises, over the weights w of all layers, the mean loss subject to bounds on gaps between
@@ -134,13 +126,9 @@ class ConstrainedMLPClassifier(ClassifierMixin, ConstrainedNetwork):
     """
 
     _parameter_constraints = {
-        **ConstrainedNetwork._parameter_constraints,
-        "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "loss": [StrOptions(set(LOSSES)), callable],
-        "surrogate": [StrOptions(set(SURROGATES)), callable],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "pos_label": [Real, str, "boolean", None],
+        **NetworkClassifier._parameter_constraints,
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions({"relu", "tanh"})],
     }
 
     def __init__(
@@ -186,85 +174,43 @@ class ConstrainedMLPClassifier(ClassifierMixin, ConstrainedNetwork):
         self.random_state = random_state
         self.verbose = verbose
 
-    @all_or_nothing
-    @with_callbacks
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
-        """Train the classifier.
+    def _model(self, training):
+        sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
+        return MLPModel.standardized(training.X, training.weights, sizes, self.activation)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
-            Two classes, by labels of any kind.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
-                sparse matrix of bool, shape (n_samples, n_groups), default=None
-            Group of each sample, as in :meth:`ConstrainedERMClassifier.fit`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights, in the loss and in the rates; samples of weight 0 count as absent.
+    def _start(self, model, random_state):
+        """Model parameters to start from."""
+        if not (self.warm_start and hasattr(self, "coefs_")):
+            return model.initial(random_state)
+        known = [np.shape(coef) for coef in self.coefs_]
+        found = [np.shape(weights) for weights, _ in model.layers(model.ridge(0.0))]
+        if known != found:
+            raise ValueError(
+                f"warm_start=True starts from the previous fit's layers of shapes {known}, but "
+                f"those of this fit are {found}; pass warm_start=False."
+            )
+        start = model.parameters(self.coefs_, self.intercepts_)
+        turned = self.pos_label_ != self.classes_[1]  # scores of the fit are of the positive class
+        start[-known[-1][0] - 1 :] *= -1.0 if turned else 1.0
+        return start
 
-        Returns
-        -------
-        self : ConstrainedMLPClassifier
-            The fitted estimator.
+    def _predictor(self, model, parameters, training):
+        """The fitted attributes that predictions need."""
+        coefs, intercepts = model.coefficients(parameters)
+        coefs[-1] = training.unit.spread * coefs[-1]
+        intercepts[-1] = training.unit.from_unit(intercepts[-1])
+        return {
+            "coefs_": [coef.copy() for coef in coefs],
+            "intercepts_": [intercept.copy() for intercept in intercepts],
+            "classes_": training.classes,
+            "pos_label_": training.pos_label,
+            "groups_": training.groups.summary,
+        }
 
-        Raises
-        ------
-        ValueError
-            If a parameter or the data is invalid, or it cannot be told which class is the positive
-            one; the message says what must hold.
-        """
-        people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return fit_classifier(self, X, y, people)
-
-    def decision_function(self, X):
-        """Score of each row; above 0 it is the second of the ``classes_``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
-        return self._scores(X)
-
-    def predict(self, X):
-        """Class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        scores = self._scores(X)
-        positive = scores > 0 if self.pos_label_ == self.classes_[1] else scores < 0
-        return label_positive(positive, self.classes_, self.pos_label_)
-
-    @available_if(has_probabilities)
-    def predict_proba(self, X):
-        """Probabilities of the classes; only for the logistic loss.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, 2)
-            In the order of ``classes_``.
-        """
-        scores = self._scores(X)
-        return np.column_stack((expit(-scores), expit(scores)))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+    def _scores(self, X):
+        """Score of each row."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        sizes = tuple(coef.shape[1] for coef in self.coefs_[:-1])
+        model = MLPModel(X, sizes, self.activation)
+        return model.at(model.parameters(self.coefs_, self.intercepts_)).scores

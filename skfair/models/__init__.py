@@ -4,6 +4,7 @@ A model is the only one who knows X. Losses and constraints give one slope per s
 transpose turns them into a gradient.
 """
 
+from skfair.models._chunks import ChunkedPoint, rows_pulled_back
 from skfair.models._groupwise import GroupwiseModel
 from skfair.models._linear import LinearModel
 from skfair.models._mlp import MLPModel

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from skfair.models._chunks import ChunkedPoint, rows_pulled_back
 from skfair.models._columns import moments, positive
 from skfair.models._linear import LinearModel
 
@@ -255,7 +256,7 @@ class MLPModel:
         """
         parameters = parameters.astype(self.X.dtype, copy=False)
         if self.X.shape[0] > _CHUNK or sparse.issparse(self.X):
-            return ChunkedPoint(self, parameters)
+            return ChunkedPoint(self, parameters, self.X.shape[0], _CHUNK)
         return MLPPoint(self, parameters)
 
     def ridge(self, alpha):
@@ -338,54 +339,4 @@ class MLPPoint:
 
     def pull_back_rows(self, cells):
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
-        return _each_row(self, cells)
-
-
-class ChunkedPoint:
-    """A perceptron at some parameters, on many samples: they pass through it in chunks.
-
-    Activations are not kept but computed again where they are needed.
-
-    Parameters
-    ----------
-    model : MLPModel
-        The model.
-    parameters : ndarray of shape (n_parameters,)
-        Its parameters, of the type of X.
-    """
-
-    def __init__(self, model, parameters):
-        self.model = model
-        self.parameters = parameters
-        self.scores = np.concatenate([chunk.scores for _, chunk in self._chunks()])
-
-    def _chunks(self):
-        """Rows, and the model on them."""
-        for start in range(0, self.model.X.shape[0], _CHUNK):
-            rows = slice(start, start + _CHUNK)
-            yield rows, MLPPoint(self.model.take(rows), self.parameters)
-
-    @property
-    def hidden(self):
-        """Activations of the last hidden layer, (n_samples, n_units)."""
-        return np.concatenate([chunk.hidden for _, chunk in self._chunks()])
-
-    def pull_back(self, slopes):
-        """Gradient by the parameters from one slope per sample, (n_samples,)."""
-        return sum(chunk.pull_back(slopes[rows]) for rows, chunk in self._chunks())
-
-    def pull_back_rows(self, cells):
-        """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
-        return _each_row(self, cells)
-
-
-def _each_row(point, cells):
-    """Gradients of functions, each from the samples that it looks at."""
-    cells = sparse.csr_array(cells)
-    jacobian = np.zeros((cells.shape[0], len(point.parameters)))
-    for row, (start, end) in enumerate(pairwise(cells.indptr)):
-        samples = cells.indices[start:end]
-        if len(samples):
-            own = point.model.take(samples).at(point.parameters)
-            jacobian[row] = own.pull_back(cells.data[start:end])
-    return jacobian
+        return rows_pulled_back(self, cells)

@@ -76,7 +76,8 @@ class Model(Protocol):
         Returns
         -------
         model : Model
-            With parameters of the same meaning.
+            With parameters of the same meaning. Models that behave otherwise in training, by
+            dropout say, also have ``batch(rows)``, the model of a mini-batch to train on.
         """
         ...
 

@@ -209,9 +209,10 @@ class ConstrainedProblem:
             rows, constraint = constraint.draw(n_per_event, random_state, beside=drawn)
         counts = np.zeros(len(rows))
         counts[:n_samples] = 1.0
+        batch = getattr(self.model, "batch", self.model.take)
         drawn = replace(
             self,
-            model=self.model.take(rows),
+            model=batch(rows),
             target=self.target[rows],
             weights=counts,
             constraint=constraint,

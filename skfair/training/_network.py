@@ -1,19 +1,19 @@
 """Networks, trained under constraints."""
 
+from abc import abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.constraints import JointConstraint
 from skfair.enforcement import Task, enforce
-from skfair.models import LinearModel, MLPModel
+from skfair.models import LinearModel
 from skfair.solvers import SQP
 from skfair.training._model import ConstrainedModel, features_seen
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._sklearn import Interval
 
 _EXACT = SQP(max_iter=1000, tol=1e-4)
 """Solver of the last layer, whose problem is small and smooth, if often badly conditioned."""
@@ -26,18 +26,33 @@ class ConstrainedNetwork(ConstrainedModel):
     layer: this one is then fitted again as a linear model, in double precision, and enforced as
     one, also where a callback has stopped the training.
 
-    A subclass has the parameters named below beside those of `ConstrainedModel`; it checks the
-    input of its ``fit``, and hands it to `_fit` with its constraints.
+    A subclass has the parameters named below beside those of `ConstrainedModel`. It makes the
+    network and keeps what predictions need of it; it checks the input of its ``fit``, and hands it
+    to `_fit` with its constraints.
     """
 
     _parameter_constraints = {
         **ConstrainedModel._parameter_constraints,
-        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
-        "activation": [StrOptions({"relu", "tanh"})],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
     }
+
+    @abstractmethod
+    def _start(self, model, random_state):
+        """Model parameters to start from."""
+
+    @abstractmethod
+    def _predictor(self, model, parameters, training):
+        """The fitted attributes that predictions need."""
+
+    @abstractmethod
+    def _scores(self, X):
+        """Score of each row."""
+
+    def _at_rest(self, model, parameters):
+        """The trained model as it predicts; networks that keep statistics measure them here."""
+        return model
 
     def _fit(self, X, y, training, constraints, loss_weights=1.0):
         """Train on checked input, and keep what was found."""
@@ -52,6 +67,7 @@ class ConstrainedNetwork(ConstrainedModel):
         epochs = _Epochs(watch, self.n_iter_no_change)
         result = self._train(problem, training, epochs)
         trained = epochs.best if self.early_stopping else result.x[: problem.n_parameters]
+        problem = replace(problem, model=self._at_rest(problem.model, trained))
         judged, found, parameters = self._enforced(problem, trained, result)
         fitted = self._outcome(judged, found, training) | epochs.curves
         fitted |= self._predictor(problem.model, parameters, training) | features_seen(X)
@@ -60,10 +76,6 @@ class ConstrainedNetwork(ConstrainedModel):
         warn_of_outcome(self, judged.constraint, found)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
-
-    def _model(self, training):
-        sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
-        return MLPModel.standardized(training.X, training.weights, sizes, self.activation)
 
     def _train(self, problem, training, epochs):
         """Train all layers, in single precision."""
@@ -93,22 +105,6 @@ class ConstrainedNetwork(ConstrainedModel):
             )
         return JointConstraint(drawn)
 
-    def _start(self, model, random_state):
-        """Model parameters to start from."""
-        if not (self.warm_start and hasattr(self, "coefs_")):
-            return model.initial(random_state)
-        known = [np.shape(coef) for coef in self.coefs_]
-        found = [np.shape(weights) for weights, _ in model.layers(model.ridge(0.0))]
-        if known != found:
-            raise ValueError(
-                f"warm_start=True starts from the previous fit's layers of shapes {known}, but "
-                f"those of this fit are {found}; pass warm_start=False."
-            )
-        start = model.parameters(self.coefs_, self.intercepts_)
-        turned = self.pos_label_ != self.classes_[1]  # scores of the fit are of the positive class
-        start[-known[-1][0] - 1 :] *= -1.0 if turned else 1.0
-        return start
-
     def _enforced(self, problem, parameters, result):
         """What was judged, the candidate found, and the parameters of all layers."""
         if self.enforcement is None:
@@ -126,27 +122,6 @@ class ConstrainedNetwork(ConstrainedModel):
         found = enforce(Task(problem, solve, start, _EXACT.tol), self.enforcement)
         coef, intercept = last.coefficients(found.parameters)
         return problem, found, np.concatenate((before, coef, [intercept]))
-
-    def _predictor(self, model, parameters, training):
-        """The fitted attributes that predictions need."""
-        coefs, intercepts = model.coefficients(parameters)
-        coefs[-1] = training.unit.spread * coefs[-1]
-        intercepts[-1] = training.unit.from_unit(intercepts[-1])
-        return {
-            "coefs_": [coef.copy() for coef in coefs],
-            "intercepts_": [intercept.copy() for intercept in intercepts],
-            "classes_": training.classes,
-            "pos_label_": training.pos_label,
-            "groups_": training.groups.summary,
-        }
-
-    def _scores(self, X):
-        """Score of each row."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        sizes = tuple(coef.shape[1] for coef in self.coefs_[:-1])
-        model = MLPModel(X, sizes, self.activation)
-        return model.at(model.parameters(self.coefs_, self.intercepts_)).scores
 
 
 class _Epochs:

@@ -1,0 +1,118 @@
+"""What the classifiers share that are networks trained under constraints."""
+
+from numbers import Real
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils.metaestimators import available_if
+
+from skfair.classification._constrained_erm import fit_classifier
+from skfair.classification._linear import has_probabilities
+from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.losses import LOSSES
+from skfair.surrogates import SURROGATES
+from skfair.training import ConstrainedNetwork, check_training, label_positive
+from skfair.utils._fit import all_or_nothing
+from skfair.utils._sklearn import Interval, StrOptions
+
+
+class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
+    """Base of networks for two classes that are trained under constraints."""
+
+    _parameter_constraints = {
+        **ConstrainedNetwork._parameter_constraints,
+        "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "loss": [StrOptions(set(LOSSES)), callable],
+        "surrogate": [StrOptions(set(SURROGATES)), callable],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "pos_label": [Real, str, "boolean", None],
+    }
+
+    _check_training = staticmethod(check_training)
+    """How the input of fit is checked."""
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+        """Train the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features; classes for samples of other kinds say so.
+        y : array-like of shape (n_samples,)
+            Two classes, by labels of any kind.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
+                sparse matrix of bool, shape (n_samples, n_groups), default=None
+            Group of each sample, as in :meth:`ConstrainedERMClassifier.fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights, in the loss and in the rates; samples of weight 0 count as absent.
+
+        Returns
+        -------
+        self : estimator instance
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid, or it cannot be told which class is the positive
+            one; the message says what must hold.
+        """
+        people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        return fit_classifier(self, X, y, people, self._check_training)
+
+    def decision_function(self, X):
+        """Score of each row; above 0 it is the second of the ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features; classes for samples of other kinds say so.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        return self._scores(X)
+
+    def predict(self, X):
+        """Class of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features; classes for samples of other kinds say so.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        scores = self._scores(X)
+        positive = scores > 0 if self.pos_label_ == self.classes_[1] else scores < 0
+        return label_positive(positive, self.classes_, self.pos_label_)
+
+    @available_if(has_probabilities)
+    def predict_proba(self, X):
+        """Probabilities of the classes; only for the logistic loss.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features; classes for samples of other kinds say so.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, 2)
+            In the order of ``classes_``.
+        """
+        scores = self._scores(X)
+        return np.column_stack((expit(-scores), expit(scores)))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

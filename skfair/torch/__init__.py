@@ -1,0 +1,6 @@
+"""Networks of PyTorch, trained under constraints; they need the extra ``skfair[torch]``."""
+
+from skfair.torch._classifier import ConstrainedTorchClassifier
+from skfair.torch._model import TorchModel
+
+__all__ = ["ConstrainedTorchClassifier", "TorchModel"]

@@ -1,0 +1,278 @@
+"""Any network of PyTorch, trained under fairness constraints that its decisions keep."""
+
+import numpy as np
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skfair.classification import NetworkClassifier
+from skfair.torch._model import TorchModel
+from skfair.torch._module import check_device, perceptron, require_torch, seeded
+from skfair.torch._samples import is_dataset, samples_on
+from skfair.training import check_training
+from skfair.utils._sklearn import safe_indexing
+
+
+class ConstrainedTorchClassifier(NetworkClassifier):
+    r"""Network of PyTorch trained under fairness constraints.
+
+    Minimises, over the parameters of the module that require gradients, the mean loss subject to
+    bounds on gaps between groups, as :class:`~skfair.classification.ConstrainedERMClassifier` does
+    for linear scores. The module is trained on mini-batches with smooth rates. Then its last linear
+    layer is fitted again, all before it held fixed, so that the decisions on the training data keep
+    the tolerance exactly. It needs the extra ``skfair[torch]``.
+
+    Parameters
+    ----------
+    module : torch.nn.Module, callable or None, default=None
+        The network, which gives one score per sample, or several features that a new last layer
+        weighs. A module starts from the parameters that it has, trains those that require gradients
+        in the modes in which its parts are, and is not changed. A callable without arguments makes
+        one, ``random_state`` its seed. None is a perceptron with 64 and 32 hidden units. Columns
+        and images are not standardised: put that into the module, or before it in a pipeline.
+    constraint : str, Constraint, list of these, or None, default="demographic_parity"
+        What must be fair, as in :class:`~skfair.classification.ConstrainedERMClassifier`.
+        Constraints on intervals of percentiles compare ranks, which batches do not show: the last
+        layer alone keeps them.
+    tolerance : float, default=0.02
+        Largest gap allowed, in units of the constraint's public metric, for constraints that have
+        no tolerance of their own.
+    enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
+        How the last layer is made to keep the bound by the public metric on the training data, see
+        :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
+    loss : str or callable, default="logistic"
+        Loss of a score, as in :class:`~skfair.classification.ConstrainedERMClassifier`.
+    alpha : float, default=1e-4
+        Strength of the l2 penalty on the weights of layers, relative to a mean loss.
+    surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
+        Smooth stand-in for the decision, see :mod:`skfair.surrogates`.
+    solver : str or Solver, default="adam-pd"
+        A name in :data:`skfair.solvers.SOLVERS`, or an object with settings of its own, such as
+        :class:`skfair.solvers.AdamPrimalDual` with another learning rate or batch size.
+    max_iter : int or None, default=None
+        Most epochs of a solver chosen by name; None takes the solver's own default.
+    tol : float or None, default=None
+        Violation up to which an epoch counts as feasible, for a solver chosen by name; None takes
+        the solver's own default.
+    early_stopping : bool, default=False
+        Whether some of each class of each group are held out, as in
+        :class:`~skfair.classification.ConstrainedMLPClassifier`.
+    validation_fraction : float, default=0.1
+        Share of the samples held out.
+    n_iter_no_change : int, default=10
+        Epochs without improvement after which the training stops early.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in the loss, not in the constraint.
+    pos_label : int, float, bool or str, default=None
+        The class that means success: the rates that are compared are its rates. None takes 1 if the
+        labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are others.
+    device : str or torch.device, default="cpu"
+        Where to compute, such as "cuda". Arrays are moved there whole, batches of a dataset as they
+        are read. Decisions are judged in double precision, which the device must know.
+    warm_start : bool, default=False
+        Whether to start from the network of the previous fit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of new parameters, of the batches, of dropout and of who is held out. On the CPU the
+        same seed gives the same network.
+    verbose : int, default=0
+        Print every epoch if positive.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The trained network, in double precision and evaluation mode; its scores are positive for
+        the second of the ``classes_``.
+    classes_ : ndarray of shape (2,)
+        Labels of the classes, ascending.
+    pos_label_ : label
+        The positive class.
+    loss_curve_ : list of float
+        Objective after each epoch, on those trained on.
+    validation_loss_curve_ : list of float
+        The same of those held out, with ``early_stopping=True``.
+    multipliers_ : ndarray of shape (n_rows,)
+        Multipliers of the rows of the last problem solved: what one unit of tolerance is worth.
+    objective_ : float
+        Mean loss and penalty.
+    constraint_violation_ : float
+        Largest excess of a gap over its tolerance by the public metric on the training data; 0
+        when all tolerances are kept, nan if groups were to be compared, but none came.
+    constraint_report_ : DataFrame
+        One row per rate that is compared, as in
+        :class:`~skfair.classification.ConstrainedERMClassifier`.
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        As in :class:`~skfair.classification.ConstrainedMLPClassifier`.
+    n_iter_ : int
+        Epochs.
+    groups_ : GroupSummary
+        Labels and counts of the groups.
+    n_features_in_ : int
+        Length of the second axis of X, where it is an array.
+    feature_names_in_ : ndarray of str
+        Names of features seen during fit, if X has string column names.
+
+    See Also
+    --------
+    skfair.classification.ConstrainedMLPClassifier : A perceptron that needs no PyTorch.
+    TorchModel : The module as a model for the solvers.
+
+    Notes
+    -----
+    X may be an array or a tensor of any shape whose first axis counts the samples, or a
+    ``torch.utils.data.Dataset`` that gives a sample by its number, alone or as the first of a
+    tuple. A dataset must give the same sample each time for its decision to be kept.
+
+    In training, dropout drops and batch norm normalises by mini-batches. Decisions are those in
+    evaluation mode, and the last layer is fitted to that: the means and variances of batch norm are
+    measured on all samples first, since in mini-batches groups have equal shares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from torch import nn
+    >>> from skfair.metrics import demographic_parity_difference
+    >>> from skfair.torch import ConstrainedTorchClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=400)
+    >>> X = rng.normal(size=(400, 2)) + 0.5 * sex[:, np.newaxis]
+    >>> y = X[:, 0] * X[:, 1] > 0.2
+    >>> def network():
+    ...     return nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
+    >>> model = ConstrainedTorchClassifier(network, tolerance=0.05, random_state=0)
+    >>> decisions = model.fit(X, y, sensitive_features=sex).predict(X)
+    >>> bool(demographic_parity_difference(y, decisions, sensitive_features=sex) <= 0.05)
+    True
+    """
+
+    _parameter_constraints = {
+        **NetworkClassifier._parameter_constraints,
+        "module": [callable, None],
+        "device": "no_validation",
+    }
+
+    def __init__(
+        self,
+        module=None,
+        constraint="demographic_parity",
+        *,
+        tolerance=0.02,
+        enforcement="auto",
+        loss="logistic",
+        alpha=1e-4,
+        surrogate="sigmoid",
+        solver="adam-pd",
+        max_iter=None,
+        tol=None,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        class_weight=None,
+        pos_label=None,
+        device="cpu",
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+    ):
+        self.module = module
+        self.constraint = constraint
+        self.tolerance = tolerance
+        self.enforcement = enforcement
+        self.loss = loss
+        self.alpha = alpha
+        self.surrogate = surrogate
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.device = device
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @staticmethod
+    def _check_training(estimator, X, y, people, request):
+        """As `check_training` does, for samples of any shape."""
+        samples = X if is_dataset(X) else _check_samples(X, estimator)
+        positions = np.arange(len(samples))[:, np.newaxis]  # stand for the samples
+        training = check_training(estimator, positions, y, people, request)
+        rows = training.X[:, 0].astype(np.intp)
+        if is_dataset(X):
+            subset = require_torch().utils.data.Subset(X, rows.tolist())
+            return training._replace(X=subset, people=training.people._replace(X=None))
+        given = safe_indexing(X if hasattr(X, "columns") else samples, rows)
+        return training._replace(X=samples[rows], people=training.people._replace(X=given))
+
+    def _fit(self, X, y, training, constraints, loss_weights=1.0):
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        with seeded(seed, check_device(self.device)):
+            return super()._fit(X, y, training, constraints, loss_weights)
+
+    def _model(self, training):
+        model = TorchModel(self._network(training), training.X, self.device).astype(np.float64)
+        scores = model.at(model.initial()).scores
+        if not np.isfinite(scores).all():
+            worst = int(np.flatnonzero(~np.isfinite(scores))[0])
+            raise ValueError(
+                f"The module must give finite scores, but that of sample {worst} is "
+                f"{scores[worst]}; rescale the samples, or mend the module."
+            )
+        return model
+
+    def _network(self, training):
+        """The module to start from."""
+        nn = require_torch().nn
+        if self.module is None:
+            return perceptron(samples_on(training.X, "cpu").n_numbers)
+        module = self.module if isinstance(self.module, nn.Module) else self.module()
+        if not isinstance(module, nn.Module):
+            raise TypeError(
+                "module must be a torch.nn.Module, a callable that makes one, or None, but "
+                f"module={self.module!r} gives a {type(module).__name__}."
+            )
+        return module
+
+    def _start(self, model, random_state):
+        if not (self.warm_start and hasattr(self, "module_")):
+            return model.initial()
+        start = model.parameters(self.module_)
+        if self.pos_label_ != self.classes_[1]:  # scores of the fit are of the positive class
+            start[-model.n_last :] *= -1.0
+        return start
+
+    def _at_rest(self, model, parameters):
+        return model.measured(parameters)
+
+    def _predictor(self, model, parameters, training):
+        own = parameters.copy()
+        own[-model.n_last :] *= training.unit.spread
+        return {
+            "module_": model.module_at(own),
+            "classes_": training.classes,
+            "pos_label_": training.pos_label,
+            "groups_": training.groups.summary,
+        }
+
+    def _scores(self, X):
+        check_is_fitted(self)
+        if not is_dataset(X):
+            X = validate_data(self, _on_cpu(X), dtype=np.float32, allow_nd=True, reset=False)
+        model = TorchModel(self.module_, X, self.device)
+        return model.at(model.initial()).scores
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def _check_samples(X, estimator):
+    """An array of samples, float32."""
+    return check_array(_on_cpu(X), dtype=np.float32, allow_nd=True, estimator=estimator)
+
+
+def _on_cpu(X):
+    return X.detach().cpu().numpy() if isinstance(X, require_torch().Tensor) else X

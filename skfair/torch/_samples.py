@@ -1,0 +1,116 @@
+"""Samples of a network: tensors on its device, or a dataset that is read as it is needed."""
+
+import numpy as np
+
+from skfair.torch._module import require_torch
+
+
+def is_dataset(X):
+    """Whether samples come as a dataset of PyTorch.
+
+    Parameters
+    ----------
+    X : object
+        As passed to fit.
+
+    Returns
+    -------
+    is_dataset : bool
+    """
+    return isinstance(X, require_torch().utils.data.Dataset)
+
+
+def samples_on(X, device):
+    """Samples for a device.
+
+    Parameters
+    ----------
+    X : array-like, torch.Tensor or torch.utils.data.Dataset
+        As users give them.
+    device : torch.device
+        Where they are to be read.
+
+    Returns
+    -------
+    samples : TensorSamples or DatasetSamples
+    """
+    torch = require_torch()
+    if is_dataset(X):
+        return DatasetSamples(X, device, np.arange(len(X)))
+    X = X if isinstance(X, torch.Tensor) else torch.as_tensor(np.asarray(X, dtype=np.float32))
+    return TensorSamples(X.to(device, torch.float32 if X.is_floating_point() else None))
+
+
+class TensorSamples:
+    """Samples as one tensor.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor of shape (n_samples, ...)
+        On the device.
+    """
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __len__(self):
+        return len(self.tensor)
+
+    @property
+    def n_numbers(self):
+        """Numbers in a sample."""
+        return max(1, self.tensor[:1].numel())
+
+    def take(self, rows):
+        """Some of the samples, by positions or a slice."""
+        if not isinstance(rows, slice):
+            rows = require_torch().as_tensor(rows, device=self.tensor.device)
+        return TensorSamples(self.tensor[rows])
+
+    def read(self, rows, dtype):
+        """Samples of a slice; real numbers in the type given."""
+        return _in_type(self.tensor[rows], dtype)
+
+
+class DatasetSamples:
+    """Samples of a dataset.
+
+    Parameters
+    ----------
+    dataset : torch.utils.data.Dataset
+        Gives a sample by its number, alone or as the first of a tuple.
+    device : torch.device
+        Where they are read to.
+    rows : ndarray of int, shape (n_samples,)
+        Numbers of the samples.
+    """
+
+    def __init__(self, dataset, device, rows):
+        self.dataset = dataset
+        self.device = device
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    @property
+    def n_numbers(self):
+        """Numbers in a sample."""
+        return max(1, self._one(self.rows[0]).numel())
+
+    def take(self, rows):
+        """Some of the samples, by positions or a slice."""
+        return DatasetSamples(self.dataset, self.device, self.rows[rows])
+
+    def read(self, rows, dtype):
+        """Samples of a slice; real numbers in the type given."""
+        stack = require_torch().stack([self._one(row) for row in self.rows[rows]])
+        return _in_type(stack.to(self.device), dtype)
+
+    def _one(self, row):
+        sample = self.dataset[int(row)]
+        return require_torch().as_tensor(sample[0] if isinstance(sample, tuple | list) else sample)
+
+
+def _in_type(tensor, dtype):
+    return tensor.to(dtype) if tensor.is_floating_point() else tensor

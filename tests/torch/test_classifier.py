@@ -1,0 +1,235 @@
+"""Networks of PyTorch under constraints: their promise, their input, what they refuse."""
+
+import numpy as np
+import pytest
+
+from skfair.constraints import PartialStatisticalParity
+from skfair.metrics import METRICS, partial_statistical_parity_difference
+from skfair.solvers import SGD
+from skfair.torch import ConstrainedTorchClassifier, TorchModel
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Exclusive-or of two features, of which one tells the group."""
+    rng = np.random.default_rng(0)
+    groups = np.where(rng.random(600) < 0.4, "a", "b")
+    X = rng.normal(size=(600, 4))
+    X[:, 0] += groups == "a"
+    y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=600) > 0.2).astype(int)
+    return X, y, groups
+
+
+@pytest.fixture(scope="module")
+def images():
+    """A bright square in one half of a small image; its size tells the group."""
+    rng = np.random.default_rng(0)
+    groups, y = rng.integers(2, size=240), rng.integers(2, size=240)
+    X = rng.normal(scale=0.3, size=(240, 1, 8, 8))
+    for image, group, label in zip(X, groups, y | (rng.random(240) < 0.3 * groups), strict=True):
+        size, side = 2 + group, 4 * label
+        image[0, 2 : 2 + size, side : side + size] += 1.0
+    return X, y, groups
+
+
+def smooth():
+    return nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def noisy():
+    hidden = nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2)
+    return nn.Sequential(*hidden, nn.Linear(16, 1))
+
+
+def convolutional():
+    convolution = nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
+    return nn.Sequential(*convolution, nn.LazyLinear(8), nn.ReLU(), nn.Linear(8, 1))
+
+
+def make(module=smooth, constraint="demographic_parity", **settings):
+    fast = {"max_iter": 30, "tolerance": 0.05, "random_state": 0}
+    return ConstrainedTorchClassifier(module, constraint, **(fast | settings))
+
+
+def fit(people, module=smooth, constraint="demographic_parity", **settings):
+    X, y, groups = people
+    return make(module, constraint, **settings).fit(X, y, sensitive_features=groups)
+
+
+def gap_of(model, people, metric="demographic_parity_difference"):
+    X, y, groups = people
+    return METRICS[metric](y, model.predict(X), sensitive_features=groups)
+
+
+@pytest.mark.parametrize("constraint", ["demographic_parity", "equalized_odds"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        smooth,
+        noisy,
+        lambda: nn.Sequential(nn.Linear(4, 16), nn.Tanh()),  # features, for a new last layer
+        lambda: nn.Sequential(smooth(), nn.Tanh(), nn.Flatten(0)),  # scores, moved along a line
+    ],
+    ids=["smooth", "noisy", "features", "scores"],
+)
+def test_the_decisions_keep_the_tolerance(module, constraint, people):
+    model = fit(people, module, constraint)
+    gap = gap_of(model, people, f"{constraint}_difference")
+    assert gap <= 0.05
+    assert model.constraint_violation_ == 0.0
+    assert model.constraint_report_["gap"].max() == pytest.approx(gap)
+
+
+def test_it_sees_what_no_linear_model_does(people):
+    X, y, _ = people
+    assert fit(people).score(X, y) > 0.75
+    assert fit(people, None).score(X, y) > 0.85
+
+
+def test_scores_are_those_of_the_module_kept(people):
+    X, y, _ = people
+    model = fit(people, noisy)
+    assert not any(part.training for part in model.module_.modules())
+    with torch.no_grad():
+        scores = model.module_(torch.as_tensor(X, dtype=torch.float32).double())[:, 0].numpy()
+    np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-scores)), atol=1e-12)
+    assert len(model.loss_curve_) == model.n_iter_ == 30
+
+
+@pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")
+def test_images_come_as_an_array_a_tensor_or_a_dataset(images):
+    X, y, groups = images
+    array = fit(images, convolutional, max_iter=5)
+    assert gap_of(array, images) <= 0.05
+    tensor = torch.as_tensor(X)
+    dataset = torch.utils.data.TensorDataset(tensor.float(), torch.as_tensor(y))
+    for other in (tensor, dataset):
+        model = make(convolutional, max_iter=5).fit(other, y, sensitive_features=groups)
+        np.testing.assert_array_equal(model.decision_function(other), array.decision_function(X))
+
+
+def test_weights_of_zero_leave_samples_of_a_dataset_out(images):
+    X, y, groups = images
+    X, weights = torch.as_tensor(X).float(), np.arange(len(y)) % 2
+    module = nn.Sequential(nn.Flatten(), nn.Linear(64, 1))
+    found = make(module, max_iter=2).fit(
+        torch.utils.data.TensorDataset(X), y, sensitive_features=groups, sample_weight=weights
+    )
+    own = make(module, max_iter=2).fit(X[1::2], y[1::2], sensitive_features=groups[1::2])
+    np.testing.assert_array_equal(found.decision_function(X), own.decision_function(X))
+
+
+def test_it_keeps_a_constraint_on_an_interval_in_its_last_layer(people):
+    X, y, groups = people
+    model = fit(people, smooth, PartialStatisticalParity([0.2, 0.6]), tolerance=0.1)
+    gap = partial_statistical_parity_difference(
+        model.decision_function(X), sensitive_features=groups, interval=[0.2, 0.6]
+    )
+    assert gap <= 0.1 + 1e-12
+
+
+def test_a_module_starts_from_its_own_parameters_and_stays_as_it_is(people):
+    X, y, groups = people
+    module = smooth()
+    before = [tensor.clone() for tensor in module.parameters()]
+    model = fit(people, module, solver=SGD(max_iter=1, learning_rate=1e-9, tol=1.0), max_iter=None)
+    for tensor, old in zip(module.parameters(), before, strict=True):
+        torch.testing.assert_close(tensor, old)
+    torch.testing.assert_close(model.module_[0].weight, before[0].double(), atol=1e-7, rtol=0)
+
+
+def test_frozen_layers_are_not_trained(people):
+    module = smooth()
+    module[0].requires_grad_(False)
+    model = fit(people, module)
+    torch.testing.assert_close(model.module_[0].weight, module[0].weight.double())
+    assert (model.module_[2].weight != module[2].weight).any()
+
+
+@pytest.mark.parametrize("module", [smooth, noisy, None], ids=["smooth", "noisy", "none"])
+def test_same_seed_same_network_whatever_was_drawn_before(module, people):
+    X, _, _ = people
+    first = fit(people, module, max_iter=3).decision_function(X)
+    torch.manual_seed(17)
+    state = torch.get_rng_state()
+    np.testing.assert_array_equal(fit(people, module, max_iter=3).decision_function(X), first)
+    torch.testing.assert_close(torch.get_rng_state(), state)
+    other = fit(people, module, max_iter=3, random_state=1).decision_function(X)
+    assert (other != first).any()
+
+
+def test_early_stopping_holds_some_out(people):
+    model = fit(people, early_stopping=True, n_iter_no_change=3, max_iter=200)
+    assert model.n_iter_ < 200
+    assert len(model.validation_loss_curve_) == model.n_iter_
+    assert model.constraint_violation_ == 0.0
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended(people):
+    X, y, groups = people
+    turned = np.where(y == 1, "hired", "rejected")
+    model = make(noisy, None, warm_start=True, pos_label="hired", max_iter=60)
+    first = model.fit(X, turned, sensitive_features=groups).loss_curve_
+    model.set_params(max_iter=1).fit(X, turned, sensitive_features=groups)
+    assert model.loss_curve_[0] < first[5]
+    model.set_params(module=smooth)
+    with pytest.raises(ValueError, match=r"of one build.*warm_start=False"):
+        model.fit(X, turned, sensitive_features=groups)
+
+
+def test_the_first_class_may_be_the_positive_one(people):
+    X, y, groups = people
+    turned = np.where(y == 1, "hired", "rejected")
+    model = make(pos_label="hired").fit(X, turned, sensitive_features=groups)
+    np.testing.assert_array_equal(model.predict(X) == "hired", fit(people).predict(X) == 1)
+
+
+def test_steps_that_explode_leave_the_last_finite_network(people):
+    X, _, _ = people
+    solver = SGD(learning_rate=1e20, max_iter=3)
+    with pytest.warns(UserWarning, match="exploded at step .* The best iterate before is kept"):
+        model = fit(people, None, solver=solver, max_iter=None)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"module": lambda: "a network"}, TypeError, "gives a str"),
+        ({"module": "a network"}, ValueError, "The 'module' parameter"),
+        ({"module": nn.Linear(3, 1)}, RuntimeError, "shapes cannot be multiplied"),
+        ({"module": nn.Conv2d(1, 1, 1)}, RuntimeError, "Expected 3D .* or 4D"),
+        ({"module": nn.Unflatten(1, (2, 2))}, ValueError, "Unflatten gives the shape"),
+        ({"device": "cuda:97"}, ValueError, "device='cuda:97' cannot be used here"),
+        ({"solver": "sqp"}, ValueError, "SQP needs a model that gives Gram matrices"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(settings, error, message, people):
+    with pytest.raises(error, match=message):
+        fit(people, **settings)
+
+
+def test_a_module_that_gives_nan_is_refused(people):
+    module = smooth()
+    module[0].weight.data[0, 0] = torch.nan
+    with pytest.raises(ValueError, match="must give finite scores, but that of sample 0 is nan"):
+        fit(people, module)
+
+
+def test_nan_in_samples_is_refused(people):
+    X, y, groups = people
+    X = np.where(np.arange(len(X))[:, np.newaxis] == 7, np.nan, X)
+    for samples in (X, X.reshape(-1, 1, 2, 2), torch.as_tensor(X)):
+        with pytest.raises(ValueError, match="contains NaN"):
+            make().fit(samples, y, sensitive_features=groups)
+
+
+def test_the_model_of_the_fit_is_public(people):
+    X, _, _ = people
+    model = fit(people)
+    at = TorchModel(model.module_, X)
+    np.testing.assert_array_equal(at.at(at.initial()).scores, model.decision_function(X))

@@ -1,0 +1,240 @@
+"""A module of PyTorch as a model: its derivatives, its last layer, its modes, its input."""
+
+import copy
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skfair.models import ChunkedPoint, LinearModel, MLPModel, Model
+from skfair.torch import TorchModel
+from skfair.torch import _model as code
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+
+
+def perceptron(X, *sizes):
+    """The network of an `MLPModel`, both at the same parameters."""
+    known = MLPModel(X.astype(np.float64), sizes)
+    parameters = known.initial(0)
+    layers = []
+    for weights, bias in known.layers(parameters):
+        layer = nn.Linear(*weights.shape)
+        layer.weight.data, layer.bias.data = torch.tensor(weights.T), torch.tensor(bias)
+        layers += [layer, nn.ReLU()]
+    return TorchModel(nn.Sequential(*layers[:-1]), X), known.at(parameters)
+
+
+def noisy():
+    torch.manual_seed(0)
+    hidden = nn.Linear(4, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Dropout(0.5)
+    return nn.Sequential(*hidden, nn.Linear(5, 1))
+
+
+def test_it_has_the_protocol(X):
+    assert isinstance(TorchModel(nn.Linear(4, 1), X), Model)
+
+
+def test_scores_and_last_layer_are_those_of_the_perceptron_in_numpy(X):
+    model, known = perceptron(X, 5, 3)
+    at = model.at(model.initial())
+    np.testing.assert_allclose(at.scores, known.scores, atol=1e-12)
+    np.testing.assert_allclose(at.hidden, known.hidden, atol=1e-12)
+    last = model.last_layer(at.parameters)
+    assert isinstance(last, LinearModel)
+    own = at.parameters[-last.n_parameters :]
+    assert model.n_last == last.n_parameters
+    np.testing.assert_allclose(last.scores(own), known.scores, atol=1e-12)
+
+
+def convolutional():
+    return nn.Sequential(
+        nn.Unflatten(1, (1, 2, 2)), nn.Conv2d(1, 3, 2), nn.Tanh(), nn.Flatten(), nn.Linear(3, 1)
+    )
+
+
+MODULES = [
+    lambda: nn.Linear(4, 1),
+    lambda: nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1), nn.Flatten(0)),
+    convolutional,
+    lambda: nn.Sequential(nn.Linear(4, 3), nn.Tanh()),
+    lambda: nn.Sequential(nn.Linear(4, 1, bias=False), nn.Tanh(), nn.Flatten(0)),
+]
+
+
+@pytest.mark.parametrize("make", MODULES)
+def test_the_gradient_is_that_of_the_scores(make, X):
+    torch.manual_seed(1)
+    model = TorchModel(make().double(), X)
+    rng = np.random.default_rng(1)
+    parameters, slopes = model.initial(), rng.normal(size=len(X))
+    gradient = model.at(parameters).pull_back(slopes)
+    for _ in range(5):
+        direction = 1e-6 * rng.normal(size=model.n_parameters)
+        ahead, behind = (model.at(parameters + sign * direction).scores for sign in (1, -1))
+        assert 2 * gradient @ direction == pytest.approx(slopes @ (ahead - behind), rel=1e-6)
+
+
+def test_points_keep_their_parameters_whatever_is_computed_between(X):
+    model, _ = perceptron(X, 5)
+    first = model.at(model.initial())
+    scores, slopes = first.scores, np.linspace(-1, 1, len(X))
+    gradient = first.pull_back(slopes)
+    other = model.at(1.0 + model.initial())
+    assert (other.scores != scores).all()
+    np.testing.assert_array_equal(first.pull_back(slopes), gradient)
+
+
+def test_chunks_give_what_all_rows_at_once_give(X, monkeypatch):
+    model, _ = perceptron(np.tile(X, (2, 1)), 5, 3)
+    parameters, slopes = model.initial(), np.linspace(-1, 1, 60)
+    whole = model.at(parameters)
+    monkeypatch.setattr(code, "_CHUNK", 1)  # sixteen samples pass at a time
+    chunked = model.at(parameters)
+    assert isinstance(chunked, ChunkedPoint)
+    np.testing.assert_allclose(chunked.scores, whole.scores, atol=1e-14)
+    np.testing.assert_allclose(chunked.pull_back(slopes), whole.pull_back(slopes), atol=1e-13)
+    np.testing.assert_allclose(chunked.hidden, whole.hidden, atol=1e-14)
+
+
+def test_rows_of_a_jacobian_are_gradients(X):
+    model, _ = perceptron(X, 3)
+    at, cells = model.at(model.initial()), np.zeros((2, len(X)))
+    cells[0, :10], cells[1, 5:] = 0.1, np.linspace(0, 1, len(X) - 5)
+    rows = at.pull_back_rows(sparse.csr_array(cells))
+    np.testing.assert_allclose(rows, [at.pull_back(cell) for cell in cells], atol=1e-14)
+
+
+def test_samples_taken_keep_their_scores(X):
+    model, _ = perceptron(X, 5)
+    parameters, rows = model.initial(), np.array([3, 3, 17])
+    scores = model.at(parameters).scores[rows]
+    np.testing.assert_allclose(model.take(rows).at(parameters).scores, scores, atol=1e-14)
+    np.testing.assert_allclose(model.batch(rows).at(parameters).scores, scores, atol=1e-14)
+
+
+class Rows(torch.utils.data.Dataset):
+    """Pairs of a row and something else."""
+
+    def __init__(self, X):
+        self.X = X
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, number):
+        return torch.as_tensor(self.X[number]), "not looked at"
+
+
+def test_a_dataset_is_read_as_an_array_is(X):
+    torch.manual_seed(0)
+    module, rows = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1)), np.array([4, 0, 4])
+    array, dataset = TorchModel(module, X), TorchModel(module, Rows(X))
+    start = array.initial()
+    np.testing.assert_array_equal(dataset.at(start).scores, array.at(start).scores)
+    np.testing.assert_array_equal(
+        dataset.take(rows).at(start).scores, array.take(rows).at(start).scores
+    )
+
+
+def test_whole_numbers_stay_whole_for_embeddings():
+    tokens = torch.arange(6).reshape(3, 2)
+    model = TorchModel(nn.Sequential(nn.Embedding(6, 2), nn.Flatten(), nn.Linear(4, 1)), tokens)
+    assert model.astype(np.float64).at(model.initial()).scores.shape == (3,)
+
+
+def test_parameters_that_are_frozen_stay_out(X):
+    body = nn.Linear(4, 3).requires_grad_(False)
+    model = TorchModel(nn.Sequential(body, nn.Tanh(), nn.Linear(3, 1)), X)
+    assert model.n_parameters == 4
+    trained = model.module_at(np.ones(4))
+    torch.testing.assert_close(trained[0].weight, body.weight)
+    np.testing.assert_array_equal(model.parameters(trained), np.ones(4))
+
+
+def test_only_weights_are_penalised(X):
+    model = TorchModel(noisy(), X)
+    weights = [tensor.numel() for tensor in noisy().parameters() if tensor.ndim > 1]
+    assert model.ridge(0.5).sum() == 0.5 * sum(weights)
+
+
+def test_one_number_per_sample_is_left_as_it_is_to_begin_with(X):
+    module = nn.Sequential(nn.Linear(4, 1), nn.Tanh(), nn.Flatten(0))
+    model = TorchModel(module, X)
+    scores = module(torch.as_tensor(X)).detach().numpy()
+    np.testing.assert_allclose(model.at(model.initial()).scores, scores, atol=1e-7)
+    assert model.n_last == 2
+
+
+def test_the_module_given_is_not_changed(X):
+    module = noisy()
+    before = copy.deepcopy(module.state_dict())
+    model = TorchModel(module, X)
+    model.batch(np.arange(30)).at(1.0 + model.initial()).pull_back(np.ones(30))
+    for name, tensor in module.state_dict().items():
+        torch.testing.assert_close(tensor, before[name])
+    assert all(part.training for part in module.modules())
+
+
+def test_dropout_and_batch_norm_work_in_batches_alone(X):
+    model, rows = TorchModel(noisy(), X), np.arange(30)
+    start = model.initial()
+    calm = model.at(start).scores
+    batch = model.batch(rows)
+    assert (batch.at(start).scores != batch.at(start).scores).any()  # other units are dropped
+    learned = model.module[1].running_mean.clone()
+    assert (learned != 0).any()
+    assert (model.at(start).scores != calm).any()  # by what the batches have shown
+    model.at(start).pull_back(np.ones(30))
+    torch.testing.assert_close(model.module[1].running_mean, learned)
+
+
+def test_parts_that_were_put_to_evaluation_stay_there(X):
+    model = TorchModel(noisy().eval(), X)
+    batch = model.batch(np.arange(30))
+    start = model.initial()
+    np.testing.assert_array_equal(batch.at(start).scores, batch.at(start).scores)
+    assert model.measured(start) is model
+
+
+def test_batch_norm_is_measured_over_all_samples(X):
+    model = TorchModel(noisy(), X)
+    parameters = model.initial()
+    model.batch(np.arange(3)).at(parameters).pull_back(np.ones(3))
+    norm = model.measured(parameters).module[1]
+    entering = noisy()[0](torch.as_tensor(X)).detach()
+    torch.testing.assert_close(norm.running_mean, entering.mean(dim=0))
+    torch.testing.assert_close(norm.running_var, entering.var(dim=0))
+    assert norm.momentum == 0.1
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (nn.Unflatten(1, (2, 2)), r"for 2 samples Unflatten gives the shape \(2, 2, 2\)"),
+        (nn.Flatten(0), r"for 2 samples Flatten gives the shape \(8,\)"),
+        (nn.LSTM(4, 2), "LSTM gives a tuple"),
+        (nn.Sequential(nn.Linear(4, 1), nn.Sigmoid()), "Sequential ends in Sigmoid; leave that"),
+    ],
+)
+def test_what_gives_no_scores_is_refused(module, message, X):
+    with pytest.raises(ValueError, match=message):
+        TorchModel(module, X)
+
+
+@pytest.mark.parametrize("device", ["no such device", "cuda:97"])
+def test_a_device_that_is_not_there_is_refused(device, X):
+    with pytest.raises(ValueError, match="cannot be used here .*Pass device='cpu'"):
+        TorchModel(nn.Linear(4, 1), X, device=device)
+
+
+def test_parameters_of_another_build_are_refused(X):
+    model = TorchModel(nn.Linear(4, 1), X)
+    with pytest.raises(ValueError, match=r"of one build, but weight is of shape \(1, 4\)"):
+        model.parameters(nn.Linear(3, 1))
