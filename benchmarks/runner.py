@@ -12,6 +12,7 @@ from benchmarks.any_model import (
 from benchmarks.bounded_clusters import share_assignment, size_bounds
 from benchmarks.constrained_erm import erm_peers, erm_solvers, erm_tolerance
 from benchmarks.core_types import core_types
+from benchmarks.coverage import coverage
 from benchmarks.embedding import embedding
 from benchmarks.erm_large import erm_large
 from benchmarks.erm_time_course import erm_time_course
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "first-fit": first_fit,
     "interrupts": interrupts,
     "core-types": core_types,
+    "coverage": coverage,
     "exact-balance": exact_balance,
     "peers": peer_methods,
     "table-1": table_1,

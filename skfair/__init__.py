@@ -5,6 +5,7 @@ Submodules load when first used, so ``import skfair`` imports no other package.
 =============================  ================================================================
 :mod:`skfair.cluster`          clusterings in which every group is well represented
 :mod:`skfair.classification`   classifiers whose decisions are fair
+:mod:`skfair.audit`            what fresh people say of a model, whoever made it
 :mod:`skfair.constraints`      what must be equal, between whom, and up to which tolerance
 :mod:`skfair.inference`        what a sample says of the people it was drawn from
 :mod:`skfair.metrics`          how unequally groups are treated, how good a front is, scorers
@@ -30,6 +31,7 @@ import importlib
 __version__ = "0.1.0.dev0"
 
 _SUBMODULES = (
+    "audit",
     "callbacks",
     "classification",
     "cluster",

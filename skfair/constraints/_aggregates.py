@@ -7,11 +7,8 @@ from itertools import product
 import numpy as np
 from scipy import sparse
 
+from skfair.constraints._forms import check_forms, differences
 from skfair.constraints._rows import GapRow, RowWriter
-from skfair.inference import all_pairs
-
-_MANY_FORMS = 100_000
-"""Linear forms up to which a gap is written as the largest of them."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Range:
 
     def contrasts(self, n_events):
         """Linear forms of the means of which the gap is the largest, or 0, (n_forms, n_events)."""
-        blocks = [_differences(block, n_events) for block in self.blocks]
+        blocks = [differences(block, n_events) for block in self.blocks]
         return sparse.vstack([sparse.csr_array((0, n_events)), *blocks], format="csr")
 
 
@@ -97,10 +94,10 @@ class TotalRange(Range):
 
     def contrasts(self, n_events):
         """Linear forms as of `Range`: one difference of each block, added, in all combinations."""
-        _check_forms(np.prod([len(block) * (len(block) - 1.0) for block in self.blocks]))
+        check_forms(np.prod([len(block) * (len(block) - 1.0) for block in self.blocks]))
         total = sparse.csr_array((1, n_events))
         for block in self.blocks:
-            own = _differences(block, n_events)
+            own = differences(block, n_events)
             first = np.repeat(np.arange(total.shape[0]), own.shape[0])
             total = total[first] + own[np.tile(np.arange(own.shape[0]), total.shape[0])]
         return total
@@ -130,21 +127,6 @@ class TotalDifference(TotalRange):
                 factors |= {second: sign, first: -sign}
             writer.add(-tolerance, factors, {}, tolerance)
         return writer.rows(n_events, 0)
-
-
-def _differences(block, n_events):
-    """Every ordered pair of a block of events."""
-    place = (np.ones(len(block)), (np.arange(len(block)), list(block)))
-    return all_pairs(len(block)) @ sparse.csr_array(place, shape=(len(block), n_events))
-
-
-def _check_forms(n_forms):
-    if n_forms > _MANY_FORMS:
-        raise ValueError(
-            f"A gap that adds up or averages over these cells and groups is the largest of "
-            f"{n_forms:.2g} linear forms, too many for a limit of it; ask for one of the largest "
-            'gap, with aggregate="max".'
-        )
 
 
 def _range_slope(blocks, means):
@@ -247,7 +229,7 @@ class MeanPositiveExcess(Excess):
     def contrasts(self, n_events):
         """Linear forms as of `Excess`: the excesses of every set of groups, averaged over all."""
         n_pairs = len(self.pairs)
-        _check_forms(2.0**n_pairs)
+        check_forms(2.0**n_pairs)
         sets = (np.arange(1, 2**n_pairs)[:, np.newaxis] >> np.arange(n_pairs)) & 1
         return sparse.csr_array(sets / n_pairs) @ super().contrasts(n_events)
 

@@ -11,6 +11,7 @@ from skfair._kernels.flips import sum_flips
 from skfair.constraints._aggregates import SingleRow
 from skfair.constraints._protocols import REPORT_COLUMNS
 from skfair.constraints._values import ConstraintValues, EventJacobian
+from skfair.inference import estimates_of
 from skfair.losses import as_pointwise
 from skfair.people import Events
 
@@ -207,6 +208,11 @@ class BoundConstraint:
     def gap(self, scores):
         """The gap by the public metric."""
         return float(self.aggregate.gap(self.decision_means(scores)))
+
+    def sampled(self, scores):
+        """Means of the public metric, and the linear forms of which the gap is the largest."""
+        estimates = estimates_of(self.events, self._decided(scores))
+        return estimates, self.aggregate.contrasts(len(self.names))
 
     def violation(self, scores):
         """Excess of the gap over the tolerance by the public metric; 0 when it is kept."""

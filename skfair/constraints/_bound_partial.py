@@ -159,6 +159,10 @@ class BoundPartialParity:
         """The gap by the public metric; nan if nobody ranks in an interval."""
         return self.constraint.difference(self.people, self.intervals, scores)
 
+    def sampled(self, scores):
+        """What the people tell of the population's gap, as `BoundConstraint.sampled`."""
+        return self.constraint.sampled(self, scores)
+
     def violation(self, scores):
         """Excess of the gap over the tolerance by the public metric; infinite if it is unknown."""
         gap = self.gap(scores)

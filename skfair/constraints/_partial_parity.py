@@ -12,6 +12,7 @@ from skfair.constraints._cells import everybody
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._group_auc import GroupAUCConstraint
 from skfair.constraints._percentile_rows import at_percentiles
+from skfair.constraints._sampled_partial import sampled_areas, sampled_curves
 from skfair.people import check_interval
 from skfair.utils._sklearn import Interval, StrOptions
 
@@ -122,6 +123,25 @@ class PartialParity(Constraint):
                 sample_weight=people.weights,
                 **options,
             )
+
+    def sampled(self, bound, scores):
+        """What people tell of the population's gap.
+
+        Parameters
+        ----------
+        bound : BoundPartialParity
+            This constraint, bound to them.
+        scores : ndarray of shape (n_samples,)
+            Scores that do not depend on them.
+
+        Returns
+        -------
+        estimates : Estimates
+            Numbers that are compared.
+        contrasts : csr_array
+            Linear forms of them, of which the gap is the largest.
+        """
+        return sampled_curves(bound, scores)
 
     _metric_options = ("scale", "threshold", "rank_within")
     _is_by_class = False
@@ -307,6 +327,7 @@ class PartialGroupAUC(PartialParity):
 
     metric = "partial_group_auc_difference"
     cells = staticmethod(everybody)
+    sampled = staticmethod(sampled_areas)
 
     def __init__(self, interval=(0.0, 1.0), *, tolerance=None, width=2.0, min_group_size=None):
         self.interval = interval

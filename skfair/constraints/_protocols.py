@@ -157,6 +157,22 @@ class AuditedConstraint(RowConstraint, Protocol):
             nan where it is not known.
         """
 
+    def sampled(self, scores):
+        """What the people tell of the population's gap.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores that do not depend on these people.
+
+        Returns
+        -------
+        estimates : Estimates
+            Numbers that are compared.
+        contrasts : csr_array
+            Linear forms of them, of which the gap is the largest.
+        """
+
     def violation(self, scores):
         """Excess of the gap over the tolerance; 0 when it is kept, infinite where it is not known.
 

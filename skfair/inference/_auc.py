@@ -27,6 +27,8 @@ class AUCs(Estimates):
         Samples of each group, with both classes among them.
     weights : ndarray of shape (n_samples,)
         Sample weights.
+    center : float, default=0.0
+        What is taken from each area.
 
     References
     ----------
@@ -35,21 +37,23 @@ class AUCs(Estimates):
        Biometrics 44, 1988.
     """
 
-    def __init__(self, positive, scores, members, weights):
+    def __init__(self, positive, scores, members, weights, center=0.0):
         found = [_delong(positive[rows], scores[rows], weights[rows]) for rows in members]
-        self.values, self._errors, self.sizes = map(np.array, zip(*found, strict=True))
+        self._areas, self._errors, self.sizes = map(np.array, zip(*found, strict=True))
+        self._center, self.values = center, self._areas - center
 
     def limits(self, level):
         """DeLong's limits, as in `Estimates.limits`."""
-        z, spread = special.ndtri(level), self.values * (1.0 - self.values)
+        z, areas = special.ndtri(level), self._areas
         with np.errstate(divide="ignore", invalid="ignore"):
-            logits, reach = special.logit(self.values), z * self._errors / spread
+            logits, reach = special.logit(areas), z * self._errors / (areas * (1.0 - areas))
             low, high = special.expit(logits - reach), special.expit(logits + reach)
         few, certain = self.sizes < _FEW, self._errors == 0
-        low = np.where(few, np.maximum(self.values - z * self._errors, 0.0), low)
-        high = np.where(few, np.minimum(self.values + z * self._errors, 1.0), high)
-        least, most = wilson(self.values, self.sizes, z)
-        return np.where(certain, least, low), np.where(certain, most, high)
+        low = np.where(few, np.maximum(areas - z * self._errors, 0.0), low)
+        high = np.where(few, np.minimum(areas + z * self._errors, 1.0), high)
+        least, most = wilson(areas, self.sizes, z)
+        low, high = np.where(certain, least, low), np.where(certain, most, high)
+        return low - self._center, high - self._center
 
 
 def _delong(positive, scores, weights):

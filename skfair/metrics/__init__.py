@@ -42,6 +42,7 @@ from skfair.metrics._partial_odds import (
     partial_equalized_odds_difference,
 )
 from skfair.metrics._ranked import check_scored
+from skfair.metrics._rates import RATES, find_positive
 from skfair.metrics._ratios import (
     demographic_parity_ratio,
     equal_opportunity_ratio,
