@@ -157,15 +157,16 @@ def calibrate(margins, training):
     -------
     calibration : ndarray of shape (2,)
     """
-    weights = training.weights / training.weights.mean()
-    center, spread = margins.mean(), margins.std()
+    share = training.weights / training.weights.sum()
+    center = share @ margins
+    spread = np.sqrt(share @ (margins - center) ** 2)
     if spread <= 1e-12 * (1.0 + abs(center)):
-        rate = np.average(training.target > 0, weights=weights)
+        rate = share @ (training.target > 0)
         return np.array([0.0, np.log(rate / (1.0 - rate))])
     # A penalty that matters only where the margins divide the classes without error.
-    platt = LogisticRegression(C=1e3, max_iter=1000)
+    platt = LogisticRegression(C=1e6, max_iter=1000)
     column = ((margins - center) / spread)[:, np.newaxis]
-    platt.fit(column, training.target > 0, sample_weight=weights)
+    platt.fit(column, training.target > 0, sample_weight=share)
     slope = platt.coef_[0, 0] / spread
     return np.array([slope, platt.intercept_[0] - slope * center])
 

@@ -14,8 +14,8 @@ _STIFFNESSES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """Curvatures tried along the rows that press; parameters are of standardised columns."""
 
 _FLOOR = 1e-10
-"""Curvature, relative to the largest, of unknowns that have none: a constant column, a threshold
-that enters linearly."""
+"""Curvature added, relative to an unknown's own; relative to the largest for those that have none:
+a constant column, a threshold that enters linearly."""
 
 
 class ExactHessian:
@@ -41,7 +41,9 @@ class ExactHessian:
         answer these rows do not move, so the step stays that of Newton (an augmented Lagrangian's
         Hessian; Nocedal and Wright, section 17.3). What is left is lifted as a whole.
         """
-        floor = damping + _FLOOR * max(self._matrix.diagonal().max(initial=0.0), 1e-300)
+        own = self._matrix.diagonal()
+        # Units of unknowns may differ by many orders: what is little for one would hold another.
+        floor = damping + _FLOOR * np.where(own > 0, own, max(own.max(initial=0.0), 1e-300))
         factor, stiffer = _try_cholesky(self._matrix, floor), self._matrix
         for stiffness in _STIFFNESSES if factor is None else ():
             stiffer = self._matrix + stiffness * self._pressing()
@@ -49,7 +51,7 @@ class ExactHessian:
             if factor is not None:
                 break
         while factor is None:
-            floor *= 100.0
+            floor = 100.0 * floor
             factor = _try_cholesky(stiffer, floor)
         return CholeskyRoot(factor)
 
@@ -82,7 +84,7 @@ class CholeskyRoot:
 
 
 def _try_cholesky(matrix, lift):
-    """Cholesky factor of a matrix plus a multiple of I; None if that is not positive definite."""
+    """Cholesky factor of a matrix plus a diagonal; None if that is not positive definite."""
     lifted = np.array(matrix, order="F")
     lifted.flat[:: len(lifted) + 1] += lift
     factor, failed = dpotrf(lifted, lower=1, overwrite_a=1)

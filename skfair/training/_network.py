@@ -78,12 +78,13 @@ class ConstrainedNetwork(ConstrainedModel):
         return self
 
     def _train(self, problem, training, epochs):
-        """Train all layers, in single precision."""
+        """Train all layers; in single precision where batches are drawn, whose noise drowns it."""
         solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
         start = self._start(problem.model, random_state)
+        is_drawn = getattr(solver, "batch_size", np.inf) < len(training.target)
         problem = replace(
             problem,
-            model=problem.model.astype(np.float32),
+            model=problem.model.astype(np.float32 if is_drawn else np.float64),
             constraint=self._of_batches(problem.constraint),
         )
         if self.early_stopping:

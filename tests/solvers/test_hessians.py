@@ -76,3 +76,17 @@ def test_a_hessian_that_bends_down_is_stiffened_along_pressing_rows_first(proble
     assert np.linalg.eigvalsh(bent)[0] < 0
     found = dense(ExactHessian(here, multipliers).root(0.0), 4)
     assert np.linalg.eigvalsh(found)[0] > 0
+
+
+def test_an_unknown_in_other_units_does_not_hold_the_others():
+    """Newton's step, where the curvatures of two unknowns lie ten million million apart."""
+
+    class Bowl:
+        jacobian = np.empty((0, 2))
+
+        def hessian(self, multipliers):
+            return np.diag([1e-4, 1e9])
+
+    root = ExactHessian(Bowl(), np.empty(0)).root(0.0)
+    step = root.solve_transposed(root.solve(np.array([1e-4, 1e9])))
+    np.testing.assert_allclose(step, 1.0, rtol=1e-9)

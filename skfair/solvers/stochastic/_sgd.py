@@ -74,6 +74,6 @@ class SGD(StochasticSolver):
     def _steps(self, problem, x, random_state):
         multipliers = np.zeros(len(problem.lower))
         while True:
-            batch = problem.sample(self.batch_size, 0, random_state)
+            batch = self._loss_batch(problem, random_state)
             x = problem.project(x - self.learning_rate * batch.evaluate(x).grad)
             yield x, multipliers

@@ -28,7 +28,7 @@ class StochasticSolver(Solver):
         conditions at which the solver stops, which steps on mini-batches rarely reach.
     batch_size : int
         Samples of a batch: for the loss, and about as many for the constraint, shared equally among
-        its events.
+        its events. Where it has room for everybody, everybody is in it, and nothing is drawn.
 
     Examples
     --------
@@ -121,11 +121,20 @@ class StochasticSolver(Solver):
 
     def _batch(self, problem, random_state):
         """The problem on samples for the loss, and others for the constraint."""
-        return problem.sample(self.batch_size, self._n_per_event(problem), random_state)
+        return self._draw(problem, self.batch_size, self._n_per_event(problem), random_state)
+
+    def _loss_batch(self, problem, random_state):
+        """The problem on samples for the loss alone."""
+        return self._draw(problem, self.batch_size, 0, random_state)
 
     def _constraint_batch(self, problem, random_state):
         """The problem on samples for the constraint alone."""
-        return problem.sample(0, self._n_per_event(problem), random_state)
+        return self._draw(problem, 0, self._n_per_event(problem), random_state)
+
+    def _draw(self, problem, n_samples, n_per_event, random_state):
+        if self.batch_size >= len(problem.target):
+            return problem  # there is room for everybody
+        return problem.sample(n_samples, n_per_event, random_state)
 
     def _n_per_event(self, problem):
         """Samples of each event that make up about a batch."""

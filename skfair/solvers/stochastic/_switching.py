@@ -139,7 +139,7 @@ class StochasticSwitching(StochasticSolver):
             G = self._rows(problem, one_sided, x, random_state)[1]
             if G.max(initial=-np.inf) <= self._epsilon(k // n_steps):
                 step = self.objective_step
-                slope = problem.sample(self.batch_size, 0, random_state).evaluate(x).grad
+                slope = self._loss_batch(problem, random_state).evaluate(x).grad
             else:
                 step = self.constraint_step
                 evaluation, G = self._rows(problem, one_sided, x, random_state)

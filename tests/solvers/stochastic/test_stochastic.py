@@ -39,6 +39,15 @@ def test_batches_draw_equally_from_every_event(problems):
     assert (solver.batches[0].weights > 0).sum() == 60
 
 
+def test_where_a_batch_has_room_for_everybody_nothing_is_drawn(problems):
+    problem = problems.fair(n=100)
+    solver = Counting(batch_size=100)
+    solver.solve(problem, random_state=0)
+    assert all(batch is problem for batch in solver.batches)
+    drawn = [AdamPrimalDual(batch_size=100).solve(problem, random_state=seed).x for seed in (0, 1)]
+    np.testing.assert_array_equal(*drawn)
+
+
 def test_batches_are_unbiased(problems):
     problem = problems.fair(n=240)
     x = np.linspace(-1, 1, problem.n_unknowns)
