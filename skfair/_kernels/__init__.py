@@ -7,15 +7,21 @@ of a kernel call makes the arrays, and the struct of them.
 """
 
 import contextlib
+import gc
 import os
 import threading
 from concurrent.futures import Future
 from pathlib import Path
 
 import numba
+import numpy as np
+from numba.core import event
 
 CACHE = os.environ.get("SKFAIR_NUMBA_CACHE", "1") != "0"
 """Whether compiled kernels are kept on disk; ``SKFAIR_NUMBA_CACHE=0`` turns it off."""
+
+NONE = np.int64(-1)
+"""No index. To numba a plain -1 is a type of its own, for which parts would be compiled as well."""
 
 
 def jit(function):
@@ -70,11 +76,12 @@ def _compiled_apart(kernel):
     compile_or_load = kernel._compile_for_args
 
     def compile_here(*args):
-        try:
-            return compile_or_load(*args)
-        except OSError:  # the disk is full: do without it
-            kernel._cache.disable()
-            return compile_or_load(*args)
+        with _collections_put_off():
+            try:
+                return compile_or_load(*args)
+            except OSError:  # the disk is full: do without it
+                kernel._cache.disable()
+                return compile_or_load(*args)
 
     def compile_for_args(*args):
         if threading.current_thread() is not threading.main_thread():
@@ -87,9 +94,46 @@ def _compiled_apart(kernel):
     return kernel
 
 
+@contextlib.contextmanager
+def _collections_put_off():
+    """Collect no garbage: to look for some among a compiler's objects takes a sixth of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def _answer(entry, function, args):
     """Set the result of a call, or what it raised, as the answer."""
     try:
         entry.set_result(function(*args))
     except BaseException as error:
         entry.set_exception(error)
+
+
+class _Announcer(event.Listener):
+    """Say which kernel is about to be compiled; the parts of it are not spoken of."""
+
+    def on_start(self, event):
+        kernel = event.data["dispatcher"]
+        if _is_kernel(kernel):
+            kept = "kept on disk" if CACHE else "for this process"
+            print(f"compiling {kernel.__name__.lstrip('_')}, once ({kept})", flush=True)
+
+    def on_end(self, event):
+        pass
+
+
+def _is_kernel(dispatcher):
+    own = dispatcher.__module__.startswith(__name__)
+    return own and not dispatcher.targetoptions.get("no_cpython_wrapper")
+
+
+def compilation_announced(verbose):
+    """A context in which, if ``verbose``, a line is printed for every kernel to be compiled."""
+    if verbose:
+        return event.install_listener("numba:compile", _Announcer())
+    return contextlib.nullcontext()

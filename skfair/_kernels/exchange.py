@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair._kernels import inlined, jit, part
+from skfair._kernels import NONE, inlined, jit, part
 from skfair._kernels.clustering import distance, move, n_members, ratio_after
 
 FEW = 15  # so many are sorted one by one
@@ -201,7 +201,7 @@ def _exchange(X, weights, codes, clustering, a, c, givers, takers, limits):
         kappa = w / sizes[a] + w / sizes[c]
         share = distance(X[p], centers[c]) - distance(X[p], centers[a])
         scale = distance(centers[a], centers[c])
-        best, least = -1, -1e-10 * scale
+        best, least = NONE, -1e-10 * scale
         for i in range(takers[0].size):
             if givers[1][j] + takers[1][i] >= 0.0:
                 break

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair._kernels import jit, part
+from skfair._kernels import NONE, jit, part
 from skfair._kernels.clustering import (
     change,
     distance,
@@ -57,7 +57,7 @@ def _cheapest_move(distances, weights, codes, clustering, p, limits):
     if sizes[a] <= w:
         return -1
     bound = limits.level * (1.0 - 1e-12)
-    best, least = -1, -1e-12 * w * distances[a]
+    best, least = NONE, -1e-12 * w * distances[a]
     leaves = False
     for k in range(sizes.size):
         if k != a and change(distances[k], distances[a], sizes[k], sizes[a], w) < least:

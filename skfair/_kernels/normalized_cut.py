@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import inlined, jit, part
+from skfair._kernels import NONE, inlined, jit, part
 
 EPSILON = 1e-10  # a change of the normalised cut below this is rounding error
 
@@ -63,13 +63,11 @@ def share(within, volume):
     return within / volume if volume > 0.0 else 1.0
 
 
-@jit
 def ncut_of(partition):
     """The normalised cut."""
-    cut = 0.0
-    for k in range(partition.volumes.size):
-        cut += 1.0 - share(partition.within[k], partition.volumes[k])
-    return cut
+    within, volumes = partition.within, partition.volumes
+    shares = np.divide(within, volumes, out=np.ones_like(within), where=volumes > 0.0)
+    return float((1.0 - shares).sum())
 
 
 @inlined
@@ -123,10 +121,15 @@ def affinity(graph, i, j):
     """One entry of the affinity."""
     if graph.is_computed:
         return _kernel(graph, i, j)
-    first = graph.column_starts[i]
-    e = np.searchsorted(graph.columns[first : first + graph.sizes[i]], j)
-    if e < graph.sizes[i] and graph.columns[first + e] == j:
-        return float(graph.values[graph.starts[i] + e])
+    first, low, high = graph.column_starts[i], 0, graph.sizes[i]
+    while low < high:
+        middle = (low + high) // 2
+        if graph.columns[first + middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    if low < graph.sizes[i] and graph.columns[first + low] == j:
+        return float(graph.values[graph.starts[i] + low])
     return 0.0
 
 
@@ -157,7 +160,7 @@ def move_pass(graph, partition, bounds):
         a, g = partition.labels[i], graph.groups[i]
         if counts[a, g] <= bounds.lower[a, g] or not may_leave(graph, partition, i):
             continue
-        best, least = -1, -EPSILON
+        best, least = NONE, -EPSILON
         for b in range(n_clusters):
             if b != a and counts[b, g] < bounds.upper[b, g]:
                 price = price_of(graph, partition, i, b)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import inlined, jit, part
+from skfair._kernels import NONE, inlined, jit, part
 from skfair._kernels.normalized_cut import EPSILON, affinity, may_leave, move, price_of, share
 
 QUEUE_SIZE = 16  # candidates kept for every pair of clusters
@@ -32,19 +32,22 @@ def _new_arcs(graph, partition, members):
         members,
         np.empty((n, n, QUEUE_SIZE), np.int64),
         np.empty((n, n, QUEUE_SIZE)),
-        np.zeros((n, n), np.int64),
-        np.full((n, n), np.inf),
-        np.full((n, n), -1, np.int64),
+        np.empty((n, n), np.int64),
+        np.empty((n, n)),
+        np.empty((n, n), np.int64),
     )
     for a in range(n):
-        _fill(graph, partition, arcs, a, 0, n)
+        _fill(graph, partition, arcs, a, NONE + 1, n)
+        for b in range(n):
+            arcs.costs[a, b], arcs.movers[a, b] = np.inf, NONE
     return arcs
 
 
 @part
 def _fill(graph, partition, arcs, a, first, last):
     """Fill the queues from cluster a to the clusters ``first`` to ``last - 1``."""
-    arcs.lengths[a, first:last] = 0
+    for b in range(first, last):
+        arcs.lengths[a, b] = 0
     for i in arcs.members:
         if partition.labels[i] == a and may_leave(graph, partition, i):
             for b in range(first, last):
@@ -86,34 +89,37 @@ def repair(graph, partition, bounds, members):
         for b in range(n_clusters):
             _price_arc(graph, partition, arcs, a, b)
     path = np.empty(n_clusters, np.int64)
+    sources, sinks = np.empty(n_clusters, np.bool_), np.empty(n_clusters, np.bool_)
     n_paths = 0
     while True:
-        sources, sinks = _ends(partition.counts[:, g], bounds.lower[:, g], bounds.upper[:, g])
+        _mark_ends(partition.counts, bounds, g, sources, sinks)
         length = _cheapest_path(arcs.costs, sources, sinks, path)
         if length == 0:
             return n_paths
         for e in range(length - 1):
             move(graph, partition, arcs.movers[path[e], path[e + 1]], path[e + 1])
-        for k in path[:length]:
+        for e in range(length):
             for c in range(n_clusters):
-                _price_arc(graph, partition, arcs, k, c)
-                _price_arc(graph, partition, arcs, c, k)
+                _price_arc(graph, partition, arcs, path[e], c)
+                _price_arc(graph, partition, arcs, c, path[e])
         n_paths += 1
 
 
 @part
-def _ends(counts, lower, upper):
-    """Where a path may start and end.
+def _mark_ends(counts, bounds, g, sources, sinks):
+    """Mark where a path may start and end.
 
     A cluster with too many is a start and one with too few an end; while there is only one of the
     two, whoever can give or take serves as the other.
     """
-    sources, sinks = counts > upper, counts < lower
-    if sources.any() and not sinks.any():
-        sinks = counts < upper
-    elif sinks.any() and not sources.any():
-        sources = counts > lower
-    return sources, sinks
+    n_over = n_under = 0
+    for k in range(sources.size):
+        n_over += counts[k, g] > bounds.upper[k, g]
+        n_under += counts[k, g] < bounds.lower[k, g]
+    for k in range(sources.size):
+        lower, upper = bounds.lower[k, g], bounds.upper[k, g]
+        sources[k] = counts[k, g] > (lower if n_over == 0 and n_under > 0 else upper)
+        sinks[k] = counts[k, g] < (upper if n_under == 0 and n_over > 0 else lower)
 
 
 @part
@@ -131,7 +137,7 @@ def _price_arc(graph, partition, arcs, a, b):
 @part
 def _cheapest_queued(graph, partition, arcs, a, b):
     """The queued node whose move from a to b costs least now, and what it costs."""
-    best, least = -1, np.inf
+    best, least = NONE, np.inf
     for q in range(arcs.lengths[a, b]):
         i = arcs.nodes[a, b, q]
         if partition.labels[i] == a and may_leave(graph, partition, i):
@@ -207,7 +213,7 @@ def exchange_pass(graph, partition, members):
 @part
 def _exchange(graph, partition, arcs, a, b):
     """Make the best exchange between the queues of two clusters, if one lowers the cut."""
-    best_i, best_j, least = -1, -1, -EPSILON
+    best_i, best_j, least = NONE, NONE, -EPSILON
     for p in range(arcs.lengths[a, b]):
         i = arcs.nodes[a, b, p]
         if partition.labels[i] != a or not may_leave(graph, partition, i):

@@ -86,12 +86,12 @@ def _add_stored_deviations(rows, share, mean, counts, stored, deviations, square
 
 
 def compressed_rows(X):
-    """A dense matrix as CSR: data, indices, indptr."""
+    """A dense matrix as CSR: data, indices, indptr, in the integers that scipy would take."""
     indptr = np.zeros(len(X) + 1, dtype=np.int64)
     _cumulate_stored(X, indptr)
     data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int32)
     _store(X, indptr, data, indices)
-    return data, indices, indptr
+    return data, indices, indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr
 
 
 @jit

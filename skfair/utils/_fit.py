@@ -2,12 +2,15 @@
 
 import functools
 
+from skfair._kernels import compilation_announced
+
 
 def all_or_nothing(fit):
     """Decorate a ``fit`` so that one that raises leaves the estimator as it was.
 
     Whatever raises counts: bad input, Ctrl-C, a callback and its teardown, a warning that is
     turned into an error. To be written above ``with_callbacks``, so that teardowns are inside.
+    One with ``verbose`` says what is compiled for it.
 
     Parameters
     ----------
@@ -24,7 +27,8 @@ def all_or_nothing(fit):
     def fit_or_nothing(estimator, *args, **kwargs):
         earlier = dict(vars(estimator))
         try:
-            return fit(estimator, *args, **kwargs)
+            with compilation_announced(getattr(estimator, "verbose", 0)):
+                return fit(estimator, *args, **kwargs)
         except BaseException:
             vars(estimator).clear()
             vars(estimator).update(earlier)

@@ -22,6 +22,7 @@ from skfair import _kernels
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
+from skfair.utils._fit import all_or_nothing
 
 timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on Windows")
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
@@ -214,4 +215,34 @@ def test_after_a_warm_up_default_fits_compile_nothing():
     before = {kernel: set(kernel.signatures) for kernel in all_kernels()}
     for name in ESTIMATORS.keys() - {"alternating"}:
         ESTIMATORS[name].fit(**make_data(name, 400))
+    ESTIMATORS["ERM"].fit(**make_data("ERM", 140_000))
+    FairKMeans(4, min_share_ratio=0.8, random_state=0).fit(**make_data("k-means", 400))
     assert {kernel: set(kernel.signatures) for kernel in all_kernels()} == before
+    literature = {"alternating", "alternating_front"}
+    uncompiled = {kernel.__module__.split(".")[-1] for kernel in before if not before[kernel]}
+    assert uncompiled <= literature
+
+
+@compiled
+def test_a_verbose_fit_says_what_is_compiled_for_it(monkeypatch, capsys):
+    monkeypatch.setattr(_kernels, "CACHE", False)
+
+    def _double(x):
+        for i in range(x.size):
+            x[i] *= 2.0
+
+    class Doubler:
+        verbose = 0
+
+        @all_or_nothing
+        def fit(self, kernel, x):
+            kernel(x)
+
+    _double.__module__ = "skfair._kernels.example"
+    silent, told, doubler = _kernels.jit(_double), _kernels.jit(_double), Doubler()
+    doubler.fit(silent, np.ones(3))
+    assert capsys.readouterr().out == ""
+    doubler.verbose = 1
+    for _ in range(2):
+        doubler.fit(told, np.ones(3))
+    assert capsys.readouterr().out == "compiling double, once (for this process)\n"
