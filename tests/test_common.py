@@ -201,6 +201,18 @@ def test_a_pickled_model_predicts_the_same(estimator, people):
     model = fit(small(estimator), people)
     restored = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(predict(model, people), predict(restored, people))
+    if estimator in TRAINED:
+        pd.testing.assert_frame_equal(restored.constraint_report_, model.constraint_report_)
+
+
+@pytest.mark.parametrize("estimator", [one for one in ESTIMATORS if one.__name__ not in EXTRAS])
+def test_a_file_without_pickle_holds_the_model(estimator, people):
+    skops = pytest.importorskip("skops.io")
+    model = fit(small(estimator), people)
+    stored = skops.dumps(model)
+    restored = skops.loads(stored, trusted=skops.get_untrusted_types(data=stored))
+    np.testing.assert_array_equal(predict(model, people), predict(restored, people))
+    assert set(vars(restored)) == set(vars(model))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -11,10 +11,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.people import check_alignment, match_groups
-from skfair.training import label_positive, mean_margins
+from skfair.training import Storable, label_positive, mean_margins
 
 
-class ColumnClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of a classifier whose scores are linear in log-odds and in columns of events.
 
     A subclass has the parameters `estimator`, `cv` and `group_estimator`, and sets in ``fit`` what

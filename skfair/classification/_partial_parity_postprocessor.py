@@ -17,6 +17,7 @@ from skfair.classification._rank_shift import RankedMembers, ranks_in_groups, sh
 from skfair.people import check_alignment, check_interval, match_groups
 from skfair.training import (
     CV_CONSTRAINTS,
+    Storable,
     at_levels,
     check_training,
     distinct_levels,
@@ -30,7 +31,7 @@ from skfair.utils._sklearn import HasMethods, Interval, StrOptions
 
 
 class PartialParityPostprocessor(
-    CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    Storable, CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
     r"""Any classifier, with scores made fair on an interval of percentiles.
 

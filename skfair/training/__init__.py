@@ -8,6 +8,7 @@ from skfair.training._cross_fit import (
     make_folds,
     mean_margins,
 )
+from skfair.training._files import Storable
 from skfair.training._head import fit_head
 from skfair.training._input import (
     Training,
@@ -42,6 +43,7 @@ __all__ = [
     "ConstrainedNetwork",
     "FitProgress",
     "PartialParityModel",
+    "Storable",
     "Training",
     "Unit",
     "at_levels",

@@ -15,12 +15,13 @@ from skfair.losses import LOSSES
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, Solver
 from skfair.surrogates import SURROGATES
+from skfair.training._files import Storable
 from skfair.training._outcome import status_of, unconstrained
 from skfair.utils._messages import by_name
 from skfair.utils._sklearn import Interval, StrOptions
 
 
-class ConstrainedModel(CallbackSupportMixin, BaseEstimator):
+class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     """Base of estimators that are trained under constraints.
 
     A subclass has the parameters named below and `tolerance`, `loss`, and makes a model of the
