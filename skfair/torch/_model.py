@@ -5,8 +5,9 @@ import copy
 import numpy as np
 
 from skfair.models import ChunkedPoint, LinearModel
+from skfair.torch._flat_module import FlatModule
 from skfair.torch._module import check_device, require_torch, with_head
-from skfair.torch._point import TorchPoint, as_float64
+from skfair.torch._point import TorchPoint
 from skfair.torch._samples import samples_on
 
 _CHUNK = 1 << 20
@@ -62,54 +63,29 @@ class TorchModel:
     def __init__(self, module, X, device="cpu"):
         device = check_device(device)
         self.samples = samples_on(X, device)
-        # Of the copy only the modes will change, and what layers keep beside parameters.
         module = copy.deepcopy(module).to(device)
         like = next(module.parameters(), None)
-        self.dtype = require_torch().float32 if like is None else like.dtype
-        module, head = with_head(module, self.samples.read(slice(0, 2), self.dtype))
-        self._head_name = next(name for name, part in module.named_modules() if part is head)
-        self._is_training = False
-        self._lay_out(module, [part.training for part in module.modules()])
-
-    def _lay_out(self, module, learns):
-        """Take a module, of which some parts learn; parameters of its last layer come last."""
-        self.module = module
-        self._head = module.get_submodule(self._head_name)
-        self._modes = list(zip(module.modules(), learns, strict=True))
-        own = {id(self._head.weight), id(self._head.bias)}
-        learned = [pair for pair in module.named_parameters() if pair[1].requires_grad]
-        self._tensors = dict(sorted(learned, key=lambda pair: id(pair[1]) in own))
-        self._sizes = [tensor.numel() for tensor in self._tensors.values()]
-
-    @property
-    def device(self):
-        """Where it computes."""
-        return self._head.weight.device
+        dtype = require_torch().float32 if like is None else like.dtype
+        module, head = with_head(module, self.samples.read(slice(0, 2), dtype))
+        head_name = next(name for name, part in module.named_modules() if part is head)
+        learns = [part.training for part in module.modules()]
+        self.network = FlatModule(module, head_name, learns)
+        self.is_training = False
 
     @property
     def n_parameters(self):
         """Length of a parameter vector."""
-        return sum(self._sizes)
+        return sum(self.network.sizes)
 
     @property
     def n_last(self):
         """Number of parameters of the last layer."""
-        return sum(self._sizes[-2:])
-
-    @property
-    def _learns(self):
-        """Of every part of the module, whether it learns in training."""
-        return [learns for _, learns in self._modes]
+        return sum(self.network.sizes[-2:])
 
     def _of(self, **changes):
         # One of every mini-batch is made: nothing is to be found out again.
         model = object.__new__(type(self))
         vars(model).update(vars(self), **changes)
-        return model
-
-    def _with(self, module, learns, **changes):
-        model = self._of(**changes)
-        model._lay_out(module, learns)
         return model
 
     def astype(self, dtype):
@@ -125,7 +101,7 @@ class TorchModel:
         model : TorchModel
         """
         dtype = getattr(require_torch(), np.dtype(dtype).name)
-        return self._with(copy.deepcopy(self.module).to(dtype), self._learns, dtype=dtype)
+        return self._of(network=self.network.copied(dtype))
 
     def initial(self, random_state=None):
         """Parameters to start from: those of the module.
@@ -139,7 +115,7 @@ class TorchModel:
         -------
         parameters : ndarray of shape (n_parameters,)
         """
-        return self.parameters(self.module)
+        return self.parameters(self.network.module)
 
     def parameters(self, module):
         """Parameters of another module of the same build, such as one that `module_at` gave.
@@ -158,17 +134,7 @@ class TorchModel:
         ValueError
             If it is of another build.
         """
-        other = dict(module.named_parameters())
-        for name, tensor in self._tensors.items():
-            shape = tuple(other[name].shape) if name in other else None
-            if shape != tuple(tensor.shape):
-                raise ValueError(
-                    f"The modules must be of one build, but {name} is of shape "
-                    f"{tuple(tensor.shape)} in one and {shape} in the other; start from the "
-                    "module's own parameters (warm_start=False)."
-                )
-        flat = [other[name].detach().reshape(-1) for name in self._tensors]
-        return as_float64(require_torch().cat(flat))
+        return self.network.parameters(module)
 
     def module_at(self, parameters):
         """A copy of the module that has given parameters, in evaluation mode.
@@ -182,12 +148,9 @@ class TorchModel:
         -------
         module : torch.nn.Module
         """
-        module = copy.deepcopy(self.module).eval()
-        tensors = dict(module.named_parameters())
-        with require_torch().no_grad():
-            for name, values in self._named(self.flat(parameters)).items():
-                tensors[name].copy_(values)
-        return module
+        network = self.network.copied()
+        network.load(parameters)
+        return network.module.eval()
 
     def take(self, rows):
         """The same model of some of the samples.
@@ -209,7 +172,7 @@ class TorchModel:
 
         Parameters
         ----------
-        rows : ndarray of int
+        rows : ndarray of int, or slice
             Samples, in any order, with repetitions or without.
 
         Returns
@@ -217,7 +180,7 @@ class TorchModel:
         model : TorchModel
             The parts of its module are in the modes in which they came.
         """
-        return self._of(samples=self.samples.take(rows), _is_training=True)
+        return self._of(samples=self.samples.take(rows), is_training=True)
 
     def at(self, parameters):
         """The model at given parameters.
@@ -232,7 +195,7 @@ class TorchModel:
         point : TorchPoint or ChunkedPoint
             Scores, and derivatives by the parameters; see `skfair.models.Model.at`.
         """
-        if len(self.samples) > self._n_chunk and not self._is_training:
+        if len(self.samples) > self._n_chunk and not self.is_training:
             return ChunkedPoint(self, parameters, len(self.samples), self._n_chunk)
         return TorchPoint(self, parameters)
 
@@ -249,8 +212,8 @@ class TorchModel:
         -------
         ridge : ndarray of shape (n_parameters,)
         """
-        each = [alpha if tensor.ndim > 1 else 0.0 for tensor in self._tensors.values()]
-        return np.repeat(each, self._sizes)
+        each = [alpha if tensor.ndim > 1 else 0.0 for tensor in self.network.tensors.values()]
+        return np.repeat(each, self.network.sizes)
 
     def last_layer(self, parameters):
         """The linear model on what enters the last layer, all before it held fixed.
@@ -285,11 +248,12 @@ class TorchModel:
         model : TorchModel
             With a module of its own; the model itself where nothing is to be measured.
         """
-        is_norm = [learns and _is_batch_norm(part) for part, learns in self._modes]
+        is_norm = [learns and _is_batch_norm(part) for part, learns in self.network.modes]
         if not any(is_norm):
             return self
-        learner = self._with(copy.deepcopy(self.module), is_norm)
-        norms = [part for part, learns in learner._modes if learns]
+        network = self.network.copied()
+        learner = self._of(network=FlatModule(network.module, network.head_name, is_norm))
+        norms = [part for part, learns in learner.network.modes if learns]
         momenta = [norm.momentum for norm in norms]
         for norm in norms:
             norm.reset_running_stats()
@@ -298,58 +262,11 @@ class TorchModel:
             _ = learner.batch(slice(start, start + self._n_chunk)).at(parameters).scores
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
-        return self._with(learner.module, self._learns)
+        return self._of(network=network)
 
     @property
     def _n_chunk(self):
         return max(16, _CHUNK // self.samples.n_numbers)
-
-    def flat(self, parameters):
-        """A parameter vector as a tensor, of the type and on the device of the module."""
-        return require_torch().tensor(parameters, dtype=self.dtype, device=self.device)
-
-    def _named(self, flat):
-        """The tensors of the module, as views of a parameter vector."""
-        views = zip(self._tensors.items(), flat.split(self._sizes), strict=True)
-        return {name: part.view(tensor.shape) for (name, tensor), part in views}
-
-    def outputs(self, flat):
-        """Scores of all samples as a tensor, (n_samples,).
-
-        Parameters
-        ----------
-        flat : torch.Tensor of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        scores : torch.Tensor of shape (n_samples,)
-        """
-        for part, learns in self._modes:
-            part.training = learns and self._is_training
-        inputs = self.samples.read(slice(None), self.dtype)
-        call = require_torch().func.functional_call
-        return call(self.module, self._named(flat), (inputs,)).reshape(-1)
-
-    def entering_head(self, flat):
-        """What enters the last layer, (n_samples, n_units), as a tensor.
-
-        Parameters
-        ----------
-        flat : torch.Tensor of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        hidden : torch.Tensor of shape (n_samples, n_units)
-        """
-        caught = []
-        handle = self._head.register_forward_pre_hook(lambda _, entering: caught.append(*entering))
-        try:
-            self.outputs(flat)
-        finally:
-            handle.remove()
-        return caught[0].reshape(len(self.samples), -1)
 
 
 def _is_batch_norm(part):

@@ -2,14 +2,16 @@
 
 from functools import cached_property
 
-import numpy as np
-
 from skfair.models import rows_pulled_back
+from skfair.torch._flat_module import as_float64
 from skfair.torch._module import require_torch
 
 
 class TorchPoint:
     """A module at some parameters, on few samples: what its gradient needs is kept.
+
+    The module is shared with points at other parameters. If these were asked for since, its scores
+    are computed again before they are differentiated.
 
     Parameters
     ----------
@@ -22,35 +24,45 @@ class TorchPoint:
     def __init__(self, model, parameters):
         self.model = model
         self.parameters = parameters
-        self._flat = model.flat(parameters).requires_grad_()
+        self._outputs, self._version = None, None
 
-    @cached_property
-    def _outputs(self):
-        return self.model.outputs(self._flat)
+    def _graph(self):
+        """Scores as a tensor that can be differentiated."""
+        network = self.model.network
+        network.load(self.parameters)
+        if self._version != network.version:
+            self._outputs = network.outputs(self._inputs, self.model.is_training)
+            self._version = network.version
+        return self._outputs
+
+    @property
+    def _inputs(self):
+        return self.model.samples.read(slice(None), self.model.network.dtype)
 
     @cached_property
     def scores(self):
         """Score of each sample, (n_samples,)."""
-        return as_float64(self._outputs)
+        return as_float64(self._graph())
 
     @property
     def hidden(self):
         """What enters the last layer, (n_samples, n_units)."""
+        self.model.network.load(self.parameters)
         with require_torch().no_grad():
-            return as_float64(self.model.entering_head(self._flat))
+            return as_float64(self.model.network.entering_head(self._inputs))
 
     def pull_back(self, slopes):
         """Gradient by the parameters from one slope per sample, (n_samples,)."""
-        torch, like = require_torch(), self._outputs
-        slopes = torch.as_tensor(slopes, dtype=like.dtype, device=like.device)
-        (gradient,) = torch.autograd.grad(like, self._flat, slopes, retain_graph=True)
-        return as_float64(gradient)
+        torch, scores, network = require_torch(), self._graph(), self.model.network
+        gradients = torch.autograd.grad(
+            scores,
+            list(network.tensors.values()),
+            torch.as_tensor(slopes, dtype=scores.dtype, device=scores.device),
+            retain_graph=True,
+            materialize_grads=True,  # 0 by parameters on which no score depends
+        )
+        return as_float64(torch.cat([gradient.reshape(-1) for gradient in gradients]))
 
     def pull_back_rows(self, cells):
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
         return rows_pulled_back(self, cells)
-
-
-def as_float64(tensor):
-    """A tensor as an array of numpy, wherever it is."""
-    return tensor.detach().cpu().numpy().astype(np.float64, copy=False)

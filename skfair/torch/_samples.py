@@ -63,9 +63,10 @@ class TensorSamples:
 
     def take(self, rows):
         """Some of the samples, by positions or a slice."""
-        if not isinstance(rows, slice):
-            rows = require_torch().as_tensor(rows, device=self.tensor.device)
-        return TensorSamples(self.tensor[rows])
+        if isinstance(rows, slice):
+            return TensorSamples(self.tensor[rows])
+        rows = require_torch().as_tensor(rows, device=self.tensor.device)
+        return TensorSamples(self.tensor.index_select(0, rows))
 
     def read(self, rows, dtype):
         """Samples of a slice; real numbers in the type given."""

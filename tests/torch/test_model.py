@@ -188,11 +188,11 @@ def test_dropout_and_batch_norm_work_in_batches_alone(X):
     calm = model.at(start).scores
     batch = model.batch(rows)
     assert (batch.at(start).scores != batch.at(start).scores).any()  # other units are dropped
-    learned = model.module[1].running_mean.clone()
+    learned = model.network.module[1].running_mean.clone()
     assert (learned != 0).any()
     assert (model.at(start).scores != calm).any()  # by what the batches have shown
     model.at(start).pull_back(np.ones(30))
-    torch.testing.assert_close(model.module[1].running_mean, learned)
+    torch.testing.assert_close(model.network.module[1].running_mean, learned)
 
 
 def test_parts_that_were_put_to_evaluation_stay_there(X):
@@ -207,7 +207,7 @@ def test_batch_norm_is_measured_over_all_samples(X):
     model = TorchModel(noisy(), X)
     parameters = model.initial()
     model.batch(np.arange(3)).at(parameters).pull_back(np.ones(3))
-    norm = model.measured(parameters).module[1]
+    norm = model.measured(parameters).network.module[1]
     entering = noisy()[0](torch.as_tensor(X)).detach()
     torch.testing.assert_close(norm.running_mean, entering.mean(dim=0))
     torch.testing.assert_close(norm.running_var, entering.var(dim=0))

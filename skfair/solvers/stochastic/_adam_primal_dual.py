@@ -102,12 +102,12 @@ class AdamPrimalDual(StochasticSolver):
     def _steps(self, problem, x, random_state):
         one_sided = OneSided(problem.lower, problem.upper)
         n_steps = self._steps_per_epoch(problem)
-        n_in_all, n_between = self.max_iter * n_steps, -(-n_steps // self.dual_updates)
+        n_in_all, here = self.max_iter * n_steps, None
         duals = np.zeros(len(one_sided.rows))
         multipliers, adam = one_sided.multipliers(duals), _Adam(len(x))
         for k in count():
-            if k % n_between == 0 and k > 0 and len(duals):
-                here = self._evaluate(problem, x)
+            if self._is_due(k, n_steps) and len(duals):
+                here = here or self._evaluate(problem, x)
                 G, x = one_sided.values(here.values), here.x
                 duals = np.maximum(0.0, duals + self.dual_step * G)
                 multipliers = _balanced(one_sided.multipliers(duals), here.aux_jacobian)
@@ -116,7 +116,11 @@ class AdamPrimalDual(StochasticSolver):
             slope[problem.n_parameters :] = 0.0  # what is left there is settled exactly
             eta = self.learning_rate * max(0.0, 1.0 - k / n_in_all)
             x = problem.project(x - eta * adam(slope))
-            yield x, multipliers
+            here = yield x, multipliers
+
+    def _is_due(self, k, n_steps):
+        """Whether the multipliers rise before step k: evenly often, and after every epoch."""
+        return k > 0 and k * self.dual_updates // n_steps > (k - 1) * self.dual_updates // n_steps
 
     def _evaluate(self, problem, x):
         return settled(problem.counted(x) if self.count_decisions else problem.evaluate(x))

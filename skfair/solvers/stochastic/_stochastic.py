@@ -1,7 +1,6 @@
 """What solvers share that step on mini-batches: epochs, batches, steps that explode."""
 
 from abc import abstractmethod
-from itertools import islice
 from numbers import Integral
 
 import numpy as np
@@ -91,16 +90,21 @@ class StochasticSolver(Solver):
         x : ndarray of shape (n_unknowns,)
         multipliers : ndarray of shape (n_rows,)
             As in `Iterate`.
+
+        Receives
+        --------
+        here : Evaluation or None
+            After the last step of an epoch, all samples at x; for solvers that look at them anyway.
         """
 
     def _iterate(self, problem, x, random_state):
         yield Iterate(self._evaluate(problem, x), np.zeros(len(problem.lower)))
-        n_steps, n_taken = self._steps_per_epoch(problem), 0
+        n_steps, n_taken, here = self._steps_per_epoch(problem), 0, None
         steps = self._steps(problem, x, random_state)
         while True:
-            for step in islice(steps, n_steps):
-                x, multipliers = step
-                n_taken += 1
+            for _ in range(n_steps):
+                x, multipliers = steps.send(here)
+                n_taken, here = n_taken + 1, None
                 if not np.isfinite(x @ x):
                     warn(
                         f"{type(self).__name__} exploded at step {n_taken}: its unknowns are no "
@@ -109,8 +113,8 @@ class StochasticSolver(Solver):
                         ConvergenceWarning,
                     )
                     return
-            chosen = True if self.takes_last else None
-            yield Iterate(self._evaluate(problem, x), multipliers, chosen)
+            here = self._evaluate(problem, x)
+            yield Iterate(here, multipliers, True if self.takes_last else None)
 
     def _evaluate(self, problem, x):
         """All samples at x, with the auxiliary unknowns that suit them best."""
