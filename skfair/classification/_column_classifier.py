@@ -2,16 +2,19 @@
 
 import numpy as np
 from scipy.special import expit
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
-from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from skfair.classification._probabilities import levelled, log_odds, stretched
 from skfair.people import check_alignment, match_groups
-from skfair.training import Storable, label_positive, mean_margins
+from skfair.training import Storable, check_training, label_positive, mean_margins
+from skfair.utils._messages import warn
+from skfair.utils._sklearn import check_method_params, safe_indexing
 
 
 class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -26,9 +29,10 @@ class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     __metadata_request__predict_proba = {"sensitive_features": True}
 
     def decision_function(self, X, *, sensitive_features=None):
-        """Score of each row; above 0 it is the second of the ``classes_``.
+        """Score of each row; above 0 it is the second of two classes, else the largest decides.
 
-        Where constraints count decisions, it is the log-odds less those of the person's threshold.
+        Where constraints count decisions between two classes, it is the log-odds less those of the
+        person's threshold.
 
         Parameters
         ----------
@@ -39,10 +43,10 @@ class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,)
+        scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
         """
         scores = self._scores(X, sensitive_features)[1]
-        return self._unit.from_unit(scores)
+        return self._public(scores)
 
     def predict(self, X, *, sensitive_features=None):
         """Class of each row; it depends on the group with ``group_estimator="given"`` only.
@@ -59,13 +63,16 @@ class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         labels : ndarray of shape (n_samples,)
         """
         scores = self._scores(X, sensitive_features)[1]
-        return label_positive(scores > 0, self.classes_, self.pos_label_)
+        if len(self.classes_) > 2:
+            return self.classes_[scores.argmax(axis=1)]
+        return label_positive(scores[:, 0] > 0, self.classes_, self.pos_label_)
 
     def predict_proba(self, X, *, sensitive_features=None):
         r"""Probabilities of the classes, calibrated but for what the decision asks.
 
-        A decision says that :math:`\eta(x)` is above a threshold t(x). The probability is
-        :math:`\eta`, stretched on both sides of t such that t becomes 1/2.
+        A decision between two classes says that :math:`\eta(x)` is above a threshold t(x). The
+        probability is :math:`\eta`, stretched on both sides of t such that t becomes 1/2. Of more
+        classes the one that is decided for, and those that are likelier, get the mean of theirs.
 
         Parameters
         ----------
@@ -76,13 +83,56 @@ class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, 2)
+        probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
         odds, scores = self._scores(X, sensitive_features)
-        success = _stretched(odds, scores, self.coef_[0])
+        if len(self.classes_) > 2:
+            return levelled(expit(odds), scores.argmax(axis=1))
+        success = stretched(odds[:, 0], scores[:, 0], self.coef_[0])
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
+
+    def _check_people(self, X, y, people, constraints):
+        """Everybody of positive weight, with the X that is theirs, and who of all that is."""
+        check_alignment(X=X, y=y, **people)
+        request = f"constraint={self.constraint!r} asks for equal rates of groups"
+        # What X may be is for the classifier to say; here positions stand for its rows.
+        positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
+        check_consistent_length(X, positions)
+        training = check_training(self, positions, y, people, request if constraints else None)
+        if self.group_estimator == "given" and not training.groups.is_disjoint:
+            raise ValueError(
+                "group_estimator='given' takes everybody's one group as known, but the groups of a "
+                "sparse sensitive_features may overlap; pass one label per sample."
+            )
+        rows = training.X[:, 0].astype(np.intp)
+        (X,) = indexable(X)
+        seen = training.people._replace(X=safe_indexing(X, rows))
+        present = np.zeros(len(positions), dtype=bool)
+        present[rows] = True
+        return training._replace(people=seen), present
+
+    def _routed(self, present, people, params):
+        """Metadata of the classifier and of the splitter, for those who are present."""
+        given = {name: value for name, value in people.items() if value is not None}
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **given, **params)
+            found = routed.estimator.fit, routed.splitter.split
+        else:
+            known = self._unfitted()
+            accepted = {n: value for n, value in given.items() if has_fit_parameter(known, n)}
+            if "sample_weight" in given and "sample_weight" not in accepted:
+                warn(
+                    f"The fit of {type(known).__name__} takes no sample_weight, so that weights "
+                    "count in the rates alone. Turn on metadata routing to pass them through a "
+                    "pipeline: sklearn.set_config(enable_metadata_routing=True) and "
+                    "set_fit_request(sample_weight=True) of its last step."
+                )
+            found = accepted | params, {}
+        rows = np.flatnonzero(present)
+        to_fit, to_split = found
+        return check_method_params(present, to_fit, indices=rows), to_split
 
     def get_metadata_routing(self):
         """What metadata goes where: to this estimator, the classifier's ``fit`` and the splitter.
@@ -103,7 +153,7 @@ class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         own = get_tags(self._unfitted())
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = own.classifier_tags.multi_class
         tags.input_tags.sparse = own.input_tags.sparse
         tags.input_tags.allow_nan = own.input_tags.allow_nan
         return tags
@@ -114,13 +164,18 @@ class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         return HistGradientBoostingClassifier(random_state=0)
 
     def _scores(self, X, sensitive_features):
-        """Log-odds of the positive class, and score of each row, positive for it."""
+        """Log-odds and scores of the positive class or of each of several, (n_samples, n)."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
         odds = log_odds(self._unit.to_unit(mean_margins(self.estimators_, X)), self.calibration_)
         codes = self._codes(sensitive_features, len(odds))
         columns = self._events.columns(odds, self._events.probabilities(X, codes))
-        return odds, columns @ self.coef_ + self.intercept_
+        coef = np.atleast_2d(self.coef_)
+        return odds, np.einsum("cir,cr->ic", columns, coef) + self.intercept_
+
+    def _public(self, scores):
+        """Scores as users see them, of the second of two classes or of each of more."""
+        return scores if scores.shape[1] > 1 else self._unit.from_unit(scores[:, 0])
 
     def _codes(self, sensitive_features, n_samples):
         """Group of each row, where it is used."""
@@ -135,51 +190,3 @@ class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             "predict(X, sensitive_features=...), or fit with group_estimator=None, which guesses "
             "it from X."
         )
-
-
-def log_odds(margins, calibration):
-    """Log-odds of the positive class by margins, (n_samples,)."""
-    slope, intercept = calibration
-    return slope * margins + intercept
-
-
-def calibrate(margins, training):
-    """Slope and intercept of the log-odds by the margins (Platt's scaling).
-
-    Parameters
-    ----------
-    margins : ndarray of shape (n_samples,)
-        Scores of people by models that have not seen them, positive for the positive class.
-    training : Training
-        Their targets and weights.
-
-    Returns
-    -------
-    calibration : ndarray of shape (2,)
-    """
-    share = training.weights / training.weights.sum()
-    center = share @ margins
-    spread = np.sqrt(share @ (margins - center) ** 2)
-    if spread <= 1e-12 * (1.0 + abs(center)):
-        rate = share @ (training.target > 0)
-        return np.array([0.0, np.log(rate / (1.0 - rate))])
-    # A penalty that matters only where the margins divide the classes without error.
-    platt = LogisticRegression(C=1e6, max_iter=1000)
-    column = ((margins - center) / spread)[:, np.newaxis]
-    platt.fit(column, training.target > 0, sample_weight=share)
-    slope = platt.coef_[0, 0] / spread
-    return np.array([slope, platt.intercept_[0] - slope * center])
-
-
-def _stretched(odds, scores, slope):
-    """Probabilities that are at 1/2 where the score is 0, and else as near as that allows."""
-    if slope > 0:
-        probability, threshold = expit(odds), expit(odds - scores / slope)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            below = probability / (2.0 * threshold)
-            above = 1.0 - (1.0 - probability) / (2.0 * (1.0 - threshold))
-        success = np.where(scores > 0, above, below)
-    else:
-        success = expit(scores)
-    half = np.nextafter(0.5, np.where(scores > 0, 1.0, 0.0))  # decisions and probabilities agree
-    return np.where(scores > 0, np.clip(success, half, 1.0), np.clip(success, 0.0, half))

@@ -3,13 +3,10 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn import get_config
-from sklearn.utils import check_consistent_length, column_or_1d, indexable
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils import column_or_1d
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
 
-from skfair.classification._column_classifier import ColumnClassifier, calibrate, log_odds
+from skfair.classification._column_classifier import ColumnClassifier
 from skfair.classification._event_columns import check_folds_know, events_of, group_codes
 from skfair.classification._event_model import (
     ColumnMaker,
@@ -17,11 +14,10 @@ from skfair.classification._event_model import (
     say_if_told,
     unseen_probabilities,
 )
+from skfair.classification._probabilities import calibrate, log_odds
 from skfair.constraints import CONSTRAINTS, Constraint
-from skfair.people import check_alignment
 from skfair.training import (
     CV_CONSTRAINTS,
-    check_training,
     constraints_of,
     cross_fit,
     fit_head,
@@ -34,13 +30,7 @@ from skfair.training import (
 )
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import warn
-from skfair.utils._sklearn import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    check_method_params,
-    safe_indexing,
-)
+from skfair.utils._sklearn import HasMethods, Interval, StrOptions
 
 _N_FOLDS = 5
 
@@ -61,7 +51,9 @@ class ConstrainedClassifierCV(ColumnClassifier):
         \qquad P(E, g \mid x) = P(g \mid x, E) \, P(E \mid x),
 
     with :math:`g_0` the largest group and :math:`P(E \mid x)` one for everybody, :math:`\eta(x)`
-    for the positive class, :math:`1 - \eta(x)` for the negative one. It is trained on scores and
+    for the positive class, :math:`1 - \eta(x)` for the negative one. Of more than two classes each
+    has such a model against the rest, the class of the largest score is decided for, and the
+    constraints hold for each of them [3]_. It is trained on scores and
     probabilities of people by models that have not seen them, so that what holds for the people of
     the fit holds for new people too, up to sampling noise.
 
@@ -95,7 +87,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
     pos_label : int, float, bool or str, default=None
         The class that means success: the rates that are compared are its rates.
         None takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are
-        others and groups are compared.
+        others and groups are compared. Of more than two classes none is.
     n_jobs : int or None, default=None
         Folds that are fitted at a time.
 
@@ -103,31 +95,34 @@ class ConstrainedClassifierCV(ColumnClassifier):
     ----------
     estimators_ : list of estimators
         The fitted classifiers: one per fold, or only one.
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         Labels of the classes, ascending.
-    pos_label_ : label
-        The positive class.
-    calibration_ : ndarray of shape (2,)
-        Slope and intercept of the log-odds of the positive class, by the scores of the estimator.
-    coef_ : ndarray of shape (1 + n_columns,)
+    pos_label_ : label or None
+        The positive class; None where there are more than two.
+    calibration_ : ndarray of shape (2,) or (n_classes, 2)
+        Slope and intercept of the log-odds of the positive class, by the scores of the estimator;
+        of each of more than two classes.
+    coef_ : ndarray of shape (1 + n_columns,) or (n_classes, 1 + n_columns)
         Coefficients of the log-odds and of the columns :math:`\phi`; where ranks or losses
         are compared, also of these times the log-odds.
-    intercept_ : float
+    intercept_ : float or ndarray of shape (n_classes,)
         Intercept.
-    oof_scores_ : ndarray of shape (n_samples,)
+    oof_scores_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         ``decision_function`` of the people of the fit with log-odds and columns by models that have
         not seen them; nan for those without weight.
     constraint_report_ : DataFrame
         One row per rate of the decisions by ``oof_scores_``, so on people of the fit as new people
         would be decided about: constraint, cell, group, number n of samples, threshold, rate and
-        standard error, and gap and tolerance of the constraint.
+        standard error, and gap and tolerance of the constraint; first the class, where there are
+        more than two.
     constraint_violation_ : float
         Largest excess of a gap over its tolerance, by ``oof_scores_``; 0 when all are kept, nan
         without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: what one unit of tolerance is worth.
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
-        As in `ConstrainedERMClassifier`, for the linear model.
+        As in `ConstrainedERMClassifier`, for the linear model; of those of more than two classes
+        nobody certifies that they are optimal.
     groups_ : GroupSummary
         Labels and counts of the groups.
     n_features_in_ : int
@@ -155,6 +150,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
     .. [1] A. Menon and R. Williamson, "The cost of fairness in binary classification", FAT* 2018.
     .. [2] X. Zeng, E. Dobriban and G. Cheng, "Bayes-optimal classifiers under group fairness",
        arXiv:2202.09724, 2022.
+    .. [3] C. Denis, R. Elie, M. Hebiri and F. Hu, "Fairness guarantees in multi-class
+       classification with demographic parity", Journal of Machine Learning Research 25, 2024.
 
     Examples
     --------
@@ -226,7 +223,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Whatever the classifier takes.
         y : array-like of shape (n_samples,)
-            Two classes, by labels of any kind.
+            Classes, by labels of any kind; more than two only if the classifier does them.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
                 sparse matrix of bool, shape (n_samples, n_groups), default=None
             Group of each sample, by labels of any kind; with several attributes, groups are the
@@ -254,6 +251,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
         constraints = constraints_of(self.constraint)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training, present = self._check_people(X, y, people, constraints)
+        contests = training.contests()
+        _check_decisions(contests, constraints)
         to_fit, to_split = self._routed(present, people, params)
         folds = self._folds(X, y, training, present, to_split)
         estimators, margins = cross_fit(
@@ -264,7 +263,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
             params=to_fit,
             n_jobs=self.n_jobs,
         )
-        events = events_of(training, constraints)
+        events = events_of(contests, constraints)
         check_folds_know(events, folds, training.groups)
         models = self._learn(events, estimators, training, [train for train, _ in folds])
         probabilities = unseen_probabilities(models, events, training.people.X, folds)
@@ -272,72 +271,33 @@ class ConstrainedClassifierCV(ColumnClassifier):
             say_if_told(events, probabilities)
         if not self.ensemble:
             estimators, models = self._refitted(estimators, training, to_fit, events)
+        margins = training.unit.to_unit(margins)
+        calibrations = [calibrate(own, one) for own, one in zip(margins.T, contests, strict=True)]
         model = {
             "estimators_": estimators,
             "classes_": training.classes,
             "pos_label_": training.pos_label,
             "groups_": training.groups.summary,
-            "calibration_": calibrate(training.unit.to_unit(margins), training),
+            "calibration_": np.squeeze(calibrations),
             "_unit": training.unit,
             "_events": ColumnMaker(models, events.table, events.sources, events.compares_scores),
         }
-        problem, found, fitted = self._fit_head(
-            model, constraints, training, margins, probabilities
-        )
-        oof_scores = np.full(len(present), np.nan)
-        oof_scores[present] = training.unit.from_unit(found.scores)
-        store_fit(self, model | fitted | {"oof_scores_": oof_scores})
+        columns = model["_events"].columns(log_odds(margins, calibrations), probabilities)
+        asked = [] if training.lacks_groups else constraints
+        problem, found, fitted = self._fit_head(contests, columns, asked, training.unit)
+        fitted |= unconstrained(fitted["constraint_report_"]) if training.lacks_groups else {}
+        fitted["oof_scores_"] = _at(present, fitted["oof_scores_"])
+        store_fit(self, model | fitted | _features_seen(estimators[0]))
         self._warn(problem, found)
         return self
-
-    def _check_people(self, X, y, people, constraints):
-        """Everybody of positive weight, with the X that is theirs, and who of all that is."""
-        check_alignment(X=X, y=y, **people)
-        request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        # What X may be is for the classifier to say; here positions stand for its rows.
-        positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
-        check_consistent_length(X, positions)
-        training = check_training(self, positions, y, people, request if constraints else None)
-        if self.group_estimator == "given" and not training.groups.is_disjoint:
-            raise ValueError(
-                "group_estimator='given' takes everybody's one group as known, but the groups of a "
-                "sparse sensitive_features may overlap; pass one label per sample."
-            )
-        rows = training.X[:, 0].astype(np.intp)
-        (X,) = indexable(X)
-        seen = training.people._replace(X=safe_indexing(X, rows))
-        present = np.zeros(len(positions), dtype=bool)
-        present[rows] = True
-        return training._replace(people=seen), present
-
-    def _routed(self, present, people, params):
-        """Metadata of the classifier and of the splitter, for those who are present."""
-        given = {name: value for name, value in people.items() if value is not None}
-        if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", **given, **params)
-            found = routed.estimator.fit, routed.splitter.split
-        else:
-            known = self._unfitted()
-            accepted = {n: value for n, value in given.items() if has_fit_parameter(known, n)}
-            if "sample_weight" in given and "sample_weight" not in accepted:
-                warn(
-                    f"The fit of {type(known).__name__} takes no sample_weight, so that weights "
-                    "count in the rates alone. Turn on metadata routing to pass them through a "
-                    "pipeline: sklearn.set_config(enable_metadata_routing=True) and "
-                    "set_fit_request(sample_weight=True) of its last step."
-                )
-            found = accepted | params, {}
-        rows = np.flatnonzero(present)
-        to_fit, to_split = found
-        return check_method_params(present, to_fit, indices=rows), to_split
 
     def _folds(self, X, y, training, present, params):
         """Who is learned from for whose scores."""
         cv = _N_FOLDS if self.cv is None or isinstance(self.cv, str) else self.cv
         codes = group_codes(training.groups)
         strata = np.full(len(present), -1)
-        is_second = training.labels == training.classes[1]
-        strata[present] = (codes.max() + 1) * is_second + codes
+        labels = np.searchsorted(training.classes, training.labels)
+        strata[present] = (codes.max() + 1) * labels + codes
         return make_folds(cv, X, column_or_1d(y), strata, params)
 
     def _refitted(self, estimators, training, params, events):
@@ -357,39 +317,68 @@ class ConstrainedClassifierCV(ColumnClassifier):
             for base, rows in zip(bases, seen, strict=True)
         )
 
-    def _fit_head(self, model, constraints, training, margins, probabilities):
-        """Train the linear model, and keep it together with what it stands on."""
-        odds = log_odds(training.unit.to_unit(margins), model["calibration_"])
-        columns = model["_events"].columns(odds, probabilities)
-        training = training._replace(X=columns)
-        asked = [] if training.lacks_groups else constraints
-        problem, found = fit_head(training, asked, self.tolerance)
+    def _fit_head(self, contests, columns, constraints, unit):
+        """Train the linear model, or one for each class, and tell how that ended."""
+        heads = [one._replace(X=own) for one, own in zip(contests, columns, strict=True)]
+        problem, found = fit_head(heads, constraints, self.tolerance)
         coef, intercept = problem.model.coefficients(found.parameters)
-        if coef[0] > 0 and all(part.counts_decisions for part in problem.constraint.parts):
+        report = problem.constraint.report(found.scores)
+        if len(contests) > 1:
+            scores = problem.model.class_scores(found.parameters)
+            labels = [one.pos_label for one in contests for _ in constraints]
+            rows = [len(part.names) for part in problem.constraint.parts]
+            report.insert(0, "class", np.repeat(labels, rows))
+        else:
             # Decisions leave the unit of scores open.
-            unit_of_odds = 1.0 / coef[0]
-            coef, intercept = coef * unit_of_odds, intercept * unit_of_odds
-            found = found._replace(scores=found.scores * unit_of_odds)
-        report, unit = problem.constraint.report(found.scores), training.unit
+            in_odds = coef[0] > 0 and problem.constraint.counts_decisions
+            size = 1.0 / coef[0] if in_odds else 1.0
+            coef, intercept = coef * size, float(intercept * size)
+            scores = unit.from_unit(found.scores * size)
+            report["threshold"] = unit.from_unit(report["threshold"])
         fitted = {
-            "coef_": coef,
-            "intercept_": float(intercept),
+            "coef_": np.array(coef),
+            "intercept_": intercept,
+            "oof_scores_": scores,
             "multipliers_": found.result.multipliers,
             "constraint_violation_": found.violation,
-            "constraint_report_": report.assign(threshold=unit.from_unit(report["threshold"])),
+            "constraint_report_": report,
             "status_": status_of(found, self.enforcement),
         }
-        fitted |= unconstrained(report) if training.lacks_groups else {}
-        first = model["estimators_"][0]
-        seen = ("n_features_in_", "feature_names_in_")
-        fitted |= {name: getattr(first, name) for name in seen if hasattr(first, name)}
+        if len(contests) > 1 and found.keeps_bound:
+            fitted["status_"] = "feasible"  # which no solver certifies
         return problem, found, fitted
 
     def _warn(self, problem, found):
-        if self.calibration_[0] <= 0:
+        useless = np.flatnonzero(np.atleast_2d(self.calibration_)[:, 0] <= 0)
+        if len(useless):
+            label = self.pos_label_ if len(self.classes_) == 2 else self.classes_[useless[0]]
             warn(
                 f"The scores of {type(self._unfitted()).__name__} do not tell who is of the class "
-                f"{self.pos_label_}, for people whom it has not seen: decisions by them are no "
+                f"{label}, for people whom it has not seen: decisions by them are no "
                 "better than chance. Pass another estimator, or more data."
             )
         warn_of_outcome(self, problem.constraint, found)
+
+
+def _check_decisions(contests, constraints):
+    """Refuse what is not a rate of decisions where there are several classes to decide for."""
+    others = [one for one in constraints if not one.counts_decisions]
+    if others and len(contests) > 1:
+        raise ValueError(
+            f"{type(others[0]).__name__} compares ranks or losses of one score, but each of "
+            f"{len(contests)} classes has its own. Pass a constraint on rates of decisions, such "
+            "as 'demographic_parity', or make two classes of them, as in y == label."
+        )
+
+
+def _at(present, scores):
+    """Scores of everybody, nan for those who are absent."""
+    found = np.full((len(present), *scores.shape[1:]), np.nan)
+    found[present] = scores
+    return found
+
+
+def _features_seen(estimator):
+    """What a fitted classifier knows of the features."""
+    names = ("n_features_in_", "feature_names_in_")
+    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}

@@ -25,12 +25,12 @@ class ComparedEvents:
     ----------
     parts : list of ndarray of bool, shape (n_samples,)
         Who is in each part.
-    sources : list of {"everybody", "positives", "negatives", "learned"}
-        From what the probability of each part follows.
+    sources : list of (int, {"everybody", "positives", "negatives", "learned"})
+        From what the probability of each part follows: that of a contest's positive class, if any.
     codes : ndarray of intp, shape (n_samples,)
         Code of each person.
-    table : ndarray of shape (n_parts, n_codes, n_columns)
-        Weight of each part and code in each column.
+    table : ndarray of shape (n_contests, n_parts, n_codes, n_columns)
+        Weight of each part and code in each column of a contest's score.
     compares_scores : bool
         Whether ranks or losses are compared, and not decisions alone: then scores of groups must
         also be stretched, and every column comes a second time, times the log-odds.
@@ -44,13 +44,13 @@ class ComparedEvents:
         self.compares_scores = compares_scores
 
 
-def events_of(training, constraints):
+def events_of(contests, constraints):
     """The events whose rates constraints compare.
 
     Parameters
     ----------
-    training : Training
-        Targets, groups and weights.
+    contests : list of Training
+        Targets, groups and weights of the same people, for each decision about them.
     constraints : list of Constraint
         What must be fair.
 
@@ -58,24 +58,34 @@ def events_of(training, constraints):
     -------
     events : ComparedEvents
     """
-    people, groups = training.people, training.groups
+    groups = contests[0].groups
     codes = group_codes(groups)
     first = np.unique(codes, return_index=True)[1]
-    parts, columns = [], []
-    for constraint in constraints:
-        compared = _compared_groups(constraint, groups)
-        members = compared.matrix[first].toarray().astype(float)  # of codes in groups
-        for cell in constraint.cells(people).values():
-            own = _parts_of(constraint, cell, people.target)
-            columns += _contrasts(own, members, codes, people.weights, parts)
-    sources = [_source(part, people.target) for part in parts]
-    table = np.zeros((len(parts), len(first), len(columns)))
+    parts, sources, columns = [], [], []
+    for number, contest in enumerate(contests):
+        columns.append([])
+        for constraint in constraints:
+            compared = _compared_groups(constraint, groups)
+            members = compared.matrix[first].toarray().astype(float)  # of codes in groups
+            for cell in constraint.cells(contest.people).values():
+                own = _parts_of(constraint, cell, contest.target)
+                columns[-1] += _contrasts(own, members, codes, contest.weights, parts)
+        sources += [(number, _source(part, contest.target)) for part in parts[len(sources) :]]
+    tables = [_distinct(_table(own, len(parts), len(first))) for own in columns]
+    n_columns = max(table.shape[2] for table in tables)
+    # Columns of zeros make up for those that a class lacks.
+    tables = [np.pad(t, ((0, 0), (0, 0), (0, n_columns - t.shape[2]))) for t in tables]
+    compares_scores = not all(constraint.counts_decisions for constraint in constraints)
+    return ComparedEvents(parts, sources, codes, np.array(tables), compares_scores)
+
+
+def _table(columns, n_parts, n_codes):
+    """Columns as an array, (n_parts, n_codes, n_columns)."""
+    table = np.zeros((n_parts, n_codes, len(columns)))
     for number, column in enumerate(columns):
         for part, weights in column.items():
             table[part, :, number] = weights
-    table = _distinct(table) if columns else table
-    compares_scores = not all(constraint.counts_decisions for constraint in constraints)
-    return ComparedEvents(parts, sources, codes, table, compares_scores)
+    return table
 
 
 def group_codes(groups):
@@ -154,6 +164,8 @@ def _source(part, target):
 
 def _distinct(table):
     """The table without columns that repeat others, as those of several constraints may."""
+    if not table.size:
+        return table
     columns = table.reshape(-1, table.shape[2])
     columns = columns / np.abs(columns).max(axis=0, initial=1e-300)
     _, kept = np.unique(columns.round(12), axis=1, return_index=True)
@@ -178,9 +190,9 @@ def check_folds_know(events, folds, groups):
         If a fold's others lack a code of some part.
     """
     sets = {"everybody": "people", "learned": "people of the constraint's cell"}
-    triples = zip(events.parts, events.sources, events.table, strict=True)
-    for part, source, weights in triples:
-        compared = np.flatnonzero(weights.any(axis=1))
+    weighed = events.table.any(axis=(0, 3))  # (n_parts, n_codes)
+    for part, (_, source), weights in zip(events.parts, events.sources, weighed, strict=True):
+        compared = np.flatnonzero(weights)
         present = np.intersect1d(events.codes[part], compared)
         for number, (train, _) in enumerate(folds):
             missing = np.setdiff1d(present, events.codes[train][part[train]])

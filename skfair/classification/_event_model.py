@@ -67,7 +67,7 @@ class EventModel:
         given = isinstance(estimator, str)
         estimator = small_classifier(features) if given or estimator is None else estimator
         parts, memberships = [], []
-        for part, source in zip(events.parts, events.sources, strict=True):
+        for part, (_, source) in zip(events.parts, events.sources, strict=True):
             inside = part[rows]
             fit = partial(_fit, estimator, features, weights=weights)
             parts.append(None if given else fit(target, rows=np.flatnonzero(inside)))
@@ -140,12 +140,12 @@ def unseen_probabilities(models, events, X, folds):
     -------
     probabilities : ndarray of shape (n_samples, n_parts, n_codes)
     """
-    found = np.zeros((len(events.codes), *events.table.shape[:2]))
+    found = np.zeros((len(events.codes), *events.table.shape[1:3]))
     if not events.parts:
         return found
     for model, (_, test) in zip(models, folds, strict=True):
         rows = safe_indexing(X, test)
-        found[test] = model.probabilities(rows, events.table.shape[1], events.codes[test])
+        found[test] = model.probabilities(rows, found.shape[2], events.codes[test])
     return found
 
 
@@ -177,7 +177,7 @@ def _success_in(sources, success):
     """Probability of each part as far as that of success tells it, (n_samples, n_parts)."""
     told = {"positives": success, "negatives": 1.0 - success}
     ones = np.ones_like(success)
-    return np.column_stack([told.get(source, ones) for source in sources])
+    return np.column_stack([told.get(source, ones)[:, contest] for contest, source in sources])
 
 
 class ColumnMaker:
@@ -201,22 +201,27 @@ class ColumnMaker:
         """Probabilities of events of new people, (n_samples, n_parts, n_codes)."""
         if not self.sources:
             return None
-        n_codes = self.table.shape[1]
+        n_codes = self.table.shape[2]
         return np.mean([model.probabilities(X, n_codes, codes) for model in self.models], axis=0)
 
     def columns(self, odds, probabilities):
-        """Columns of people, (n_samples, 1 + n_columns), the first of which are the log-odds.
+        """Columns of people, of which scores are made; the first of them are the log-odds.
 
         Parameters
         ----------
-        odds : ndarray of shape (n_samples,)
-            Log-odds of the positive class.
+        odds : ndarray of shape (n_samples, n_contests)
+            Log-odds of each contest's positive class.
         probabilities : ndarray of shape (n_samples, n_parts, n_codes)
             Of the events.
+
+        Returns
+        -------
+        columns : ndarray of shape (n_contests, n_samples, 1 + n_columns)
         """
+        own = odds.T[:, :, np.newaxis]
         if not self.sources:
-            return odds[:, np.newaxis]
+            return own
         told = _success_in(self.sources, expit(odds))
-        found = np.einsum("ip,ipc,pcr->ir", told, probabilities, self.table, optimize=True)
-        stretched = [odds[:, np.newaxis] * found] if self.compares_scores else []
-        return np.column_stack((odds, found, *stretched))
+        found = np.einsum("ip,ipg,cpgr->cir", told, probabilities, self.table, optimize=True)
+        stretched = [own * found] if self.compares_scores else []
+        return np.concatenate((own, found, *stretched), axis=2)

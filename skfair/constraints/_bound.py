@@ -297,6 +297,24 @@ class BoundConstraint:
         events = self.events.take(rows)
         return self._among(rows, events, np.diff(events.averaging.indptr))
 
+    def placed(self, rows, n_samples):
+        """The same constraint as a function of more scores, of which it looks at its own alone.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int, shape (n_own,)
+            Positions of its own samples among all.
+        n_samples : int
+            Number of all samples.
+
+        Returns
+        -------
+        constraint : BoundConstraint
+        """
+        target = np.ones(n_samples)
+        target[rows] = self.target
+        return replace(self, events=self.events.placed(rows, n_samples), target=target)
+
     def draw(self, n_per_event, random_state=None, beside=()):
         """Draw equally many samples from every event, and the constraint on them.
 

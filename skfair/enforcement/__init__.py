@@ -82,11 +82,10 @@ def enforce(task, strategy):
 
 
 def _constants(task, found):
-    """The last resort: models that decide alike of everybody, without or with an intercept."""
+    """The last resort: models that decide alike of everybody."""
     model = task.problem.model.last_layer(found.parameters)
-    before, own = np.split(found.parameters, [-model.n_parameters])
-    up = model.intercept_direction()
-    levels = [np.zeros_like(own)] if up is None else [-up, up]
+    before = found.parameters[: -model.n_parameters]
+    levels = model.constants()
     return [task.judge(np.concatenate((before, level)), found.result) for level in levels]
 
 

@@ -8,9 +8,9 @@ that all processors take the same one, whatever the order in which they add, num
 rounded first: starting points, directions and lengths, errors and violations.
 """
 
+import itertools
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -80,7 +80,7 @@ def polish(task, candidate):
 
 def _first(found, n_most):
     """The first few candidates, in the order of their ranks."""
-    return sorted(islice(found, n_most), key=rank)
+    return sorted(itertools.islice(found, n_most), key=rank)
 
 
 class _Layer:
@@ -118,7 +118,7 @@ class _Layer:
         The steepest slope of a line is about 1.
         """
         found = []
-        for direction in directions:
+        for direction in itertools.chain.from_iterable(map(self.model.lines, directions)):
             direction = canonical(direction, _DIRECTION_BITS)
             slopes = self.model.scores(direction)
             steepest = max(slopes.max(), -slopes.min())
@@ -187,11 +187,12 @@ class _Layer:
             As the flips on the way there foretell them, and the parameters of the layer.
         """
         direction, slopes = line
+        scores, slopes = self.model.turning(start.scores, slopes)
         n_most = max(1000, _MAX_ENTRIES // self.n_events)
         if len(slopes) <= n_most:
-            stops = exact_stops(start.scores, slopes)
+            stops = exact_stops(scores, slopes)
         else:
-            stops = spread_stops(start.scores, slopes, n_most)
+            stops = spread_stops(scores, slopes, n_most)
         entries, base = self._errors
         n_turns = len(stops.low) - 1
         errors = base + sum_flips(entries, stops.decisions, stops.turns, 1, n_turns)[0]

@@ -1,5 +1,6 @@
 """Fairness metrics, indicators of Pareto fronts, and scorers for model selection."""
 
+from skfair.metrics._by_class import class_report, metric_by_class
 from skfair.metrics._classification import (
     accuracy_score_difference,
     demographic_parity_difference,
@@ -55,6 +56,7 @@ from skfair.metrics._scoring import PREDICTIONS, get_scorer
 _WITHOUT_SCORER = {
     "METRICS",
     "Metric",
+    "class_report",
     "cluster_composition",
     "cluster_share_ratios",
     "conditional_demographic_parity_difference",
@@ -63,6 +65,7 @@ _WITHOUT_SCORER = {
     "group_constraint_residual",
     "group_report",
     "hypervolume",
+    "metric_by_class",
     "non_dominated",
     "normalized_cut",
     "spectral_objective",

@@ -4,10 +4,11 @@ A model is the only one who knows X. Losses and constraints give one slope per s
 transpose turns them into a gradient.
 """
 
+from skfair.models._argmax import ArgmaxModel
 from skfair.models._chunks import ChunkedPoint, rows_pulled_back
 from skfair.models._groupwise import GroupwiseModel
 from skfair.models._linear import LinearModel
 from skfair.models._mlp import MLPModel
 from skfair.models._model import Model
 
-__all__ = ["GroupwiseModel", "LinearModel", "MLPModel", "Model"]
+__all__ = ["ArgmaxModel", "GroupwiseModel", "LinearModel", "MLPModel", "Model"]

@@ -195,3 +195,46 @@ class LinearInParameters:
             The model itself.
         """
         return self
+
+    def constants(self):
+        """Parameters that decide alike of everybody.
+
+        Returns
+        -------
+        parameters : list of ndarray of shape (n_parameters,)
+            For the negative and for the positive class; without an intercept all scores are 0.
+        """
+        up = self.intercept_direction()
+        return [np.zeros(self.n_parameters)] if up is None else [-up, up]
+
+    def lines(self, direction):
+        """Directions to search one after the other, along each of which a decision flips once.
+
+        Parameters
+        ----------
+        direction : ndarray of shape (n_parameters,)
+            Where to go.
+
+        Returns
+        -------
+        directions : list of ndarray of shape (n_parameters,)
+            Just the one given.
+        """
+        return [direction]
+
+    def turning(self, scores, slopes):
+        """Scores and slopes on a line, such that each decision flips where its score is 0.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Where the line begins.
+        slopes : ndarray of shape (n_samples,)
+            What `scores` gives for its direction.
+
+        Returns
+        -------
+        scores, slopes : ndarray of shape (n_samples,)
+            Those given.
+        """
+        return scores, slopes

@@ -163,6 +163,18 @@ class Events(ABC):
             If an event has nobody among them.
         """
 
+    @abstractmethod
+    def placed(self, rows, n_samples):
+        """The same events among more samples; the others are in no event.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int, shape (n_own,)
+            Positions of the events' own samples among all.
+        n_samples : int
+            Number of all samples.
+        """
+
     @cached_property
     def entries(self):
         """Sample, event and share of every membership, event by event: three (n_entries,)."""
@@ -250,6 +262,11 @@ class _DisjointEvents(Events):
         _check_taken(totals)
         return _DisjointEvents(codes, shares / np.append(totals, 1.0)[codes], self.n_events)
 
+    def placed(self, rows, n_samples):
+        codes, shares = np.full(n_samples, self.n_events), np.zeros(n_samples)
+        codes[rows], shares[rows] = self.codes, self.shares
+        return _DisjointEvents(codes, shares, self.n_events)
+
 
 class _OverlappingEvents(Events):
     """Samples may be in several events."""
@@ -272,6 +289,12 @@ class _OverlappingEvents(Events):
         shares = kept.data / np.repeat(totals, np.diff(kept.indptr))
         entries = (shares, kept.indices, kept.indptr)
         return _OverlappingEvents(sparse.csr_array(entries, shape=kept.shape))
+
+    def placed(self, rows, n_samples):
+        own = self.averaging
+        columns = np.arange(n_samples)[rows][own.indices]
+        shape = (self.n_events, n_samples)
+        return _OverlappingEvents(sparse.csr_array((own.data, columns, own.indptr), shape=shape))
 
 
 def _check_weights(weights, n_samples):

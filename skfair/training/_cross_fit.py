@@ -5,11 +5,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.training._scores import check_classes, folds_of, out_of_bag, scores_of
+from skfair.training._scores import check_classes, folds_of, out_of_bag
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import check_method_params, safe_indexing
 
@@ -28,7 +28,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Whatever the classifier takes.
     y : array-like of shape (n_samples,)
-        Two classes.
+        Classes.
     folds : list of (train, test), "prefit" or "oob"
         As `make_folds` makes them. "prefit" takes a fitted classifier as it is. "oob" fits one
         forest, whose trees score those whom they have not drawn.
@@ -41,8 +41,8 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
     -------
     estimators : list of estimators
         Fitted: one per fold, or only one; new people get the mean of their scores.
-    scores : ndarray of shape (n_samples,)
-        Score of everybody by a model that has not seen them, positive for the second class.
+    margins : ndarray of shape (n_samples, n_margins)
+        Scores of everybody by a model that has not seen them, as in `margins_of`.
 
     Raises
     ------
@@ -58,13 +58,16 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
     _say_that_it_is_fitted_again(estimator)
     if isinstance(folds, str):
         fitted = _with_out_of_bag(clone(estimator)).fit(X, y, **params)
-        return [fitted], log_odds(out_of_bag(last_step(fitted)))
+        return [fitted], _margins(log_odds(out_of_bag(last_step(fitted))))
     parallel = Parallel(n_jobs=n_jobs)
     fitted = parallel(delayed(fit_rows)(estimator, X, y, params, train) for train, _ in folds)
-    scores = np.empty(len(y))
-    for one, (_, test) in zip(fitted, folds, strict=True):
-        scores[test] = margins_of(one, safe_indexing(X, test))
-    return fitted, scores
+    tests = [test for _, test in folds]
+    found = [
+        margins_of(one, safe_indexing(X, test)) for one, test in zip(fitted, tests, strict=True)
+    ]
+    margins = np.empty((len(y), found[0].shape[1]))
+    margins[np.concatenate(tests)] = np.concatenate(found)
+    return fitted, margins
 
 
 def fit_rows(estimator, X, y, params, rows):
@@ -169,7 +172,7 @@ def _positions(rows):
 
 
 def margins_of(estimator, X):
-    """Score of each row by a fitted binary classifier, with 0 where both classes are as likely.
+    """Scores of each row by a fitted classifier, ascending with how likely its classes are.
 
     Parameters
     ----------
@@ -180,8 +183,9 @@ def margins_of(estimator, X):
 
     Returns
     -------
-    margins : ndarray of shape (n_samples,)
-        Its decision function; else the log-odds of its probabilities.
+    margins : ndarray of shape (n_samples, n_margins)
+        Its decision function; else the log-odds of its probabilities. Of two classes there is one
+        margin, positive where the second is the more likely; of more there is one for each.
 
     Raises
     ------
@@ -189,9 +193,13 @@ def margins_of(estimator, X):
         If the estimator has neither, or gives scores that are not finite.
     """
     if hasattr(estimator, "decision_function"):
-        return scores_of(estimator, X)
+        margins = _margins(
+            estimator.decision_function(X), f"the scores of {type(estimator).__name__}"
+        )
+        _check_columns(margins, estimator)
+        return margins
     if hasattr(estimator, "predict_proba"):
-        return log_odds(scores_of(estimator, X))
+        return _margins(log_odds(estimator.predict_proba(X)))
     raise ValueError(
         "The classifier must have decision_function or predict_proba, but "
         f"{type(estimator).__name__} has neither once it is fitted: labels alone leave nothing to "
@@ -199,8 +207,26 @@ def margins_of(estimator, X):
     )
 
 
+def _margins(scores, name="the probabilities"):
+    """Scores as columns: of the second of two classes, of each of more."""
+    columns = check_array(scores, ensure_2d=False, dtype=np.float64, input_name=name)
+    columns = columns.reshape(len(columns), -1)
+    return columns[:, 1:] if columns.shape[1] == 2 else columns
+
+
+def _check_columns(margins, estimator):
+    """Refuse scores that are not those of single classes."""
+    n_classes, n_found = len(getattr(estimator, "classes_", (0, 1))), margins.shape[1]
+    if n_found != (n_classes if n_classes > 2 else 1):
+        raise ValueError(
+            f"A classifier must give one score for each of the {n_classes} classes, or just one "
+            f"for the second of two, but the decision_function of {type(estimator).__name__} has "
+            f"{n_found} columns; pass decision_function_shape='ovr' to those that compare pairs."
+        )
+
+
 def mean_margins(estimators, X):
-    """Mean of the scores by several classifiers, (n_samples,).
+    """Mean of the scores by several classifiers, (n_samples, n_margins).
 
     Parameters
     ----------
@@ -213,7 +239,7 @@ def mean_margins(estimators, X):
 
 
 def log_odds(probability):
-    """Log-odds of probabilities, finite and ascending everywhere, (n_samples,)."""
+    """Log-odds of probabilities, finite and ascending everywhere."""
     softened = _SOFTEST + (1.0 - 2.0 * _SOFTEST) * probability
     return np.log(softened / (1.0 - softened))
 

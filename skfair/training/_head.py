@@ -1,12 +1,15 @@
-"""A linear model of few columns under constraints, with the surrogate that serves it best."""
+"""Linear models of few columns under constraints, with the surrogate that serves them best."""
 
 import warnings
 from dataclasses import replace
+from itertools import product
+
+import numpy as np
 
 from skfair.constraints import JointConstraint
 from skfair.enforcement import Task, enforce
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
+from skfair.models import ArgmaxModel, LinearModel
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
@@ -20,14 +23,19 @@ _SOLVER = SQP()
 _PATIENT = SQP(tol=1e-4)
 """Rows of percentiles have kinks, which no solver meets to the last digit."""
 
+_OF_LEADS = SQP(max_iter=30, tol=1e-3, hessian="lbfgs")
+"""Leads of classes have kinks wherever two others overtake one another: no Hessian tells of these,
+and no solver ends in a point that it could certify. The exact searches take over soon."""
 
-def fit_head(training, constraints, tolerance):
+
+def fit_head(contests, constraints, tolerance):
     """Train linear scores under constraints, by the logistic loss, and keep the bounds exactly.
 
     Parameters
     ----------
-    training : Training
-        Few columns, targets, groups and weights.
+    contests : list of Training
+        Few columns, targets, groups and weights. One has a score that decides by its sign; of
+        several the one with the largest score is decided for, and each keeps the constraints.
     constraints : list of Constraint
         What must be fair.
     tolerance : float
@@ -41,23 +49,43 @@ def fit_head(training, constraints, tolerance):
         The model as enforcement left it; of several surrogates of the decision that which errs
         least.
     """
-    loss, model = LogisticLoss(), LinearModel.standardized(training.X, training.weights)
+    loss, model = LogisticLoss(), _model(contests)
+    target = np.concatenate([contest.target for contest in contests])
+    weights = np.concatenate([contest.weights for contest in contests])
     tried = []
     for temperature in _TEMPERATURES:
         with warnings.catch_warnings():
             if tried:
                 warnings.simplefilter("ignore")  # of groups left out, once is enough
-            surrogate, people = Sigmoid(temperature), training.people
-            parts = [one.bind(people, surrogate, loss, tolerance) for one in constraints]
-        joint = JointConstraint(tuple(parts))
-        problem = ConstrainedProblem(model, loss, training.target, training.weights, _ALPHA, joint)
-        solver = _PATIENT if joint.is_local else _SOLVER
+            joint = _joint(contests, constraints, (Sigmoid(temperature), loss, tolerance))
+        problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, joint)
+        solver = _OF_LEADS if len(contests) > 1 else _PATIENT if joint.is_local else _SOLVER
         task = Task(problem, _solve_with(solver), model.initial(), solver.tol)
         tried.append((problem, enforce(task, "auto")))
-        if joint.is_local or not any(part.counts_decisions for part in parts):
+        if joint.is_local or not any(part.counts_decisions for part in joint.parts):
             break  # no sigmoid takes part
     problem, found = min(tried, key=lambda one: one[1].rank)
     return replace(problem, constraint=problem.constraint.seen_from(found.scores)), found
+
+
+def _model(contests):
+    columns, weights = [contest.X for contest in contests], contests[0].weights
+    if len(columns) == 1:
+        return LinearModel.standardized(columns[0], weights)
+    return ArgmaxModel.standardized(columns, weights)
+
+
+def _joint(contests, constraints, how):
+    """Every constraint on every contest, as a function of the scores of all of them."""
+    n_samples, n_scores = len(contests[0].target), len(contests) * len(contests[0].target)
+    parts = []
+    for (number, contest), one in product(enumerate(contests), constraints):
+        bound = one.bind(contest.people, *how)
+        if len(contests) > 1:
+            start = number * n_samples
+            bound = bound.placed(slice(start, start + n_samples), n_scores)
+        parts.append(bound)
+    return JointConstraint(tuple(parts))
 
 
 def _solve_with(solver):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_X_y, compute_class_weight
+from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from skfair.people import People, check_people
@@ -40,13 +40,13 @@ class Training(NamedTuple):
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
         Features, float64.
-    classes : ndarray of shape (2,) or None
+    classes : ndarray of shape (n_classes,) or None
         Labels of the classes, ascending; None for real targets.
     people : People
-        Targets (-1 and +1 for the positive class, or real numbers), groups and weights, and the
-        features as they were given.
+        Targets (-1 and +1 for the positive class; of more than two classes their positions; or
+        real numbers), groups and weights, and the features as they were given.
     pos_label : label or None
-        The positive class; None for real targets.
+        The positive class; None for real targets, and where there are more than two.
     unit : Unit
         Units that scores are trained in, where those of the positive class are positive. (Those
         that users see are positive for the second of the ``classes``.)
@@ -69,7 +69,27 @@ class Training(NamedTuple):
     @property
     def labels(self):
         """Class of each sample, (n_samples,)."""
+        if len(self.classes) > 2:
+            return self.classes[self.target.astype(np.intp)]
         return label_positive(self.target > 0, self.classes, self.pos_label)
+
+    def contests(self):
+        """The same people by what is decided about them, one class against the rest.
+
+        Returns
+        -------
+        contests : list of Training
+            For two classes these people themselves; else one per class, which is the positive one.
+        """
+        if len(self.classes) == 2:
+            return [self]
+        return [
+            self._replace(
+                people=self.people._replace(target=np.where(self.target == code, 1.0, -1.0)),
+                pos_label=label,
+            )
+            for code, label in enumerate(self.classes)
+        ]
 
     @property
     def weights(self):
@@ -88,7 +108,8 @@ def check_training(estimator, X, y, people, request):
     Parameters
     ----------
     estimator : estimator instance
-        Named in messages; its ``pos_label`` is the positive class.
+        Named in messages; its ``pos_label`` is the positive class, and its tags say whether there
+        may be more than two.
     X, y : array-like
         As passed to fit.
     people : dict
@@ -104,18 +125,16 @@ def check_training(estimator, X, y, people, request):
     ------
     ValueError
         For anything scikit-learn refuses in X and y, for rows that do not match, for negative
-        weights, unless there are exactly two classes, and if groups are to be compared and it
-        cannot be told which class is the positive one.
+        weights, for a number of classes that the estimator does not do, and if groups are to be
+        compared and it cannot be told which class is the positive one.
     """
     X, y, found, lacks_groups = _check_rows(estimator, X, y, people, request)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) > 2:
-        raise ValueError(
-            f"Only binary classification is supported. The type of the target has {len(classes)} "
-            f"classes: {classes[:5].tolist()}. Wrap {type(estimator).__name__} in "
-            "sklearn.multiclass.OneVsRestClassifier."
-        )
+        _check_many_classes(estimator, classes)
+        found = found._replace(target=codes.astype(np.float64))
+        return Training(X, classes, found, lacks_groups=lacks_groups)
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but the "
@@ -126,6 +145,22 @@ def check_training(estimator, X, y, people, request):
     target = np.where(classes[codes] == positive, 1.0, -1.0)
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
     return Training(X, classes, found._replace(target=target), positive, unit, lacks_groups)
+
+
+def _check_many_classes(estimator, classes):
+    """Refuse more than two classes where they are not done, and a positive one among them."""
+    if not get_tags(estimator).classifier_tags.multi_class:
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target has {len(classes)} "
+            f"classes: {classes[:5].tolist()}. ConstrainedClassifierCV holds constraints for each "
+            f"of more than two classes; sklearn.multiclass.OneVsRestClassifier fits a "
+            f"{type(estimator).__name__} for each, but promises nothing of their joint decisions."
+        )
+    if estimator.pos_label is not None:
+        raise ValueError(
+            f"pos_label={estimator.pos_label!r} names the one class that means success, but of "
+            f"{len(classes)} classes each is compared between groups; pass pos_label=None."
+        )
 
 
 def _positive_class(classes, pos_label, is_compared):

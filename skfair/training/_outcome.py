@@ -68,18 +68,25 @@ def warn_of_outcome(estimator, constraint, found):
     if estimator.status_ == "infeasible":
         missed = _missed_rates if estimator.enforcement is None else _missed_metric
         warn(missed(constraint, found), InfeasibleConstraintWarning)
-    elif found.result.status != "optimal":
+    elif found.result.status != "optimal" and estimator.status_ != "feasible":
         warn(found.result.message, ConvergenceWarning)
-    decisions = found.scores > 0
+    given = _decided(found.scores, estimator)
     was_shaped = found.result.multipliers.any() or not found.is_solution
     counted = any(part.counts_decisions for part in constraint.parts)
-    if counted and was_shaped and len(np.unique(decisions)) == 1:
-        given = label_positive(decisions[:1], estimator.classes_, estimator.pos_label_)[0]
+    if counted and was_shaped and len(np.unique(given)) == 1:
         warn(
-            f"Every training sample is given the class {given}: "
+            f"Every training sample is given the class {given[0]}: "
             "no other decisions were found that keep the tolerance. Raise the tolerance, leave "
             "small groups out (min_group_size), or pass class_weight='balanced'."
         )
+
+
+def _decided(scores, estimator):
+    """Class that each sample is given, by the score of the positive one or the leads of several."""
+    if len(estimator.classes_) > 2:
+        leads = scores.reshape(len(estimator.classes_), -1)
+        return estimator.classes_[leads.argmax(axis=0)]
+    return label_positive(scores > 0, estimator.classes_, estimator.pos_label_)
 
 
 def _missed_metric(constraint, found):

@@ -66,7 +66,7 @@ def fit_and_score(estimator, X, y, params, cv, strata):
         return estimator, scores_of(estimator, X)[present]
     if isinstance(cv, str):
         fitted = _fit_on(present, estimator, X, y, params)
-        return fitted, out_of_bag(fitted)
+        return fitted, out_of_bag(fitted)[:, 1]
     scores = np.full(len(y), np.nan)
     for train, test in folds_of(cv, X, y, strata):
         model = _fit_on(train[strata[train] >= 0], estimator, X, y, params)
@@ -195,7 +195,7 @@ def _fit_on(rows, estimator, X, y, params):
 
 
 def out_of_bag(estimator):
-    """Probability of the second class, of everybody by those trees that have not drawn them.
+    """Probabilities of the classes, of everybody by those trees that have not drawn them.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def out_of_bag(estimator):
 
     Returns
     -------
-    probability : ndarray of shape (n_samples,)
+    probabilities : ndarray of shape (n_samples, n_classes)
 
     Raises
     ------
@@ -225,17 +225,17 @@ def out_of_bag(estimator):
             f"{unseen} of {len(found)} samples are in the bag of every tree, so that they have no "
             "out-of-bag scores. Grow more trees, or pass a number of folds, as in cv=5."
         )
-    return found[:, 1]
+    return found
 
 
 def check_classes(estimator, classes):
-    """Refuse a classifier whose second class is another one.
+    """Refuse a classifier whose classes are others.
 
     Parameters
     ----------
     estimator : estimator instance
         Fitted.
-    classes : ndarray of shape (2,)
+    classes : ndarray of shape (n_classes,)
         Labels of the classes, ascending.
 
     Raises
@@ -246,7 +246,7 @@ def check_classes(estimator, classes):
     known = getattr(estimator, "classes_", classes)
     if not np.array_equal(known, classes):
         raise ValueError(
-            "The classifier and y must have the same 2 classes, but those of y are "
+            f"The classifier and y must have the same {len(classes)} classes, but those of y are "
             f"{classes.tolist()} and those of {type(estimator).__name__} {np.ravel(known).tolist()}"
             "; pass y in the labels of the classifier, or fit it on those of y."
         )

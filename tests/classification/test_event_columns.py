@@ -26,8 +26,8 @@ def training(groups=LABELS, weights=None):
 
 
 def test_everybody_is_compared_by_the_probability_of_the_group():
-    events = events_of(training(), [DemographicParity()])
-    assert events.sources == ["everybody"]
+    events = events_of([training()], [DemographicParity()])
+    assert events.sources == [(0, "everybody")]
     # P(a | x) / P(a) against P(b | x) / P(b), and each group is one half.
     np.testing.assert_allclose(np.abs(events.table), 2.0)
     assert events.table.sum() == 0.0
@@ -35,41 +35,43 @@ def test_everybody_is_compared_by_the_probability_of_the_group():
 
 
 def test_classes_are_parts():
-    events = events_of(training(), [EqualizedOdds()])
+    events = events_of([training()], [EqualizedOdds()])
     # There is no negative of group a to compare with.
-    assert events.sources == ["positives"]
-    assert events.table.shape == (1, 2, 1)
+    assert events.sources == [(0, "positives")]
+    assert events.table.shape == (1, 1, 2, 1)
     # Three positives of a, one of b: the rarer, the heavier.
-    first, second = events.table[0, :, 0]
+    first, second = events.table[0, 0, :, 0]
     assert second / first == pytest.approx(-3.0)
 
 
 def test_both_classes_are_parts():
-    events = events_of(training(list("ababab")), [EqualizedOdds()])
-    assert events.sources == ["positives", "negatives"]
-    assert events.table.shape == (2, 2, 2)
+    events = events_of([training(list("ababab"))], [EqualizedOdds()])
+    assert events.sources == [(0, "positives"), (0, "negatives")]
+    assert events.table.shape == (1, 2, 2, 2)
 
 
 def test_a_positive_decision_is_wrong_for_one_class_and_right_for_the_other():
-    events = events_of(training(list("ababab")), [ErrorRateParity()])
-    assert sorted(events.sources) == ["negatives", "positives"]
-    wrong, right = (events.table[events.sources.index(s)] for s in ("negatives", "positives"))
+    events = events_of([training(list("ababab"))], [ErrorRateParity()])
+    assert sorted(events.sources) == [(0, "negatives"), (0, "positives")]
+    wrong, right = (
+        events.table[0, events.sources.index((0, s))] for s in ("negatives", "positives")
+    )
     np.testing.assert_allclose(wrong, -right)
 
 
 def test_weights_count():
     weights = np.array([1.0, 1.0, 1.0, 5.0, 5.0, 2.0])
-    events = events_of(training(weights=weights), [DemographicParity()])
-    first, second = events.table[0, :, 0]
+    events = events_of([training(weights=weights)], [DemographicParity()])
+    first, second = events.table[0, 0, :, 0]
     assert first / second == pytest.approx(-12.0 / 3.0)
 
 
 def test_columns_of_several_constraints_come_once():
     constraints = [DemographicParity(), PartialStatisticalParity()]
-    events = events_of(training(), constraints)
-    assert events.table.shape == (1, 2, 1)
+    events = events_of([training()], constraints)
+    assert events.table.shape == (1, 1, 2, 1)
     assert events.compares_scores
-    assert events_of(training(), [*constraints, EqualOpportunity()]).table.shape == (2, 2, 2)
+    assert events_of([training()], [*constraints, EqualOpportunity()]).table.shape == (1, 2, 2, 2)
 
 
 def test_overlapping_groups_are_unions_of_codes():
@@ -81,18 +83,34 @@ def test_overlapping_groups_are_unions_of_codes():
     assert len(set(codes)) == 4
     assert codes[0] == codes[5]
     assert codes[1] == codes[4]
-    assert events_of(found, [DemographicParity()]).table.shape == (1, 4, 1)
+    assert events_of([found], [DemographicParity()]).table.shape == (1, 1, 4, 1)
 
 
 def test_one_group_has_no_columns():
-    events = events_of(training(["all"] * 6), [DemographicParity()])
+    events = events_of([training(["all"] * 6)], [DemographicParity()])
     assert events.table.size == 0
     assert events.parts == []
 
 
+def test_classes_share_what_they_can():
+    codes = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0])
+    found = training(list("ababab"))
+    found = found._replace(people=found.people._replace(target=codes), classes=np.arange(3))
+    contests = found.contests()
+    assert [one.pos_label for one in contests] == [0, 1, 2]
+    events = events_of(contests, [DemographicParity()])
+    assert events.sources == [(0, "everybody")]
+    assert events.table.shape == (3, 1, 2, 1)
+    events = events_of(contests, [EqualOpportunity()])
+    assert events.sources == [(k, "positives") for k in range(3)]
+    # The score of a class has columns of its own events alone.
+    assert not events.table[[0, 1, 2], [1, 2, 0]].any()
+    assert events.table[[0, 1, 2], [0, 1, 2]].all()
+
+
 def test_a_fold_without_a_group():
     found = training(list("aaabbb"))
-    events = events_of(found, [EqualOpportunity()])
+    events = events_of([found], [EqualOpportunity()])
     everybody = np.arange(6)
     with pytest.raises(ValueError, match="Fold 1 of 2 leaves no positives of group 'b'"):
         folds = [(everybody, everybody), (everybody[:5], everybody[5:])]

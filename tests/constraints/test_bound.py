@@ -376,3 +376,16 @@ def test_samples_of_joint_constraints(kind):
     some = np.r_[0:N_SAMPLES, 0:N_SAMPLES:2]
     for part, one in zip(parts, both.take(some).parts, strict=True):
         np.testing.assert_array_equal(one.means(scores[some]), part.take(some).means(scores[some]))
+
+
+@specs
+def test_a_constraint_among_more_scores_looks_at_its_own(spec):
+    rng = np.random.default_rng(0)
+    scores, target = rng.normal(size=2 * N_SAMPLES), rng.choice([-1.0, 1.0], N_SAMPLES)
+    people = People(target, encode(GROUPS["overlapping"](rng)), np.ones(N_SAMPLES))
+    own, rows = spec.bind(people, Sigmoid(), LogisticLoss(), 0.1), slice(N_SAMPLES, None)
+    placed = own.placed(rows, len(scores))
+    assert placed.gap(scores) == pytest.approx(own.gap(scores[rows]))
+    aux = own.initial_aux(scores[rows])
+    np.testing.assert_allclose(placed.initial_aux(scores), aux)
+    np.testing.assert_allclose(placed(scores, aux).values, own(scores[rows], aux).values)

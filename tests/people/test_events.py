@@ -170,3 +170,22 @@ def test_means_are_the_same_whether_counted_or_multiplied(n_samples):
     expected = Events.overlapping(inside, weights)
     np.testing.assert_allclose(disjoint.means(values), expected.means(values), rtol=1e-12)
     np.testing.assert_allclose(disjoint.spread(values[:3]), expected.spread(values[:3]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        Events.disjoint(np.array([0, 1, -1, 1]), 2, np.arange(1.0, 5.0)),
+        Events.overlapping(
+            sparse.csr_array(np.array([[1, 1], [0, 1], [0, 0], [1, 0]], dtype=bool))
+        ),
+    ],
+    ids=["disjoint", "overlapping"],
+)
+@pytest.mark.parametrize("rows", [slice(3, 7), np.array([0, 2, 3, 8])], ids=["slice", "positions"])
+def test_events_among_more_samples(events, rows):
+    placed, values = events.placed(rows, 9), np.random.default_rng(0).normal(size=9)
+    assert placed.n_samples == 9
+    np.testing.assert_allclose(placed.means(values), events.means(values[rows]))
+    others = np.delete(np.arange(9), rows)
+    assert not placed.spread(np.ones(2))[others].any()

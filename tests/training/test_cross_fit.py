@@ -71,20 +71,20 @@ def test_fitted_classifiers_stay_as_they_are():
     for estimator, how in ((model, "prefit"), (FrozenEstimator(model), folds())):
         estimators, scores = cross_fit(estimator, X, Y, how)
         assert estimators == [estimator]
-        assert scores.tolist() == [1.0] * 30 + [0.0] * 30
+        assert scores[:, 0].tolist() == [1.0] * 30 + [0.0] * 30
 
 
 def test_probabilities_become_log_odds():
     forest = RandomForestClassifier(n_estimators=60, random_state=0)
     (fitted,), scores = cross_fit(forest, X, Y, "oob")
     probability = fitted.oob_decision_function_[:, 1]
-    np.testing.assert_array_equal(scores > 0, probability > 0.5)
-    assert np.abs(scores).max() < 7
-    np.testing.assert_array_equal(np.argsort(scores), np.argsort(probability))
+    np.testing.assert_array_equal(scores[:, 0] > 0, probability > 0.5)
+    assert np.abs(scores[:, 0]).max() < 7
+    np.testing.assert_array_equal(np.argsort(scores[:, 0]), np.argsort(probability))
     pipeline = make_pipeline(StandardScaler(), forest)
     (fitted,), again = cross_fit(pipeline, X, Y, "oob")
     assert fitted[-1].oob_score
-    assert np.corrcoef(scores, again)[0, 1] > 0.95
+    assert np.corrcoef(scores[:, 0], again[:, 0])[0, 1] > 0.95
 
 
 def test_what_the_last_step_sees():

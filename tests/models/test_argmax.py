@@ -1,0 +1,106 @@
+"""Margins of several linear models against argmax and finite differences."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skfair.models import ArgmaxModel, Model
+
+
+@pytest.fixture
+def case():
+    rng = np.random.default_rng(0)
+    columns = [rng.normal(size=(25, own)) for own in (2, 1, 3)]
+    model = ArgmaxModel.standardized(columns, rng.random(25) + 0.1)
+    return columns, model, rng.normal(size=model.n_parameters), rng
+
+
+def test_just_the_class_of_the_largest_score_leads(case):
+    columns, model, parameters, _ = case
+    coef, intercept = model.coefficients(parameters)
+    scores = np.column_stack(
+        [X @ own + b for X, own, b in zip(columns, coef, intercept, strict=True)]
+    )
+    np.testing.assert_allclose(model.class_scores(parameters), scores)
+    leads = model.at(parameters).scores.reshape(3, 25).T
+    for k in range(3):
+        np.testing.assert_allclose(leads[:, k], scores[:, k] - np.delete(scores, k, 1).max(axis=1))
+    np.testing.assert_array_equal(leads > 0, np.eye(3, dtype=bool)[scores.argmax(axis=1)])
+
+
+def test_of_equal_classes_the_first_is_decided_for(case):
+    _, model, _, _ = case
+    leads = model.at(np.zeros(model.n_parameters)).scores.reshape(3, 25)
+    assert (leads[0] > 0).all()
+    assert not (leads[1:] > 0).any()
+
+
+def test_derivatives_are_those_of_the_margins(case):
+    _, model, parameters, rng = case
+    slopes, step = rng.normal(size=75), 1e-7
+    point = model.at(parameters)
+    numeric = [
+        (model.at(parameters + step * unit).scores - model.at(parameters - step * unit).scores)
+        / (2 * step)
+        for unit in np.eye(model.n_parameters)
+    ]
+    np.testing.assert_allclose(point.pull_back(slopes), numeric @ slopes, atol=1e-6)
+    rows = sparse.random_array((4, 75), density=0.3, rng=rng, format="csr")
+    np.testing.assert_allclose(point.pull_back_rows(rows), rows @ np.transpose(numeric), atol=1e-6)
+    weights = rng.normal(size=75)
+    gram = (np.array(numeric) * weights) @ np.transpose(numeric)
+    np.testing.assert_allclose(point.gram(weights), gram, atol=1e-5)
+
+
+def test_some_of_the_margins(case):
+    _, model, parameters, rng = case
+    rows = np.array([70, 3, 3, 40])
+    taken, whole = model.take(rows).at(parameters), model.at(parameters)
+    np.testing.assert_array_equal(taken.scores, whole.scores[rows])
+    slopes = rng.normal(size=4)
+    spread = np.bincount(rows, slopes, minlength=75)
+    np.testing.assert_allclose(taken.pull_back(slopes), whole.pull_back(spread), atol=1e-12)
+    again = model.take(rows).take(np.array([2, 0])).at(parameters)
+    np.testing.assert_array_equal(again.scores, whole.scores[[3, 70]])
+
+
+def test_a_line_of_one_class_tells_every_decision(case):
+    _, model, parameters, rng = case
+    scores = model.at(parameters).scores
+    for direction in model.lines(rng.normal(size=model.n_parameters)):
+        start, slopes = model.turning(scores, model.scores(direction))
+        for length in (-3.0, -0.4, 0.0, 0.2, 1.7, 9.0):
+            found = model.at(parameters + length * direction).scores
+            np.testing.assert_array_equal(start + length * slopes > 0, found > 0)
+    np.testing.assert_allclose(sum(model.lines(parameters)), parameters)
+
+
+def test_the_intercepts_direction_is_that_of_each_class_in_turn(case):
+    _, model, _, _ = case
+    for k, direction in enumerate(model.lines(model.intercept_direction())):
+        np.testing.assert_array_equal(model.scores(direction), np.repeat(np.arange(3) == k, 25))
+
+
+def test_constants_decide_for_one_class(case):
+    _, model, _, _ = case
+    for k, parameters in enumerate(model.constants()):
+        assert (model.class_scores(parameters).argmax(axis=1) == k).all()
+
+
+def test_parameters_and_penalty(case):
+    _, model, parameters, _ = case
+    assert isinstance(model, Model)
+    coef, intercept = model.coefficients(parameters)
+    np.testing.assert_allclose(model.parameters(coef, intercept), parameters, atol=1e-12)
+    squares = sum((own**2).sum() for own in coef)
+    assert model.ridge(0.3) @ parameters**2 == pytest.approx(0.3 * squares)
+    starts = model.coefficients(model.initial())[0]
+    assert [own.tolist() for own in starts] == [[1, 0], [1], [1, 0, 0]]
+    assert model.last_layer(parameters) is model
+
+
+def test_two_classes_are_one_score_and_its_mirror_image(case):
+    columns, _, _, rng = case
+    two = ArgmaxModel.standardized(columns[:2], np.ones(25))
+    first, second = two.at(rng.normal(size=two.n_parameters)).scores.reshape(2, 25)
+    np.testing.assert_array_equal(first, -second)
