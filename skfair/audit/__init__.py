@@ -1,5 +1,7 @@
 """What fresh people say of a model, whoever made it: certificates and reports."""
 
 from skfair.audit._certify import Certificate, certify, limit_metric
+from skfair.audit._command import main
+from skfair.audit._report import FairnessReport
 
-__all__ = ["Certificate", "certify", "limit_metric"]
+__all__ = ["Certificate", "FairnessReport", "certify", "limit_metric"]

@@ -101,7 +101,6 @@ class _OfEvents(Estimates):
     def __init__(self, events, x):
         samples, event, shares = events.entries
         n_events = events.n_events
-        self._samples, self._event, self._n_samples = samples, event, events.n_samples
         self.counts = np.bincount(event, minlength=n_events)
         kish = 1.0 / np.bincount(event, shares**2, n_events)
         self.is_weighted = not np.allclose(kish, self.counts)
@@ -110,16 +109,19 @@ class _OfEvents(Estimates):
         else:  # counts, without rounding
             self.values = np.bincount(event, x[samples], n_events) / self.counts
         # What each person contributes to the error of a mean, by linearisation.
-        self._deviations = shares * (x[samples] - self.values[event])
+        deviations = shares * (x[samples] - self.values[event])
+        self._squares = np.bincount(event, deviations**2, n_events)
+        self._thirds = np.bincount(event, deviations**3, n_events)
+        # The contributions themselves are kept only where somebody is in two events.
+        self._shared = None
+        if len(samples) and np.bincount(samples).max() > 1:
+            shape = n_events, events.n_samples
+            self._shared = sparse.csr_array((deviations, (event, samples)), shape=shape)
         self.sizes = self._effective(kish) if self.is_weighted else self.counts.astype(np.float64)
         self._report_design_effect()
 
     def _effective(self, kish):
         return kish
-
-    @cached_property
-    def _squares(self):
-        return np.bincount(self._event, self._deviations**2, len(self.values))
 
     def _report_design_effect(self):
         effect = float(np.max(self.counts / self.sizes))
@@ -130,14 +132,6 @@ class _OfEvents(Estimates):
                 "then hold less often than they say. Trim the largest weights, or ask for a higher "
                 "confidence_level."
             )
-
-    @cached_property
-    def _shared(self):
-        """Deviations as a matrix, (n_events, n_samples); None where nobody is in two events."""
-        if not len(self._samples) or np.bincount(self._samples).max() <= 1:
-            return None
-        entries = (self._deviations, (self._event, self._samples))
-        return sparse.csr_array(entries, shape=(len(self.values), self._n_samples))
 
     @cached_property
     def correlation(self):
@@ -211,11 +205,6 @@ class Means(_OfEvents):
     @cached_property
     def _variances(self):
         return self._squares * self.sizes / np.maximum(self.sizes - 1.0, 1e-300)
-
-    @cached_property
-    def _thirds(self):
-        """Third central moments of the means."""
-        return np.bincount(self._event, self._deviations**3, len(self.values))
 
     def limits(self, level):
         """Limits of each mean, as in `Estimates.limits`."""

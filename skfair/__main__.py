@@ -1,0 +1,8 @@
+"""``python -m skfair report FILE ...``: audit predictions that any tool made."""
+
+import sys
+
+from skfair.audit import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

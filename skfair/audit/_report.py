@@ -1,0 +1,361 @@
+"""A report of how a model treats groups of people, whoever made the model."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from skfair.audit._measures import (
+    binary_measures,
+    clustering_measures,
+    multiclass_measures,
+    regression_measures,
+)
+from skfair.audit._page import fragment, page
+from skfair.audit._tables import EVERYBODY, areas, estimate, groupings, own_metric, tabulate
+from skfair.audit._words import findings, undecided
+from skfair.inference import balance_limit, check_level
+from skfair.metrics import PREDICTIONS, find_positive
+from skfair.people import Groups, check_columns
+
+
+class FairnessReport:
+    """How a model treats groups of people: rates, errors and gaps, with intervals, in one page.
+
+    Made by :meth:`from_estimator` or :meth:`from_predictions`, for classifiers of two or more
+    classes, regressors and clusterings. Groups are those of every single attribute, and the
+    combinations of all. Rates have Wilson's intervals, differences Newcombe's, ratios those of
+    logarithms, means Welch's with Johnson's term, areas DeLong's; gaps are as in
+    :func:`skfair.inference.gap_interval`.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row for each measure of each group, see :meth:`to_frame`.
+    gaps : DataFrame
+        One row for each measure of each attribute: the largest difference between two groups that
+        are not small, the smallest ratio, their limits, and the groups furthest apart.
+    kind : {"classification", "regression", "clustering"}
+        What the predictions are.
+    n_samples : int
+        People of positive weight.
+    confidence_level : float
+        How often each interval holds.
+    min_group_size : int
+        People below which a number is marked as one of few.
+    title : str
+        Heading of the page.
+    balance : Interval, default=None
+        Balance of a clustering.
+
+    Attributes
+    ----------
+    attributes : list of str
+        What groups are by: every attribute, and all together.
+    findings : list of str
+        What was found, in three sentences.
+    undecided : list of str
+        What these data cannot decide.
+
+    Examples
+    --------
+    >>> from skfair.audit import FairnessReport
+    >>> y_true, y_pred = [1, 0, 1, 0] * 100, [1, 0, 1, 1] * 50 + [1, 0, 0, 0] * 50
+    >>> sex = ["m"] * 200 + ["f"] * 200
+    >>> report = FairnessReport.from_predictions(y_true, y_pred, sensitive_features=sex)
+    >>> report.gaps.loc[report.gaps["measure"] == "selection_rate", "gap"].item()
+    0.5
+    """
+
+    def __init__(
+        self,
+        frame,
+        gaps,
+        *,
+        kind,
+        n_samples,
+        confidence_level,
+        min_group_size,
+        title,
+        balance=None,
+    ):
+        self.frame, self.gaps, self.balance = frame, gaps, balance
+        self.kind, self.n_samples, self.title = kind, n_samples, title
+        self.confidence_level, self.min_group_size = confidence_level, min_group_size
+
+    @property
+    def attributes(self):
+        """What groups are by: every attribute, and all together."""
+        return [name for name in self.frame["attribute"].unique().tolist() if name != EVERYBODY]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator, X, y=None, *, sensitive_features, pos_label=None, **settings
+    ):
+        """Report of a fitted model on people whom it should not have seen.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted classifier, regressor or clusterer; not necessarily of this package. Its
+            ``predict`` is called, and its ``predict_proba`` or ``decision_function`` if it is a
+            classifier of two classes; with everyone's group, if it asks for it.
+        X : array-like of shape (n_samples, n_features)
+            People to predict.
+        y : array-like of shape (n_samples,), default=None
+            True classes or values; not used for a clusterer.
+        sensitive_features : array-like or sparse matrix
+            Group of each person, one column per attribute.
+        pos_label : label, default=None
+            The class that means success, as in :func:`skfair.metrics.get_scorer`.
+        **settings
+            Further parameters of :meth:`from_predictions`.
+
+        Returns
+        -------
+        report : FairnessReport
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            As for :meth:`from_predictions`.
+        """
+        check_is_fitted(estimator)
+        (y_pred,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
+        settings |= {"sensitive_features": sensitive_features}
+        if is_regressor(estimator):
+            return cls.from_predictions(y, y_pred, kind="regression", **settings)
+        if not is_classifier(estimator):
+            return cls.from_predictions(None, y_pred, **settings)
+        if len(estimator.classes_) == 2:
+            (_, y_pred), found = PREDICTIONS["classification"](
+                estimator, X, y, sensitive_features, pos_label
+            )
+            pos_label = found["pos_label"]
+            name = "y_proba" if hasattr(estimator, "predict_proba") else "y_score"
+            if name == "y_proba" or hasattr(estimator, "decision_function"):
+                (scores,), _ = PREDICTIONS["score"](estimator, X, y, sensitive_features, pos_label)
+                settings |= {name: scores}
+        return cls.from_predictions(
+            y, y_pred, kind="classification", pos_label=pos_label, **settings
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true,
+        y_pred,
+        *,
+        sensitive_features,
+        y_proba=None,
+        y_score=None,
+        kind=None,
+        sample_weight=None,
+        pos_label=None,
+        reference=None,
+        metrics=None,
+        confidence_level=0.95,
+        min_group_size=30,
+        title="Fairness report",
+    ):
+        """Report of any predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or None
+            True classes or values; None for a clustering.
+        y_pred : array-like of shape (n_samples,)
+            Predicted classes or values, or clusters.
+        sensitive_features : array-like or sparse matrix
+            Group of each person, one column per attribute; a DataFrame names them. A sparse matrix
+            of booleans is one of overlapping groups.
+        y_proba : array-like of shape (n_samples,), default=None
+            Probability of the positive class, for calibration and areas under curves.
+        y_score : array-like of shape (n_samples,), default=None
+            Scores on any scale, for areas under curves alone.
+        kind : {"classification", "regression", "clustering"}, default=None
+            What the predictions are; None asks the target: real numbers are those of a regression.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights; a person of weight zero counts as absent.
+        pos_label : label, default=None
+            The class that means success, of two. None takes 1 if the labels are 0 and 1, -1 and 1
+            or booleans.
+        reference : dict, default=None
+            Group that the others are compared with, by attribute, such as ``{"sex": "male"}``;
+            where none is named it is the one selected most often, or predicted highest, among
+            those that are not small.
+        metrics : dict of str to callable, default=None
+            Metrics of one's own, called with the true and the predicted values of each group.
+        confidence_level : float, default=0.95
+            How often each interval holds.
+        min_group_size : int, default=30
+            People below which a number is marked as one of few, and left out of gaps.
+        title : str, default="Fairness report"
+            Heading of the page.
+
+        Returns
+        -------
+        report : FairnessReport
+
+        Raises
+        ------
+        ValueError
+            If inputs differ in length or in their pandas index, hold missing values, predictions
+            are of another kind than the truth, probabilities are outside [0, 1], groups are too
+            many, or a reference does not occur.
+        """
+        level = check_level(confidence_level)
+        columns = {"y_pred": y_pred, "y_true": y_true, "y_proba": y_proba, "y_score": y_score}
+        columns = {name: column for name, column in columns.items() if column is not None}
+        people, arrays = check_columns(sensitive_features, sample_weight, **columns)
+        given = dict(zip(columns, arrays, strict=True))
+        kind = _check_kind(kind, given)
+        named = _MEASURES[kind](given, pos_label)
+        for name, metric in (metrics or {}).items():
+            named[name] = partial(own_metric, metric, given.get("y_true"), given["y_pred"])
+        by = groupings(people.groups)
+        chosen = _check_reference(reference, list(by))
+        n_samples = len(people.weights)
+        everybody = {EVERYBODY: Groups.single(n_samples, EVERYBODY)}
+        tables = tabulate(named, everybody | by, people.weights, level, min_group_size, chosen)
+        balance = None
+        if kind == "clustering" and people.groups.is_disjoint:
+            balance = balance_limit(
+                given["y_pred"], sensitive_features=people.groups.codes, confidence_level=level
+            )
+        return cls(
+            *tables,
+            kind=kind,
+            n_samples=n_samples,
+            confidence_level=level,
+            min_group_size=min_group_size,
+            title=title,
+            balance=balance,
+        )
+
+    @property
+    def findings(self):
+        """What was found, in three sentences."""
+        return findings(self)
+
+    @property
+    def undecided(self):
+        """What these data cannot decide, one sentence each."""
+        return undecided(self)
+
+    def to_frame(self):
+        """The numbers as a table.
+
+        Returns
+        -------
+        frame : DataFrame
+            One row for each measure of each group: ``attribute``, ``group``, ``measure``, ``n``
+            (people that it is a mean over), ``value``, ``low``, ``high``; the ``difference`` to the
+            reference group and the ``ratio``, each with its limits; ``is_small`` and
+            ``is_reference``.
+        """
+        return self.frame.copy()
+
+    def to_html(self, path=None):
+        """The report as one page that needs nothing else: no network, no scripts.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            Where it is written; None does not.
+
+        Returns
+        -------
+        html : str
+            The page.
+        """
+        html = page(self)
+        if path is not None:
+            Path(path).write_text(html, encoding="utf-8")
+        return html
+
+    def _repr_html_(self):
+        return fragment(self)
+
+
+def _check_reference(reference, attributes):
+    chosen = dict(reference or {})
+    unknown = [name for name in chosen if name not in attributes]
+    if unknown:
+        raise ValueError(
+            f"reference names a group for each attribute, but {unknown} are none; the attributes "
+            f"are {attributes}."
+        )
+    return chosen
+
+
+def _check_kind(kind, given):
+    """The kind of predictions, which must fit the truth."""
+    if kind not in (None, *_MEASURES):
+        raise ValueError(f"kind must be one of {list(_MEASURES)} or None; got {kind!r}.")
+    if "y_true" not in given:
+        if kind not in (None, "clustering"):
+            raise ValueError(f"A report of a {kind} needs y_true, but None came.")
+        return "clustering"
+    is_real = type_of_target(given["y_true"]) == "continuous"
+    kind = kind or ("regression" if is_real else "classification")
+    if kind == "classification" and type_of_target(given["y_pred"]) == "continuous":
+        raise ValueError(
+            "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
+            f"{given['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_proba > 0.5, "
+            'and these as y_proba or y_score; or say kind="regression".'
+        )
+    return kind
+
+
+def _classification(given, pos_label):
+    truth, predicted = given["y_true"], given["y_pred"]
+    n_labels = len(set(np.unique(truth).tolist()) | set(np.unique(predicted).tolist()))
+    if n_labels > 2 and pos_label is None:
+        return _means(multiclass_measures(truth, predicted))
+    positive = find_positive(truth, predicted, pos_label=pos_label)
+    is_true, y_proba = truth == positive, given.get("y_proba")
+    if y_proba is not None:
+        y_proba = _numbers(y_proba, "y_proba")
+        if y_proba.min() < 0.0 or y_proba.max() > 1.0:
+            wrong = y_proba[(y_proba < 0.0) | (y_proba > 1.0)][0]
+            raise ValueError(
+                f"y_proba must be probabilities in [0, 1], but {wrong:g} came; pass scores on "
+                "another scale as y_score."
+            )
+    named = _means(binary_measures(is_true, predicted == positive, y_proba))
+    scores = y_proba if "y_score" not in given else _numbers(given["y_score"], "y_score")
+    if scores is not None:
+        named["auc"] = partial(areas, is_true, scores)
+    return named
+
+
+def _regression(given, pos_label):
+    numbers = (_numbers(given[name], name) for name in ("y_true", "y_pred"))
+    return _means(regression_measures(*numbers))
+
+
+def _clustering(given, pos_label):
+    return _means(clustering_measures(given["y_pred"]))
+
+
+def _means(measures):
+    return {name: partial(estimate, measure) for name, measure in measures.items()}
+
+
+def _numbers(column, name):
+    return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
+
+
+_MEASURES = {
+    "classification": _classification,
+    "regression": _regression,
+    "clustering": _clustering,
+}
+"""What is reported of each kind of predictions."""

@@ -1,0 +1,284 @@
+"""The numbers of a report: every measure of every group, with limits, and the gaps."""
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from skfair.inference import (
+    AUCs,
+    Estimates,
+    Interval,
+    LogRates,
+    Rates,
+    all_pairs,
+    contrast_interval,
+    estimates_of,
+)
+from skfair.people import Events, Groups
+
+EVERYBODY = "everybody"
+"""What the grouping of all people is called."""
+
+MANY_GROUPS = 1000
+"""Groups of one grouping up to which a report is one."""
+
+
+def groupings(groups):
+    """Groups by every single attribute, and by all of them together.
+
+    Parameters
+    ----------
+    groups : Groups
+        The combinations that occur, or overlapping groups.
+
+    Returns
+    -------
+    found : dict of str to Groups
+        What the grouping is called -> the groups.
+    """
+    if not groups.is_disjoint:
+        return {"group": groups}
+    names = [_called(name, number) for number, name in enumerate(groups.attributes)]
+    found = {}
+    for name, column in zip(names, groups.labels.T, strict=True):
+        values, codes = np.unique(column, return_inverse=True)
+        found[name] = Groups.disjoint(codes[groups.codes], values[:, np.newaxis])
+    if len(names) > 1:
+        found[" × ".join(names)] = groups
+    for name, one in found.items():
+        if len(one.labels) > MANY_GROUPS:
+            raise ValueError(
+                f"A report shows every group, but by {name} there are {len(one.labels)}, more than "
+                f"{MANY_GROUPS}. Leave the column out if it is an id; make bands of numbers, as in "
+                "pd.cut(values, 5)."
+            )
+    return found
+
+
+def _called(name, number):
+    return str(name) if not isinstance(name, (int, np.integer)) else f"attribute {number + 1}"
+
+
+def shown(group):
+    """A group as text."""
+    return " × ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+
+
+def estimate(measure, groups, weights):
+    """Means of a measure.
+
+    Parameters
+    ----------
+    measure : tuple of ndarray and (ndarray of bool or None)
+        A value of each person, and who counts.
+    groups : Groups
+        The groups.
+    weights : ndarray of shape (n_samples,)
+        Sample weights.
+
+    Returns
+    -------
+    estimates : Rates or Means
+        Of the groups with anybody who counts.
+    present : ndarray of int
+        Which groups these are.
+    """
+    values, inside = measure
+    n_groups = len(groups.labels)
+    if groups.is_disjoint:
+        codes = groups.codes if inside is None else np.where(inside, groups.codes, n_groups)
+        present = np.flatnonzero(np.bincount(codes, minlength=n_groups + 1)[:n_groups])
+        place = np.full(n_groups + 1, -1)
+        place[present] = np.arange(len(present))
+        events = Events.disjoint(place[codes], len(present), weights)
+    else:
+        kept = groups.matrix
+        if inside is not None:
+            kept = sparse.csr_array(sparse.diags_array(inside.astype(float)) @ kept)
+            kept.eliminate_zeros()
+        present = np.flatnonzero(np.bincount(kept.indices, minlength=n_groups))
+        events = Events.overlapping(kept[:, present], weights)
+    return estimates_of(events, values), present
+
+
+def areas(is_true, scores, groups, weights):
+    """Areas under the curves of the groups with both classes, as `estimate` has means."""
+    members = groups.members()
+    both = [g for g, rows in enumerate(members) if 0 < is_true[rows].sum() < len(rows)]
+    if not both:
+        return None, np.empty(0, dtype=np.intp)
+    return AUCs(is_true, scores, [members[g] for g in both], weights), np.array(both)
+
+
+class _Unlimited(Estimates):
+    """Numbers of which no limits are known."""
+
+    def __init__(self, values, counts):
+        self.values, self.sizes, self.counts = values, counts, counts
+
+    def limits(self, level):
+        nothing = np.full(len(self.values), np.nan)
+        return nothing, nothing
+
+
+def own_metric(metric, y_true, y_pred, groups, weights):
+    """A metric of one's own in every group, as `estimate` has means."""
+    members = groups.members()
+    columns = (y_pred,) if y_true is None else (y_true, y_pred)
+    values = np.array([float(metric(*(c[rows] for c in columns))) for rows in members])
+    return _Unlimited(values, groups.counts), np.arange(len(members))
+
+
+def group_rows(estimates, level, reference):
+    """Numbers of groups beside those of a reference.
+
+    Parameters
+    ----------
+    estimates : Estimates
+        Of the groups.
+    level : float
+        How often each interval holds.
+    reference : int or None
+        Which of them the others are compared with.
+
+    Returns
+    -------
+    columns : dict of str to ndarray of shape (n_groups,)
+    """
+    end, n = (1.0 + level) / 2.0, len(estimates.values)
+    low, high = estimates.limits(end)
+    nothing = np.full(n, np.nan)
+    columns = {"value": estimates.values, "low": low, "high": high}
+    names = ("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high")
+    columns |= {name: nothing for name in names}
+    if reference is None or n < 2:
+        return columns
+    others = np.delete(np.arange(n), reference)
+    rows = np.repeat(np.arange(n - 1), 2)
+    place = np.column_stack((others, np.full(n - 1, reference))).ravel()
+    against = sparse.csr_array((np.tile([1.0, -1.0], n - 1), (rows, place)), shape=(n - 1, n))
+    found = _differences(estimates, against, end)
+    if isinstance(estimates, Rates):
+        found += _ratios(estimates, against, end, others, reference)
+    for name, values in zip(names, found, strict=False):
+        columns[name] = nothing.copy()
+        columns[name][others] = values
+    return columns
+
+
+def _differences(estimates, against, end):
+    return (
+        against @ estimates.values,
+        -estimates.upper(-against, end),
+        estimates.upper(against, end),
+    )
+
+
+def _ratios(rates, against, end, others, reference):
+    """Ratios to the reference and their limits; nan where nobody of the reference has any."""
+    base = rates.values[reference]
+    seen = rates.values[others] / base if base > 0 else np.full(len(others), np.nan)
+    _, low, high = _differences(LogRates(rates), against, end)
+    return seen, np.exp(low), np.exp(high)
+
+
+def gap_row(estimates, level, compared):
+    """The gap among groups that are large enough, and the ratio of their rates.
+
+    Parameters
+    ----------
+    estimates : Estimates
+        Of all groups.
+    level : float
+        How often the intervals hold.
+    compared : ndarray of int
+        The groups that are large enough.
+
+    Returns
+    -------
+    row : dict
+    """
+    gap = ratio = Interval(np.nan, np.nan, np.nan)
+    row = {"lowest": None, "highest": None}
+    if len(compared) > 1:
+        n = len(estimates.values)
+        place = (np.ones(len(compared)), (np.arange(len(compared)), compared))
+        pairs = all_pairs(len(compared)) @ sparse.csr_array(place, shape=(len(compared), n))
+        gap = contrast_interval(estimates, pairs, level)
+        values = estimates.values[compared]
+        row = {"lowest": compared[values.argmin()], "highest": compared[values.argmax()]}
+        if isinstance(estimates, Rates):
+            logs = contrast_interval(LogRates(estimates), pairs, level)
+            seen = values.min() / values.max() if values.max() > 0 else 1.0
+            ratio = Interval(seen, np.exp(-logs.high), np.exp(-logs.low))
+    row |= {"gap": gap.estimate, "gap_low": gap.low, "gap_high": gap.high}
+    return row | {"ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high}
+
+
+def tabulate(named, groupings, weights, level, min_group_size, chosen):
+    """All rows and gaps of a report.
+
+    Parameters
+    ----------
+    named : dict of str to callable
+        Measure -> function of groups and weights, that returns estimates and who is present.
+    groupings : dict of str to Groups
+        As `groupings` returns them.
+    weights : ndarray of shape (n_samples,)
+        Sample weights.
+    level : float
+        Confidence level.
+    min_group_size : int
+        People below which a number is shown as one of few.
+    chosen : dict of str to str
+        Reference group of groupings that have one, as text.
+
+    Returns
+    -------
+    rows, gaps : DataFrame
+    """
+    rows, gaps = [], []
+    for attribute, groups in groupings.items():
+        names = np.array([shown(name) for name in groups.names], dtype=object)
+        found = {name: of(groups, weights) for name, of in named.items()}
+        reference = _reference(names, found, attribute, min_group_size, chosen)
+        for name, (estimates, present) in found.items():
+            if estimates is None:
+                continue
+            n = np.asarray(getattr(estimates, "counts", estimates.sizes))
+            at = np.flatnonzero(present == reference)
+            columns = group_rows(estimates, level, at[0] if len(at) else None)
+            about = {"attribute": attribute, "group": names[present], "measure": name, "n": n}
+            marks = {"is_small": n < min_group_size, "is_reference": present == reference}
+            rows.append(pd.DataFrame(about | columns | marks))
+            if attribute == EVERYBODY:
+                continue
+            row = gap_row(estimates, level, np.flatnonzero(n >= min_group_size))
+            ends = {
+                end: None if row[end] is None else names[present[row[end]]]
+                for end in ("lowest", "highest")
+            }
+            gaps.append({"attribute": attribute, "measure": name} | row | ends)
+    columns = ["attribute", "measure", "lowest", "highest", "gap", "gap_low", "gap_high"]
+    columns += ["ratio", "ratio_low", "ratio_high"]
+    return pd.concat(rows, ignore_index=True), pd.DataFrame(gaps, columns=columns)
+
+
+def _reference(names, found, attribute, min_group_size, chosen):
+    """The chosen group, else the one that is favoured most: by selection, prediction or number."""
+    if attribute in chosen:
+        at = np.flatnonzero(names == str(chosen[attribute]))
+        if not len(at):
+            raise ValueError(
+                f"reference names the group {chosen[attribute]!r} of {attribute}, but its groups "
+                f"are {names.tolist()}."
+            )
+        return at[0]
+    for measure in ("selection_rate", "mean_prediction"):
+        if measure in found:
+            estimates, present = found[measure]
+            large = estimates.counts >= min_group_size
+            values = np.where(large, estimates.values, -np.inf) if large.any() else estimates.values
+            return present[values.argmax()]
+    estimates, present = next(iter(found.values()))
+    return present[estimates.counts.argmax()]

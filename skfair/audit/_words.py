@@ -1,0 +1,199 @@
+"""What a report says in words: what was found, and what the data cannot decide."""
+
+import numpy as np
+
+from skfair.audit._measures import words
+from skfair.audit._tables import EVERYBODY
+from skfair.utils._messages import listing
+
+FOUR_FIFTHS = 0.8
+"""Ratio of selection rates below which the guidelines on employment of the United States look."""
+
+_FIRST = ("selection_rate", "mean_prediction")
+"""What people get; the first that there is goes before all other measures."""
+
+_UNITS = ("auc", "mean_target", "mean_prediction", "mean_error", "mean_absolute_error")
+
+
+def is_share(measure):
+    """Whether a measure is a share of people, to be shown in percent."""
+    own = words(measure)[1].startswith("a metric of one's own")
+    return measure not in _UNITS and not own
+
+
+def number(value, measure):
+    """A value of a measure as text."""
+    if value is None or np.isnan(value):
+        return "–"
+    return f"{100 * value:.1f} %" if is_share(measure) else _plain(value, measure)
+
+
+def span(low, high, measure):
+    """An interval as text."""
+    if np.isnan(low) or np.isnan(high):
+        return "no interval"
+    if is_share(measure):
+        return f"{100 * low:.1f} to {100 * high:.1f}"
+    return f"{_plain(low, measure)} to {_plain(high, measure)}"
+
+
+def _plain(value, measure):
+    return f"{value:.3f}" if measure == "auc" else f"{value:.3g}"
+
+
+def points(difference, measure):
+    """A difference of two values of a measure as text; of shares in percentage points."""
+    if np.isnan(difference):
+        return "–"
+    if is_share(measure):
+        return f"{100 * difference:+.1f}"
+    return f"{'' if difference < 0 else '+'}{_plain(difference, measure)}"
+
+
+def gap_text(gap, measure, unit=" percentage points"):
+    """A gap with its interval, as text."""
+    interval = span(gap["gap_low"], gap["gap_high"], measure)
+    size = points(gap["gap"], measure).removeprefix("+")
+    return f"{size}{unit if is_share(measure) else ''} ({interval})"
+
+
+def findings(report):
+    """Three sentences: who was audited, what people get, and where the model errs.
+
+    Parameters
+    ----------
+    report : FairnessReport
+        The numbers.
+
+    Returns
+    -------
+    sentences : list of str
+    """
+    gaps = report.gaps.dropna(subset=["gap"])
+    first = _primary(gaps)
+    sentences = [_audited(report)]
+    if not len(gaps):
+        return [*sentences, "No two groups are large enough to be compared."]
+    top = gaps[gaps["measure"].isin(first)]
+    sentences.append(_widest(report, top.loc[top["gap"].idxmax()]))
+    rest = gaps[~gaps["measure"].isin([*first, "base_rate", "mean_target"])]
+    if len(rest) and report.kind != "clustering":
+        # Of shares the gap that is most certainly there; other units cannot be compared with them.
+        shares = rest[[is_share(name) for name in rest["measure"]]]
+        rest = shares if len(shares) else rest
+        sentences.append(_widest(report, rest.loc[rest["gap_low"].fillna(0.0).idxmax()]))
+    if report.kind == "clustering":
+        low = report.balance
+        sentences.append(
+            f"The least balanced cluster has a balance of {low.estimate:.2f} (its rarest group "
+            f"over its commonest), and {low.low:.2f} at least in the population if these people "
+            "are new to the clustering."
+        )
+    return sentences
+
+
+def _primary(gaps):
+    names = gaps["measure"].unique().tolist()
+    for first in _FIRST:
+        if first in names:
+            return [first]
+    return [name for name in names if name.startswith(("share of", "selection_rate of"))]
+
+
+def _audited(report):
+    everybody = report.frame[report.frame["attribute"] == EVERYBODY].set_index("measure")
+    *single, last = report.attributes
+    n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
+    both = f"{', '.join(single[:-1])} and {single[-1]}" if len(single) > 1 else ""
+    by = f"combinations of {both}" if single else f"groups by {last}"
+    text = f"{report.n_samples:,} people in {n_groups} {by} were audited"
+    shown = {
+        "selection_rate": "{} were selected",
+        "accuracy": "{} were judged rightly",
+        "mean_absolute_error": "predictions are off by {} on average",
+    }
+    said = [
+        how.format(number(everybody.loc[name, "value"], name))
+        for name, how in shown.items()
+        if name in everybody.index
+    ]
+    return f"{text}: {' and '.join(said)}." if said else f"{text}."
+
+
+def _widest(report, gap):
+    """One gap as a sentence."""
+    name = gap["measure"]
+    own = report.frame
+    own = own[(own["attribute"] == gap["attribute"]) & (own["measure"] == name)].set_index("group")
+    low, high = (number(own.loc[gap[end], "value"], name) for end in ("lowest", "highest"))
+    title, meaning = words(name)
+    text = (
+        f"{title} ({meaning}) differs most by {gap['attribute']}: {high} for {gap['highest']} and "
+        f"{low} for {gap['lowest']}, a gap of {gap_text(gap, name)}"
+    )
+    if name == "selection_rate" and not np.isnan(gap["ratio"]):
+        text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths(gap)}"
+    if gap["gap_low"] <= 0.0:
+        text += "; it may be chance"
+    return f"{text}."
+
+
+def _four_fifths(gap):
+    if gap["ratio_high"] < FOUR_FIFTHS:
+        return "below four fifths"
+    if gap["ratio_low"] >= FOUR_FIFTHS:
+        return "not below four fifths"
+    side = "below" if gap["ratio"] < FOUR_FIFTHS else "above"
+    return f"{side} four fifths here, on either side of it in the population"
+
+
+def undecided(report):
+    """What these data cannot decide, one sentence each.
+
+    Parameters
+    ----------
+    report : FairnessReport
+        The numbers.
+
+    Returns
+    -------
+    sentences : list of str
+    """
+    said = [*_small(report)]
+    for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
+        name, by = gap["measure"], gap["attribute"]
+        if name in _primary(report.gaps) and gap["gap_low"] <= 0.0:
+            said.append(
+                f"Whether the {words(name)[0].lower()} differs by {by} at all: a gap of "
+                f"{gap_text(gap, name)} may be chance."
+            )
+        if name == "selection_rate" and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
+            said.append(
+                f"Whether selection by {by} keeps four fifths: the ratio of {gap['ratio']:.2f} is "
+                f"one of {gap['ratio_low']:.2f} to {gap['ratio_high']:.2f} in the population."
+            )
+    if report.kind != "clustering":
+        said.append(
+            "Whether the recorded truth is fair itself: error rates are as good as the labels."
+        )
+    said += [
+        "How the model treats people who are not in the data, or groups that nobody recorded.",
+        "Whether a difference has a good reason: rates say that groups differ, not why.",
+    ]
+    said.append(
+        "How the model treats new people, if it was fitted to these: intervals hold for people "
+        "whom it has not seen."
+    )
+    return said
+
+
+def _small(report):
+    few = report.frame[report.frame["is_small"]]
+    for attribute, rows in few.groupby("attribute", sort=False):
+        sizes = rows.groupby("group", sort=False)["n"].min()
+        named = listing([f"{group} ({n:.0f})" for group, n in sizes.items()], 8)
+        yield (
+            f"How groups by {attribute} fare of which fewer than {report.min_group_size} people "
+            f"count for some measure: {named}. Their numbers are shown, marked as small, and no "
+            "gap is measured on them."
+        )

@@ -1,0 +1,143 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.audit import main
+
+RNG = np.random.default_rng(0)
+N = 400
+TABLE = pd.DataFrame(
+    {
+        "y": RNG.integers(2, size=N),
+        "p": RNG.integers(2, size=N),
+        "score": RNG.random(N).round(3),
+        "sex": RNG.choice(["f", "m"], size=N),
+        "race": RNG.choice(["a", "b"], size=N),
+    }
+)
+COLUMNS = ["--target", "y", "--prediction", "p", "--sensitive", "sex", "race"]
+
+
+def run(path, *more, columns=COLUMNS):
+    out = path.with_suffix(".html")
+    assert main(["report", str(path), *columns, "--out", str(out), *more]) == 0
+    return out.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def path(tmp_path):
+    TABLE.to_csv(tmp_path / "predictions.csv", index=False)
+    return tmp_path / "predictions.csv"
+
+
+def refused(path, capsys, *more, columns=COLUMNS):
+    with pytest.raises(SystemExit):
+        run(path, *more, columns=columns)
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_from_a_shell(path, tmp_path):
+    out = tmp_path / "page.html"
+    command = [sys.executable, "-m", "skfair", "report", str(path), *COLUMNS, "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "400 people in 4 combinations of sex and race were audited" in done.stdout
+    assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_other_separators(path, separator):
+    expected = run(path)
+    TABLE.to_csv(path, index=False, sep=separator)
+    assert run(path) == expected
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(path):
+    expected = run(path)
+    TABLE.to_csv(path, index=False, encoding="utf-8-sig")
+    assert run(path) == expected
+
+
+def test_unknown_columns_are_answered_with_those_that_there_are(path, capsys):
+    said = refused(path, capsys, "--weight", "w")
+    assert "has no column 'w'; its 5 columns are 'y', 'p', 'score', 'sex', 'race'" in said
+
+
+def test_a_missing_header_is_named(path, capsys):
+    TABLE.to_csv(path, index=False, header=False)
+    assert "must begin with a line of column names" in refused(path, capsys)
+
+
+def test_latin_1_is_named(path, capsys):
+    path.write_bytes("y,p,sex,race\n1,1,weiblich,Österreich\n".encode("latin-1"))
+    said = refused(path, capsys)
+    assert "must be text in UTF-8, but byte" in said and "iconv -f latin1 -t utf-8" in said
+
+
+def test_an_empty_file_and_none_at_all(path, capsys):
+    path.write_text("")
+    assert "is empty" in refused(path, capsys)
+    path.unlink()
+    assert "No such file" in refused(path, capsys)
+
+
+def test_rows_of_several_lengths(path, capsys):
+    path.write_text("y,p,sex,race\n1,1,f,a\n1,1,f,a,extra,more\n")
+    assert "not of one length" in refused(path, capsys)
+
+
+def test_missing_entries(path, capsys):
+    TABLE.assign(p=TABLE["p"].where(TABLE.index > 2)).to_csv(path, index=False)
+    assert "column 'p' must be complete, but 3 of its 400 entries are missing" in refused(
+        path, capsys
+    )
+    TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
+    assert "(missing)" in run(path)  # people of unknown group are one
+
+
+def test_words_need_the_positive_one(path, capsys):
+    words = TABLE.assign(**{name: TABLE[name].map({0: "no", 1: "yes"}) for name in "yp"})
+    words.to_csv(path, index=False)
+    assert "Pass --positive, one of these labels" in refused(path, capsys)
+    assert "--positive must be one of the classes" in refused(path, capsys, "--positive", "maybe")
+    assert "Selection rate" in run(path, "--positive", "yes")
+
+
+def test_probabilities_are_decided_at_one_half_or_elsewhere(path, capsys):
+    columns = ["--target", "y", "--prediction", "score", "--sensitive", "sex"]
+    html = run(path, columns=columns)
+    assert "those above 0.5 count as positive" in capsys.readouterr().out
+    assert "Area under the ROC curve" in html
+    assert run(path, "--threshold", "0.5", columns=columns) == html
+    assert run(path, "--threshold", "0.9", columns=columns) != html
+    TABLE.assign(score=TABLE["score"] * 10).to_csv(path, index=False)
+    assert "say with --threshold" in refused(path, capsys, columns=columns)
+
+
+def test_regressions_and_clusterings(path):
+    TABLE.assign(y=TABLE["score"] + 0.25).to_csv(path, index=False)
+    columns = ["--target", "y", "--prediction", "score", "--sensitive", "sex"]
+    assert "Mean error" in run(path, columns=columns)
+    assert "Share of cluster 1" in run(path, columns=["--prediction", "p", "--sensitive", "sex"])
+
+
+def test_confidence_outside_its_range(path, capsys):
+    assert "confidence_level must be" in refused(path, capsys, "--confidence", "95")
+
+
+def test_parquet(path):
+    pytest.importorskip("pyarrow")
+    expected = run(path)
+    parquet = path.with_suffix(".parquet")
+    TABLE.to_parquet(parquet)
+    assert run(parquet) == expected
+
+
+def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
+    def no_reader(path):
+        raise ImportError("no engine")
+
+    monkeypatch.setattr(pd, "read_parquet", no_reader)
+    assert "pandas reads Parquet with pyarrow" in refused(path.with_suffix(".parquet"), capsys)

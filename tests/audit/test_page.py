@@ -1,0 +1,186 @@
+"""The page of a report: well-formed, alone, safe, and readable in a browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.audit import FairnessReport
+
+EVIL = "<script>document.title='run'</script>"
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+in_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+
+
+@pytest.fixture(scope="module")
+def report():
+    rng, n = np.random.default_rng(0), 3000
+    groups = pd.DataFrame(
+        {"sex": rng.choice(["f", "m"], n), EVIL: rng.choice([EVIL, "b & c", 'd"e'], n)}
+    )
+    probability = rng.random(n)
+    truth = (rng.random(n) < probability).astype(int)
+    return FairnessReport.from_predictions(
+        truth,
+        (probability > 0.5).astype(int),
+        y_proba=probability,
+        sensitive_features=groups,
+        title=f"Report {EVIL}",
+        metrics={EVIL: lambda y_true, y_pred: float(np.mean(y_true))},
+    )
+
+
+class Checker(HTMLParser):
+    """Counts what is opened and closed, and collects what a page may load."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.addresses, self.problems = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.seen.append((tag, dict(attributes)))
+        self.addresses += [value for name, value in attributes if name in ("src", "href")]
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.seen.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(tag)
+
+
+@pytest.fixture(scope="module")
+def checked(report):
+    checker = Checker()
+    checker.feed(report.to_html())
+    return checker
+
+
+def test_every_element_is_closed(checked):
+    assert checked.problems == [] and checked.open == []
+
+
+def test_nothing_is_loaded_or_run(checked, report):
+    assert checked.addresses == []
+    assert not any(tag == "script" for tag, _ in checked.seen)
+    assert "url(" not in report.to_html() and "@import" not in report.to_html()
+
+
+def test_user_text_is_shown_and_not_run(report):
+    html = report.to_html()
+    assert EVIL not in html and "&lt;script&gt;" in html
+    assert "&amp;lt;" not in html  # escaped once
+    assert 'aria-label="Base rate by sex × &lt;script&gt;' in html
+
+
+def test_tables_have_captions_and_scopes_and_take_the_keyboard(checked):
+    tags = [tag for tag, _ in checked.seen]
+    assert tags.count("caption") == tags.count("table") > 10
+    assert all("scope" in found for tag, found in checked.seen if tag == "th")
+    frames = [found for tag, found in checked.seen if found.get("role") == "region"]
+    assert all(found["tabindex"] == "0" and found["aria-label"] for found in frames)
+
+
+def test_pictures_are_beside_numbers(checked):
+    """The strip of a row is decoration: its numbers stand in the cell before it."""
+    pictures = [found for tag, found in checked.seen if tag == "svg"]
+    assert pictures and all(found["aria-hidden"] == "true" for found in pictures)
+
+
+def _luminance(color):
+    channels = [int(color[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return np.dot([0.2126, 0.7152, 0.0722], linear)
+
+
+def test_contrast(report):
+    """Text 4.5 and marks 3 to 1, in light and in dark (WCAG 2.1, 1.4.3 and 1.4.11)."""
+    modes = re.findall(r"\.skfair-report\{(--ink[^}]*?)[;}]font|\{(--ink[^}]*)\}", report.to_html())
+    texts = [light or dark for light, dark in modes][:2]
+    assert len(texts) == 2
+    for text in texts:
+        colors = {}
+        for name, color in re.findall(r"--(\w+):\s*#([0-9a-f]+)", text):
+            full = color if len(color) == 6 else "".join(2 * c for c in color)
+            colors[name] = _luminance(full)
+        for front, ground, least in [
+            ("ink", "paper", 4.5),
+            ("soft", "paper", 4.5),
+            ("ink", "mark", 4.5),
+            ("soft", "mark", 4.5),
+            ("stroke", "paper", 3.0),
+            ("ref", "paper", 3.0),
+            ("stroke", "mark", 3.0),
+        ]:
+            dark, bright = sorted((colors[front], colors[ground]))
+            assert (bright + 0.05) / (dark + 0.05) >= least, (front, ground)
+
+
+def test_the_page_begins_with_what_was_found(report):
+    html = report.to_html()
+    first = html.index('class="finding"')
+    assert html.count('class="finding"') == 3 and first < html.index("<table")
+
+
+def test_notebooks_get_the_same_without_the_frame_of_a_page(report):
+    assert report._repr_html_() in report.to_html()
+    assert "<html" not in report._repr_html_()
+
+
+def test_the_page_is_written(report, tmp_path):
+    path = tmp_path / "report.html"
+    assert path.write_text(report.to_html(), encoding="utf-8")
+    report.to_html(tmp_path / "other.html")
+    assert (tmp_path / "other.html").read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
+
+
+PROBE = """<script>
+const root = document.documentElement, report = document.querySelector('.skfair-report');
+const facts = [document.title === 'run', root.scrollWidth <= window.innerWidth,
+  getComputedStyle(report).backgroundColor, document.querySelectorAll('table').length,
+  getComputedStyle(document.querySelector('svg .at')).strokeWidth];
+document.body.textContent = 'PROBE ' + JSON.stringify(facts);
+</script>"""
+
+
+@in_browser
+@pytest.mark.parametrize("width", [390, 768, 1300, 1600])
+@pytest.mark.parametrize("mode, paper", [(1, "rgb(255, 255, 255)"), (0, "rgb(13, 17, 23)")])
+def test_in_a_browser(report, tmp_path, width, mode, paper):
+    """Nothing of the user's runs, the page is no wider than the window, light and dark differ."""
+    # Headless windows are 500 pixels wide at least; a frame inside has any width.
+    (tmp_path / "report.html").write_text(
+        report.to_html().replace("</body>", f"{PROBE}</body>"), encoding="utf-8"
+    )
+    frame = f'<iframe id="f" src="report.html" style="width:{width}px;height:900px;border:0">'
+    reader = """</iframe><script>document.getElementById('f').onload = () => {
+      document.body.textContent = document.getElementById('f').contentDocument.body.textContent;
+    };</script>"""
+    (tmp_path / "frame.html").write_text(f"<!DOCTYPE html><body>{frame}{reader}", encoding="utf-8")
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--allow-file-access-from-files",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        f"--blink-settings=preferredColorScheme={mode}",
+        "--virtual-time-budget=5000",
+        "--dump-dom",
+        (tmp_path / "frame.html").as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    found = re.search(r"PROBE (\[.*?\])", done.stdout)
+    assert found, done.stdout[-500:] + done.stderr[-500:]
+    was_run, fits, background, tables, stroke = json.loads(found.group(1))
+    assert not was_run and fits and tables > 10
+    assert background == paper and stroke == "3px"

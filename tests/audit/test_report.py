@@ -1,0 +1,220 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.svm import LinearSVC
+
+from skfair.audit import FairnessReport
+from skfair.inference import balance_limit, gap_interval, ratio_interval
+from skfair.metrics import group_report
+
+RNG = np.random.default_rng(0)
+N = 1200
+PEOPLE = pd.DataFrame(
+    {"sex": RNG.choice(["f", "m"], size=N), "race": RNG.choice(["a", "b", "c"], size=N)}
+)
+X = RNG.normal(size=(N, 2)) + 0.4 * (PEOPLE[["sex"]] == "m").to_numpy()
+Y = (X[:, 0] + RNG.logistic(size=N) > 0).astype(int)
+MODEL = LogisticRegression().fit(X, Y)
+DECISIONS, PROBABILITIES = MODEL.predict(X), MODEL.predict_proba(X)[:, 1]
+
+
+def report(**settings):
+    given = {"sensitive_features": PEOPLE, "y_proba": PROBABILITIES} | settings
+    return FairnessReport.from_predictions(Y, DECISIONS, **given)
+
+
+def cell(found, attribute, group, measure):
+    frame = found.to_frame()
+    row = frame[
+        (frame["attribute"] == attribute)
+        & (frame["group"] == group)
+        & (frame["measure"] == measure)
+    ]
+    return row.iloc[0]
+
+
+def test_rates_and_intervals_are_those_of_the_group_report():
+    found, rates = report(), group_report(Y, DECISIONS, sensitive_features=PEOPLE["sex"])
+    for name in ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value"):
+        for group, label in {"f": "f", "m": "m"}.items():
+            row = cell(found, "sex", group, name)
+            expected = rates.loc[label, [name, f"{name}_n", f"{name}_low", f"{name}_high"]]
+            assert row[["value", "n", "low", "high"]].tolist() == pytest.approx(expected.tolist())
+
+
+def test_gaps_and_ratios_are_those_of_the_inference():
+    gaps = report().gaps.set_index(["attribute", "measure"])
+    for attribute, groups in {"race": PEOPLE["race"], "sex × race": PEOPLE}.items():
+        row = gaps.loc[(attribute, "selection_rate")]
+        gap = gap_interval(DECISIONS, sensitive_features=groups)
+        ratio = ratio_interval(DECISIONS, sensitive_features=groups)
+        assert row[["gap", "gap_low", "gap_high"]].tolist() == pytest.approx(list(gap))
+        assert row[["ratio", "ratio_low", "ratio_high"]].tolist() == pytest.approx(list(ratio))
+
+
+def test_a_difference_to_the_reference_is_the_gap_of_two_groups():
+    row = cell(report(), "sex", "f", "selection_rate")
+    gap = gap_interval(DECISIONS, sensitive_features=PEOPLE["sex"])
+    assert row["difference"] == pytest.approx(-gap.estimate)
+    assert (row["difference_low"], row["difference_high"]) == pytest.approx((-gap.high, -gap.low))
+    assert cell(report(), "sex", "m", "selection_rate")["is_reference"]
+
+
+def test_the_reference_can_be_chosen():
+    row = cell(report(reference={"sex": "f"}), "sex", "m", "selection_rate")
+    assert row["difference"] > 0 and not row["is_reference"]
+    with pytest.raises(ValueError, match=r"names the group 'x' of sex, but its groups are \['f'"):
+        report(reference={"sex": "x"})
+    with pytest.raises(ValueError, match="the attributes are"):
+        report(reference={"age": "x"})
+
+
+def test_scores_have_areas_and_calibration():
+    found, female = report(), (PEOPLE["sex"] == "f").to_numpy()
+    auc = cell(found, "sex", "f", "auc")
+    assert auc["value"] == pytest.approx(roc_auc_score(Y[female], PROBABILITIES[female]))
+    error = cell(found, "sex", "f", "calibration_error")
+    assert error["value"] == pytest.approx(np.mean(Y[female] - PROBABILITIES[female]))
+
+
+def test_a_metric_of_ones_own():
+    found, female = report(metrics={"f1": f1_score}), (PEOPLE["sex"] == "f").to_numpy()
+    row = cell(found, "sex", "f", "f1")
+    assert row["value"] == pytest.approx(f1_score(Y[female], DECISIONS[female]))
+    assert np.isnan(row["low"])
+    gap = found.gaps.set_index(["attribute", "measure"]).loc[("sex", "f1")]
+    assert gap["gap"] > 0 and np.isnan(gap["gap_high"])
+    assert "f1" in found.to_html()
+
+
+def test_estimators_are_asked_for_what_they_predict():
+    found = FairnessReport.from_estimator(MODEL, X, Y, sensitive_features=PEOPLE)
+    pd.testing.assert_frame_equal(found.to_frame(), report().to_frame())
+    margins = FairnessReport.from_estimator(LinearSVC().fit(X, Y), X, Y, sensitive_features=PEOPLE)
+    assert "auc" in set(margins.frame["measure"])
+    assert "calibration_error" not in set(margins.frame["measure"])
+    with pytest.raises(NotFittedError):
+        FairnessReport.from_estimator(LogisticRegression(), X, Y, sensitive_features=PEOPLE)
+
+
+def test_words_as_classes():
+    words = np.array(["no", "yes"])
+    model = LogisticRegression().fit(X, words[Y])
+    found = FairnessReport.from_estimator(
+        model, X, words[Y], sensitive_features=PEOPLE, pos_label="yes"
+    )
+    pd.testing.assert_frame_equal(found.to_frame(), report().to_frame())
+
+
+def test_many_classes():
+    three = np.array(["x", "y", "z"])[(X[:, 0] > 0).astype(int) + (X[:, 0] > 1)]
+    found = FairnessReport.from_estimator(
+        LogisticRegression().fit(X, three), X, three, sensitive_features=PEOPLE
+    )
+    female = (PEOPLE["sex"] == "f").to_numpy()
+    row = cell(found, "sex", "f", "base_rate of class y")
+    assert row["value"] == pytest.approx(np.mean(three[female] == "y"))
+    assert "of class z" in found.to_html() and len(found.findings) == 3
+
+
+def test_regressions():
+    truth = X[:, 0] + RNG.normal(size=N)
+    model = LinearRegression().fit(X, truth)
+    found = FairnessReport.from_estimator(model, X, truth, sensitive_features=PEOPLE)
+    female = (PEOPLE["sex"] == "f").to_numpy()
+    errors = (model.predict(X) - truth)[female]
+    assert cell(found, "sex", "f", "mean_error")["value"] == pytest.approx(errors.mean())
+    row = cell(found, "sex", "f", "mean_absolute_error")
+    assert row["value"] == pytest.approx(np.abs(errors).mean())
+    assert "Mean prediction" in found.findings[1]
+
+
+def test_clusterings():
+    found = FairnessReport.from_estimator(
+        KMeans(3, n_init=1, random_state=0).fit(X), X, sensitive_features=PEOPLE
+    )
+    assert found.kind == "clustering" and "balance" in found.findings[-1]
+    labels = KMeans(3, n_init=1, random_state=0).fit(X).predict(X)
+    assert found.balance == balance_limit(labels, sensitive_features=PEOPLE)
+    row = cell(found, "sex", "f", "share of cluster 0")
+    assert row["value"] == pytest.approx(np.mean(labels[PEOPLE["sex"] == "f"] == 0))
+
+
+def test_small_groups_are_shown_and_not_compared():
+    race = PEOPLE["race"].where(np.arange(N) > 7, "few")
+    found = report(sensitive_features=PEOPLE.assign(race=race))
+    assert cell(found, "race", "few", "selection_rate")["is_small"]
+    gaps = found.gaps[found.gaps["attribute"] == "race"]
+    assert "few" not in set(gaps["lowest"]) | set(gaps["highest"])
+    assert any("few (" in text for text in found.undecided)
+    assert ">small</abbr>" in found.to_html()
+
+
+def test_what_was_found_is_said_in_three_sentences():
+    found = report().findings
+    assert len(found) == 3 and all(text.endswith(".") for text in found)
+    assert found[0].startswith("1,200 people in 6 combinations of sex and race were audited")
+    assert "four fifths" in found[1]
+
+
+def test_groups_without_anybody_of_a_class_are_left_out_of_its_rates():
+    truth = np.where(PEOPLE["sex"] == "f", 0, Y)
+    found = FairnessReport.from_predictions(truth, DECISIONS, sensitive_features=PEOPLE["sex"])
+    names = found.frame[found.frame["measure"] == "true_positive_rate"]["group"].tolist()
+    assert names == ["everybody", "m"]
+
+
+def test_weights_and_overlapping_groups():
+    members = sparse.csr_array(np.column_stack((PEOPLE["sex"] == "f", PEOPLE["race"] != "a")))
+    found = report(sensitive_features=members, sample_weight=RNG.uniform(0.5, 1.5, size=N))
+    row = cell(found, "group", "0", "selection_rate")
+    assert row["low"] < row["value"] < row["high"]
+
+
+def test_one_group_has_nothing_to_compare():
+    found = report(sensitive_features=["all"] * N)
+    assert "No two groups" in found.findings[1]
+    found.to_html()
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"y_proba": PROBABILITIES * 2}, r"probabilities in \[0, 1\], but .* y_score"),
+        ({"y_proba": PROBABILITIES[:-1]}, "inconsistent numbers of samples"),
+        ({"confidence_level": 95}, "confidence_level must be a probability"),
+        ({"kind": "forecast"}, "kind must be one of"),
+        ({"sensitive_features": PEOPLE.where(PEOPLE != "a")}, "missing"),
+        ({"sensitive_features": PEOPLE.iloc[:-1]}, "rows|index"),
+        ({"sensitive_features": np.arange(N)}, "by attribute 1 there are 1200, more than 1000"),
+    ],
+)
+def test_bad_input_is_told_what_to_do(settings, message):
+    with pytest.raises(ValueError, match=message):
+        report(**settings)
+
+
+def test_predictions_of_the_wrong_kind_or_length():
+    with pytest.raises(ValueError, match="y_proba or y_score"):
+        FairnessReport.from_predictions(Y, PROBABILITIES, sensitive_features=PEOPLE)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        FairnessReport.from_predictions(Y, DECISIONS[:-1], sensitive_features=PEOPLE)
+    with pytest.raises(ValueError, match="needs y_true"):
+        FairnessReport.from_predictions(
+            None, DECISIONS, sensitive_features=PEOPLE, kind="classification"
+        )
+    with pytest.raises(ValueError, match="there are 1200"):
+        FairnessReport.from_predictions(None, np.arange(N), sensitive_features=PEOPLE)
+
+
+def test_a_million_groups_are_refused():
+    n = 1_000_000
+    with pytest.raises(ValueError, match="1000000, more than 1000.*Leave the column out"):
+        FairnessReport.from_predictions(
+            np.zeros(n, int), np.zeros(n, int), sensitive_features=np.arange(n)
+        )
