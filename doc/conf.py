@@ -1,6 +1,7 @@
 """Configuration of the documentation: `make doc` builds it in doc/_build/html."""
 
 from importlib.metadata import PackageNotFoundError, files, metadata
+from importlib.util import find_spec
 
 from sphinx.util.fileutil import copy_asset_file
 from sphinx.util.logging import getLogger
@@ -47,6 +48,7 @@ GUIDE = (
     "fair_classification",
     "partial_parity",
     "any_model",
+    "networks",
     "group_access",
     "moving",
 )
@@ -81,7 +83,8 @@ plot_include_source = True
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/plot_",
+    # Without PyTorch, which is large, examples that need it are shown and not run.
+    "filename_pattern": r"/plot_" if find_spec("torch") else r"/plot_(?!\w*_torch\.py)",
     "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
     "abort_on_example_error": True,
     "backreferences_dir": "api/generated/backreferences",
