@@ -26,6 +26,7 @@ from benchmarks.partial_figures import partial_figures
 from benchmarks.partial_parity import partial_parity
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
+from benchmarks.redraws import redraws
 from benchmarks.spectral import spectral_fit, spectral_quality
 from benchmarks.spectral_large import spectral_large
 from benchmarks.spectral_tables import spectral_tables
@@ -67,6 +68,7 @@ BENCHMARKS = {
     "any-model-peers": any_model_peers,
     "any-model-small": any_model_small,
     "fair-regression": fair_regression,
+    "redraws": redraws,
     "partial-parity": partial_parity,
     "partial-figures": partial_figures,
 }

@@ -17,12 +17,14 @@ from skfair.classification._event_model import (
 from skfair.classification._probabilities import calibrate, log_odds
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.training import (
+    CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
     constraints_of,
     cross_fit,
     fit_head,
     fit_rows,
     make_folds,
+    promised,
     status_of,
     store_fit,
     unconstrained,
@@ -70,6 +72,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
     tolerance : float, default=0.02
         Largest gap allowed, in units of the constraint's public metric, for constraints that have
         no tolerance of their own.
+    confidence_level : float between 0 and 1, or None, default=None
+        Probability with which new people keep it too, as in `ConstrainedERMClassifier`.
     group_estimator : estimator, "given" or None, default=None
         Classifier with ``predict_proba`` that guesses the group, from what the last step of the
         estimator is given; it should not learn its people by heart. None means 30 trees of 4
@@ -120,7 +124,11 @@ class ConstrainedClassifierCV(ColumnClassifier):
         without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: what one unit of tolerance is worth.
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    confidence_ : float
+        Probability with which new people keep the tolerance, as in `ConstrainedERMClassifier`.
+    inner_tolerances_ : ndarray of shape (n_constraints,)
+        Tolerance of each constraint that the people of the fit were held to.
+    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the linear model; of those of more than two classes
         nobody certifies that they are optimal.
     groups_ : GroupSummary
@@ -138,9 +146,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
 
     Notes
     -----
-    On new people gaps scatter around those of ``constraint_report_`` by sampling noise; see its
-    standard errors. The mean of the folds' models is a little better than each, so that rates of
-    new people may differ a little from those by ``oof_scores_``.
+    On new people gaps scatter around those of ``constraint_report_``. The mean of the folds' models
+    is a little better than each, so that rates may differ a little from those by ``oof_scores_``.
 
     Metadata is routed to the ``fit`` of the estimator and to the splitter. ``sample_weight``
     reaches the estimator if its ``fit`` takes it; through a pipeline it has to be routed.
@@ -183,6 +190,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         ],
         "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
+        "confidence_level": CONFIDENCE_LEVELS,
         "group_estimator": [HasMethods(["fit", "predict_proba"]), StrOptions({"given"}), None],
         "cv": [*CV_CONSTRAINTS, None],
         "ensemble": ["boolean"],
@@ -199,6 +207,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         constraint="demographic_parity",
         *,
         tolerance=0.02,
+        confidence_level=None,
         group_estimator=None,
         cv=None,
         ensemble=True,
@@ -208,6 +217,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         self.estimator = estimator
         self.constraint = constraint
         self.tolerance = tolerance
+        self.confidence_level = confidence_level
         self.group_estimator = group_estimator
         self.cv = cv
         self.ensemble = ensemble
@@ -252,7 +262,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training, present = self._check_people(X, y, people, constraints)
         contests = training.contests()
-        _check_decisions(contests, constraints)
+        _check_decisions(contests, constraints, self.confidence_level)
         to_fit, to_split = self._routed(present, people, params)
         folds = self._folds(X, y, training, present, to_split)
         estimators, margins = cross_fit(
@@ -284,11 +294,11 @@ class ConstrainedClassifierCV(ColumnClassifier):
         }
         columns = model["_events"].columns(log_odds(margins, calibrations), probabilities)
         asked = [] if training.lacks_groups else constraints
-        problem, found, fitted = self._fit_head(contests, columns, asked, training.unit)
+        problem, promise, fitted = self._fit_head(contests, columns, asked, training.unit)
         fitted |= unconstrained(fitted["constraint_report_"]) if training.lacks_groups else {}
         fitted["oof_scores_"] = _at(present, fitted["oof_scores_"])
         store_fit(self, model | fitted | _features_seen(estimators[0]))
-        self._warn(problem, found)
+        self._warn(problem, promise)
         return self
 
     def _folds(self, X, y, training, present, params):
@@ -320,7 +330,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
     def _fit_head(self, contests, columns, constraints, unit):
         """Train the linear model, or one for each class, and tell how that ended."""
         heads = [one._replace(X=own) for one, own in zip(contests, columns, strict=True)]
-        problem, found = fit_head(heads, constraints, self.tolerance)
+        problem, promise = fit_head(heads, constraints, self.tolerance, self.confidence_level)
+        found = promise.found
         coef, intercept = problem.model.coefficients(found.parameters)
         report = problem.constraint.report(found.scores)
         if len(contests) > 1:
@@ -342,13 +353,13 @@ class ConstrainedClassifierCV(ColumnClassifier):
             "multipliers_": found.result.multipliers,
             "constraint_violation_": found.violation,
             "constraint_report_": report,
-            "status_": status_of(found, self.enforcement),
         }
+        status = status_of(found, self.enforcement)
         if len(contests) > 1 and found.keeps_bound:
-            fitted["status_"] = "feasible"  # which no solver certifies
-        return problem, found, fitted
+            status = "feasible"  # which no solver certifies
+        return problem, promise, fitted | promised(self, promise, status)
 
-    def _warn(self, problem, found):
+    def _warn(self, problem, promise):
         useless = np.flatnonzero(np.atleast_2d(self.calibration_)[:, 0] <= 0)
         if len(useless):
             label = self.pos_label_ if len(self.classes_) == 2 else self.classes_[useless[0]]
@@ -357,11 +368,16 @@ class ConstrainedClassifierCV(ColumnClassifier):
                 f"{label}, for people whom it has not seen: decisions by them are no "
                 "better than chance. Pass another estimator, or more data."
             )
-        warn_of_outcome(self, problem.constraint, found)
+        warn_of_outcome(self, problem.constraint, promise)
 
 
-def _check_decisions(contests, constraints):
+def _check_decisions(contests, constraints, confidence):
     """Refuse what is not a rate of decisions where there are several classes to decide for."""
+    if len(contests) > 1 and confidence is not None:
+        raise ValueError(
+            f"confidence_level needs 2 classes, but there are {len(contests)}; pass None, or make "
+            "two classes of them, as in y == label."
+        )
     others = [one for one in constraints if not one.counts_decisions]
     if others and len(contests) > 1:
         raise ValueError(

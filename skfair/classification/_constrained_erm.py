@@ -8,7 +8,7 @@ from skfair.classification._linear import LinearClassifier
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
-from skfair.training import check_training, class_weights, constraints_of
+from skfair.training import CONFIDENCE_LEVELS, check_training, class_weights, constraints_of
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import Interval, StrOptions
 
@@ -37,6 +37,9 @@ class ConstrainedERMClassifier(LinearClassifier):
     tolerance : float, default=0.02
         Largest gap allowed, in units of the constraint's public metric, for constraints that have
         no tolerance of their own.
+    confidence_level : float between 0 and 1, or None, default=None
+        Probability with which new people of the same population keep the tolerance too: the people
+        of the fit are then held to a smaller one. None promises it to these alone.
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the public metric on the training data is made to keep its bound, see
         :mod:`skfair.enforcement`. None: the smooth problem as the papers write it.
@@ -99,11 +102,18 @@ class ConstrainedERMClassifier(LinearClassifier):
         threshold of the decisions counted (nan for mean losses; on the scale of
         ``decision_function``), its value and standard error, and gap and tolerance of the
         constraint; empty if nothing was constrained.
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    confidence_ : float
+        Probability, as far as the people of the fit tell, with which new people keep the tolerance;
+        nan where ``confidence_level`` is None.
+    inner_tolerances_ : ndarray of shape (n_constraints,)
+        Tolerance that the people of the fit were held to, for each constraint: less than was asked
+        for where ``confidence_level`` is given.
+    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": groups were to be compared, but none came. Else "infeasible": the bound is
-        not met. Else "max_iter": the solver stopped before its own test. Else "feasible": exact
-        searches have moved the model away from the point that the solver certified, to one whose
-        decisions err less. Else "optimal".
+        not met. Else "uncertain": new people keep it with a smaller probability than
+        ``confidence_level``. Else "max_iter": the solver stopped before its own test. Else
+        "feasible": exact searches have moved the model away from the point that the solver
+        certified, to one whose decisions err less. Else "optimal".
     n_iter_ : int
         Iterations of the solver, over all problems solved.
     groups_ : GroupSummary
@@ -136,6 +146,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         **LinearClassifier._parameter_constraints,
         "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
+        "confidence_level": CONFIDENCE_LEVELS,
         "loss": [StrOptions(set(LOSSES)), callable],
         "surrogate": [StrOptions(set(SURROGATES)), callable],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -146,6 +157,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         constraint="demographic_parity",
         *,
         tolerance=0.02,
+        confidence_level=None,
         enforcement="auto",
         loss="logistic",
         alpha=1e-4,
@@ -163,6 +175,7 @@ class ConstrainedERMClassifier(LinearClassifier):
     ):
         self.constraint = constraint
         self.tolerance = tolerance
+        self.confidence_level = confidence_level
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha

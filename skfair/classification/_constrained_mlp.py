@@ -27,6 +27,9 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     tolerance : float, default=0.02
         Largest gap allowed, in units of the constraint's public metric, for constraints that have
         no tolerance of their own.
+    confidence_level : float between 0 and 1, or None, default=None
+        Probability with which new people of the same population keep the tolerance too: the people
+        of the fit are then held to a smaller one. None promises it to these alone.
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the last layer is made to keep the bound by the public metric on the training data, see
         :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
@@ -93,7 +96,12 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         when all tolerances are kept, nan if groups were to be compared, but none came.
     constraint_report_ : DataFrame
         One row per rate that is compared, as in :class:`ConstrainedERMClassifier`.
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    confidence_ : float
+        Probability with which new people keep the tolerance, as in
+        :class:`ConstrainedERMClassifier`.
+    inner_tolerances_ : ndarray of shape (n_constraints,)
+        Tolerance that the people of the fit were held to, for each constraint.
+    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in :class:`ConstrainedERMClassifier`, of the last layer: no method certifies the others.
         With ``enforcement=None`` it is that of the training.
     n_iter_ : int
@@ -136,6 +144,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         constraint="demographic_parity",
         *,
         tolerance=0.02,
+        confidence_level=None,
         enforcement="auto",
         hidden_layer_sizes=(64, 32),
         activation="relu",
@@ -156,6 +165,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     ):
         self.constraint = constraint
         self.tolerance = tolerance
+        self.confidence_level = confidence_level
         self.enforcement = enforcement
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation

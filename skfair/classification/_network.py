@@ -13,7 +13,7 @@ from skfair.classification._linear import has_probabilities
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
-from skfair.training import ConstrainedNetwork, check_training, label_positive
+from skfair.training import CONFIDENCE_LEVELS, ConstrainedNetwork, check_training, label_positive
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import Interval, StrOptions
 
@@ -25,6 +25,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         **ConstrainedNetwork._parameter_constraints,
         "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
+        "confidence_level": CONFIDENCE_LEVELS,
         "loss": [StrOptions(set(LOSSES)), callable],
         "surrogate": [StrOptions(set(SURROGATES)), callable],
         "class_weight": [dict, StrOptions({"balanced"}), None],

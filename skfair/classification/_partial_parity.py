@@ -4,7 +4,7 @@ from sklearn.callback import with_callbacks
 
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import PARTIAL_CRITERIA
-from skfair.training import PartialParityModel, check_training
+from skfair.training import CONFIDENCE_LEVELS, PartialParityModel, check_training
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import StrOptions
 
@@ -45,6 +45,10 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         (0.0, 0.2) is the top fifth of each group. A list of pairs means their union.
     tolerance : float in [0, 1], default=0.05
         Largest difference allowed.
+    confidence_level : float between 0 and 1, or None, default=None
+        Probability with which new people of the same population keep the tolerance too: the people
+        of the fit are then held to a smaller one. None promises it to these alone. "group_auc" has
+        none.
     tolerance_scale : {"normalized", "raw"}, default="normalized"
         "normalized" divides by the width of the interval, as the definition does. "raw" does not;
         the published experiments agree with this reading.
@@ -124,8 +128,14 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         of those in its interval that scores above the threshold, the standard error of that, and
         difference and tolerance of the criterion. Where all thresholds count, those midway between
         the groups' own percentiles are shown.
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    confidence_ : float
+        Probability, as far as the people of the fit tell, with which new people keep the tolerance;
+        nan where ``confidence_level`` is None.
+    inner_tolerances_ : ndarray of shape (1,)
+        Tolerance that the people of the fit were held to.
+    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
+        "uncertain": new people keep it with a smaller probability than ``confidence_level``. Else
         "max_iter": the solver stopped before its own test. Else "optimal": the last problem solved
         is certified. ("feasible", a certified model that was moved afterwards, does not occur
         here.)
@@ -171,6 +181,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         **LinearClassifier._parameter_constraints,
         **PartialParityModel._parameter_constraints,
         "criterion": [StrOptions(set(PARTIAL_CRITERIA))],
+        "confidence_level": CONFIDENCE_LEVELS,
         "rank_within": [StrOptions({"group", "class"})],
         "loss": [StrOptions({"logistic", "squared", "hinge"})],
     }
@@ -181,6 +192,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         *,
         interval=(0.0, 1.0),
         tolerance=0.05,
+        confidence_level=None,
         tolerance_scale="normalized",
         n_percentiles=10,
         grid="inclusive",
@@ -201,7 +213,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     ):
         self.criterion = criterion
         self.interval = interval
-        self.tolerance = tolerance
+        self.tolerance, self.confidence_level = tolerance, confidence_level
         self.tolerance_scale = tolerance_scale
         self.n_percentiles = n_percentiles
         self.grid = grid

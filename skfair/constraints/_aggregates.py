@@ -36,6 +36,14 @@ class Range:
         """A subgradient of the gap by the means."""
         return _range_slope([self.blocks[self._ranges(means).argmax()]], means)
 
+    def shrunk(self, means, factor):
+        """Means whose gap is so many times theirs: they move toward the middle of their block."""
+        found = np.array(means)
+        for block in map(list, self.blocks):
+            middle = (means[block].max() + means[block].min()) / 2
+            found[block] = middle + factor * (means[block] - middle)
+        return found
+
     def unknowns(self, means):
         """A centre for each block of three events or more: the rows hold at it if they can."""
         return np.array([means[list(block)].min() for block in self.blocks if len(block) > 2])
@@ -161,6 +169,12 @@ class Excess:
         """The gap, of one vector of means or of each column."""
         return self._excesses(means).max(axis=0, initial=0.0)
 
+    def shrunk(self, means, factor):
+        """Means whose gap is so many times theirs: groups move toward everybody."""
+        found, (group, everybody) = np.array(means), self._columns
+        found[group] = means[everybody] + factor * self._excesses(means)
+        return found
+
     def subgradient(self, means):
         """A subgradient of the gap by the means."""
         excesses = self._excesses(means)
@@ -278,6 +292,10 @@ class Largest:
     def gap(self, means):
         """The largest mean, of one vector of means or of each column."""
         return means[list(self.events)].max(axis=0)
+
+    def shrunk(self, means, factor):
+        """Means so many times as large."""
+        return factor * means
 
     def subgradient(self, means):
         """A subgradient of it by the means."""

@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair._kernels.flips import sum_flips
-from skfair.constraints._aggregates import SingleRow
+from skfair.constraints._aggregates import Range, SingleRow
+from skfair.constraints._posterior import MeanPosterior, RatePosterior, moments_of
 from skfair.constraints._protocols import REPORT_COLUMNS
 from skfair.constraints._values import ConstraintValues, EventJacobian
-from skfair.inference import estimates_of
+from skfair.inference import Rates, estimates_of
 from skfair.losses import as_pointwise
 from skfair.people import Events
 
@@ -217,6 +218,21 @@ class BoundConstraint:
     def violation(self, scores):
         """Excess of the gap over the tolerance by the public metric; 0 when it is kept."""
         return max(0.0, self.gap(scores) - self.tolerance)
+
+    @property
+    def strata(self):
+        """Which people are drawn alike, as in `AuditedConstraint`."""
+        return self.events.patterns
+
+    def posterior(self, scores):
+        """What the people tell of the population's gap, as in `AuditedConstraint`."""
+        values, aggregate = self._decided(scores), self.aggregate
+        if isinstance(aggregate, SingleRow):
+            aggregate = aggregate.aggregate
+        told = estimates_of(self.events, values)
+        if isinstance(told, Rates) and type(aggregate) is Range and told.correlation is None:
+            return RatePosterior(told.values, told.sizes, aggregate, self.tolerance)
+        return MeanPosterior(told, moments_of(self.events, values), aggregate, self.tolerance)
 
     def remedy(self, scores):
         """What helps where the tolerance cannot be kept, beside raising it, as words."""

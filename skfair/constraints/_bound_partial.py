@@ -9,12 +9,16 @@ from sklearn.base import clone
 from skfair.constraints._cells import cell_events
 from skfair.constraints._joint import JointConstraint
 from skfair.constraints._percentile_rows import Compared, Position, at_percentiles
+from skfair.constraints._posterior import CurvePosterior, kish_sizes
 from skfair.constraints._protocols import REPORT_COLUMNS
 from skfair.people import Events
 from skfair.utils._messages import listing
 
 _LEAST_SELECTED = 20
 """Samples that every event needs in its interval: fewer would be fitted, not made fair."""
+
+_N_CURVE = 41
+"""Thresholds at which the shares of groups are compared to tell how likely new people's differ."""
 
 _NEARLY_EQUAL = 0.1
 """Standard deviation of scores that hardly tell people apart."""
@@ -168,6 +172,32 @@ class BoundPartialParity:
         gap = self.gap(scores)
         return np.inf if np.isnan(gap) else max(0.0, gap - self.tolerance)
 
+    @property
+    def strata(self):
+        """Which people are drawn alike, as in `AuditedConstraint`."""
+        return self.members.patterns
+
+    def posterior(self, scores):
+        """What the people tell of the population's gap, as in `AuditedConstraint`."""
+        seen = self.seen_from(scores)
+        if not hasattr(self.constraint, "scale"):
+            raise ValueError(
+                f"confidence_level cannot be promised of {self.name}, which compares pairs of "
+                "people and not rates; pass confidence_level=None, or a criterion on rates."
+            )
+        thresholds = seen._thresholds(scores, _N_CURVE)
+        members = map(self.members.members, range(self.members.n_events))
+        above = [(scores[own] > thresholds[:, np.newaxis]) @ shares for own, shares in members]
+        units = 1.0 / self.constraint.interval_tolerances(1.0, seen.positions)
+        return CurvePosterior(
+            np.array(above),
+            kish_sizes(self.members),
+            seen.positions,
+            units,
+            self.compared.blocks,
+            self.tolerance,
+        )
+
     def remedy(self, scores):
         """What helps where the tolerance cannot be kept, beside raising it, as words."""
         if np.std(scores) < _NEARLY_EQUAL:
@@ -278,10 +308,12 @@ class BoundPartialParity:
             frames.append(pd.DataFrame(columns, columns=list(REPORT_COLUMNS)))
         return pd.concat(frames, ignore_index=True)
 
-    def _thresholds(self, scores):
+    def _thresholds(self, scores, n_positions=None):
+        """The one that decides, else those midway between the groups' own percentiles."""
         if self.is_correctable:
             return np.array([self.constraint.threshold])
         at = self.constraint.grid_positions(self.compared.tolerances)
+        at = at if n_positions is None else np.linspace(0.0, 1.0, n_positions)
         return at_percentiles(self.compared, at, self.constraint.width).initial_aux(scores)
 
 

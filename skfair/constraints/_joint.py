@@ -195,6 +195,26 @@ class JointConstraint:
         """
         return JointConstraint(tuple(part.corrected(scores, share) for part in self.parts))
 
+    @property
+    def tolerances(self):
+        """Largest gap allowed of each part, (n_parts,)."""
+        return np.array([part.tolerance for part in self.parts])
+
+    def held_to(self, tolerances):
+        """The same constraints with other tolerances.
+
+        Parameters
+        ----------
+        tolerances : ndarray of shape (n_parts,)
+            Largest gap allowed of each.
+
+        Returns
+        -------
+        constraint : JointConstraint
+        """
+        pairs = zip(self.parts, tolerances, strict=True)
+        return JointConstraint(tuple(part.held_to(float(own)) for part, own in pairs))
+
     def report(self, scores):
         """The reports of all parts, one after the other.
 

@@ -122,6 +122,8 @@ class AuditedConstraint(RowConstraint, Protocol):
         Whether the rows suit only scores near those that they are `seen_from`.
     is_correctable : bool
         Whether the rows can be shifted by what they miss of the metric.
+    strata : ndarray of int, shape (n_samples,)
+        Code of the events that a sample counts in; -1 for none.
 
     Examples
     --------
@@ -142,6 +144,7 @@ class AuditedConstraint(RowConstraint, Protocol):
     jumps: bool
     is_local: bool
     is_correctable: bool
+    strata: np.ndarray
 
     def gap(self, scores):
         """The gap by the public metric.
@@ -184,6 +187,27 @@ class AuditedConstraint(RowConstraint, Protocol):
         Returns
         -------
         violation : float
+        """
+
+    def posterior(self, scores):
+        """What the people tell of the gap in the population that they were drawn from.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores; for an honest answer, by models that have not seen these people.
+
+        Returns
+        -------
+        posterior : object
+            With ``probability(factor=1.0, people=1.0)``: how likely the population's gap is at most
+            the tolerance, as if the gap that was counted were so many times as large, and counted
+            on so many times as many people.
+
+        Raises
+        ------
+        ValueError
+            If the metric is none of rates or means.
         """
 
     def remedy(self, scores):

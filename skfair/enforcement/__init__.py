@@ -26,6 +26,8 @@ import numpy as np
 from skfair.enforcement._calibration import calibrate
 from skfair.enforcement._correction import corrections, path, tighten
 from skfair.enforcement._line_search import polish, sweep
+from skfair.enforcement._promise import Promise as Promise
+from skfair.enforcement._promise import promise as promise
 from skfair.enforcement._task import Candidate as Candidate
 from skfair.enforcement._task import Task as Task
 from skfair.enforcement._task import rank
@@ -71,7 +73,7 @@ def enforce(task, strategy):
     if task.constraint.is_local:
         return calibrate(task)
     first = task.smooth()
-    if first.keeps_bound and first.result.multipliers.any():
+    if first.keeps_bound and first.result.multipliers.any() and not task.presses:
         # The smooth rates asked for more than the decisions need: perhaps they need nothing.
         unconstrained = task.plain(first.parameters)
         first = unconstrained if unconstrained.keeps_bound else first
@@ -79,6 +81,52 @@ def enforce(task, strategy):
         return first if first.is_clear else sweep(task, first)
     found = ENFORCEMENTS[strategy](task, first)
     return found if found.keeps_bound else min([found, *_constants(task, found)], key=rank)
+
+
+def enforce_for_all(task, strategy, confidence, unseen=None):
+    """Find a model that keeps the constraint of a task, among people not yet seen too.
+
+    Parameters
+    ----------
+    task : Task
+        What is to be solved, and how.
+    strategy : str or None
+        As in `enforce`.
+    confidence : float or None
+        Probability with which the population shall keep the tolerances; None promises them to the
+        people of the fit alone.
+    unseen : callable, default=None
+        rows -> the task of everybody as it looks to a model that knows these rows alone; None where
+        the features of the task were not learned.
+
+    Returns
+    -------
+    promise : Promise
+        Its candidate is judged by the tolerances asked for.
+
+    Raises
+    ------
+    ValueError
+        If a confidence is asked for but not that decisions keep the bound.
+    """
+    asked = task.constraint
+    if confidence is None:
+        return Promise(enforce(task, strategy), asked.tolerances)
+    if strategy is None:
+        raise ValueError(
+            "confidence_level is about decisions, but enforcement=None leaves the smooth rates as "
+            "they are; pass enforcement='auto', or confidence_level=None."
+        )
+
+    def fit(tolerances, rows, start):
+        whole = task if rows is None or unseen is None else unseen(rows)
+        tighter = whole.held_to(tolerances)
+        if start is not None and whole is task:
+            tighter = tighter.from_there(start)
+        found = enforce(tighter if rows is None else tighter.take(rows), strategy)
+        return whole.judge(found.parameters, found.result)
+
+    return promise(asked, confidence, fit)
 
 
 def _constants(task, found):

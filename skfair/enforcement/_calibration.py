@@ -45,8 +45,7 @@ def calibrate(task):
         Of those found to keep the tolerances the one of least objective, else the fairest.
     """
     start = task.rough()
-    tolerances = np.array([part.tolerance for part in task.constraint.parts])
-    if (start.gaps <= tolerances + SLACK).all():
+    if (start.gaps <= task.constraint.tolerances + SLACK).all():
         start = task.plain(start.parameters, _EXACT)
         if start.keeps_bound:
             return start
@@ -106,8 +105,7 @@ def _uses_up(constraint, rows, candidate):
     """Whether the tolerances of all parts whose rows press are used."""
     ends = np.cumsum([len(row.lower) for row in rows])[:-1]
     pressing = [own.any() for own in np.split(candidate.result.multipliers, ends)]
-    tolerances = np.array([part.tolerance for part in constraint.parts])
-    return (candidate.gaps >= tolerances - SLACK)[pressing].all()
+    return (candidate.gaps >= constraint.tolerances - SLACK)[pressing].all()
 
 
 def _aim(tolerance):

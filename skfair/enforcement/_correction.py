@@ -39,20 +39,13 @@ def tighten(task, candidate):
         if best.keeps_bound:
             break
         room += [part.violation(best.scores) for part in task.constraint.parts]
-        tightened = task.under(_less(task.constraint.corrected(best.scores), room))
+        left = np.maximum(0.0, task.constraint.tolerances - room)
+        tightened = task.under(task.constraint.corrected(best.scores).held_to(left))
         found = task.candidate(tightened, tightened.initial_point(best.parameters))
         if found.result.status == "infeasible":
             break
         best = min(best, found, key=rank)
     return best
-
-
-def _less(constraint, room):
-    """The same constraints, each with so much less tolerance."""
-    pairs = zip(constraint.parts, room, strict=True)
-    return JointConstraint(
-        tuple(part.held_to(max(0.0, part.tolerance - own)) for part, own in pairs)
-    )
 
 
 def path(task, start):

@@ -83,12 +83,15 @@ class Task:
     tol : float
         Violations up to it count as kept where the public metric is continuous, as mean losses
         are: no solver returns the bound to the last digit.
+    presses : bool
+        Whether it is known that the constraint presses, so that the plain fit need not be tried.
     """
 
     problem: object
     solve: object
     start: np.ndarray
     tol: float
+    presses: bool = False
 
     @property
     def constraint(self):
@@ -101,8 +104,7 @@ class Task:
         scores = problem.model.at(parameters).scores
         wrong = (scores > 0) != (problem.target > 0)
         gaps = np.array([part.gap(scores) for part in parts])
-        tolerances = np.array([part.tolerance for part in parts])
-        excess = np.where(np.isnan(gaps), np.inf, gaps - tolerances)
+        excess = np.where(np.isnan(gaps), np.inf, gaps - self.constraint.tolerances)
         rounding = np.array([TIE if part.jumps else self.tol for part in parts])
         violation = np.max(excess, where=excess > rounding, initial=0.0)
         is_clear = not any(part.counts_decisions for part in parts) or is_clear_of_0(scores)
@@ -127,6 +129,27 @@ class Task:
     def under(self, constraint):
         """The problem under another constraint."""
         return replace(self.problem, constraint=constraint)
+
+    def held_to(self, tolerances):
+        """The same task with other tolerances, (n_parts,)."""
+        return replace(self, problem=self.under(self.constraint.held_to(tolerances)))
+
+    def take(self, rows):
+        """The same task among some of the people."""
+        return replace(self, problem=self.problem.take(rows))
+
+    def from_there(self, found):
+        """The same task begun where a candidate is that has met it before, or one much like it."""
+        constraint = self.constraint
+        if not constraint.is_local:
+            constraint = constraint.corrected(found.scores)
+        presses = found.result.multipliers.any() or (found.gaps > constraint.tolerances).any()
+        return replace(
+            self,
+            problem=self.under(constraint),
+            start=found.parameters,
+            presses=bool(presses),
+        )
 
     def plain(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""

@@ -175,6 +175,11 @@ class Events(ABC):
             Number of all samples.
         """
 
+    @property
+    @abstractmethod
+    def patterns(self):
+        """Code of the set of events that each sample is in, (n_samples,); -1 for none."""
+
     @cached_property
     def entries(self):
         """Sample, event and share of every membership, event by event: three (n_entries,)."""
@@ -239,6 +244,10 @@ class _DisjointEvents(Events):
     def n_samples(self):
         return len(self.codes)
 
+    @property
+    def patterns(self):
+        return np.where(self.codes < self.n_events, self.codes, -1)
+
     @cached_property
     def averaging(self):
         inside = np.flatnonzero(self.codes < self.n_events)
@@ -281,6 +290,16 @@ class _OverlappingEvents(Events):
     @property
     def n_samples(self):
         return self.averaging.shape[1]
+
+    @property
+    def patterns(self):
+        samples, events, _ = self.entries
+        # Sums of random numbers tell sets apart.
+        names = np.random.default_rng(0).integers(1 << 52, size=self.n_events)
+        totals = np.zeros(self.n_samples, dtype=np.int64)
+        np.add.at(totals, samples, names[events])
+        _, codes = np.unique(totals, return_inverse=True)
+        return np.where(totals > 0, codes, -1)
 
     def take(self, rows):
         kept = self.averaging[:, rows]

@@ -36,6 +36,9 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     tolerance : float, default=0.02
         Largest gap allowed, in units of the constraint's public metric, for constraints that have
         no tolerance of their own.
+    confidence_level : float between 0 and 1, or None, default=None
+        Probability with which new people of the same population keep the tolerance too, as in
+        :class:`~skfair.classification.ConstrainedMLPClassifier`: five more networks are trained.
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the last layer is made to keep the bound by the public metric on the training data, see
         :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
@@ -99,7 +102,12 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     constraint_report_ : DataFrame
         One row per rate that is compared, as in
         :class:`~skfair.classification.ConstrainedERMClassifier`.
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+    confidence_ : float
+        Probability with which new people keep the tolerance, as in
+        :class:`~skfair.classification.ConstrainedERMClassifier`.
+    inner_tolerances_ : ndarray of shape (n_constraints,)
+        Tolerance that the people of the fit were held to, for each constraint.
+    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in :class:`~skfair.classification.ConstrainedMLPClassifier`.
     n_iter_ : int
         Epochs.
@@ -155,6 +163,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         constraint="demographic_parity",
         *,
         tolerance=0.02,
+        confidence_level=None,
         enforcement="auto",
         loss="logistic",
         alpha=1e-4,
@@ -175,6 +184,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         self.module = module
         self.constraint = constraint
         self.tolerance = tolerance
+        self.confidence_level = confidence_level
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha

@@ -20,9 +20,11 @@ from skfair.training._input import (
     label_positive,
 )
 from skfair.training._linear import ConstrainedLinearModel
+from skfair.training._model import CONFIDENCE_LEVELS
 from skfair.training._network import ConstrainedNetwork
 from skfair.training._outcome import (
     FitProgress,
+    promised,
     status_of,
     store_fit,
     unconstrained,
@@ -38,6 +40,7 @@ from skfair.training._scores import (
 )
 
 __all__ = [
+    "CONFIDENCE_LEVELS",
     "CV_CONSTRAINTS",
     "ConstrainedLinearModel",
     "ConstrainedNetwork",
@@ -61,6 +64,7 @@ __all__ = [
     "label_positive",
     "make_folds",
     "mean_margins",
+    "promised",
     "scores_of",
     "status_of",
     "store_fit",

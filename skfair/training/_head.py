@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from skfair.constraints import JointConstraint
-from skfair.enforcement import Task, enforce
+from skfair.enforcement import Promise, Task, enforce, enforce_for_all
 from skfair.losses import LogisticLoss
 from skfair.models import ArgmaxModel, LinearModel
 from skfair.problems import ConstrainedProblem
@@ -28,7 +28,7 @@ _OF_LEADS = SQP(max_iter=30, tol=1e-3, hessian="lbfgs")
 and no solver ends in a point that it could certify. The exact searches take over soon."""
 
 
-def fit_head(contests, constraints, tolerance):
+def fit_head(contests, constraints, tolerance, confidence=None):
     """Train linear scores under constraints, by the logistic loss, and keep the bounds exactly.
 
     Parameters
@@ -40,12 +40,14 @@ def fit_head(contests, constraints, tolerance):
         What must be fair.
     tolerance : float
         Largest gap of those that have no tolerance of their own.
+    confidence : float or None, default=None
+        Probability with which new people keep the tolerances; None promises nothing of them.
 
     Returns
     -------
     problem : ConstrainedProblem
         What was solved, its rows seen from the scores found.
-    found : Candidate
+    promise : Promise
         The model as enforcement left it; of several surrogates of the decision that which errs
         least.
     """
@@ -61,11 +63,16 @@ def fit_head(contests, constraints, tolerance):
         problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, joint)
         solver = _OF_LEADS if len(contests) > 1 else _PATIENT if joint.is_local else _SOLVER
         task = Task(problem, _solve_with(solver), model.initial(), solver.tol)
-        tried.append((problem, enforce(task, "auto")))
+        tried.append((task, enforce(task, "auto")))
         if joint.is_local or not any(part.counts_decisions for part in joint.parts):
             break  # no sigmoid takes part
-    problem, found = min(tried, key=lambda one: one[1].rank)
-    return replace(problem, constraint=problem.constraint.seen_from(found.scores)), found
+    task, found = min(tried, key=lambda one: one[1].rank)
+    promise = Promise(found, task.constraint.tolerances)
+    if confidence is not None:
+        promise = enforce_for_all(replace(task, start=found.parameters), "auto", confidence)
+    problem = task.problem
+    seen = problem.constraint.seen_from(promise.found.scores)
+    return replace(problem, constraint=seen), promise
 
 
 def _model(contests):

@@ -5,7 +5,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair.enforcement import Task, enforce
+from skfair.enforcement import Task, enforce_for_all
 from skfair.models import GroupwiseModel, LinearModel
 from skfair.people import check_alignment, match_groups
 from skfair.training._model import ConstrainedModel, features_seen
@@ -44,12 +44,15 @@ class ConstrainedLinearModel(ConstrainedModel):
         def solve(problem, x, other=None):
             return (other or solver).solve(problem, x, random_state=random_state, callback=watch)
 
-        found = enforce(Task(problem, solve, start, solver.tol), self.enforcement)
-        fitted = self._outcome(problem, found, training)
+        task = Task(problem, solve, start, solver.tol)
+        confidence = None if training.lacks_groups else self.confidence_level
+        promise = enforce_for_all(task, self.enforcement, confidence)
+        found = promise.found
+        fitted = self._outcome(problem, promise, training)
         fitted |= self._predictor(problem.model, found.parameters, training)
         fitted |= features_seen(X)
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
-        warn_of_outcome(self, problem.constraint, found)
+        warn_of_outcome(self, problem.constraint, promise)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

@@ -16,9 +16,12 @@ from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, Solver
 from skfair.surrogates import SURROGATES
 from skfair.training._files import Storable
-from skfair.training._outcome import status_of, unconstrained
+from skfair.training._outcome import promised, status_of, unconstrained
 from skfair.utils._messages import by_name
 from skfair.utils._sklearn import Interval, StrOptions
+
+CONFIDENCE_LEVELS = [Interval(Real, 0, 1, closed="neither"), None]
+"""Values of a parameter ``confidence_level``."""
 
 
 class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
@@ -42,6 +45,9 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     }
 
     surrogate = "sigmoid"
+
+    confidence_level = None
+    """Probability with which new people keep the tolerances too; parameter of the classifiers."""
 
     _solver_defaults = {}
     """Settings of a solver chosen by name where the user gives none."""
@@ -82,9 +88,10 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
             )
         return self.solver
 
-    def _outcome(self, problem, found, training):
+    def _outcome(self, problem, promise, training):
         """How the fit ended, as fitted attributes; without groups nothing was promised."""
-        fitted = self._fitted(problem, found, training.unit)
+        fitted = self._fitted(problem, promise.found, training.unit)
+        fitted |= promised(self, promise, fitted["status_"])
         if training.lacks_groups:
             fitted |= unconstrained(fitted["constraint_report_"])
         return fitted

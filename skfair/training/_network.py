@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair.constraints import JointConstraint
-from skfair.enforcement import Task, enforce
+from skfair.enforcement import Promise, Task, enforce_for_all
 from skfair.models import LinearModel
 from skfair.solvers import SQP
 from skfair.training._model import ConstrainedModel, features_seen
@@ -64,35 +64,56 @@ class ConstrainedNetwork(ConstrainedModel):
             context,
             lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
         )
-        epochs = _Epochs(watch, self.n_iter_no_change)
-        result = self._train(problem, training, epochs)
-        trained = epochs.best if self.early_stopping else result.x[: problem.n_parameters]
+        learning, strata = problem, _strata(training)
+        trained, result, curves = self._train(learning, strata, watch)
         problem = replace(problem, model=self._at_rest(problem.model, trained))
-        judged, found, parameters = self._enforced(problem, trained, result)
-        fitted = self._outcome(judged, found, training) | epochs.curves
+
+        def unseen(rows):
+            """The last layer of everybody, on others that know these rows alone."""
+            parameters, _, _ = self._train(learning.take(rows), strata[rows], watch)
+            at_rest = self._at_rest(learning.model, parameters)
+            return _of_last_layer(replace(learning, model=at_rest), parameters)
+
+        confidence = None if training.lacks_groups else self.confidence_level
+        if self.enforcement is None and confidence is None:
+            task, parameters = Task(problem, None, None, self._chosen_solver().tol), trained
+            promise = Promise(task.judge(trained, result), problem.constraint.tolerances)
+        else:
+            task = _of_last_layer(problem, trained)
+            promise = enforce_for_all(task, self.enforcement, confidence, unseen)
+            parameters = _all_layers(task, trained, promise.found)
+        judged = task.problem
+        fitted = self._outcome(judged, promise, training) | curves
         fitted |= self._predictor(problem.model, parameters, training) | features_seen(X)
         fitted["objective_"] = problem.evaluate(problem.initial_point(parameters)).fun
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
-        warn_of_outcome(self, judged.constraint, found)
+        warn_of_outcome(self, judged.constraint, promise)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _train(self, problem, training, epochs):
-        """Train all layers; in single precision where batches are drawn, whose noise drowns it."""
+    def _train(self, problem, strata, watch):
+        """Parameters of all layers, the solver's result, and curves.
+
+        Training is in single precision where batches are drawn, whose noise drowns it. Some of each
+        stratum are held out for early stopping.
+        """
         solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
+        n_parameters, epochs = problem.n_parameters, _Epochs(watch, self.n_iter_no_change)
         start = self._start(problem.model, random_state)
-        is_drawn = getattr(solver, "batch_size", np.inf) < len(training.target)
+        is_drawn = getattr(solver, "batch_size", np.inf) < len(problem.target)
         problem = replace(
             problem,
             model=problem.model.astype(np.float32 if is_drawn else np.float64),
             constraint=self._of_batches(problem.constraint),
         )
         if self.early_stopping:
-            rows, held_out = _split(training, self.validation_fraction, random_state)
+            rows, held_out = _split(strata, self.validation_fraction, random_state)
             plain = replace(problem, constraint=JointConstraint(()))
             problem, epochs.held_out = problem.take(rows), plain.take(held_out)
         x = problem.initial_point(start)
-        return solver.solve(problem, x, random_state=random_state, callback=epochs)
+        result = solver.solve(problem, x, random_state=random_state, callback=epochs)
+        trained = epochs.best if self.early_stopping else result.x[:n_parameters]
+        return trained, result, epochs.curves
 
     def _of_batches(self, constraint):
         """The constraints that can be seen in part of the samples; ranks need everybody."""
@@ -105,24 +126,6 @@ class ConstrainedNetwork(ConstrainedModel):
                 "last layer."
             )
         return JointConstraint(drawn)
-
-    def _enforced(self, problem, parameters, result):
-        """What was judged, the candidate found, and the parameters of all layers."""
-        if self.enforcement is None:
-            tol = self._chosen_solver().tol
-            return problem, Task(problem, None, None, tol).judge(parameters, result), parameters
-        last = problem.model.last_layer(parameters)
-        before, own = np.split(parameters, [-last.n_parameters])
-        last = LinearModel.standardized(last.X, problem.weights)
-        problem = replace(problem, model=last)
-
-        def solve(problem, x, other=None):
-            return (other or _EXACT).solve(problem, x)
-
-        start = last.parameters(own[:-1], own[-1])
-        found = enforce(Task(problem, solve, start, _EXACT.tol), self.enforcement)
-        coef, intercept = last.coefficients(found.parameters)
-        return problem, found, np.concatenate((before, coef, [intercept]))
 
 
 class _Epochs:
@@ -153,10 +156,33 @@ class _Epochs:
         return stopped or self._waited >= self.patience
 
 
-def _split(training, fraction, random_state):
-    """Rows to train on and rows held out, the same share of each class of each group."""
+def _of_last_layer(problem, parameters):
+    """The last layer as a linear model of what the others give."""
+    last = problem.model.last_layer(parameters)
+    own = parameters[-last.n_parameters :]
+    last = LinearModel.standardized(last.X, problem.weights)
+    problem = replace(problem, model=last)
+
+    def solve(problem, x, other=None):
+        return (other or _EXACT).solve(problem, x)
+
+    return Task(problem, solve, last.parameters(own[:-1], own[-1]), _EXACT.tol)
+
+
+def _all_layers(task, trained, found):
+    """Parameters of the layers as they were trained, with the last one as it was found."""
+    coef, intercept = task.problem.model.coefficients(found.parameters)
+    return np.concatenate((trained[: -len(coef) - 1], coef, [intercept]))
+
+
+def _strata(training):
+    """Class, and group where there is one, of each sample."""
     positive, groups = training.target > 0, training.groups
-    strata = 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
+    return 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
+
+
+def _split(strata, fraction, random_state):
+    """Rows to train on and rows held out, the same share of each stratum."""
     held_out = np.zeros(len(strata), dtype=bool)
     for stratum in np.unique(strata):
         rows = random_state.permutation(np.flatnonzero(strata == stratum))

@@ -33,6 +33,33 @@ def status_of(found, enforcement):
     return "optimal" if found.is_solution else "feasible"
 
 
+def promised(estimator, promise, status):
+    """What a fit promises of people not yet seen, as fitted attributes.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Its ``confidence_level`` is what was asked for, None if nothing was.
+    promise : Promise
+        What was reached.
+    status : str
+        As `status_of` gives it.
+
+    Returns
+    -------
+    fitted : dict
+        ``inner_tolerances_``, ``confidence_`` and ``status_``, which is "uncertain" where the
+        people of the fit keep the bound and new ones may not.
+    """
+    asked = estimator.confidence_level
+    is_short = asked is not None and promise.probability < asked
+    return {
+        "inner_tolerances_": promise.tolerances,
+        "confidence_": promise.probability,
+        "status_": "uncertain" if is_short and status != "infeasible" else status,
+    }
+
+
 def unconstrained(report):
     """What tells of a fit that lacked the groups that it was to compare: it certifies nothing.
 
@@ -48,13 +75,14 @@ def unconstrained(report):
     """
     return {
         "status_": "unconstrained",
+        "confidence_": np.nan,
         "constraint_violation_": np.nan,
         "constraint_report_": report[:0],
     }
 
 
-def warn_of_outcome(estimator, constraint, found):
-    """Warn of a missed bound, of a solver cut short, of constant decisions.
+def warn_of_outcome(estimator, constraint, promise):
+    """Warn of a bound missed or not to be promised, a solver cut short, constant decisions.
 
     Parameters
     ----------
@@ -62,12 +90,15 @@ def warn_of_outcome(estimator, constraint, found):
         Fitted.
     constraint : JointConstraint
         What was to be kept.
-    found : Candidate
-        The model that is taken.
+    promise : Promise
+        The model that is taken, and what it promises.
     """
+    found = promise.found
     if estimator.status_ == "infeasible":
         missed = _missed_rates if estimator.enforcement is None else _missed_metric
         warn(missed(constraint, found), InfeasibleConstraintWarning)
+    elif estimator.status_ == "uncertain":
+        warn(uncertain(estimator, promise), InfeasibleConstraintWarning)
     elif found.result.status != "optimal" and estimator.status_ != "feasible":
         warn(found.result.message, ConvergenceWarning)
     given = _decided(found.scores, estimator)
@@ -87,6 +118,37 @@ def _decided(scores, estimator):
         leads = scores.reshape(len(estimator.classes_), -1)
         return estimator.classes_[leads.argmax(axis=0)]
     return label_positive(scores > 0, estimator.classes_, estimator.pos_label_)
+
+
+def uncertain(estimator, promise):
+    """What is said where a tolerance cannot be promised to new people.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Its ``constraint_report_`` names the groups.
+    promise : Promise
+        What was reached.
+
+    Returns
+    -------
+    message : str
+    """
+    report = estimator.constraint_report_
+    row = int(report["n"].argmin())
+    cell, group, n = (report[column].tolist()[row] for column in ("cell", "group", "n"))
+    where, times = "" if cell == "all" else f"{cell} of ", promise.people
+    would_do = (
+        "no number of people would do"
+        if np.isinf(times)
+        else f"about {times:.1f} times as many people would do, {np.ceil(times * n):.0f} of it"
+    )
+    return (
+        f"New people keep the tolerance with a probability of {promise.probability:.2f}, but "
+        f"confidence_level={estimator.confidence_level:g} was asked for: the smallest group that "
+        f"is compared, {where}group {group!r}, has n={n}; {would_do}. Raise the tolerance, lower "
+        "confidence_level, or merge or leave out small groups (min_group_size)."
+    )
 
 
 def _missed_metric(constraint, found):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from skfair.constraints import JointConstraint
 from skfair.enforcement._calibration import MAX_SOLVES, calibrate
 from skfair.enforcement._task import Candidate
 
@@ -34,7 +35,7 @@ class Curve:
     def __init__(self, gap, tolerance, plain=1.0, rough=None):
         self.gap, self.plain_gap = gap, plain
         self.rough_gap = plain if rough is None else rough
-        self.constraint = SimpleNamespace(parts=(Part(tolerance),))
+        self.constraint = JointConstraint((Part(tolerance),))
         self.tolerances, self.widths = [], []
 
     def rough(self):

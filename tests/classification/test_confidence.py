@@ -1,0 +1,210 @@
+"""Tolerances promised to new people, by every classifier that keeps one."""
+
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+    PartialParityClassifier,
+)
+from skfair.constraints import BoundedGroupLoss, DemographicParity, EqualOpportunity
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.metrics import demographic_parity_difference
+
+
+def draw(n, seed, shift=0.7, n_groups=2):
+    """People of a population: groups whose means differ."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(n_groups, size=n)
+    X = rng.normal(size=(n, 4))
+    X[:, 0] += shift * groups / (n_groups - 1)
+    y = (X.sum(axis=1) + rng.logistic(size=n) > 0.4).astype(int)
+    return X, y, groups
+
+
+def gap_among(model, people):
+    X, y, groups = people
+    return demographic_parity_difference(y, model.predict(X), sensitive_features=groups)
+
+
+def test_a_promise_is_broken_about_as_seldom_as_said():
+    # 40 redraws: without a promise about half are broken, with .9 about four of them.
+    everybody, broken = draw(50_000, seed=1000), {None: 0, 0.9: 0}
+    for seed in range(40):
+        X, y, groups = draw(600, seed)
+        for confidence in broken:
+            model = ConstrainedERMClassifier(tolerance=0.1, confidence_level=confidence)
+            model.fit(X, y, sensitive_features=groups)
+            is_promised = confidence is None or model.status_ != "uncertain"
+            broken[confidence] += is_promised and gap_among(model, everybody) > 0.1
+    assert broken[None] >= 12
+    assert broken[0.9] <= 4 + 2 * np.sqrt(40 * 0.1 * 0.9)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        "demographic_parity",
+        "equal_opportunity",
+        "false_positive_rate_parity",
+        "equalized_odds",
+        "error_rate_parity",
+        "loss_parity",
+        DemographicParity(reference="overall"),
+        DemographicParity(aggregate="sum"),
+        BoundedGroupLoss(0.65),
+        [DemographicParity(), EqualOpportunity(tolerance=0.15)],
+    ],
+    ids=str,
+)
+def test_every_constraint_on_rates_and_means_can_be_promised(constraint):
+    X, y, groups = draw(3000, seed=0)
+    model = ConstrainedERMClassifier(constraint, tolerance=0.12, confidence_level=0.9)
+    model.fit(X, y, sensitive_features=groups)
+    assert model.confidence_ >= 0.9
+    assert model.status_ in ("optimal", "feasible")
+    asked = model.constraint_report_.groupby("constraint", sort=False)["tolerance"].first()
+    assert (model.inner_tolerances_ <= asked.to_numpy() + 1e-12).all()
+    gaps = model.constraint_report_.groupby("constraint", sort=False)["gap"].first()
+    assert (gaps.to_numpy() <= model.inner_tolerances_ + 1e-6).all()
+
+
+def test_without_it_nothing_is_promised_and_nothing_changes():
+    X, y, groups = draw(500, seed=1)
+    plain = ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=groups)
+    assert np.isnan(plain.confidence_)
+    assert plain.inner_tolerances_ == [0.05]
+
+
+def test_any_number_of_groups_and_weights():
+    X, y, groups = draw(6000, seed=2, n_groups=5)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    model = ConstrainedERMClassifier(tolerance=0.15, confidence_level=0.9)
+    inner = []
+    for sample_weight in (None, weights):
+        model.fit(X, y, sensitive_features=groups, sample_weight=sample_weight)
+        assert model.confidence_ >= 0.9
+        inner.append(model.inner_tolerances_[0])
+    assert 0 < inner[1] < 0.15
+
+
+def test_too_few_people_are_named_with_the_number_that_would_do():
+    X, y, groups = draw(300, seed=3)
+    groups = np.where(np.arange(300) < 12, "few", np.where(groups == 1, "b", "a"))
+    model = ConstrainedERMClassifier(tolerance=0.05, confidence_level=0.95)
+    with pytest.warns(InfeasibleConstraintWarning, match=r"group 'few', has n=12; about \d+"):
+        model.fit(X, y, sensitive_features=groups)
+    assert model.status_ == "uncertain"
+    assert model.confidence_ < 0.95
+    assert model.predict(X).shape == (300,)
+
+
+def test_a_group_of_one_gets_an_answer_and_a_warning():
+    X, y, groups = draw(200, seed=4)
+    groups = np.where(np.arange(200) == 0, 2, groups)
+    model = ConstrainedERMClassifier(tolerance=0.3, confidence_level=0.9)
+    with pytest.warns(InfeasibleConstraintWarning, match=r"group 2, has n=1;"):
+        model.fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -0.5, 1.5, "high", np.nan])
+def test_a_confidence_is_between_0_and_1(confidence):
+    X, y, groups = draw(100, seed=5)
+    model = ConstrainedERMClassifier(confidence_level=confidence)
+    with pytest.raises(ValueError, match="confidence_level"):
+        model.fit(X, y, sensitive_features=groups)
+
+
+def test_smooth_rates_cannot_be_promised():
+    X, y, groups = draw(100, seed=5)
+    model = ConstrainedERMClassifier(enforcement=None, confidence_level=0.9)
+    with pytest.raises(ValueError, match="pass enforcement='auto'"):
+        model.fit(X, y, sensitive_features=groups)
+
+
+def test_without_groups_nothing_is_promised():
+    X, y, _ = draw(200, seed=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ConstrainedERMClassifier(confidence_level=0.9).fit(X, y)
+    assert model.status_ == "unconstrained"
+    assert np.isnan(model.confidence_)
+
+
+def test_in_a_search_it_is_a_parameter_like_any_other():
+    X, y, groups = draw(900, seed=7)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            ConstrainedERMClassifier(tolerance=0.15),
+            {"confidence_level": [None, 0.8, 0.95]},
+            cv=2,
+        ).fit(X, y, sensitive_features=groups)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_any_classifier_on_scores_by_models_that_have_not_seen_people():
+    X, y, groups = draw(3000, seed=8)
+    base = LogisticRegression()
+    inner = []
+    for confidence in (None, 0.9):
+        model = ConstrainedClassifierCV(
+            base, tolerance=0.1, confidence_level=confidence, group_estimator=base
+        )
+        inner.append(model.fit(X, y, sensitive_features=groups).inner_tolerances_[0])
+    assert model.confidence_ >= 0.9
+    assert inner[1] < inner[0] == 0.1
+    gap = demographic_parity_difference(y, model.oof_scores_ > 0, sensitive_features=groups)
+    assert gap <= inner[1] + 1e-9
+
+
+def test_networks_are_trained_without_those_whom_they_are_tried_on():
+    X, y, groups = draw(1500, seed=9)
+    model = ConstrainedMLPClassifier(
+        tolerance=0.1, confidence_level=0.9, hidden_layer_sizes=8, max_iter=5, random_state=0
+    ).fit(X, y, sensitive_features=groups)
+    assert model.confidence_ >= 0.9
+    assert model.inner_tolerances_[0] < 0.1
+    assert gap_among(model, (X, y, groups)) <= model.inner_tolerances_[0] + 1e-9
+    assert model.n_iter_ == 6 * 5  # of all and of everybody but each fold
+
+
+@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+def test_criteria_on_an_interval(criterion):
+    X, y, groups = draw(3000, seed=10)
+    model = PartialParityClassifier(
+        criterion,
+        interval=(0.1, 0.6),
+        tolerance=0.08,
+        tolerance_scale="raw",
+        confidence_level=0.9,
+    ).fit(X, y, sensitive_features=groups)
+    assert model.confidence_ >= 0.9
+    assert model.inner_tolerances_[0] < 0.08
+
+
+def test_pairs_of_people_cannot_be_promised():
+    X, y, groups = draw(600, seed=11)
+    model = PartialParityClassifier("group_auc", confidence_level=0.9)
+    with pytest.raises(ValueError, match="confidence_level cannot be promised of PartialGroupAUC"):
+        model.fit(X, y, sensitive_features=groups)
+
+
+def test_of_more_than_two_classes_nothing_is_promised():
+    X, y, groups = draw(300, seed=13)
+    model = ConstrainedClassifierCV(LogisticRegression(), confidence_level=0.9)
+    with pytest.raises(ValueError, match="confidence_level needs 2 classes, but there are 3"):
+        model.fit(X, y + (X[:, 1] > 1), sensitive_features=groups)
+
+
+def test_equal_people_give_equal_fits():
+    X, y, groups = draw(500, seed=12)
+    model = ConstrainedERMClassifier(tolerance=0.1, confidence_level=0.8)
+    coef = [model.fit(X, y, sensitive_features=groups).coef_ for _ in range(2)]
+    np.testing.assert_array_equal(*coef)

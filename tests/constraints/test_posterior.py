@@ -1,0 +1,179 @@
+"""How likely a population keeps a tolerance: closed forms, other integrals, draws, coverage."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta, studentized_range
+
+from skfair.constraints import (
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    LossParity,
+    PartialDemographicParity,
+    PartialGroupAUC,
+    PartialStatisticalParity,
+    People,
+)
+from skfair.constraints._posterior import MeanPosterior, moments_of, range_probability
+from skfair.inference import estimates_of
+from skfair.losses import LogisticLoss
+from skfair.people import check_groups
+from skfair.surrogates import Sigmoid
+
+
+def bound(constraint, target, groups, weights=None, tolerance=0.1):
+    weights = np.ones(len(target)) if weights is None else weights
+    people = People(target, check_groups(groups, len(target)), weights)
+    return constraint.bind(people, Sigmoid(), LogisticLoss(), tolerance)
+
+
+@pytest.mark.parametrize("n_rates", [2, 3, 5])
+@pytest.mark.parametrize("width", [0.1, 0.4, 0.9])
+def test_uniform_posteriors_by_hand(n_rates, width):
+    # Half of one person is positive: Beta(1, 1), and the range of k uniform numbers is known.
+    found = range_probability(np.full(n_rates, 0.5), np.ones(n_rates), width)
+    known = n_rates * width ** (n_rates - 1) - (n_rates - 1) * width**n_rates
+    assert found == pytest.approx(known, abs=2e-4)
+
+
+@pytest.mark.parametrize("n_rates", [2, 4, 10])
+def test_many_equal_rates_have_the_range_of_normal_numbers(n_rates):
+    error = np.sqrt(0.3 * 0.7 / 1e6)
+    found = range_probability(np.full(n_rates, 0.3), np.full(n_rates, 1e6), 3.0 * error)
+    assert found == pytest.approx(studentized_range.cdf(3.0, n_rates, np.inf), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rates", "sizes", "width"),
+    [
+        ([0.2, 0.25], [40, 300], 0.1),
+        ([0.0, 0.02, 0.05], [10, 50, 200], 0.1),
+        ([1.0, 0.9], [7, 30], 0.2),
+        ([0.5, 0.45, 0.55, 0.5], [1000, 2000, 500, 100], 0.12),
+        ([0.3, 0.35], [20, 100_000], 0.15),
+    ],
+)
+def test_the_integral_is_what_draws_say(rates, sizes, width):
+    rates, sizes, rng = np.array(rates), np.array(sizes), np.random.default_rng(0)
+    drawn = beta.rvs(
+        rates * sizes + 0.5, (1 - rates) * sizes + 0.5, size=(200_000, len(rates)), random_state=rng
+    )
+    share = np.mean(np.ptp(drawn, axis=1) <= width)
+    assert range_probability(rates, sizes, width) == pytest.approx(share, abs=0.005)
+
+
+def test_one_rate_has_no_range_and_a_width_of_one_holds_everything():
+    assert range_probability(np.array([0.3]), np.array([10]), 0.0) == pytest.approx(1.0)
+    assert range_probability(np.array([0.0, 1.0]), np.array([10, 10]), 1.0) == pytest.approx(1.0)
+    assert range_probability(np.array([0.0, 1.0]), np.array([100, 100]), 0.5) < 1e-6
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    rates=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=4),
+    size=st.integers(1, 5000),
+    width=st.floats(0.01, 0.5),
+)
+def test_wider_is_likelier(rates, size, width):
+    rates, sizes = np.array(rates), np.full(len(rates), size)
+    narrow, wide = (range_probability(rates, sizes, w) for w in (width, 1.5 * width))
+    assert 0.0 <= narrow <= wide + 1e-9 <= 1.0 + 1e-9
+
+
+@settings(deadline=None, max_examples=25)
+@given(rate=st.floats(0.1, 0.9), gap=st.floats(0.0, 0.08), size=st.integers(20, 5000))
+def test_more_people_and_smaller_gaps_are_more_certain(rate, gap, size):
+    parity = _of_rates([rate, min(1.0, rate + gap)], size)
+    fewer, more = parity.probability(people=1.0), parity.probability(people=4.0)
+    assert more >= fewer - 2e-3
+    assert parity.probability(factor=0.5) >= fewer - 2e-3
+
+
+def _of_rates(rates, size):
+    """Posterior of groups of whom so many were counted."""
+    groups = np.repeat(np.arange(len(rates)), size)
+    place = np.tile(np.arange(size), len(rates))
+    scores = np.where(place < np.repeat(np.round(np.array(rates) * size), size), 1.0, -1.0)
+    return bound(DemographicParity(), np.ones(len(groups)), groups).posterior(scores)
+
+
+def test_cells_are_other_people_and_their_probabilities_multiply():
+    rng = np.random.default_rng(0)
+    target, groups = rng.choice([-1.0, 1.0], 600), rng.integers(2, size=600)
+    scores = rng.normal(size=600) + 0.2 * groups
+    odds = bound(EqualizedOdds(), target, groups, tolerance=0.15).posterior(scores)
+    cells = [
+        bound(EqualOpportunity(), side * target, groups, tolerance=0.15).posterior(scores)
+        for side in (1.0, -1.0)
+    ]
+    product = np.prod([cell.probability(0.7, 2.0) for cell in cells])
+    assert odds.probability(0.7, 2.0) == pytest.approx(product)
+
+
+def test_people_of_weight_two_are_no_two_people():
+    rng = np.random.default_rng(1)
+    groups, scores = rng.integers(2, size=400), rng.normal(size=400)
+    once = bound(DemographicParity(), np.ones(400), groups).posterior(scores)
+    twice = bound(DemographicParity(), np.ones(400), groups, np.full(400, 2.0)).posterior(scores)
+    assert twice.probability() == pytest.approx(once.probability())
+
+
+def test_drawn_rates_agree_with_the_integral():
+    rng = np.random.default_rng(2)
+    groups, scores = rng.integers(3, size=900), rng.normal(size=900)
+    exact = bound(DemographicParity(), np.ones(900), groups).posterior(scores)
+    total = bound(DemographicParity(aggregate="sum"), np.ones(900), groups)
+    values = (scores > 0).astype(float)
+    told = estimates_of(total.events, values)
+    drawn = MeanPosterior(told, moments_of(total.events, values), exact.aggregate, 0.1)
+    for factor in (0.0, 0.5, 1.0):
+        assert drawn.probability(factor) == pytest.approx(exact.probability(factor), abs=0.02)
+
+
+@pytest.mark.parametrize("aggregate", ["max", "mean", "signed_mean"])
+def test_groups_against_everybody_overlap_and_are_drawn_together(aggregate):
+    # Of everybody's rate half is the group's own: the excess is half the groups' difference.
+    rng = np.random.default_rng(3)
+    groups, scores = np.repeat([0, 1], 500), rng.normal(size=1000)
+    against = DemographicParity(reference="overall", aggregate=aggregate)
+    against = bound(against, np.ones(1000), groups, tolerance=0.05).posterior(scores)
+    between = bound(DemographicParity(), np.ones(1000), groups, tolerance=0.1).posterior(scores)
+    if aggregate == "max":
+        assert against.probability() == pytest.approx(between.probability(), abs=0.02)
+    assert against.probability() >= between.probability() - 0.02
+
+
+def test_a_gap_of_losses_at_the_tolerance_is_as_often_certain_as_said():
+    # Logistic losses are skewed. Where the tolerance is the population's gap, a probability of .9
+    # is claimed in a tenth of the samples, and one of .5 in half.
+    rng, target = np.random.default_rng(4), np.ones(400)
+    groups, shift = np.repeat([0, 1], 200), np.repeat([1.0, 0.4], 200)
+    grid = np.linspace(-9.0, 9.0, 4001)
+    density = np.exp(-(grid**2) / 2) / np.sqrt(2 * np.pi) * (grid[1] - grid[0])
+    worse, better = (density @ np.log1p(np.exp(-(grid + one))) for one in (0.4, 1.0))
+    parity = bound(LossParity(), target, groups, tolerance=worse - better)
+    found = [parity.posterior(rng.normal(size=400) + shift).probability() for _ in range(300)]
+    assert abs(np.mean(np.array(found) >= 0.9) - 0.1) <= 2.5 * np.sqrt(0.09 / 300)
+    assert abs(np.mean(np.array(found) >= 0.5) - 0.5) <= 2.5 * np.sqrt(0.25 / 300)
+
+
+@pytest.mark.parametrize("criterion", [PartialStatisticalParity, PartialDemographicParity])
+def test_curves_shrink_and_grow_certain(criterion):
+    rng = np.random.default_rng(5)
+    groups = rng.integers(2, size=2000)
+    scores = rng.normal(size=2000) + 0.1 * groups
+    partial = bound(criterion((0.2, 0.6), scale="raw"), np.ones(2000), groups, tolerance=0.06)
+    posterior = partial.posterior(scores)
+    found = [posterior.probability(factor) for factor in (1.0, 0.5, 0.0)]
+    assert found == sorted(found)
+    assert posterior.probability(1e-9, people=1e6) == 1.0
+    assert posterior.probability(0.0, people=10.0) >= found[-1]
+
+
+def test_pairs_of_people_have_no_posterior():
+    rng = np.random.default_rng(6)
+    scores, groups = rng.normal(size=400), rng.integers(2, size=400)
+    with pytest.raises(ValueError, match="PartialGroupAUC, which compares pairs"):
+        bound(PartialGroupAUC(), np.ones(400), groups).posterior(scores)

@@ -1,0 +1,158 @@
+"""Promises to new people: folds, margins, and what is said where there are too few people."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.constraints import DemographicParity, EqualOpportunity, JointConstraint, People
+from skfair.enforcement import promise
+from skfair.enforcement._promise import N_FOLDS, _folds
+from skfair.losses import LogisticLoss
+from skfair.people import check_groups
+from skfair.surrogates import Sigmoid
+
+
+class Found(NamedTuple):
+    """What a fit of no model finds."""
+
+    scores: np.ndarray
+
+
+def joint(*constraints, target, groups, tolerance=0.1):
+    people = People(target, check_groups(groups, len(target)), np.ones(len(target)))
+    parts = (one.bind(people, Sigmoid(), LogisticLoss(), tolerance) for one in constraints)
+    return JointConstraint(tuple(parts))
+
+
+def decisions(groups, gap, rate=0.4):
+    """Scores, positive for so many of each of two groups: the rates differ by exactly the gap."""
+    scores = np.full(len(groups), -1.0)
+    for group, share in ((0, rate - gap / 2), (1, rate + gap / 2)):
+        own = np.flatnonzero(groups == group)
+        scores[own[: round(share * len(own))]] = 1.0
+    return scores
+
+
+def keeps_to_the_letter(groups, gained=0.0):
+    """A fit that is at its tolerance on its own people, and beyond it among others."""
+
+    def fit(tolerances, rows, start):
+        return Found(decisions(groups, min(tolerances) + (0.0 if rows is None else gained)))
+
+    return fit
+
+
+def test_decisions_that_gain_nothing_need_the_margin_of_chance_alone():
+    groups = np.repeat([0, 1], 2000)
+    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+    found = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    error = np.sqrt(2 * 0.4 * 0.6 / 2000)
+    # One-sided: 1.645 standard errors, a tenth more for those left out.
+    assert found.tolerances[0] == pytest.approx(0.1 - 1.1 * 1.645 * error, abs=0.003)
+    assert found.probability == pytest.approx(0.95, abs=0.01)
+    assert found.probability >= 0.95
+    assert found.people == 1.0
+
+
+def test_what_a_fit_gains_on_its_own_people_is_taken_off():
+    groups = np.repeat([0, 1], 2000)
+    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+    plain = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    gaining = promise(constraint, 0.95, keeps_to_the_letter(groups, gained=0.02))
+    assert gaining.tolerances[0] < plain.tolerances[0] - 0.01
+
+
+def test_a_fit_that_is_far_from_its_tolerance_stays_as_it_is():
+    groups, calls = np.repeat([0, 1], 2000), []
+    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+
+    def fit(tolerances, rows, start):
+        calls.append(rows)
+        return Found(decisions(groups, 0.01))
+
+    found = promise(constraint, 0.95, fit)
+    assert found.tolerances == [0.1]
+    assert found.probability > 0.99
+    assert len(calls) == 1 + N_FOLDS  # no last fit
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.floats(0.5, 0.9), st.integers(200, 1000))
+def test_more_confidence_and_fewer_people_want_smaller_tolerances(confidence, n):
+    found = []
+    for size, level in ((n, confidence), (n, (1 + confidence) / 2), (4 * n, confidence)):
+        groups = np.repeat([0, 1], size)
+        constraint = joint(DemographicParity(), target=np.ones(2 * size), groups=groups)
+        found.append(promise(constraint, level, keeps_to_the_letter(groups)).tolerances[0])
+    one_person = 1.0 / n
+    assert found[1] <= found[0] + one_person
+    assert found[2] >= found[0] - one_person
+
+
+def test_too_few_people_are_told_how_many_would_do():
+    groups = np.repeat([0, 1], 50)
+    constraint = joint(DemographicParity(), target=np.ones(100), groups=groups)
+    found = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    assert found.probability < 0.95
+    # A gap of half the tolerance, 1.645 standard errors a tenth larger below the tolerance.
+    gap = np.ptp([np.mean(decisions(groups, 0.1)[groups == g] > 0) for g in (0, 1)])
+    needed = 2 * 0.4 * 0.6 * (1.1 * 1.645 / (0.1 - gap / 2)) ** 2 / 50
+    assert found.people == pytest.approx(needed, rel=0.15)
+    assert found.tolerances[0] == pytest.approx(1 / 50, abs=0.01)  # one person
+
+
+def test_a_tolerance_of_nothing_is_kept_by_nobody():
+    groups = np.repeat([0, 1], 50)
+    constraint = joint(DemographicParity(), target=np.ones(100), groups=groups, tolerance=0.0)
+    found = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    assert found.probability == 0.0
+    assert found.people == np.inf
+
+
+def test_a_cell_of_one_person_cannot_be_left_out():
+    groups, target = np.repeat([0, 1], [99, 1]), np.ones(100)
+    constraint = joint(DemographicParity(), target=target, groups=groups, tolerance=0.3)
+    rows_seen = []
+
+    def fit(tolerances, rows, start):
+        rows_seen.append(rows)
+        return Found(np.ones(100))
+
+    found = promise(constraint, 0.95, fit)
+    assert all(rows is None for rows in rows_seen)
+    assert found.probability < 0.95
+
+
+def test_without_constraints_everything_is_kept():
+    found = promise(JointConstraint(()), 0.9, lambda *_: Found(np.ones(10)))
+    assert found.probability == 1.0
+
+
+def test_folds_are_balanced_within_groups_and_leave_classes_to_chance():
+    rng = np.random.default_rng(0)
+    groups, target = np.repeat([0, 1, 2], [500, 101, 23]), rng.choice([-1.0, 1.0], 624)
+    both = joint(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
+    fold = _folds(both, 624)
+    sizes = np.array([np.bincount(fold[groups == g], minlength=N_FOLDS) for g in range(3)])
+    assert (np.ptp(sizes, axis=1) <= 1).all()
+    positives = np.bincount(fold[target > 0], minlength=N_FOLDS)
+    assert np.ptp(positives) > 1
+    # Where only the positives are compared, they are dealt out evenly.
+    fold = _folds(joint(EqualOpportunity(), target=target, groups=groups), 624)
+    for group in range(3):
+        own = (groups == group) & (target > 0)
+        assert np.ptp(np.bincount(fold[own], minlength=N_FOLDS)) <= 1
+
+
+def test_several_constraints_share_the_risk():
+    rng = np.random.default_rng(1)
+    groups, target = np.repeat([0, 1], 3000), rng.choice([-1.0, 1.0], 6000)
+    one = joint(DemographicParity(), target=target, groups=groups)
+    two = joint(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
+    single = promise(one, 0.9, keeps_to_the_letter(groups)).tolerances[0]
+    shared = promise(two, 0.9, keeps_to_the_letter(groups))
+    assert shared.tolerances[0] < single
+    assert shared.probability >= 0.9
