@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.utils._messages import warn
@@ -12,7 +13,7 @@ from skfair.utils._messages import warn
 __all__ = ["best_subject_to"]
 
 
-def best_subject_to(metric, bound, *, objective=None, margin=0.0):
+def best_subject_to(metric, bound, *, objective=None, margin=0.0, confidence_level=None):
     """Make the `refit` of a search: the best candidate among those that keep a fairness bound.
 
     For `sklearn.model_selection.GridSearchCV` and its relatives with several scorers. What counts
@@ -34,6 +35,10 @@ def best_subject_to(metric, bound, *, objective=None, margin=0.0):
     margin : float, default=0.0
         By how many standard errors of the mean over the test folds the bound must be kept: with 1
         a model that keeps it by luck is seldom taken.
+    confidence_level : float between 0 and 1, or None, default=None
+        Probability with which the mean over people whom a candidate has not seen keeps the bound,
+        instead of a margin: by Student's limit of the mean over the test folds, whose variance is
+        corrected for training folds that share their people ([1]_).
 
     Returns
     -------
@@ -44,7 +49,8 @@ def best_subject_to(metric, bound, *, objective=None, margin=0.0):
     Raises
     ------
     ValueError
-        If the bound is not a finite number, or the margin is negative. By the search: if it has no
+        If the bound is not a finite number, the margin is negative, the confidence level is not
+        between 0 and 1, or both are given. By the search: if it has no
         scorer of one of the names, or no candidate has both scores.
 
     Warns
@@ -55,6 +61,11 @@ def best_subject_to(metric, bound, *, objective=None, margin=0.0):
     See Also
     --------
     skfair.metrics.get_scorer : Makes the fairness scorers.
+
+    References
+    ----------
+    .. [1] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning 52,
+       2003.
 
     Examples
     --------
@@ -87,7 +98,17 @@ def best_subject_to(metric, bound, *, objective=None, margin=0.0):
         raise ValueError(f"bound must be a finite number, in the metric's unit; got {bound!r}.")
     if not (isinstance(margin, numbers.Real) and 0 <= margin < np.inf):
         raise ValueError(f"margin must be a number of standard errors, 0 at least; got {margin!r}.")
-    return BestSubjectTo(metric, bound, objective, margin)
+    if confidence_level is not None:
+        if not (isinstance(confidence_level, numbers.Real) and 0 < confidence_level < 1):
+            raise ValueError(
+                f"confidence_level must be a number between 0 and 1, or None; got "
+                f"{confidence_level!r}."
+            )
+        if margin:
+            raise ValueError(
+                "margin and confidence_level ask for the same thing; pass one of them."
+            )
+    return BestSubjectTo(metric, bound, objective, margin, confidence_level)
 
 
 @dataclass(eq=False)
@@ -102,6 +123,7 @@ class BestSubjectTo:
     bound: float
     objective: str | None
     margin: float = 0.0
+    confidence_level: float | None = None
 
     def __eq__(self, other):
         if isinstance(other, str):
@@ -120,7 +142,7 @@ class BestSubjectTo:
                 f"No candidate has scores for both {self.metric!r} and the objective: one is nan "
                 'for each. Run the search with error_score="raise" to see why.'
             )
-        safe = fairness - self.margin * self._standard_errors(cv_results)
+        safe = fairness - self._room(cv_results)
         kept = known & (safe >= (-self.bound if self._is_negated() else self.bound))
         if not kept.any():
             closest = known & (safe == safe[known].max())
@@ -147,17 +169,24 @@ class BestSubjectTo:
         self.objective = objective  # now known: ask for the score of it
         return cv_results[prefix + self.metric], cv_results[prefix + objective]
 
-    def _standard_errors(self, cv_results):
-        """Standard error of every candidate's mean of the metric over the test folds."""
-        if self.margin == 0:
+    def _room(self, cv_results):
+        """By how much every candidate's mean of the metric has to keep the bound."""
+        if self.margin == 0 and self.confidence_level is None:
             return 0.0
         name = re.compile(rf"split\d+_test_{re.escape(self.metric)}")
         folds = np.array([cv_results[key] for key in cv_results if name.fullmatch(key)])
-        return folds.std(axis=0, ddof=1) / np.sqrt(len(folds))
+        n_folds, spread = len(folds), folds.std(axis=0, ddof=1)
+        if self.confidence_level is None:
+            return self.margin * spread / np.sqrt(n_folds)
+        # Of k folds the test people are 1 / (k - 1) of those trained on.
+        shared = np.sqrt(1.0 / n_folds + 1.0 / (n_folds - 1.0))
+        return stdtrit(n_folds - 1, self.confidence_level) * spread * shared
 
     def _warn(self, closest):
         sign, relation = (-1, "at most") if self._is_negated() else (1, "at least")
         safely = f", with a margin of {self.margin:g} standard errors," if self.margin else ""
+        if self.confidence_level is not None:
+            safely = f", with a confidence of {self.confidence_level:g},"
         warn(
             f"No candidate has a mean {self.metric.removeprefix('neg_')} of {relation} "
             f"{self.bound:g}{safely} over the test folds; the closest, with "

@@ -116,10 +116,8 @@ def test_scorers_that_the_search_has_not(metric, objective, scores, missing):
 def test_it_can_be_pickled_compared_and_read():
     refit = best_subject_to(PARITY, 0.2, objective="recall")
     assert pickle.loads(pickle.dumps(refit)) == refit
-    assert (
-        repr(refit)
-        == f"BestSubjectTo(metric='{PARITY}', bound=0.2, objective='recall', margin=0.0)"
-    )
+    settings = "bound=0.2, objective='recall', margin=0.0, confidence_level=None"
+    assert repr(refit) == f"BestSubjectTo(metric='{PARITY}', {settings})"
 
 
 @pytest.mark.parametrize("bound", ["0.2", None, np.nan, [0.2]])
@@ -181,3 +179,30 @@ def test_a_search_warns_where_no_candidate_is_fair_enough(applicants):
     ):
         search = search_for(0.001).fit(X, y, sensitive_features=group)
     assert search.best_index_ == search.cv_results_[f"mean_test_{PARITY}"].argmax()
+
+
+def test_confidence_asks_more_than_the_mean():
+    folds = np.array([[0.04, 0.02], [0.02, 0.02], [0.06, 0.03]])
+    found = {
+        "mean_test_accuracy": np.array([0.9, 0.8]),
+        f"mean_test_{PARITY}": -folds.mean(axis=0),
+        **{f"split{k}_test_{PARITY}": -own for k, own in enumerate(folds)},
+    }
+    assert best_subject_to(PARITY, 0.05)(found) == 0
+    # Student's quantile of 2 degrees of freedom is 1.886, the errors .02 and .0058 times
+    # the root of 1/3 + 1/2: the limits are .0744 and .0333.
+    assert best_subject_to(PARITY, 0.05, confidence_level=0.9)(found) == 1
+    assert best_subject_to(PARITY, 0.0745, confidence_level=0.9)(found) == 0
+    with pytest.warns(InfeasibleConstraintWarning, match=r"with a confidence of 0\.9"):
+        assert best_subject_to(PARITY, 0.033, confidence_level=0.9)(found) == 1
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1, "high"])
+def test_confidence_is_between_0_and_1(confidence):
+    with pytest.raises(ValueError, match="confidence_level must be a number between 0 and 1"):
+        best_subject_to(PARITY, 0.1, confidence_level=confidence)
+
+
+def test_a_margin_and_a_confidence_are_too_much():
+    with pytest.raises(ValueError, match="pass one of them"):
+        best_subject_to(PARITY, 0.1, margin=1.0, confidence_level=0.9)
