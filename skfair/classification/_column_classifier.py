@@ -190,3 +190,28 @@ class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             "predict(X, sensitive_features=...), or fit with group_estimator=None, which guesses "
             "it from X."
         )
+
+
+def of_everybody(present, scores):
+    """Scores of those who are present among everybody's; nan for the others.
+
+    Parameters
+    ----------
+    present : ndarray of bool, shape (n_samples,)
+        Who is there.
+    scores : ndarray of shape (n_present,) or (n_present, n_classes)
+        Their scores.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    """
+    found = np.full((len(present), *scores.shape[1:]), np.nan)
+    found[present] = scores
+    return found
+
+
+def known_features(estimator):
+    """What a fitted classifier knows of the features, as fitted attributes; a dict."""
+    names = ("n_features_in_", "feature_names_in_")
+    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}

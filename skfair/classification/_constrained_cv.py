@@ -1,12 +1,17 @@
 """Any classifier, with decisions that keep fairness constraints on people it has not seen."""
 
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair.classification._column_classifier import ColumnClassifier
+from skfair.classification._column_classifier import (
+    ColumnClassifier,
+    known_features,
+    of_everybody,
+)
 from skfair.classification._event_columns import check_folds_know, events_of, group_codes
 from skfair.classification._event_model import (
     ColumnMaker,
@@ -296,8 +301,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
         asked = [] if training.lacks_groups else constraints
         problem, promise, fitted = self._fit_head(contests, columns, asked, training.unit)
         fitted |= unconstrained(fitted["constraint_report_"]) if training.lacks_groups else {}
-        fitted["oof_scores_"] = _at(present, fitted["oof_scores_"])
-        store_fit(self, model | fitted | _features_seen(estimators[0]))
+        fitted["oof_scores_"] = of_everybody(present, fitted["oof_scores_"])
+        store_fit(self, model | fitted | known_features(estimators[0]))
         self._warn(problem, promise)
         return self
 
@@ -360,14 +365,16 @@ class ConstrainedClassifierCV(ColumnClassifier):
         return problem, promise, fitted | promised(self, promise, status)
 
     def _warn(self, problem, promise):
-        useless = np.flatnonzero(np.atleast_2d(self.calibration_)[:, 0] <= 0)
-        if len(useless):
-            label = self.pos_label_ if len(self.classes_) == 2 else self.classes_[useless[0]]
+        if (np.atleast_2d(self.calibration_)[:, 0] <= 0).all():
+            one = "any class" if self.pos_label_ is None else f"the class {self.pos_label_}"
             warn(
-                f"The scores of {type(self._unfitted()).__name__} do not tell who is of the class "
-                f"{label}, for people whom it has not seen: decisions by them are no "
-                "better than chance. Pass another estimator, or more data."
+                f"The scores of {type(self._unfitted()).__name__} do not tell who is of {one}, for "
+                "people whom it has not seen: decisions by them are no better than chance. Pass "
+                "another estimator, or more data."
             )
+        if len(self.classes_) > 2:  # the searches end the fit, where the solver has stopped or not
+            ended = replace(promise.found.result, status="optimal")
+            promise = promise._replace(found=promise.found._replace(result=ended))
         warn_of_outcome(self, problem.constraint, promise)
 
 
@@ -385,16 +392,3 @@ def _check_decisions(contests, constraints, confidence):
             f"{len(contests)} classes has its own. Pass a constraint on rates of decisions, such "
             "as 'demographic_parity', or make two classes of them, as in y == label."
         )
-
-
-def _at(present, scores):
-    """Scores of everybody, nan for those who are absent."""
-    found = np.full((len(present), *scores.shape[1:]), np.nan)
-    found[present] = scores
-    return found
-
-
-def _features_seen(estimator):
-    """What a fitted classifier knows of the features."""
-    names = ("n_features_in_", "feature_names_in_")
-    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}

@@ -111,7 +111,17 @@ class ArgmaxModel:
         return list(coef), np.array(intercept)
 
     def class_scores(self, parameters):
-        """Score of each sample for each class, (n_samples, n_classes)."""
+        """Score of each sample for each class.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the model.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes)
+        """
         return (self.design @ parameters).reshape(len(self.parts), -1).T
 
     def initial(self, random_state=None):
@@ -200,7 +210,17 @@ class ArgmaxModel:
         return [np.where(blocks == k, direction, 0.0) for k in range(len(self.parts))]
 
     def scores(self, direction):
-        """Change of the classes' scores along a direction, class after class, (n_margins,)."""
+        """Change of the classes' scores along a direction, class after class.
+
+        Parameters
+        ----------
+        direction : ndarray of shape (n_parameters,)
+            Where to go.
+
+        Returns
+        -------
+        slopes : ndarray of shape (n_margins,)
+        """
         return self.design @ direction
 
     def turning(self, scores, slopes):

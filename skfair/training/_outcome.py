@@ -99,7 +99,7 @@ def warn_of_outcome(estimator, constraint, promise):
         warn(missed(constraint, found), InfeasibleConstraintWarning)
     elif estimator.status_ == "uncertain":
         warn(uncertain(estimator, promise), InfeasibleConstraintWarning)
-    elif found.result.status != "optimal" and estimator.status_ != "feasible":
+    elif found.result.status != "optimal":
         warn(found.result.message, ConvergenceWarning)
     given = _decided(found.scores, estimator)
     was_shaped = found.result.multipliers.any() or not found.is_solution

@@ -228,9 +228,9 @@ def test_classifiers_of_two_classes_are_asked_for_more(people):
         fit(people, estimator=Two())
 
 
-def test_useless_scores_of_a_class_are_named(people):
+def test_useless_scores_are_said(people):
     X, y, group = people
-    with pytest.warns(UserWarning, match="do not tell who is of the class none"):
+    with pytest.warns(UserWarning, match="do not tell who is of any class"):
         model = fit((np.zeros_like(X), y, group))
     assert len(set(model.predict(X))) == 1
 
