@@ -9,6 +9,7 @@ from benchmarks.any_model import (
     any_model_small,
     any_model_tolerance,
 )
+from benchmarks.audits import report
 from benchmarks.bounded_clusters import share_assignment, size_bounds
 from benchmarks.constrained_erm import erm_peers, erm_solvers, erm_tolerance
 from benchmarks.core_types import core_types
@@ -48,6 +49,7 @@ BENCHMARKS = {
     "interrupts": interrupts,
     "core-types": core_types,
     "coverage": coverage,
+    "report": report,
     "exact-balance": exact_balance,
     "peers": peer_methods,
     "table-1": table_1,

@@ -127,7 +127,10 @@ def _impact(row, most):
     said = "small group" if row["is_small"] else "below" if ratio < FOUR_FIFTHS else "kept"
     selected = f"{row['n'] * row['value']:,.0f}"
     rate = number(row["value"], "selection_rate")
-    return row["group"], f"{row['n']:,.0f}", selected, rate, f"{ratio:.2f}", said
+    shown = f"{ratio:.2f}"
+    if abs(row["ratio"] - ratio) < 1e-9:  # the group selected most often is the reference
+        shown += f" <small>{row['ratio_low']:.2f} to {row['ratio_high']:.2f}</small>"
+    return row["group"], f"{row['n']:,.0f}", selected, rate, shown, said
 
 
 def _first(rows):

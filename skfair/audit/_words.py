@@ -193,7 +193,7 @@ def _small(report):
         sizes = rows.groupby("group", sort=False)["n"].min()
         named = listing([f"{group} ({n:.0f})" for group, n in sizes.items()], 8)
         yield (
-            f"How groups by {attribute} fare of which fewer than {report.min_group_size} people "
-            f"count for some measure: {named}. Their numbers are shown, marked as small, and no "
-            "gap is measured on them."
+            f"How these groups by {attribute} fare, of which fewer than {report.min_group_size} "
+            f"people count for some measure: {named}. Their numbers are shown, marked as small, "
+            "and no gap is measured on them."
         )
