@@ -43,6 +43,7 @@ html_theme_options = {
 GUIDE = (
     "guide",
     "audit",
+    "people_needed",
     "fair_clustering",
     "fair_spectral_clustering",
     "fair_classification",

@@ -29,7 +29,7 @@ def page(report):
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<title>{title}</title>\n</head>\n<body style="margin:0">\n'
-        f"{fragment(report)}\n</body>\n</html>\n"
+        f"<main>\n{fragment(report)}\n</main>\n</body>\n</html>\n"
     )
 
 
@@ -47,14 +47,14 @@ def fragment(report):
     """
     parts = [
         f"<style>{STYLE}</style>",
-        '<main class="skfair-report">',
+        '<article class="skfair-report">',
         f"<h1>{escape(report.title)}</h1>",
         *_summary(report),
         *_overview(report),
         *_four_fifths(report),
         *(part for by in report.attributes for part in _attribute(report, by)),
         *_method(report),
-        "</main>",
+        "</article>",
     ]
     return "\n".join(parts)
 

@@ -7,7 +7,7 @@ background:var(--paper);max-width:70rem;margin:0 auto;padding:1rem;box-sizing:bo
 text-align:left}
 @media (prefers-color-scheme:dark){.skfair-report{--ink:#e6edf3;--soft:#9da7b3;--paper:#0d1117;
 --line:#3d444d;--mark:#17263a;--bar:#3f6fa8;--stroke:#b9d7fb;--ref:#f0a35e}
-body:has(>.skfair-report){background:#0d1117}}
+body:has(>main>.skfair-report){background:#0d1117}}
 .skfair-report h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0 1rem;overflow-wrap:anywhere}
 .skfair-report h2{font-size:1.25rem;margin:1.6rem 0 .6rem;overflow-wrap:anywhere}
 .skfair-report p,.skfair-report li{max-width:46rem;margin:.35rem 0;overflow-wrap:anywhere}
@@ -35,6 +35,6 @@ border-bottom:1px solid var(--line);vertical-align:middle;background:none}
 @media print{.skfair-report{--ink:#000;--soft:#333;--paper:#fff;--line:#999;--mark:#eee;--bar:#999;
 --stroke:#000;--ref:#000;font-size:10pt;max-width:none}
 .skfair-report .frame{overflow:visible;break-inside:avoid}
-body:has(>.skfair-report){background:#fff}}
+body:has(>main>.skfair-report){background:#fff}}
 """
 """Rules for everything inside a report, and for nothing outside of it."""

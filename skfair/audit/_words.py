@@ -12,6 +12,17 @@ FOUR_FIFTHS = 0.8
 _FIRST = ("selection_rate", "mean_prediction")
 """What people get; the first that there is goes before all other measures."""
 
+_ERRORS = (
+    "true_positive_rate",
+    "false_positive_rate",
+    "positive_predictive_value",
+    "accuracy",
+    "calibration_error",
+    "mean_error",
+    "mean_absolute_error",
+)
+"""How well people are judged; measures of one kind of prediction are of one unit."""
+
 _UNITS = ("auc", "mean_target", "mean_prediction", "mean_error", "mean_absolute_error")
 
 
@@ -76,12 +87,10 @@ def findings(report):
         return [*sentences, "No two groups are large enough to be compared."]
     top = gaps[gaps["measure"].isin(first)]
     sentences.append(_widest(report, top.loc[top["gap"].idxmax()]))
-    rest = gaps[~gaps["measure"].isin([*first, "base_rate", "mean_target"])]
-    if len(rest) and report.kind != "clustering":
-        # Of shares the gap that is most certainly there; other units cannot be compared with them.
-        shares = rest[[is_share(name) for name in rest["measure"]]]
-        rest = shares if len(shares) else rest
-        sentences.append(_widest(report, rest.loc[rest["gap_low"].fillna(0.0).idxmax()]))
+    errors = gaps[[name.split(" of class ")[0] in _ERRORS for name in gaps["measure"]]]
+    if len(errors):
+        # The gap that is most certainly there.
+        sentences.append(_widest(report, errors.loc[errors["gap_low"].idxmax()]))
     if report.kind == "clustering":
         low = report.balance
         sentences.append(
