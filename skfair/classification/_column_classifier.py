@@ -4,20 +4,32 @@ import numpy as np
 from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.callback import CallbackSupportMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from skfair.classification._event_columns import group_codes
 from skfair.classification._probabilities import levelled, log_odds, stretched
 from skfair.people import check_alignment, match_groups
-from skfair.training import Storable, check_training, label_positive, mean_margins
+from skfair.training import (
+    Storable,
+    check_training,
+    label_positive,
+    make_folds,
+    mean_margins,
+)
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import check_method_params, safe_indexing
 
+_N_FOLDS = 5
 
-class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+
+class ColumnClassifier(
+    Storable, CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Base of a classifier whose scores are linear in log-odds and in columns of events.
 
     A subclass has the parameters `estimator`, `cv` and `group_estimator`, and sets in ``fit`` what
@@ -133,6 +145,15 @@ class ColumnClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         rows = np.flatnonzero(present)
         to_fit, to_split = found
         return check_method_params(present, to_fit, indices=rows), to_split
+
+    def _folds(self, X, y, training, present, params):
+        """Who is learned from for whose scores."""
+        cv = _N_FOLDS if self.cv is None or isinstance(self.cv, str) else self.cv
+        codes = group_codes(training.groups)
+        strata = np.full(len(present), -1)
+        labels = np.searchsorted(training.classes, training.labels)
+        strata[present] = (codes.max() + 1) * labels + codes
+        return make_folds(cv, X, column_or_1d(y), strata, params)
 
     def get_metadata_routing(self):
         """What metadata goes where: to this estimator, the classifier's ``fit`` and the splitter.

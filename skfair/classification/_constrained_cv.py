@@ -4,7 +4,7 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import column_or_1d
+from sklearn.callback import with_callbacks
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair.classification._column_classifier import (
@@ -12,7 +12,7 @@ from skfair.classification._column_classifier import (
     known_features,
     of_everybody,
 )
-from skfair.classification._event_columns import check_folds_know, events_of, group_codes
+from skfair.classification._event_columns import check_folds_know, events_of
 from skfair.classification._event_model import (
     ColumnMaker,
     EventModel,
@@ -24,11 +24,11 @@ from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.training import (
     CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
+    FitProgress,
     constraints_of,
     cross_fit,
     fit_head,
     fit_rows,
-    make_folds,
     promised,
     status_of,
     store_fit,
@@ -38,8 +38,6 @@ from skfair.training import (
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import HasMethods, Interval, StrOptions
-
-_N_FOLDS = 5
 
 
 class ConstrainedClassifierCV(ColumnClassifier):
@@ -99,6 +97,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
         others and groups are compared. Of more than two classes none is.
     n_jobs : int or None, default=None
         Folds that are fitted at a time.
+    verbose : int, default=0
+        Print every iteration of the linear model's solver if positive.
 
     Attributes
     ----------
@@ -136,6 +136,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the linear model; of those of more than two classes
         nobody certifies that they are optimal.
+    n_iter_ : int
+        Iterations of the solver, in all linear models that were tried.
     groups_ : GroupSummary
         Labels and counts of the groups.
     n_features_in_ : int
@@ -201,6 +203,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         "ensemble": ["boolean"],
         "pos_label": [Real, str, "boolean", None],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
     }
 
     enforcement = "auto"
@@ -218,6 +221,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         ensemble=True,
         pos_label=None,
         n_jobs=None,
+        verbose=0,
     ):
         self.estimator = estimator
         self.constraint = constraint
@@ -228,8 +232,10 @@ class ConstrainedClassifierCV(ColumnClassifier):
         self.ensemble = ensemble
         self.pos_label = pos_label
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @all_or_nothing
+    @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None, **params):
         """Fit the classifier, the models of groups, and the decisions.
 
@@ -268,16 +274,11 @@ class ConstrainedClassifierCV(ColumnClassifier):
         training, present = self._check_people(X, y, people, constraints)
         contests = training.contests()
         _check_decisions(contests, constraints, self.confidence_level)
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         to_fit, to_split = self._routed(present, people, params)
         folds = self._folds(X, y, training, present, to_split)
-        estimators, margins = cross_fit(
-            self._unfitted(),
-            training.people.X,
-            training.labels,
-            self.cv if isinstance(self.cv, str) else folds,
-            params=to_fit,
-            n_jobs=self.n_jobs,
-        )
+        estimators, margins = self._cross_fit(training, folds, to_fit)
         events = events_of(contests, constraints)
         check_folds_know(events, folds, training.groups)
         models = self._learn(events, estimators, training, [train for train, _ in folds])
@@ -299,21 +300,20 @@ class ConstrainedClassifierCV(ColumnClassifier):
         }
         columns = model["_events"].columns(log_odds(margins, calibrations), probabilities)
         asked = [] if training.lacks_groups else constraints
-        problem, promise, fitted = self._fit_head(contests, columns, asked, training.unit)
+        watch = FitProgress(self, context, lambda evaluation: model | _predictor(evaluation))
+        problem, promise, fitted = self._fit_head(contests, columns, asked, training.unit, watch)
         fitted |= unconstrained(fitted["constraint_report_"]) if training.lacks_groups else {}
         fitted["oof_scores_"] = of_everybody(present, fitted["oof_scores_"])
         store_fit(self, model | fitted | known_features(estimators[0]))
         self._warn(problem, promise)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _folds(self, X, y, training, present, params):
-        """Who is learned from for whose scores."""
-        cv = _N_FOLDS if self.cv is None or isinstance(self.cv, str) else self.cv
-        codes = group_codes(training.groups)
-        strata = np.full(len(present), -1)
-        labels = np.searchsorted(training.classes, training.labels)
-        strata[present] = (codes.max() + 1) * labels + codes
-        return make_folds(cv, X, column_or_1d(y), strata, params)
+    def _cross_fit(self, training, folds, params):
+        """The fitted classifiers, and the scores of those whom they have not seen."""
+        folds = self.cv if isinstance(self.cv, str) else folds
+        X, labels = training.people.X, training.labels
+        return cross_fit(self._unfitted(), X, labels, folds, params=params, n_jobs=self.n_jobs)
 
     def _refitted(self, estimators, training, params, events):
         """One classifier, and one model of groups, of everybody."""
@@ -332,10 +332,12 @@ class ConstrainedClassifierCV(ColumnClassifier):
             for base, rows in zip(bases, seen, strict=True)
         )
 
-    def _fit_head(self, contests, columns, constraints, unit):
+    def _fit_head(self, contests, columns, constraints, unit, watch):
         """Train the linear model, or one for each class, and tell how that ended."""
         heads = [one._replace(X=own) for one, own in zip(contests, columns, strict=True)]
-        problem, promise = fit_head(heads, constraints, self.tolerance, self.confidence_level)
+        problem, promise = fit_head(
+            heads, constraints, self.tolerance, self.confidence_level, watch
+        )
         found = promise.found
         coef, intercept = problem.model.coefficients(found.parameters)
         report = problem.constraint.report(found.scores)
@@ -358,6 +360,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
             "multipliers_": found.result.multipliers,
             "constraint_violation_": found.violation,
             "constraint_report_": report,
+            "n_iter_": watch.n_iter,
         }
         status = status_of(found, self.enforcement)
         if len(contests) > 1 and found.keeps_bound:
@@ -392,3 +395,9 @@ def _check_decisions(contests, constraints, confidence):
             f"{len(contests)} classes has its own. Pass a constraint on rates of decisions, such "
             "as 'demographic_parity', or make two classes of them, as in y == label."
         )
+
+
+def _predictor(evaluation):
+    """The fitted attributes of a linear model that is not yet at its end."""
+    coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
+    return {"coef_": np.array(coef), "intercept_": intercept}

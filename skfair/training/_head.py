@@ -28,7 +28,7 @@ _OF_LEADS = SQP(max_iter=30, tol=1e-3, hessian="lbfgs")
 and no solver ends in a point that it could certify. The exact searches take over soon."""
 
 
-def fit_head(contests, constraints, tolerance, confidence=None):
+def fit_head(contests, constraints, tolerance, confidence=None, watch=None):
     """Train linear scores under constraints, by the logistic loss, and keep the bounds exactly.
 
     Parameters
@@ -42,6 +42,8 @@ def fit_head(contests, constraints, tolerance, confidence=None):
         Largest gap of those that have no tolerance of their own.
     confidence : float or None, default=None
         Probability with which new people keep the tolerances; None promises nothing of them.
+    watch : callable or None, default=None
+        Told of every iteration; it stops the fit by returning True.
 
     Returns
     -------
@@ -62,7 +64,7 @@ def fit_head(contests, constraints, tolerance, confidence=None):
             joint = _joint(contests, constraints, (Sigmoid(temperature), loss, tolerance))
         problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, joint)
         solver = _OF_LEADS if len(contests) > 1 else _PATIENT if joint.is_local else _SOLVER
-        task = Task(problem, _solve_with(solver), model.initial(), solver.tol)
+        task = Task(problem, _solve_with(solver, watch), model.initial(), solver.tol)
         tried.append((task, enforce(task, "auto")))
         if joint.is_local or not any(part.counts_decisions for part in joint.parts):
             break  # no sigmoid takes part
@@ -95,8 +97,8 @@ def _joint(contests, constraints, how):
     return JointConstraint(tuple(parts))
 
 
-def _solve_with(solver):
+def _solve_with(solver, watch):
     def solve(problem, x, other=None):
-        return (other or solver).solve(problem, x)
+        return (other or solver).solve(problem, x, callback=watch)
 
     return solve
