@@ -12,7 +12,7 @@ from skfair.classification._column_classifier import (
     known_features,
     of_everybody,
 )
-from skfair.classification._event_columns import check_folds_know, events_of
+from skfair.classification._event_columns import check_decisions, check_folds_know, events_of
 from skfair.classification._event_model import (
     ColumnMaker,
     EventModel,
@@ -273,7 +273,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training, present = self._check_people(X, y, people, constraints)
         contests = training.contests()
-        _check_decisions(contests, constraints, self.confidence_level)
+        check_decisions(contests, constraints, self.confidence_level)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         to_fit, to_split = self._routed(present, people, params)
@@ -379,22 +379,6 @@ class ConstrainedClassifierCV(ColumnClassifier):
             ended = replace(promise.found.result, status="optimal")
             promise = promise._replace(found=promise.found._replace(result=ended))
         warn_of_outcome(self, problem.constraint, promise)
-
-
-def _check_decisions(contests, constraints, confidence):
-    """Refuse what is not a rate of decisions where there are several classes to decide for."""
-    if len(contests) > 1 and confidence is not None:
-        raise ValueError(
-            f"confidence_level needs 2 classes, but there are {len(contests)}; pass None, or make "
-            "two classes of them, as in y == label."
-        )
-    others = [one for one in constraints if not one.counts_decisions]
-    if others and len(contests) > 1:
-        raise ValueError(
-            f"{type(others[0]).__name__} compares ranks or losses of one score, but each of "
-            f"{len(contests)} classes has its own. Pass a constraint on rates of decisions, such "
-            "as 'demographic_parity', or make two classes of them, as in y == label."
-        )
 
 
 def _predictor(evaluation):

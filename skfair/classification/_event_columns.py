@@ -172,6 +172,37 @@ def _distinct(table):
     return table[:, :, np.sort(kept)]
 
 
+def check_decisions(contests, constraints, confidence):
+    """Refuse what is not a rate of decisions where there are several classes to decide for.
+
+    Parameters
+    ----------
+    contests : list of Training
+        One, or one of each class against the rest.
+    constraints : list of Constraint
+        What is asked.
+    confidence : float or None
+        Probability with which new people are to keep the tolerances.
+
+    Raises
+    ------
+    ValueError
+        If several classes are asked for what needs one score; the message says what.
+    """
+    if len(contests) > 1 and confidence is not None:
+        raise ValueError(
+            f"confidence_level needs 2 classes, but there are {len(contests)}; pass None, or make "
+            "two classes of them, as in y == label."
+        )
+    others = [one for one in constraints if not one.counts_decisions]
+    if others and len(contests) > 1:
+        raise ValueError(
+            f"{type(others[0]).__name__} compares ranks or losses of one score, but each of "
+            f"{len(contests)} classes has its own. Pass a constraint on rates of decisions, such "
+            "as 'demographic_parity', or make two classes of them, as in y == label."
+        )
+
+
 def check_folds_know(events, folds, groups):
     """Refuse folds that leave nobody of an event to learn from.
 

@@ -101,10 +101,10 @@ def warn_of_outcome(estimator, constraint, promise):
         warn(uncertain(estimator, promise), InfeasibleConstraintWarning)
     elif found.result.status != "optimal":
         warn(found.result.message, ConvergenceWarning)
-    given = _decided(found.scores, estimator)
     was_shaped = found.result.multipliers.any() or not found.is_solution
     counted = any(part.counts_decisions for part in constraint.parts)
-    if counted and was_shaped and len(np.unique(given)) == 1:
+    given = _decided(found.scores, estimator) if counted and was_shaped else []
+    if len(np.unique(given)) == 1:
         warn(
             f"Every training sample is given the class {given[0]}: "
             "no other decisions were found that keep the tolerance. Raise the tolerance, leave "
