@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import jit, part
+from skfair._kernels import inlined, jit, part
 from skfair._kernels.clustering import (
     binding_groups,
     change,
     distance,
+    is_in,
     may_leave,
     move,
     ratio,
@@ -29,33 +30,36 @@ class Path(NamedTuple):
 
 
 @part
-def _stays_above(counts, members, g, change, above, limits):
+def _stays_above(counts, members, kind, change, above, limits):
     """Whether a cluster's ratio stays above a bound after a change.
 
     At the bound 0 a cluster that lacks a group anyway may change as long as it does not lose its
     last member of another.
     """
     if above == 0.0 and ratio(counts, members, limits) == 0.0:
-        return members[g] > 1 or change > 0.0
-    return ratio_after(counts, members, g, change, limits) > above
+        stays = True
+        for a in range(limits.kinds.shape[1]):
+            stays &= members[limits.kinds[kind, a]] > 1
+        return stays or change > 0.0
+    return ratio_after(counts, members, kind, change, limits) > above
 
 
-@part
-def _price(distances, weights, codes, clustering, p, target, above, limit, limits):
+@inlined
+def _price(distances, weights, codes, clustering, p, target, rare, common, above, limit, limits):
     """Cost per unit of log balance, to first order, of the move of p that helps ``target``.
 
     A sample of another cluster joins the target, a sample of the target leaves it; ``above`` is the
-    target's ratio, and the other cluster must stay above it (`_stays_above`). A leave must raise
-    the ratio; a join may keep it, as it breaks a tie of rarest groups or fills a gap. So every move
-    is progress, none is ever taken back, and the moves come to an end. ``distances`` are those of
-    sample p to all centres. Returns (price, destination), (inf, -1) where no such move has a price
-    below the limit.
+    target's ratio, ``rare`` and ``common`` its binding groups, and the other cluster must stay
+    above it (`_stays_above`). A leave must raise the ratio; a join may keep it, as it breaks a tie
+    of rarest groups or fills a gap. So every move is progress, none is ever taken back, and the
+    moves come to an end. ``distances`` are those of sample p to all centres. Returns (price,
+    destination), (inf, -1) where no such move has a price below the limit.
     """
     labels, centers, sizes, counts, members = clustering
     a, g, w = labels[p], codes[p], weights[p]
-    worth = max(counts[target, g] / w, 1.0)
+    worth = max(counts[target, common if a == target else rare] / w, 1.0)
     best, least = -1, limit
-    if not may_leave(clustering, p, w):
+    if not may_leave(clustering, p, w, limits):
         return np.inf, -1
     if a != target:
         price = worth * change(distances[target], distances[a], sizes[target], sizes[a], w)
@@ -81,10 +85,10 @@ def _price(distances, weights, codes, clustering, p, target, above, limit, limit
     return least, best
 
 
-@part
-def _helps(codes, clustering, p, target, rare, common):
+@inlined
+def _helps(codes, clustering, p, target, rare, common, limits):
     """Whether sample p could make ``target`` better balanced by coming or by going."""
-    return codes[p] == (common if clustering.labels[p] == target else rare)
+    return is_in(limits.kinds, codes[p], common if clustering.labels[p] == target else rare)
 
 
 @part
@@ -101,16 +105,23 @@ def _queue_candidates(rows, distances, weights, codes, clustering, target, above
     for r in range(rows.size):
         p, limit = rows[r], prices[queue.size - 1]
         a, w = labels[p], weights[p]
-        if sizes[a] <= w:
-            promising = False
-        elif a != target and codes[p] == rare:
+        promising = sizes[a] > w and _helps(codes, clustering, p, target, rare, common, limits)
+        if promising and a != target:
             cost = change(distances[r, target], distances[r, a], sizes[target], sizes[a], w)
             promising = cost * max(counts[target, rare] / w, 1.0) < limit
-        else:
-            promising = a == target and codes[p] == common
         if promising:
             price, k = _price(
-                distances[r], weights, codes, clustering, p, target, above, limit, limits
+                distances[r],
+                weights,
+                codes,
+                clustering,
+                p,
+                target,
+                rare,
+                common,
+                above,
+                limit,
+                limits,
             )
             if k >= 0:
                 i = min(length, queue.size - 1)
@@ -131,12 +142,12 @@ def _cheapest_queued(X, weights, codes, clustering, target, above, queue, limits
     best, least, destination = -1, np.inf, -1
     for i in range(queue.size):
         p = queue[i]
-        if _helps(codes, clustering, p, target, rare, common):
+        if _helps(codes, clustering, p, target, rare, common, limits):
             for k in range(sizes.size):
                 if k == target or k == labels[p] or labels[p] == target:
                     distances[k] = distance(X[p], centers[k])
             price, k = _price(
-                distances, weights, codes, clustering, p, target, above, least, limits
+                distances, weights, codes, clustering, p, target, rare, common, above, least, limits
             )
             if k >= 0:
                 best, least, destination = i, price, k
@@ -220,7 +231,7 @@ def _raise_balance(X, weights, codes, clustering, rows, distances, limits, path)
         lengths[target] -= 1
         _write_move(X, weights, clustering, p, k, path, n_moves)
         a = labels[p]
-        move(X, weights, codes, clustering, p, k)
+        move(X, weights, codes, clustering, p, k, limits)
         ratios[a] = ratio(counts[a], members[a], limits)
         ratios[k] = ratio(counts[k], members[k], limits)
         path.balances[n_moves] = ratios[_lowest(ratios)]

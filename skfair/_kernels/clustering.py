@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import jit, part
+from skfair._kernels import inlined, jit, part
 
 
 class Clustering(NamedTuple):
@@ -29,12 +29,14 @@ class Limits(NamedTuple):
 
     The mix is the least ratio of two groups in the cluster, in one or more scales, such as the
     balance (every member counts 1) or the ratio of shares (a member counts 1 over the size of its
-    group). It must reach the level.
+    group). It must reach the level. A scale compares the groups of one attribute; samples of one
+    kind are in the same groups, one of each attribute.
     """
 
     level: float
-    scales: np.ndarray  # (n_scales, n_groups) what a member of a group counts
+    scales: np.ndarray  # (n_scales, n_groups) what a member of a group counts; 0: not compared
     factors: np.ndarray  # (n_scales,) what ratios in the scale are multiplied with
+    kinds: np.ndarray  # (n_kinds, n_attributes) intp, the groups that samples of a kind are in
     person: float  # weight by which rounding may change a count, in favour of the cluster
     smallest: float  # weight of a cluster
     largest: float
@@ -42,14 +44,16 @@ class Limits(NamedTuple):
 
 def balance_limits(n_groups, level=0.0):
     """Limits on the balance of clusters, the rarest group over the commonest, and on no size."""
-    return Limits(float(level), np.ones((1, n_groups)), np.ones(1), 0.0, -np.inf, np.inf)
+    kinds = np.arange(n_groups)[:, np.newaxis]
+    return Limits(float(level), np.ones((1, n_groups)), np.ones(1), kinds, 0.0, -np.inf, np.inf)
 
 
-def tabulate(X, weights, codes, labels, n_clusters, n_groups):
+def tabulate(X, weights, codes, labels, n_clusters, limits):
     """Build the clustering that ``labels`` (copied) describes, by one sequential sum.
 
     The centre of an empty cluster is nan.
     """
+    n_groups = limits.scales.shape[1]
     clustering = Clustering(
         labels=np.array(labels, dtype=np.int32),
         centers=np.zeros((n_clusters, X.shape[1])),
@@ -57,18 +61,17 @@ def tabulate(X, weights, codes, labels, n_clusters, n_groups):
         counts=np.zeros((n_clusters, n_groups)),
         members=np.zeros((n_clusters, n_groups), dtype=np.int64),
     )
-    _tabulate(X, weights, codes, clustering)
+    _tabulate(X, weights, codes, clustering, limits.kinds)
     return clustering
 
 
 @jit
-def _tabulate(X, weights, codes, clustering):
+def _tabulate(X, weights, codes, clustering, kinds):
     labels, centers, sizes, counts, members = clustering
     for p in range(labels.size):
-        k, g, w = labels[p], codes[p], weights[p]
+        k, w = labels[p], weights[p]
         sizes[k] += w
-        counts[k, g] += w
-        members[k, g] += 1
+        enter(counts[k], members[k], kinds, codes[p], w)
         for f in range(X.shape[1]):
             centers[k, f] += w * X[p, f]
     for k in range(sizes.size):
@@ -95,6 +98,24 @@ def distance(x, center):
     return s
 
 
+@inlined
+def enter(counts, members, kinds, kind, w):
+    """Count a sample in its groups, or no longer if its weight is negative."""
+    for a in range(kinds.shape[1]):
+        g = kinds[kind, a]
+        counts[g] += w
+        members[g] += 1 if w > 0.0 else -1
+
+
+@inlined
+def is_in(kinds, kind, g):
+    """Whether samples of a kind are in group g."""
+    found = False
+    for a in range(kinds.shape[1]):
+        found |= kinds[kind, a] == g
+    return found
+
+
 @part
 def ratio(counts, members, limits):
     """Weight of the rarest over that of the commonest group; 0 where a group is missing.
@@ -103,24 +124,36 @@ def ratio(counts, members, limits):
     """
     least = np.inf
     for s in range(limits.factors.size):
-        low, high = np.inf, 0.0
-        for j in range(counts.size):
-            if members[j] == 0:
-                return 0.0
-            low = min(low, (counts[j] + limits.person) * limits.scales[s, j])
-            high = max(high, (counts[j] - limits.person) * limits.scales[s, j])
-        least = min(least, limits.factors[s] * (low / high))
+        least = min(least, _ratio_in(counts, members, limits, s))
     return least
 
 
 @part
-def ratio_after(counts, members, g, change, limits):
-    """The ratio once a sample of group g has come, or has gone: its weight has the sign."""
-    kept, had = counts[g], members[g]
-    counts[g], members[g] = kept + change, had + (1 if change > 0.0 else -1)
-    after = ratio(counts, members, limits)
-    counts[g], members[g] = kept, had
-    return after
+def ratio_after(counts, members, kind, change, limits):
+    """The ratio once a sample of a kind has come, or has gone: its weight has the sign."""
+    least = np.inf
+    for a in range(limits.kinds.shape[1]):
+        g = limits.kinds[kind, a]
+        kept, had = counts[g], members[g]
+        counts[g], members[g] = kept + change, had + (1 if change > 0.0 else -1)
+        for s in range(limits.factors.size):  # those that compare groups of this attribute
+            if limits.scales[s, g] > 0.0:
+                least = min(least, _ratio_in(counts, members, limits, s))
+        counts[g], members[g] = kept, had
+    return least
+
+
+@inlined
+def _ratio_in(counts, members, limits, s):
+    """The ratio in one scale, times its factor."""
+    low, high, lacks = np.inf, 0.0, False
+    for j in range(counts.size):
+        scale = limits.scales[s, j]
+        if scale > 0.0:
+            lacks |= members[j] == 0
+            low = min(low, (counts[j] + limits.person) * scale)
+            high = max(high, (counts[j] - limits.person) * scale)
+    return 0.0 if lacks else limits.factors[s] * (low / high)
 
 
 @part
@@ -130,17 +163,15 @@ def sizes_allow(sizes, a, k, w, limits):
 
 
 @part
-def move(X, weights, codes, clustering, p, k):
+def move(X, weights, codes, clustering, p, k, limits):
     """Give sample p to cluster k."""
     labels, centers, sizes, counts, members = clustering
-    a, g, w = labels[p], codes[p], weights[p]
+    a, kind, w = labels[p], codes[p], weights[p]
     labels[p] = k
     sizes[a] -= w
     sizes[k] += w
-    counts[a, g] -= w
-    counts[k, g] += w
-    members[a, g] -= 1
-    members[k, g] += 1
+    enter(counts[a], members[a], limits.kinds, kind, -w)
+    enter(counts[k], members[k], limits.kinds, kind, w)
     for f in range(X.shape[1]):
         centers[a, f] += w * (centers[a, f] - X[p, f]) / sizes[a]
         centers[k, f] -= w * (centers[k, f] - X[p, f]) / sizes[k]
@@ -155,29 +186,31 @@ def change(distance_to, distance_from, size_to, size_from, w):
 
 
 @part
-def may_leave(clustering, p, w):
+def may_leave(clustering, p, w, limits):
     """Whether the cluster of sample p keeps a member without it."""
     a = clustering.labels[p]
-    return n_members(clustering, a) > 1 and clustering.sizes[a] > w
+    return not is_single(clustering, a, limits) and clustering.sizes[a] > w
 
 
 @part
-def n_members(clustering, k):
+def is_single(clustering, k, limits):
+    """Whether a cluster has one member only, which is in one group of each attribute."""
     total = 0
     for g in range(clustering.members.shape[1]):
         total += clustering.members[k, g]
-    return total
+    return total <= limits.kinds.shape[1]
 
 
 @part
 def rarest_and_commonest(counts, scale):
-    """Positions of the least and the largest scaled weight, ties to the lowest."""
-    rare = common = 0
-    for g in range(1, counts.size):
-        if counts[g] * scale[g] < counts[rare] * scale[rare]:
-            rare = g
-        if counts[g] * scale[g] > counts[common] * scale[common]:
-            common = g
+    """Positions of the least and the largest scaled weight compared, ties to the lowest."""
+    rare = common = -1
+    for g in range(counts.size):
+        if scale[g] > 0.0:
+            if rare < 0 or counts[g] * scale[g] < counts[rare] * scale[rare]:
+                rare = g
+            if common < 0 or counts[g] * scale[g] > counts[common] * scale[common]:
+                common = g
     return rare, common
 
 

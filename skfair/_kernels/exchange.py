@@ -3,13 +3,13 @@
 import numpy as np
 
 from skfair._kernels import NONE, inlined, jit, part
-from skfair._kernels.clustering import distance, move, n_members, ratio_after
+from skfair._kernels.clustering import distance, enter, is_single, move, ratio_after
 
 FEW = 15  # so many are sorted one by one
 
 
 @part
-def _exchange_bounds(distances, codes, weight, clustering):
+def _exchange_bounds(distances, codes, weight, clustering, n_kinds):
     """What each sample contributes at least to the change of an exchange between two clusters.
 
     Exchanging p of cluster a and q of cluster c, both of weight w, changes the cost by w times ::
@@ -26,7 +26,7 @@ def _exchange_bounds(distances, codes, weight, clustering):
         for c in range(n_clusters):
             spreads[a, c] = 0.25 * distance(centers[a], centers[c])
     bounds = np.empty(distances.shape)
-    lowest = np.empty((n_clusters, n_clusters, counts.shape[1]))
+    lowest = np.empty((n_clusters, n_clusters, n_kinds))
     lowest[:] = np.inf
     for p in range(labels.size):
         a = labels[p]
@@ -57,7 +57,7 @@ def _by_cluster(labels, n_clusters):
 
 @part
 def _candidates(rows, codes, bounds, labels, a, c, g, other):
-    """Which of the rows, if in cluster a and group g, might gain by going to c.
+    """Which of the rows, if in cluster a and of kind g, might gain by going to c.
 
     ``other`` is the least that the sample exchanged for them contributes. Returns them and their
     bounds, the lowest bound first.
@@ -134,19 +134,17 @@ def _swap(values, samples, i, j):
 
 @part
 def _may_exchange(clustering, a, c, g, h, w, limits):
-    """Whether both clusters keep the limits when a gives one of group g for one of h from c."""
+    """Whether both clusters keep the limits when a gives one of kind g for one of h from c."""
     counts, members = clustering.counts, clustering.members
     bound = limits.level * (1.0 - 1e-12)
     if g == h or bound <= 0.0:
         return True
     for k, gone, come in ((a, g, h), (c, h, g)):
-        if members[k, gone] == 1 and n_members(clustering, k) == 1:
+        if is_single(clustering, k, limits):
             return False
-        counts[k, come] += w
-        members[k, come] += 1
+        enter(counts[k], members[k], limits.kinds, come, w)
         balance = ratio_after(counts[k], members[k], gone, -w, limits)
-        counts[k, come] -= w
-        members[k, come] -= 1
+        enter(counts[k], members[k], limits.kinds, come, -w)
         if balance < bound:
             return False
     return True
@@ -157,20 +155,20 @@ def exchange_pass(X, distances, weights, codes, clustering, limits):
     """Exchange pairs of samples between clusters where that lowers the cost.
 
     For equal sample weights. The limits are kept; sizes stay as they are, and so does the mix in
-    an exchange within a group. ``distances`` are those to the centres at the start: a pass that
+    an exchange within a kind. ``distances`` are those to the centres at the start: a pass that
     makes no exchange proves that none lowers the cost. Returns the number of exchanges. Changes
     ``clustering`` in place.
     """
     labels, centers, sizes, counts, members = clustering
-    n_clusters, n_groups = counts.shape
+    n_clusters, n_kinds = sizes.size, limits.kinds.shape[0]
     w = weights[0]
-    bounds, lowest = _exchange_bounds(distances, codes, w, clustering)
+    bounds, lowest = _exchange_bounds(distances, codes, w, clustering, n_kinds)
     order, starts = _by_cluster(labels, n_clusters)
     n_exchanges = 0
     for a in range(n_clusters):
         for c in range(a + 1, n_clusters):
-            for g in range(n_groups):
-                for h in range(n_groups):
+            for g in range(n_kinds):
+                for h in range(n_kinds):
                     if lowest[a, c, g] + lowest[c, a, h] >= 0.0:
                         continue
                     if not _may_exchange(clustering, a, c, g, h, w, limits):
@@ -212,7 +210,7 @@ def _exchange(X, weights, codes, clustering, a, c, givers, takers, limits):
                 if change < least:
                     best, least = q, change
         if best >= 0 and _may_exchange(clustering, a, c, codes[p], codes[best], w, limits):
-            move(X, weights, codes, clustering, p, c)
-            move(X, weights, codes, clustering, best, a)
+            move(X, weights, codes, clustering, p, c, limits)
+            move(X, weights, codes, clustering, best, a, limits)
             n_exchanges += 1
     return n_exchanges

@@ -13,6 +13,9 @@ has the concave dual ::
 in one multiplier ``y[k, i, j] >= 0`` per pair and two, ``z[k] >= 0``, per size, with
 ``offsets[k, i] = sum_j (b[j, i] y[k, j, i] - y[k, i, j]) + z[k, 1] - z[k, 0]``. Any multipliers
 that are not negative bound the cost from below.
+
+With several attributes the pairs are those within an attribute (``b`` is 0 for others), a sample
+pays the offsets of all groups that it is in, and the price of a size is shared by its groups.
 """
 
 from typing import NamedTuple
@@ -22,6 +25,8 @@ import numpy as np
 from skfair._kernels import jit, part
 from skfair._kernels.fair_prices import (
     Prices,
+    add_kinds,
+    fill_kind_offsets,
     fill_offsets,
     fill_row_offsets,
     free_rows,
@@ -64,17 +69,19 @@ class DualSolution(NamedTuple):
 
 
 @part
-def assign(distances, codes, weights, offsets, assignment):
+def assign(distances, codes, weights, offsets, kinds, assignment):
     """Fill ``assignment`` with every sample's cheapest cluster and return the dual value.
+
+    ``offsets`` are those of kinds of samples (`fill_kind_offsets`).
 
     Samples are taken in blocks and compared by selects, not branches: which cluster is cheapest is
     as good as random to a processor that tries to guess it.
     """
     labels, runner_up, gaps, counts = assignment
     n_clusters, n_samples = distances.shape
+    by_kind = np.zeros((n_clusters, kinds.shape[0]))
     cost, best, next_best = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     first, second = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    counts[:] = 0.0
     value = 0.0
     for start in range(0, n_samples, BLOCK):
         block = min(BLOCK, n_samples - start)
@@ -94,8 +101,9 @@ def assign(distances, codes, weights, offsets, assignment):
         for i in range(block):
             p = start + i
             labels[p], runner_up[p], gaps[p] = first[i], second[i], next_best[i] - best[i]
-            counts[first[i], codes[p]] += weights[p]
+            by_kind[first[i], codes[p]] += weights[p]
             value += weights[p] * best[i]
+    add_kinds(by_kind, kinds, counts)
     return value
 
 
@@ -188,13 +196,14 @@ def _ascend(samples, limits, ratios, solution, assignments, slack, max_iter):
     distances, codes, weights = samples
     prices, offsets = solution.prices, solution.offsets
     width, ridge = solution.width, solution.ridge
-    n_clusters, n_groups = offsets.shape
-    density = np.empty((n_groups, n_clusters, n_clusters))
-    trial_offsets = np.empty(offsets.shape)
+    kinds, n_clusters = limits.kinds, offsets.shape[0]
+    density = np.empty((len(kinds), n_clusters, n_clusters))
+    by_kind = np.empty((n_clusters, len(kinds)))
     last, (current, trial) = 0, assignments
     at_sizes = solution.value  # what the bounds on sizes add to the dual value
-    fill_offsets(prices, ratios, offsets)
-    value = at_sizes + assign(distances, codes, weights, offsets, current)
+    fill_offsets(prices, ratios, kinds, offsets)
+    fill_kind_offsets(offsets, kinds, by_kind)
+    value = at_sizes + assign(distances, codes, weights, by_kind, kinds, current)
     for _ in range(max_iter):
         if worst_violation(prices, current.counts, limits, ratios) <= slack:
             break
@@ -210,11 +219,12 @@ def _ascend(samples, limits, ratios, solution, assignments, slack, max_iter):
         gain, damping = 0.0, ridge / RIDGE_GROWTH
         for _ in range(MAX_TRIALS):
             damping = max(damping, LEAST_RIDGE)
-            direction = newton_direction(rows, ratios, density, damping)
+            direction = newton_direction(rows, ratios, kinds, density, damping)
             for r in range(values.size):
                 values[r] = max(rows.values[r] + direction[r], 0.0)
-            fill_row_offsets(rows, values, ratios, trial_offsets)
-            trial_value = at_sizes + assign(distances, codes, weights, trial_offsets, trial)
+            fill_row_offsets(rows, values, ratios, kinds, offsets)
+            fill_kind_offsets(offsets, kinds, by_kind)
+            trial_value = at_sizes + assign(distances, codes, weights, by_kind, kinds, trial)
             gain = trial_value - value + size_gain(rows, values, limits)
             if gain > 0.0:
                 break
@@ -224,11 +234,9 @@ def _ascend(samples, limits, ratios, solution, assignments, slack, max_iter):
         value, ridge = value + gain, damping
         at_sizes += size_gain(rows, values, limits)
         store(rows, values, prices)
-        for k in range(n_clusters):
-            for g in range(n_groups):
-                offsets[k, g] = trial_offsets[k, g]
         current, trial = trial, current
         last = 1 - last
         if gain <= LEAST_GAIN * abs(value):
             break
+    fill_offsets(prices, ratios, kinds, offsets)
     return value, width, ridge, last

@@ -33,15 +33,35 @@ class DualRows(NamedTuple):
 
 
 @part
-def fill_offsets(prices, ratios, offsets):
+def fill_offsets(prices, ratios, kinds, offsets):
     """Price of a place in cluster k for a member of group i (see the module's formula)."""
     multipliers, size_multipliers = prices
     n_clusters, n_groups, _ = multipliers.shape
     for k in range(n_clusters):
         for i in range(n_groups):
-            offsets[k, i] = size_multipliers[k, 1] - size_multipliers[k, 0]
+            offsets[k, i] = (size_multipliers[k, 1] - size_multipliers[k, 0]) / kinds.shape[1]
             for j in range(n_groups):
                 offsets[k, i] += ratios[j, i] * multipliers[k, j, i] - multipliers[k, i, j]
+
+
+@part
+def fill_kind_offsets(offsets, kinds, by_kind):
+    """Price of a place in cluster k for a sample of a kind: that of all its groups."""
+    for k in range(offsets.shape[0]):
+        for c in range(kinds.shape[0]):
+            by_kind[k, c] = 0.0
+            for a in range(kinds.shape[1]):
+                by_kind[k, c] += offsets[k, kinds[c, a]]
+
+
+@part
+def add_kinds(by_kind, kinds, by_group):
+    """The transpose of `fill_kind_offsets`: what a group has is the sum over its kinds."""
+    by_group[:] = 0.0
+    for k in range(by_group.shape[0]):
+        for c in range(kinds.shape[0]):
+            for a in range(kinds.shape[1]):
+                by_group[k, kinds[c, a]] += by_kind[k, c]
 
 
 @part
@@ -114,7 +134,7 @@ def _fill_sizes(n, prices, counts, limits, rows):
     """Add one row for every free bound on a size; the rows in use."""
     _, size_multipliers = prices
     for k in range(counts.shape[0]):
-        size = _total(counts[k])
+        size = _total(counts[k]) / limits.kinds.shape[1]
         for side in range(2):
             violation = limits.smallest - size if side == 0 else size - limits.largest
             if size_multipliers[k, side] > 0.0 or violation > 0.0:
@@ -140,7 +160,7 @@ def _total(values):
 
 
 @part
-def fill_row_offsets(rows, values, ratios, offsets):
+def fill_row_offsets(rows, values, ratios, kinds, offsets):
     """The same as `fill_offsets`, from the values of the rows."""
     offsets[:] = 0.0
     for r in range(values.size):
@@ -148,27 +168,29 @@ def fill_row_offsets(rows, values, ratios, offsets):
         if i >= 0:
             offsets[k, i] += ratios[j, i] * values[partner] - values[r]
         else:
+            price = values[r] / kinds.shape[1]
             for g in range(offsets.shape[1]):
-                offsets[k, g] += -values[r] if i == AT_LEAST else values[r]
+                offsets[k, g] += -price if i == AT_LEAST else price
 
 
 @part
-def _apply_hessian(direction, rows, density, ratios, shift, result):
+def _apply_hessian(direction, rows, density, ratios, kinds, shift, result):
     """Minus the smoothed Hessian of the dual times a direction, plus ``shift`` times it.
 
-    Raising the price of cluster k for group g by one drives ``density[g, k].sum()`` members away,
-    ``density[g, k, l]`` of them to cluster l: a graph Laplacian per group, between the map from
+    Raising the price of cluster k for kind c by one drives ``density[c, k].sum()`` members away,
+    ``density[c, k, l]`` of them to cluster l: a graph Laplacian per kind, between the map from
     multipliers to offsets and its transpose.
     """
-    n_groups, n_clusters, _ = density.shape
-    offsets = np.empty((n_clusters, n_groups))
-    driven = np.empty((n_clusters, n_groups))
-    fill_row_offsets(rows, direction, ratios, offsets)
-    for g in range(n_groups):
+    (n_kinds, n_clusters, _), n_groups = density.shape, ratios.shape[0]
+    offsets, by_kind = np.empty((n_clusters, n_groups)), np.empty((n_clusters, n_kinds))
+    driven, away = np.empty((n_clusters, n_groups)), np.zeros((n_clusters, n_kinds))
+    fill_row_offsets(rows, direction, ratios, kinds, offsets)
+    fill_kind_offsets(offsets, kinds, by_kind)
+    for c in range(n_kinds):
         for k in range(n_clusters):
-            driven[k, g] = 0.0
             for l in range(n_clusters):  # noqa: E741
-                driven[k, g] += density[g, k, l] * (offsets[k, g] - offsets[l, g])
+                away[k, c] += density[c, k, l] * (by_kind[k, c] - by_kind[l, c])
+    add_kinds(away, kinds, driven)
     for r in range(direction.size):
         result[r] = 0.0
         if rows.free[r]:
@@ -176,35 +198,37 @@ def _apply_hessian(direction, rows, density, ratios, shift, result):
             if i >= 0:
                 change = ratios[i, j] * driven[k, j] - driven[k, i]
             else:
-                change = -_total(driven[k]) if i == AT_LEAST else _total(driven[k])
+                change = _total(driven[k]) / kinds.shape[1]
+                change = -change if i == AT_LEAST else change
             result[r] = change + shift * direction[r]
 
 
 @part
-def _mean_diagonal(rows, density, ratios):
+def _mean_diagonal(rows, density, ratios, kinds):
     """Mean of the diagonal of the matrix of `_apply_hessian` over the free multipliers.
 
     A cluster whose size is bound counts as having the ties of an average one at least: else a
     cluster without any would stop the ascent, as no step is then short enough.
     """
-    total, n_free = 0.0, 0
-    n_groups, n_clusters, _ = density.shape
-    average = 0.0
-    for g in range(n_groups):
+    n_kinds, n_clusters, _ = density.shape
+    n_attributes = kinds.shape[1]
+    by_kind, ties = np.empty((n_clusters, n_kinds)), np.empty((n_clusters, ratios.shape[0]))
+    for c in range(n_kinds):
         for k in range(n_clusters):
-            average += _total(density[g, k]) / n_clusters
+            by_kind[k, c] = _total(density[c, k])
+    add_kinds(by_kind, kinds, ties)
+    average = 0.0
+    for k in range(n_clusters):
+        average += _total(ties[k]) / (n_attributes * n_clusters)
+    total, n_free = 0.0, 0
     for r in range(rows.free.size):
         if rows.free[r]:
             n_free += 1
             k, i, j, _ = _cell(rows, r)
             if i >= 0:
-                for l in range(n_clusters):  # noqa: E741
-                    total += density[i, k, l] + ratios[i, j] * ratios[i, j] * density[j, k, l]
+                total += ties[k, i] + ratios[i, j] * ratios[i, j] * ties[k, j]
             else:
-                ties = 0.0
-                for g in range(n_groups):
-                    ties += _total(density[g, k])
-                total += max(ties, average)
+                total += max(_total(ties[k]) / n_attributes, average)
     return total / max(n_free, 1)
 
 
@@ -224,10 +248,10 @@ def _combine(a, factor, b, result):
 
 
 @part
-def newton_direction(rows, ratios, density, ridge):
+def newton_direction(rows, ratios, kinds, density, ridge):
     """Newton direction on the free multipliers, by conjugate gradients."""
     residual = rows.violations.copy()
-    shift = ridge * _mean_diagonal(rows, density, ratios) + 1e-300
+    shift = ridge * _mean_diagonal(rows, density, ratios, kinds) + 1e-300
     solution = np.zeros(residual.size)
     search = residual.copy()
     image = np.zeros(residual.size)
@@ -236,7 +260,7 @@ def newton_direction(rows, ratios, density, ridge):
     for _ in range(MAX_CG_ITER):
         if norm <= goal:
             break
-        _apply_hessian(search, rows, density, ratios, shift, image)
+        _apply_hessian(search, rows, density, ratios, kinds, shift, image)
         step = norm / _dot(search, image)
         _combine(solution, step, search, solution)
         _combine(residual, -step, image, residual)
@@ -284,7 +308,7 @@ def worst_violation(prices, counts, limits, ratios):
                     worst = max(worst, violation)
                     if multipliers[k, i, j] > 0.0:
                         worst = max(worst, -violation)
-        size = _total(counts[k])
+        size = _total(counts[k]) / limits.kinds.shape[1]
         for side in range(2):
             violation = limits.smallest - size if side == 0 else size - limits.largest
             worst = max(worst, violation)
@@ -302,7 +326,12 @@ def size_value(prices, limits):
 
 
 def ratios_of(limits):
-    """(n_groups, n_groups): a cluster must have ``ratios[i, j]`` of group i for one of group j."""
-    scales = limits.scales
-    weighed = scales[:, None, :] / scales[:, :, None] / limits.factors[:, None, None]
-    return np.ascontiguousarray((limits.level * weighed).max(axis=0))
+    """(n_groups, n_groups): a cluster must have ``ratios[i, j]`` of group i for one of group j.
+
+    It is 0 where they are not compared.
+    """
+    one, other = limits.scales[:, None, :], limits.scales[:, :, None]
+    weighed = np.divide(one, other, out=np.zeros((*other.shape[:2], one.shape[2])), where=other > 0)
+    return np.ascontiguousarray(
+        (limits.level * weighed / limits.factors[:, None, None]).max(axis=0)
+    )

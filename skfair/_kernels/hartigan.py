@@ -41,7 +41,7 @@ def hartigan_pass(X, distances, weights, codes, clustering, limits):
                 row[k] = distance(X[p], centers[k])
             best = _cheapest_move(row, weights, codes, clustering, p, limits)
             if best >= 0:
-                move(X, weights, codes, clustering, p, best)
+                move(X, weights, codes, clustering, p, best, limits)
                 n_moves += 1
     return n_moves
 
@@ -62,7 +62,7 @@ def _cheapest_move(distances, weights, codes, clustering, p, limits):
     for k in range(sizes.size):
         if k != a and change(distances[k], distances[a], sizes[k], sizes[a], w) < least:
             if not leaves:
-                if not may_leave(clustering, p, w):
+                if not may_leave(clustering, p, w, limits):
                     return -1
                 if bound > 0.0 and ratio_after(counts[a], members[a], g, -w, limits) < bound:
                     return -1

@@ -1,9 +1,11 @@
 """What a clustering reaches beside what was asked of it: what both clusterers tell."""
 
+from functools import partial
+
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.utils._balance import balance, cluster_balances, data_balance
+from skfair.utils._balance import balance, data_balance, least_balances, least_share_ratios
 from skfair.utils._messages import warn
 
 
@@ -51,14 +53,16 @@ def describe(counts, asked, largest_weight=1.0):
     -------
     attributes : dict
     """
-    group_weights, sizes = counts.sum(axis=0), counts.sum(axis=1)
-    of_data, reached = data_balance(group_weights), balance(counts)
-    share_ratios = cluster_balances(counts / group_weights)
+    tables = [counts[:, groups] for groups in asked.attributes]
+    sizes = tables[0].sum(axis=1)
+    balances, of_data = least_balances(tables)
+    share_ratios = least_share_ratios(tables)
+    reached = float(balances.min())
     attributes = {
         "balance_": reached,
         "data_balance_": of_data,
         "relative_balance_": reached / of_data,
-        "cluster_balances_": cluster_balances(counts),
+        "cluster_balances_": balances,
         "share_ratio_": float(share_ratios.min()),
         "cluster_share_ratios_": share_ratios,
         "cluster_sizes_": sizes,
@@ -86,17 +90,29 @@ def missed(attributes, asked, largest_weight):
         How much is lacking, sizes as a share of all, and what to say of it.
     """
     counts, sizes = attributes["group_counts_"], attributes["cluster_sizes_"]
-    group_weights, total = counts.sum(axis=0), float(counts.sum())
+    tables, total = [counts[:, groups] for groups in asked.attributes], float(sizes.sum())
+    goals = [asked.balance * data_balance(table.sum(axis=0)) for table in tables]
     relative, of_data = attributes["relative_balance_"], attributes["data_balance_"]
     share_ratio = attributes["share_ratio_"]
     found = []
-    if not keeps_promise(counts, asked.balance * of_data, largest_weight):
+    kept = map(partial(keeps_promise, largest_weight=largest_weight), tables, goals)
+    if not all(kept):
+        each = [f"{balance(t) / data_balance(t.sum(axis=0)):.4f}" for t in tables]
+        detail = (
+            f"balance {attributes['balance_']:.4f} of {of_data:.4f} in the data"
+            if len(tables) == 1
+            else f"the least of {', '.join(each)}, one of each attribute"
+        )
         sentence = (
             f"min_balance={asked.balance:g} is not reached: the relative balance of the fit is "
-            f"{relative:.4f} (balance {attributes['balance_']:.4f} of {of_data:.4f} in the data)."
+            f"{relative:.4f} ({detail})."
         )
         found.append((asked.balance - relative, sentence))
-    if not keeps_promise(counts, asked.share_ratio, largest_weight, 1 / group_weights):
+    kept = (
+        keeps_promise(table, asked.share_ratio, largest_weight, 1 / table.sum(axis=0))
+        for table in tables
+    )
+    if not all(kept):
         sentence = (
             f"min_share_ratio={asked.share_ratio:g} is not reached: the ratio of shares of the fit "
             f"is {share_ratio:.4f}."

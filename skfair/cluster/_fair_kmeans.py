@@ -13,7 +13,7 @@ from skfair.cluster._homotopy import Homotopy
 from skfair.cluster._population import check_population
 from skfair.cluster._samples import check_runs, point_of
 from skfair.cluster.literature._alternating import AlternatingSwaps
-from skfair.people import check_alignment, match_groups
+from skfair.people import check_alignment, match_groups, match_values
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import by_name
 from skfair.utils._sklearn import Interval, StrOptions, check_sample_weight
@@ -59,6 +59,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         the four-fifths rule, 1 makes every cluster mirror the data. It implies as much relative
         balance; rounding may take one person from either side here as well. None or 0 asks for
         nothing.
+    attributes : {"intersections", "each"}, default="intersections"
+        With several sensitive attributes, groups are the combinations that occur. "each" compares
+        the values of every single attribute instead, as Section 6 of [1]_ suggests: each attribute
+        has a balance, relative to the data's own, and the least of them counts. What is promised
+        holds for every attribute; one with a single value is balanced in any case.
     min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
         Bounds on the size of every cluster: an int is a number of persons (or sum of weights), a
         float a share of all. With sample weights the last person may not fit.
@@ -94,9 +99,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     objective_ : float
         f1, the same per unit of weight.
     balance_ : float
-        f2, the least balance of a cluster (rarest over commonest group), in [0, 1].
+        f2, the least balance of a cluster (rarest over commonest group), in [0, 1]; of several
+        attributes the least of their balances relative to the data's own.
     data_balance_ : float
-        The balance of the data as one cluster.
+        The balance of the data as one cluster; 1 if it is relative already.
     relative_balance_ : float
         ``balance_ / data_balance_``.
     cluster_balances_ : ndarray of shape (n_clusters,)
@@ -110,8 +116,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     group_counts_ : ndarray of shape (n_clusters, n_groups)
         Weight of each group in each cluster.
     offsets_ : ndarray of shape (n_clusters, n_groups)
-        Price, in squared distance, that a member of a group pays for a place in a cluster: the
-        dual solution at ``cluster_centers_``, the mix reached, and the sizes asked for.
+        Price, in squared distance, that a member of a group pays for a place in a cluster (of
+        several groups, their sum): the dual solution at ``cluster_centers_``, the mix reached, and
+        the sizes asked for.
     lower_bound_ : float
         No assignment to ``cluster_centers_`` with as good a mix and such sizes has lower inertia.
     constraint_violation_ : float
@@ -124,7 +131,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         search stopped by ``tol``. "max_iter": kept, but stopped by ``max_iter`` (with a warning) or
         by a callback. "infeasible": not kept (with a warning).
     groups_ : GroupSummary
-        Labels and counts of the groups, in the order of the columns of ``group_counts_``.
+        Labels and counts of the groups, in the order of the columns of ``group_counts_``; with
+        ``attributes="each"`` they are called by pairs (attribute, value).
     n_iter_, n_features_in_ : int
         Number of rounds of the run, and of features seen during fit.
     feature_names_in_ : ndarray of str, shape (n_features,)
@@ -183,6 +191,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         "n_clusters": [COUNT],
         "min_balance": [Interval(Real, 0, 1, closed="both"), None],
         "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
+        "attributes": [StrOptions({"intersections", "each"})],
         "min_cluster_size": [COUNT, SHARE, None],
         "max_cluster_size": [COUNT, SHARE, None],
         "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
@@ -201,6 +210,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         *,
         min_balance=0.8,
         min_share_ratio=None,
+        attributes="intersections",
         min_cluster_size=None,
         max_cluster_size=None,
         init="k-means++",
@@ -215,6 +225,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         self.n_clusters = n_clusters
         self.min_balance = min_balance
         self.min_share_ratio = min_share_ratio
+        self.attributes = attributes
         self.min_cluster_size = min_cluster_size
         self.max_cluster_size = max_cluster_size
         self.init = init
@@ -239,8 +250,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             Not used, present for API consistency.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
                 default=None
-            Group of each sample, by labels of any kind; with several attributes, groups are the
-            combinations that occur. None makes one group of everybody, with a warning.
+            Group of each sample, by labels of any kind; with several attributes, see
+            ``attributes``. None makes one group of everybody, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights; samples of weight 0 count as absent.
 
@@ -288,9 +299,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         if sensitive_features is None:
             return nearest_centers(X, self.cluster_centers_)[0]
-        codes = match_groups(sensitive_features, len(X), self.groups_)
+        match = match_values if self.attributes == "each" else match_groups
+        codes = match(sensitive_features, len(X), self.groups_).reshape(len(X), -1)
         distances = squared_distances(X, self.cluster_centers_)
-        return np.argmin(distances + self.offsets_.T[codes], axis=1).astype(np.int32)
+        prices = self.offsets_.T[codes].sum(axis=1)
+        return np.argmin(distances + prices, axis=1).astype(np.int32)
 
     def transform(self, X):
         """Euclidean distances to the centres.

@@ -19,6 +19,7 @@ def fair_kmeans_front(
     sensitive_features,
     n_clusters=8,
     n_levels=40,
+    attributes="intersections",
     min_cluster_size=None,
     max_cluster_size=None,
     init="k-means++",
@@ -46,6 +47,9 @@ def fair_kmeans_front(
     n_levels : int, default=40
         Number of balances at which a fair clustering is computed; single moves fill the gaps
         between them. Not used by the alternating algorithm.
+    attributes : {"intersections", "each"}, default="intersections"
+        With "each", every one of several sensitive attributes has a balance of its own, as in
+        :class:`FairKMeans`; the front's is the least of them, relative to the data's.
     min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
         Bounds on sizes that every clustering keeps, as in :class:`FairKMeans`. The alternating
         algorithm does not aim at them.
@@ -88,6 +92,7 @@ def fair_kmeans_front(
     estimator = FairKMeans(
         n_clusters,
         min_balance=None,
+        attributes=attributes,
         min_cluster_size=min_cluster_size,
         max_cluster_size=max_cluster_size,
         init=init,

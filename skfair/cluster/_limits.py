@@ -18,32 +18,44 @@ class Asked(NamedTuple):
     share_ratio: float = 0.0
     smallest: float = 0.0  # weight of a cluster
     largest: float = np.inf
+    attributes: tuple = (slice(None),)  # the groups that are compared with one another
 
-    def limits(self, group_weights):
+    def limits(self, group_weights, kinds=None):
         """The same for algorithms, with the level that has to be reached.
 
         Parameters
         ----------
         group_weights : ndarray of shape (n_groups,)
             Weight of every group in the data.
+        kinds : ndarray of intp, shape (n_kinds, n_attributes), default=None
+            The groups that samples of a kind are in; None if every group is a kind.
 
         Returns
         -------
         limits : Limits
         """
-        goal = self.balance * data_balance(group_weights)
-        limits = balance_limits(len(group_weights), goal)
+        limits = balance_limits(len(group_weights))
+        scales, shares = np.zeros((2, len(self.attributes), len(group_weights)))
+        for groups, counted, shared in zip(self.attributes, scales, shares, strict=True):
+            counted[groups] = 1.0
+            shared[groups] = group_weights[groups].min() / group_weights[groups]
+        # Of several attributes only balances relative to the data's own can be compared.
+        of_data = np.array([data_balance(group_weights[groups]) for groups in self.attributes])
+        alone = len(of_data) == 1
+        goal = self.balance * float(of_data[0] if alone else 1.0)
+        factors = np.ones(1) if alone else 1 / of_data
+        limits = limits._replace(level=goal, scales=scales, factors=factors)
         # A ratio of shares implies as much relative balance.
-        if self.share_ratio > 0:
-            shares = group_weights.min() / group_weights[None]
-            if self.share_ratio >= self.balance:
-                limits = limits._replace(level=float(self.share_ratio), scales=shares)
-            else:
-                limits = limits._replace(
-                    scales=np.vstack([limits.scales, shares]),
-                    factors=np.array([1.0, goal / self.share_ratio]),
-                )
+        if self.share_ratio > 0 and self.share_ratio >= self.balance:
+            level = float(self.share_ratio)
+            limits = limits._replace(level=level, scales=shares, factors=np.ones(len(shares)))
+        elif self.share_ratio > 0:
+            limits = limits._replace(
+                scales=np.vstack([scales, shares]),
+                factors=np.append(factors, np.full(len(shares), goal / self.share_ratio)),
+            )
         return limits._replace(
+            kinds=limits.kinds if kinds is None else kinds,
             smallest=self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf,
             largest=float(self.largest * (1 + ROUNDING)),
         )
@@ -103,7 +115,9 @@ def _size(size, total, absent):
 
 def mixes(counts, limits):
     """Ratio of the rarest to the commonest group of each cluster, in the scales of the limits."""
-    low = ((counts + limits.person)[:, None] * limits.scales).min(axis=2)
+    compared = limits.scales > 0
+    scaled = (counts + limits.person)[:, None] * limits.scales
+    low = scaled.min(axis=2, where=compared, initial=np.inf)
     high = ((counts - limits.person)[:, None] * limits.scales).max(axis=2)
     ratios = np.divide(low, high, out=np.full(low.shape, np.inf), where=high > 0)
     return np.where((counts > 0).all(axis=1), (limits.factors * ratios).min(axis=1), 0.0)

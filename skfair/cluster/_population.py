@@ -10,8 +10,8 @@ from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._balance import describe, groups_missing
 from skfair.cluster._homotopy import fair_assignment
 from skfair.cluster._limits import Asked, check_asked
-from skfair.cluster._samples import Samples
-from skfair.people import Groups, check_people
+from skfair.cluster._samples import Samples, weights_by_group
+from skfair.people import GroupSummary, check_people
 
 
 class Population(NamedTuple):
@@ -21,7 +21,7 @@ class Population(NamedTuple):
     mean: np.ndarray  # (n_features,) what was subtracted
     present: np.ndarray  # (n_samples,) rows of positive weight
     samples: Samples
-    groups: Groups  # of the samples
+    groups: GroupSummary  # of the samples
     asked: Asked
     lacks_groups: bool = False  # though a mix is asked for
 
@@ -63,7 +63,7 @@ class Population(NamedTuple):
             "cluster_centers_": clustering.centers + self.mean,
             "inertia_": cost,
             "objective_": cost / samples.weights.sum(),
-            "groups_": self.groups.summary,
+            "groups_": self.groups,
             **describe(clustering.counts, self.asked, samples.largest_weight),
         }
 
@@ -87,12 +87,26 @@ def check_population(estimator, X, sensitive_features, sample_weight):
             f"n_samples={len(present)}{among} should be >= n_clusters={estimator.n_clusters}; "
             "ask for fewer clusters."
         )
-    asked = check_asked(estimator, people.weights)
+    groups, kinds, attributes = _compared(people.groups, estimator.attributes)
+    asked = check_asked(estimator, people.weights)._replace(attributes=attributes)
     everyone = len(present) == len(X)
     mean = np.average(X if everyone else X[present], axis=0, weights=people.weights)
     X -= mean
-    rows, groups = X if everyone else X[present], people.groups
-    limits = asked.limits(np.bincount(groups.codes, people.weights))
-    samples = Samples(rows, people.weights, groups.codes, limits)
+    rows, codes = X if everyone else X[present], people.groups.codes
+    limits = asked.limits(weights_by_group(codes, people.weights, kinds), kinds)
+    samples = Samples(rows, people.weights, codes, limits)
     lacks_groups = missing is not None and sensitive_features is None
     return Population(X, mean, present, samples, groups, asked, lacks_groups)
+
+
+def _compared(groups, attributes):
+    """The groups that are compared, which of them each combination is in, those of each attribute.
+
+    With ``attributes="each"`` they are the values of single attributes, else the combinations.
+    """
+    if attributes != "each":
+        return groups.summary, np.arange(len(groups.labels))[:, np.newaxis], (slice(None),)
+    kinds, labels = groups.by_attribute()
+    counts = weights_by_group(groups.codes, None, kinds).astype(np.intp)
+    columns = tuple(slice(column.min(), column.max() + 1) for column in kinds.T)
+    return GroupSummary(labels, counts), kinds, columns

@@ -18,7 +18,7 @@ class Samples(NamedTuple):
 
     X: np.ndarray  # (n_samples, n_features) float64, C-contiguous
     weights: np.ndarray  # (n_samples,) float64, all positive
-    codes: np.ndarray  # (n_samples,) intp in [0, n_groups)
+    codes: np.ndarray  # (n_samples,) intp, of which of the limits' kinds a sample is
     limits: Limits  # what every cluster has to keep
 
     @property
@@ -26,8 +26,18 @@ class Samples(NamedTuple):
         return self.limits.scales.shape[1]
 
     @property
+    def n_attributes(self):
+        return self.limits.kinds.shape[1]
+
+    @property
+    def attribute_codes(self):
+        """Group of every sample, by attribute, (n_samples, n_attributes); each starts at 0."""
+        kinds = self.limits.kinds
+        return (kinds - kinds.min(axis=0))[self.codes]
+
+    @property
     def group_weights(self):
-        return np.bincount(self.codes, self.weights, minlength=self.n_groups)
+        return weights_by_group(self.codes, self.weights, self.limits.kinds)
 
     @property
     def balance(self):
@@ -48,7 +58,8 @@ class Samples(NamedTuple):
         """Balance that rounding to whole samples can reach: half of one is lost in each cluster."""
         scales = self.limits.scales
         rounding = self.largest_weight * n_clusters / 2
-        lowest = ((self.group_weights - rounding) * scales).min(axis=1)
+        scaled = (self.group_weights - rounding) * scales
+        lowest = scaled.min(axis=1, where=scales > 0, initial=np.inf)
         highest = (self.group_weights * scales).max(axis=1)
         attainable = self.limits.factors * lowest / highest
         return max(0.0, min(self.balance, attainable.min()))
@@ -61,7 +72,7 @@ class Samples(NamedTuple):
         """Whether clusters keep sizes, and a level up to one sample, and lack no group."""
         limits = self.limits._replace(person=self.largest_weight)
         kept = level == 0 or mixes(counts, limits).min() >= level * (1 - 1e-12)
-        return bool(kept) and keeps_sizes(counts.sum(axis=1), limits)
+        return bool(kept) and keeps_sizes(counts.sum(axis=1) / self.n_attributes, limits)
 
     def at_level(self, level):
         """The limits with another least balance."""
@@ -69,7 +80,7 @@ class Samples(NamedTuple):
 
     def tabulate(self, labels, n_clusters):
         """The clustering that the labels describe; its cells are recomputed from scratch."""
-        return tabulate(self.X, self.weights, self.codes, labels, n_clusters, self.n_groups)
+        return tabulate(self.X, self.weights, self.codes, labels, n_clusters, self.limits)
 
     def occupy(self, labels, centers):
         """The same, once every empty cluster has got the sample farthest from its own centre."""
@@ -85,23 +96,31 @@ class Samples(NamedTuple):
         return self.tabulate(labels, len(centers))
 
     def thin(self, size, random_state):
-        """About ``size`` of the samples, drawn by group and weighted up to each group's weight.
+        """About ``size`` of the samples, drawn by kind and weighted up to each kind's weight.
 
-        A small group keeps at least ``size / (4 n_groups)`` members, or all it has.
+        Of a rare kind at least ``size / (4 n_kinds)`` are kept, or all there are.
         """
         n_samples = len(self.weights)
         if n_samples <= size:
             return self
-        kept = []
-        for g in range(self.n_groups):
-            rows = np.flatnonzero(self.codes == g)
-            share = max(size * len(rows) // n_samples, size // (4 * self.n_groups))
+        kept, n_kinds = [], len(self.limits.kinds)
+        for kind in range(n_kinds):
+            rows = np.flatnonzero(self.codes == kind)
+            share = max(size * len(rows) // n_samples, size // (4 * n_kinds))
             kept.append(random_state.choice(rows, min(share, len(rows)), replace=False))
         rows = np.sort(np.concatenate(kept))
         codes = self.codes[rows]
-        drawn = np.bincount(codes, self.weights[rows], minlength=self.n_groups)
-        weights = self.weights[rows] * (self.group_weights / drawn)[codes]
+        everybody = np.bincount(self.codes, self.weights, minlength=n_kinds)
+        drawn = np.bincount(codes, self.weights[rows], minlength=n_kinds)
+        weights = self.weights[rows] * (everybody / drawn)[codes]
         return Samples(self.X[rows], weights, codes, self.limits)
+
+
+def weights_by_group(codes, weights, kinds):
+    """Weight of every group, (n_groups,), of samples of some kinds."""
+    by_kind = np.bincount(codes, weights, minlength=len(kinds))
+    n_attributes = kinds.shape[1]
+    return np.bincount(kinds.ravel(), np.repeat(by_kind, n_attributes))
 
 
 class Runs(NamedTuple):

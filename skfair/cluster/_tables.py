@@ -1,9 +1,12 @@
-"""Whole numbers of every group in every cluster that keep what is asked, and how to get there.
+"""Whole numbers of every kind in every cluster that keep what is asked, and how to get there.
 
 If samples count the same, a fractional table of counts that keeps all bounds always exists:
 clusters of equal size that mirror the data. Rounding it entry by entry changes counts by less than
 one and no bound on a size (Bacharach, 1966), and members of each group then go to where the table
 wants them along cheapest paths. So what is promised, up to one person, can always be kept.
+
+With several attributes no rounding keeps the bounds of all of them, and there may be no table of
+whole numbers: it is searched for by branch and bound then.
 """
 
 import numpy as np
@@ -11,8 +14,10 @@ from scipy import optimize, sparse
 
 from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.transport import transport
+from skfair.utils._balance import count_table
 
 TOLERANCE = 1e-6  # of HiGHS and of sums
+MAX_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
 
 
 def settle(samples, point, level, rows):
@@ -35,13 +40,14 @@ def settle(samples, point, level, rows):
         Weight that each count may be short of the level, 0 where the level is kept exactly.
     """
     labels = point.clustering.labels.copy()
-    n_clusters = len(point.clustering.sizes)
-    table, margin = fitting_table(samples, point.clustering.counts, level)
-    for g in range(samples.n_groups):
+    n_clusters, n_kinds = len(point.clustering.sizes), len(samples.limits.kinds)
+    counts = count_table(labels, samples.codes, samples.weights, n_clusters, n_kinds)
+    table, margin = fitting_table(samples, counts, level)
+    for kind in range(n_kinds):
         for movable in (rows, np.arange(len(labels))):
-            members = movable[samples.codes[movable] == g]
-            now = np.bincount(labels[samples.codes == g], minlength=n_clusters)
-            surplus = now - table[:, g]
+            members = movable[samples.codes[movable] == kind]
+            now = np.bincount(labels[samples.codes == kind], minlength=n_clusters)
+            surplus = now - table[:, kind]
             if surplus.any() and len(members):
                 distances = squared_distances(samples.X[members], point.clustering.centers)
                 transport(distances, members, labels, surplus)
@@ -55,36 +61,41 @@ def fitting_table(samples, counts, level):
     ----------
     samples : Samples
         Of equal weights.
-    counts : ndarray of shape (n_clusters, n_groups)
+    counts : ndarray of shape (n_clusters, n_kinds)
         Weights.
     level : float
         Least balance of a cluster, in the scales of the limits.
 
     Returns
     -------
-    table : ndarray of int64, shape (n_clusters, n_groups)
+    table : ndarray of int64, shape (n_clusters, n_kinds)
         Numbers of members.
     margin : {0, 1}
         1: the table keeps the level. 0: it does up to one person.
     """
     counts = np.round(counts / samples.largest_weight)
+    is_whole = samples.n_attributes > 1
     for margin in (1, 0):
-        fractional = _nearest_table(samples, counts, level, margin)
+        fractional = _nearest_table(samples, counts, level, margin - is_whole, is_whole)
         if fractional is not None:
             return controlled_rounding(fractional).astype(np.int64), margin
     return counts.astype(np.int64), 0  # where a group has fewer members than there are clusters
 
 
-def _nearest_table(samples, counts, level, margin):
-    """The fractional table nearest to the counts whose ratios hold with so many persons to spare.
+def _nearest_table(samples, counts, level, margin, is_whole):
+    """The table nearest to the counts whose ratios hold with so many persons to spare.
 
-    None if there is none. The linear programme has, besides the table, how far entries are above
-    and below the counts, and for every cluster and scale the weight of the commonest group.
+    None if there is none; fractional, or some table of whole numbers. The linear programme has,
+    besides the table, how far entries are above and below the counts, and for every cluster and
+    scale the weight of the commonest group.
     """
-    (n_clusters, n_groups), limits = counts.shape, samples.limits
-    totals, n_cells, n_scales = counts.sum(axis=0), counts.size, len(limits.factors)
-    by_cluster = sparse.kron(sparse.eye_array(n_clusters), np.ones((1, n_groups)), format="csr")
-    by_group = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(n_groups), format="csr")
+    (n_clusters, n_kinds), limits = counts.shape, samples.limits
+    n_groups, n_cells, n_scales = samples.n_groups, counts.size, len(limits.factors)
+    is_in = np.zeros((n_groups, n_kinds))
+    is_in[limits.kinds.T, np.arange(n_kinds)] = 1
+    by_cluster = sparse.kron(sparse.eye_array(n_clusters), np.ones((1, n_kinds)), format="csr")
+    by_kind = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(n_kinds), format="csr")
+    by_group = sparse.kron(sparse.eye_array(n_clusters), is_in, format="csr")
     each = sparse.eye_array(n_cells, format="csr")
     rows, bounds = [], []
 
@@ -93,38 +104,53 @@ def _nearest_table(samples, counts, level, margin):
         rows.append([on_table, -on_table, no_commonest if on_commonest is None else on_commonest])
         bounds.append(bound - on_table @ counts.ravel())
 
-    if level > 0 and n_groups > 1:
-        for s, (scale, factor) in enumerate(zip(limits.scales, limits.factors, strict=True)):
-            scales = np.tile(scale / scale.min(), n_clusters)
-            weigh = sparse.diags_array(scales, format="csr")
-            commonest = sparse.kron(
-                sparse.eye_array(n_clusters),
-                sparse.kron(np.ones((n_groups, 1)), np.eye(n_scales)[[s]]),
-                format="csr",
-            )
-            at_most(weigh, -commonest, -margin * scales)
-            at_most(-factor * weigh, level * commonest, -margin * factor * scales)
+    for on_groups, on_commonest, spare in _mix_rows(limits, n_clusters, level):
+        at_most(on_groups @ by_group, on_commonest, -margin * spare)
     person = samples.largest_weight
     smallest = np.ceil(limits.smallest / person) if np.isfinite(limits.smallest) else 1
     at_most(-by_cluster, None, np.full(n_clusters, -float(smallest)))
     if np.isfinite(limits.largest):
         at_most(by_cluster, None, np.full(n_clusters, np.floor(limits.largest / person)))
-    rows.append([-each, each, sparse.csr_array((n_cells, n_clusters * n_scales))])
-    needed = np.tile(totals >= n_clusters, n_clusters) if level > 0 else np.zeros(n_cells)
-    bounds.append(counts.ravel() - needed)
-    nothing = sparse.csr_array((n_groups, n_clusters * n_scales))
+    at_most(-each, None, np.zeros(n_cells))
+    if level > 0:  # in every cluster somebody of each group that is large enough
+        enough = is_in @ counts.sum(axis=0) >= n_clusters
+        at_most(-by_group, None, -np.tile(enough.astype(float), n_clusters))
+    nothing = sparse.csr_array((n_kinds, n_clusters * n_scales))
+    # The first whole table found will do: that all are near is worth little.
+    whole = {"method": "highs", "options": {"mip_rel_gap": 1.0, "time_limit": MAX_SECONDS}}
     found = optimize.linprog(
         np.concatenate([np.ones(2 * n_cells), np.zeros(n_clusters * n_scales)]),
         A_ub=sparse.block_array(rows, format="csr"),
         b_ub=np.concatenate(bounds),
-        A_eq=sparse.block_array([[by_group, -by_group, nothing]], format="csr"),
-        b_eq=np.zeros(n_groups),
-        method="highs-ds",
+        A_eq=sparse.block_array([[by_kind, -by_kind, nothing]], format="csr"),
+        b_eq=np.zeros(n_kinds),
+        integrality=np.repeat([is_whole, False], [2 * n_cells, n_clusters * n_scales]),
+        **(whole if is_whole else {"method": "highs-ds"}),
     )
-    if found.status != 0:
+    if found.x is None or found.status not in (0, 1):
         return None
     above, below = found.x[:n_cells], found.x[n_cells : 2 * n_cells]
     return (counts.ravel() + above - below).reshape(counts.shape)
+
+
+def _mix_rows(limits, n_clusters, level):
+    """What the mix asks of the counts of groups and of the weight of the commonest ones.
+
+    Yields rows on the counts, rows on the weights, and what a person more is worth to them: the
+    commonest of a scale is at least every group, and no group is below the level times it.
+    """
+    n_scales, n_groups = limits.scales.shape
+    if level == 0 or n_groups == 1:
+        return
+    clusters = sparse.eye_array(n_clusters)
+    for s, (scale, factor) in enumerate(zip(limits.scales, limits.factors, strict=True)):
+        scale = scale / scale[scale > 0].min()
+        weigh = sparse.kron(clusters, np.diag(scale)[scale > 0], format="csr")
+        commonest = np.outer(scale[scale > 0] > 0, np.arange(n_scales) == s).astype(float)
+        commonest = sparse.kron(clusters, commonest, format="csr")
+        spare = np.tile(scale[scale > 0], n_clusters)
+        yield weigh, -commonest, spare
+        yield -factor * weigh, level * commonest, factor * spare
 
 
 def controlled_rounding(table):

@@ -4,33 +4,49 @@ import numpy as np
 
 from skfair.metrics._registry import metric
 from skfair.people import check_columns, group_index
-from skfair.utils._balance import balance, cluster_balances, count_table, data_balance
+from skfair.utils._balance import count_table, least_balances, least_share_ratios
 
 
-def _compose(labels, sensitive_features, sample_weight):
+def _compose(labels, sensitive_features, sample_weight, attributes):
     """Check the input of a clustering metric and count; samples of zero weight are absent.
 
     Returns
     -------
     clusters : ndarray of shape (n_clusters,)
         The labels that occur, ascending.
-    groups : Groups
-        The groups.
-    counts : ndarray of shape (n_clusters, n_groups)
-        Weight of every group in every cluster.
+    group_labels : ndarray of object, shape (n_groups, n_columns)
+        What the groups are called.
+    tables : list of ndarray, each of shape (n_clusters, n_groups of the attribute)
+        Weight of every group in every cluster; with ``attributes="each"`` one table for each
+        attribute, else one for the combinations.
     """
+    if attributes not in ("intersections", "each"):
+        raise ValueError(f'attributes must be "intersections" or "each"; got {attributes!r}.')
     people, (labels,) = check_columns(sensitive_features, sample_weight, labels=labels)
     groups = people.groups
     clusters, codes = np.unique(labels, return_inverse=True)
     shape = len(clusters), len(groups.labels)
-    return clusters, groups, count_table(codes, groups.codes, people.weights, *shape)
+    counts = count_table(codes, groups.codes, people.weights, *shape)
+    if attributes == "intersections":
+        return clusters, groups.labels, [counts]
+    values, group_labels = groups.by_attribute()
+    columns = [column[:, np.newaxis] - column.min() for column in values.T]
+    tables = [counts @ (column == np.arange(column.max() + 1)) for column in columns]
+    return clusters, group_labels, tables
 
 
+@metric("clustering", best=1.0, name="attribute_balance", attributes="each")
 @metric("clustering", best=1.0, name="mean_balance", aggregate="mean")
 @metric("clustering", best=1.0, name="relative_balance", relative=True)
 @metric("clustering", best=1.0, name="balance")
 def balance_score(
-    labels, *, sensitive_features, sample_weight=None, aggregate="min", relative=False
+    labels,
+    *,
+    sensitive_features,
+    sample_weight=None,
+    aggregate="min",
+    relative=False,
+    attributes="intersections",
 ):
     """Balance of a clustering: how equally the groups are represented in its clusters.
 
@@ -47,8 +63,8 @@ def balance_score(
         Cluster of each sample. Every distinct label is a cluster, so is the -1 with which some
         estimators mark noise. Clusters without samples cannot be seen here and do not count.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample; with several attributes, the combinations that occur. Groups that do
-        not occur in these samples cannot be seen here and do not count.
+        Group of each sample; of several attributes see ``attributes``. Groups that do not occur
+        in these samples cannot be seen here and do not count.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; a sample of weight zero counts as absent.
     aggregate : {"min", "mean"}, default="min"
@@ -56,6 +72,10 @@ def balance_score(
         it may hide a cluster without any member of a group).
     relative : bool, default=False
         Divide by the balance of the data: 1 is then the best that the minimum can be.
+    attributes : {"intersections", "each"}, default="intersections"
+        With several attributes, groups are the combinations that occur; "each" takes the balance of
+        every single attribute instead, relative to the data's own as only so they can be compared,
+        and of these the least.
 
     Returns
     -------
@@ -91,14 +111,23 @@ def balance_score(
     """
     if aggregate not in ("min", "mean"):
         raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
-    _, _, counts = _compose(labels, sensitive_features, sample_weight)
-    value = balance(counts) if aggregate == "min" else float(cluster_balances(counts).mean())
-    return value / data_balance(counts.sum(axis=0)) if relative else value
+    _, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
+    balances, of_data = least_balances(tables)
+    value = float(balances.min() if aggregate == "min" else balances.mean())
+    return value / of_data if relative else value
 
 
+@metric("clustering", best=1.0, name="attribute_share_ratio", attributes="each")
 @metric("clustering", best=1.0, name="mean_share_ratio", aggregate="mean")
 @metric("clustering", best=1.0, name="share_ratio")
-def share_ratio_score(labels, *, sensitive_features, sample_weight=None, aggregate="min"):
+def share_ratio_score(
+    labels,
+    *,
+    sensitive_features,
+    sample_weight=None,
+    aggregate="min",
+    attributes="intersections",
+):
     """Ratio of the shares of the groups that are in a cluster: the four-fifths rule asks for 0.8.
 
     A group has the share P(k | j) = n_kj / N_j of its members in cluster k, with n_kj their weight
@@ -114,11 +143,14 @@ def share_ratio_score(labels, *, sensitive_features, sample_weight=None, aggrega
     labels : array-like of shape (n_samples,)
         Cluster of each sample, as in `balance_score`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample; with several attributes, the combinations that occur.
+        Group of each sample; of several attributes see ``attributes``.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; a sample of weight zero counts as absent.
     aggregate : {"min", "mean"}, default="min"
         Take the cluster of the least ratio, or the unweighted mean over the clusters.
+    attributes : {"intersections", "each"}, default="intersections"
+        With several attributes, groups are the combinations that occur; "each" compares the values
+        of every single attribute instead.
 
     Returns
     -------
@@ -153,12 +185,17 @@ def share_ratio_score(labels, *, sensitive_features, sample_weight=None, aggrega
     if aggregate not in ("min", "mean"):
         raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
     ratios = cluster_share_ratios(
-        labels, sensitive_features=sensitive_features, sample_weight=sample_weight
+        labels,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        attributes=attributes,
     )
     return float(ratios.min() if aggregate == "min" else ratios.mean())
 
 
-def cluster_share_ratios(labels, *, sensitive_features, sample_weight=None):
+def cluster_share_ratios(
+    labels, *, sensitive_features, sample_weight=None, attributes="intersections"
+):
     """Ratio of the shares of the groups in every cluster, see `share_ratio_score`.
 
     Parameters
@@ -166,9 +203,12 @@ def cluster_share_ratios(labels, *, sensitive_features, sample_weight=None):
     labels : array-like of shape (n_samples,)
         Cluster of each sample.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample; with several attributes, the combinations that occur.
+        Group of each sample; of several attributes see ``attributes``.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; a sample of weight zero counts as absent.
+    attributes : {"intersections", "each"}, default="intersections"
+        With several attributes, groups are the combinations that occur; "each" compares the values
+        of every single attribute instead.
 
     Returns
     -------
@@ -193,14 +233,22 @@ def cluster_share_ratios(labels, *, sensitive_features, sample_weight=None):
     """
     import pandas as pd
 
-    clusters, _, counts = _compose(labels, sensitive_features, sample_weight)
-    ratios = cluster_balances(counts / counts.sum(axis=0))
-    return pd.Series(ratios, index=pd.Index(clusters, name="cluster"), name="share_ratio")
+    clusters, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
+    return pd.Series(
+        least_share_ratios(tables), index=pd.Index(clusters, name="cluster"), name="share_ratio"
+    )
 
 
 @metric("clustering", name="normalized_additive_violation", normalize=True)
 @metric("clustering")
-def additive_violation(labels, *, sensitive_features, sample_weight=None, normalize=False):
+def additive_violation(
+    labels,
+    *,
+    sensitive_features,
+    sample_weight=None,
+    normalize=False,
+    attributes="intersections",
+):
     """Largest departure of a group's size in a cluster from its proportional share.
 
     With n_kj the weight of group j in cluster k, n_k that of the cluster, n_j that of the group
@@ -216,12 +264,15 @@ def additive_violation(labels, *, sensitive_features, sample_weight=None, normal
     labels : array-like of shape (n_samples,)
         Cluster of each sample.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample; with several attributes, the combinations that occur.
+        Group of each sample; of several attributes see ``attributes``.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; a sample of weight zero counts as absent.
     normalize : bool, default=False
         Divide the departures in a cluster by its size: the difference between the group's share
         of the cluster and its share of the data, in [0, 1].
+    attributes : {"intersections", "each"}, default="intersections"
+        With several attributes, groups are the combinations that occur; "each" compares the values
+        of every single attribute instead.
 
     Returns
     -------
@@ -252,13 +303,20 @@ def additive_violation(labels, *, sensitive_features, sample_weight=None, normal
     >>> additive_violation(labels, sensitive_features=group, normalize=True)
     0.25
     """
-    _, _, counts = _compose(labels, sensitive_features, sample_weight)
-    sizes = counts.sum(axis=1, keepdims=True)
-    departures = np.abs(counts - sizes * counts.sum(axis=0) / counts.sum())
+    _, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
+    counts, sizes = np.hstack(tables), tables[0].sum(axis=1, keepdims=True)
+    departures = np.abs(counts - sizes * counts.sum(axis=0) / sizes.sum())
     return float((departures / sizes if normalize else departures).max())
 
 
-def cluster_composition(labels, *, sensitive_features, sample_weight=None, normalize=None):
+def cluster_composition(
+    labels,
+    *,
+    sensitive_features,
+    sample_weight=None,
+    normalize=None,
+    attributes="intersections",
+):
     """Table of the groups in every cluster.
 
     Parameters
@@ -266,18 +324,22 @@ def cluster_composition(labels, *, sensitive_features, sample_weight=None, norma
     labels : array-like of shape (n_samples,)
         Cluster of each sample.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample; with several attributes, the combinations that occur.
+        Group of each sample; of several attributes see ``attributes``.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; a sample of weight zero counts as absent.
     normalize : {None, "cluster", "group"}, default=None
         None counts samples (sums their weights). "cluster" divides each row by its sum: what the
         cluster is made of. "group" divides each column by its sum: where the group went.
+    attributes : {"intersections", "each"}, default="intersections"
+        With several attributes, groups are the combinations that occur; "each" counts the values
+        of every single attribute instead.
 
     Returns
     -------
     composition : pandas.DataFrame of shape (n_clusters, n_groups)
         One row per cluster label and one column per group, both ascending; with several
-        attributes the columns have one level for each.
+        attributes the columns have one level for each, or, counted each, the levels attribute and
+        value.
 
     Raises
     ------
@@ -302,10 +364,14 @@ def cluster_composition(labels, *, sensitive_features, sample_weight=None, norma
 
     if normalize not in (None, "cluster", "group"):
         raise ValueError(f'normalize must be None, "cluster" or "group"; got {normalize!r}.')
-    clusters, groups, counts = _compose(labels, sensitive_features, sample_weight)
+    clusters, names, tables = _compose(labels, sensitive_features, sample_weight, attributes)
+    counts = np.hstack(tables)
     if normalize == "cluster":
-        counts = counts / counts.sum(axis=1, keepdims=True)
+        counts = counts / tables[0].sum(axis=1, keepdims=True)
     elif normalize == "group":
         counts = counts / counts.sum(axis=0)
-    columns = group_index(groups.labels, sensitive_features)
+    if attributes == "each":
+        columns = pd.MultiIndex.from_tuples(names[:, 0], names=["attribute", "value"])
+    else:
+        columns = group_index(names, sensitive_features)
     return pd.DataFrame(counts, index=pd.Index(clusters, name="cluster"), columns=columns)

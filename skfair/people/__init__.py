@@ -7,8 +7,8 @@ from skfair.people._groups import (
     check_groups,
     group_index,
     group_names,
-    match_groups,
 )
+from skfair.people._match import match_groups, match_values
 from skfair.people._people import People, check_alignment, check_columns, check_people
 from skfair.people._percentiles import check_interval, ranks_inside, tabulate_scores
 

@@ -140,13 +140,30 @@ class Groups(ABC):
         """
         if self.labels.shape[1] == 1:
             return self
+        unions, labels = self.by_attribute()
+        n_groups, n_attributes = unions.shape
+        ends = np.arange(0, unions.size + 1, n_attributes)
+        one_each = np.ones(unions.size, dtype=bool), unions.ravel(), ends
+        unions = sparse.csr_array(one_each, shape=(n_groups, len(labels)))
+        return Groups.overlapping(sparse.csr_array(self.matrix @ unions), labels)
+
+    def by_attribute(self):
+        """What combinations of several attributes consist of.
+
+        Returns
+        -------
+        values : ndarray of intp, shape (n_groups, n_attributes)
+            Group of each single attribute that a combination is part of. They are numbered
+            through, those of the first attribute first.
+        labels : ndarray of object, shape (n_values, 1)
+            What these groups are called: pairs (attribute, value).
+        """
         labels, columns = [], []
         for attribute, column in zip(self.attributes, self.labels.T, strict=True):
-            for value in sorted(set(column)):
-                labels.append((attribute, value))
-                columns.append(column == value)
-        unions = sparse.csr_array(np.column_stack(columns))
-        return Groups.overlapping(sparse.csr_array(self.matrix @ unions), _one_column(labels))
+            number = {value: len(labels) + i for i, value in enumerate(sorted(set(column)))}
+            labels += [(attribute, value) for value in number]
+            columns.append([number[value] for value in column])
+        return np.array(columns, dtype=np.intp).T.copy(), _one_column(labels)
 
     def only(self, kept):
         """Some of the groups; everyone stays, if in no group any more.
@@ -313,45 +330,6 @@ def _check_matrix(sensitive_features, n_samples):
 def _one_column(labels):
     """Labels of one attribute, (n_groups, 1); numpy would unpack those that are tuples."""
     return np.fromiter(labels, dtype=object, count=len(labels))[:, np.newaxis]
-
-
-def match_groups(sensitive_features, n_samples, summary):
-    """Encode sensitive features by the groups seen at fit.
-
-    Parameters
-    ----------
-    sensitive_features, n_samples
-        As in `check_groups`.
-    summary : GroupSummary
-        The groups seen at fit.
-
-    Returns
-    -------
-    codes : ndarray of intp, shape (n_samples,)
-        Group of each sample, as a row of ``summary.labels``.
-
-    Raises
-    ------
-    ValueError
-        If a group was not seen at fit, or for what `check_groups` refuses.
-    """
-    groups = check_groups(sensitive_features, n_samples)
-    given, expected = groups.labels.shape[1], summary.labels.shape[1]
-    if given != expected:
-        raise ValueError(
-            f"sensitive_features has {given} attribute(s) but the estimator was fitted with "
-            f"{expected}; pass the same attributes as at fit, in the same order."
-        )
-    known = {name: code for code, name in enumerate(group_names(summary.labels))}
-    unseen = [name for name in group_names(groups.labels) if name not in known]
-    if unseen:
-        raise ValueError(
-            f"sensitive_features has groups not seen at fit: {listing(map(repr, unseen))}; the "
-            f"known groups are {listing(map(repr, known))}. Map these people to a known group, or "
-            "fit on data that has theirs."
-        )
-    matched = [known[name] for name in group_names(groups.labels)]
-    return np.array(matched, dtype=np.intp)[groups.codes]
 
 
 def group_names(labels):

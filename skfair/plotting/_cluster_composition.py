@@ -54,7 +54,7 @@ class ClusterCompositionDisplay:
         self.cluster_names = cluster_names
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator, *, attribute=None, ax=None):
         """Draw the composition of a fitted clusterer on its training data.
 
         Parameters
@@ -62,6 +62,8 @@ class ClusterCompositionDisplay:
         estimator : estimator instance
             A fitted clusterer with `group_counts_` and `groups_`, such as
             :class:`skfair.cluster.FairKMeans`.
+        attribute : label, default=None
+            Which attribute to draw of an estimator that balances each of several on its own.
         ax : matplotlib.axes.Axes, default=None
             Axes to draw on; None makes a new figure.
 
@@ -74,10 +76,22 @@ class ClusterCompositionDisplay:
         ------
         sklearn.exceptions.NotFittedError
             If the estimator is not fitted.
+        ValueError
+            If an attribute has to be chosen, or there is none of that name.
         """
         check_is_fitted(estimator, "group_counts_")
-        names = readable(group_names(estimator.groups_.labels))
-        return cls(estimator.group_counts_, group_names=names).plot(ax=ax)
+        names, counts = group_names(estimator.groups_.labels), estimator.group_counts_
+        if getattr(estimator, "attributes", None) == "each":
+            known = list(dict.fromkeys(of for of, _ in names))
+            if attribute not in known and (attribute is not None or len(known) > 1):
+                raise ValueError(
+                    f"The estimator balances each of the attributes {known} on its own, and a "
+                    f"picture shows one of them: attribute must be in that list, got {attribute!r}."
+                )
+            attribute = known[0] if attribute is None else attribute
+            drawn = [g for g, (of, _) in enumerate(names) if of == attribute]
+            names, counts = [names[g][1] for g in drawn], counts[:, drawn]
+        return cls(counts, group_names=readable(names)).plot(ax=ax)
 
     @classmethod
     def from_predictions(cls, labels, *, sensitive_features, sample_weight=None, ax=None):

@@ -61,3 +61,41 @@ def data_balance(counts_per_group):
     No clustering of all the data is better balanced than the data itself.
     """
     return float(np.min(counts_per_group) / np.max(counts_per_group))
+
+
+def least_balances(tables):
+    """Balance of each cluster, the least of its attributes, and that of the data as one cluster.
+
+    Of several attributes only balances relative to the data's own can be compared: these are taken
+    then, and that of the data is 1.
+
+    Parameters
+    ----------
+    tables : list of ndarray, each of shape (n_clusters, n_groups)
+        Weight of every group in every cluster, one table per attribute.
+
+    Returns
+    -------
+    balances : ndarray of shape (n_clusters,)
+    of_data : float
+    """
+    of_data = [data_balance(table.sum(axis=0)) for table in tables]
+    balances = [cluster_balances(table) for table in tables]
+    if len(tables) == 1:
+        return balances[0], of_data[0]
+    return np.min([b / r for b, r in zip(balances, of_data, strict=True)], axis=0), 1.0
+
+
+def least_share_ratios(tables):
+    """Least ratio of two groups' shares in each cluster, the least of its attributes.
+
+    Parameters
+    ----------
+    tables : list of ndarray, each of shape (n_clusters, n_groups)
+        Weight of every group in every cluster, one table per attribute.
+
+    Returns
+    -------
+    ratios : ndarray of shape (n_clusters,)
+    """
+    return np.min([cluster_balances(table / table.sum(axis=0)) for table in tables], axis=0)

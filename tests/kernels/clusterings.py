@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from skfair._kernels.clustering import tabulate
+from skfair._kernels.clustering import balance_limits, tabulate
 
 
 class Problem(NamedTuple):
@@ -19,7 +19,8 @@ class Problem(NamedTuple):
 
     def clustering(self):
         """A new one, which kernels may change."""
-        return tabulate(*self)
+        X, weights, codes, labels, n_clusters, n_groups = self
+        return tabulate(X, weights, codes, labels, n_clusters, balance_limits(n_groups))
 
     def with_labels(self, labels):
         return self._replace(labels=np.array(labels))

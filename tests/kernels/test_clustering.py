@@ -37,7 +37,9 @@ def test_a_clustering_is_what_its_labels_say(problem):
 def test_labels_are_copied_and_an_empty_cluster_has_no_centre():
     labels = np.array([0, 2], dtype=np.uint8)
     X = np.array([[1.0], [3.0]])
-    clustering = kernels.tabulate(X, np.ones(2), np.array([0, 0]), labels, 3, 1)
+    clustering = kernels.tabulate(
+        X, np.ones(2), np.array([0, 0]), labels, 3, kernels.balance_limits(1)
+    )
     assert clustering.labels.dtype == np.int32
     clustering.labels[0] = 1
     assert labels.tolist() == [0, 2]
@@ -91,13 +93,14 @@ def test_the_ratio_after_a_change_leaves_the_table_as_it_is():
 @given(problems(), st.integers(0, 2**32))
 @settings(max_examples=25, deadline=None)
 def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, seed):
-    X, weights, codes, _, n_clusters, _ = problem
+    X, weights, codes, _, n_clusters, n_groups = problem
+    limits = kernels.balance_limits(n_groups)
     rng = np.random.default_rng(seed)
     clustering = problem.clustering()
     labels, centers, sizes = clustering.labels, clustering.centers, clustering.sizes
     for p in rng.integers(len(X), size=10):
         a, k = labels[p], rng.integers(n_clusters)
-        if k == a or not alone(kernels.may_leave)(clustering, p, weights[p]):
+        if k == a or not alone(kernels.may_leave)(clustering, p, weights[p], limits):
             continue
         before = cost_by_definition(problem.with_labels(labels))
         to, away = (
@@ -105,7 +108,7 @@ def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, see
             alone(kernels.distance)(X[p], centers[a]),
         )
         change = alone(kernels.change)(to, away, sizes[k], sizes[a], weights[p])
-        alone(kernels.move)(X, weights, codes, clustering, p, k)
+        alone(kernels.move)(X, weights, codes, clustering, p, k, limits)
         after = cost_by_definition(problem.with_labels(labels))
         assert change == pytest.approx(after - before, abs=1e-10)
     check_against_scratch(problem, clustering)
@@ -113,6 +116,6 @@ def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, see
 
 def test_the_last_member_may_not_leave():
     problem = make_problem(np.random.default_rng(0), 4, 2, 1).with_labels([0, 1, 1, 1])
-    clustering = problem.clustering()
-    assert not alone(kernels.may_leave)(clustering, 0, problem.weights[0])
-    assert alone(kernels.may_leave)(clustering, 1, problem.weights[1])
+    clustering, limits = problem.clustering(), kernels.balance_limits(1)
+    assert not alone(kernels.may_leave)(clustering, 0, problem.weights[0], limits)
+    assert alone(kernels.may_leave)(clustering, 1, problem.weights[1], limits)

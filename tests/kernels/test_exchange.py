@@ -63,7 +63,7 @@ def test_a_pass_without_an_exchange_proves_that_none_lowers_the_cost(problem, sh
 def test_two_bounds_add_up_to_less_than_their_exchange(problem):
     clustering = problem.clustering()
     bounds, lowest = alone(kernels._exchange_bounds)(
-        problem.distances(), problem.codes, 1.0, clustering
+        problem.distances(), problem.codes, 1.0, clustering, problem.n_groups
     )
     cost = cost_by_definition(problem)
     labels, codes = problem.labels, problem.codes

@@ -23,12 +23,17 @@ def ratios_of(n_groups, ratio):
     return fair_prices.ratios_of(balance_limits(n_groups, ratio))
 
 
+def kinds(n_groups):
+    """One attribute: a sample is in one group."""
+    return np.arange(n_groups)[:, None]
+
+
 def offsets_of(multipliers, ratio, sizes=None):
     n_clusters, n_groups, _ = multipliers.shape
     prices = kernels.Prices(multipliers, np.zeros((n_clusters, 2)) if sizes is None else sizes)
     offsets = np.empty(multipliers.shape[:2])
     ratios = ratio if np.ndim(ratio) else ratios_of(n_groups, ratio)
-    alone(fair_prices.fill_offsets)(prices, ratios, offsets)
+    alone(fair_prices.fill_offsets)(prices, ratios, kinds(n_groups), offsets)
     return offsets
 
 
@@ -85,7 +90,9 @@ def dual(problem, multipliers):
     assignment = kernels.new_assignment(n_samples, n_clusters, problem.n_groups)
     offsets = offsets_of(multipliers, problem.ratio)
     distances, codes, weights = problem.distances, problem.codes, problem.weights
-    return alone(kernels.assign)(distances, codes, weights, offsets, assignment), assignment
+    return alone(kernels.assign)(
+        distances, codes, weights, offsets, problem.limits.kinds, assignment
+    ), assignment
 
 
 def solve(problem, start=None, slack=0.0, max_iter=50):
@@ -294,7 +301,9 @@ def test_sizes_out_of_bounds_and_those_with_a_price_are_rows():
     assert rows.values.tolist() == [0.5, 0.25, 0]
     assert rows.violations.tolist() == [3 - 2, 3 - 8, 8 - 7]
     offsets = np.empty((3, 2))
-    alone(fair_prices.fill_row_offsets)(rows, np.array([0.5, 0.25, 2.0]), np.zeros((2, 2)), offsets)
+    alone(fair_prices.fill_row_offsets)(
+        rows, np.array([0.5, 0.25, 2.0]), np.zeros((2, 2)), kinds(2), offsets
+    )
     np.testing.assert_array_equal(offsets, [[0, 0], [-0.5, -0.5], [1.75, 1.75]])
 
 
@@ -305,10 +314,12 @@ def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     product = (hessian @ direction.ravel()).reshape(direction.shape) + 0.1 * direction
     rows, ratios = rows_of(multipliers, counts, ratio)
     result = np.full(len(rows.free), np.nan)
-    alone(fair_prices._apply_hessian)(rows.violations, rows, density, ratios, 0.1, result)
+    alone(fair_prices._apply_hessian)(
+        rows.violations, rows, density, ratios, kinds(len(ratios)), 0.1, result
+    )
     np.testing.assert_allclose(result, at(rows, np.where(free, product, 0)), atol=1e-10)
     diagonal = np.diag(hessian)[free.ravel()]
-    mean = alone(fair_prices._mean_diagonal)(rows, density, ratios)
+    mean = alone(fair_prices._mean_diagonal)(rows, density, ratios, kinds(len(ratios)))
     assert mean == pytest.approx(diagonal.mean())
 
 
@@ -322,7 +333,7 @@ def test_the_newton_step_solves_the_damped_system(step, sized):
     matrix = np.empty((n_rows, n_rows))
     for column, unit in zip(matrix.T, np.diag(rows.free.astype(float)), strict=True):
         image = np.empty(n_rows)
-        apply(unit, rows, density, ratios, 0.0, image)
+        apply(unit, rows, density, ratios, kinds(len(ratios)), 0.0, image)
         column[:] = image
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
     assert np.linalg.eigvalsh(matrix).min() > -1e-9
@@ -331,11 +342,13 @@ def test_the_newton_step_solves_the_damped_system(step, sized):
     free = np.flatnonzero(rows.free)
     matrix = matrix[np.ix_(free, free)]
     # A cluster with a bound on its size counts as having the ties of an average one at least.
-    mean = alone(fair_prices._mean_diagonal)(rows, density, ratios)
+    mean = alone(fair_prices._mean_diagonal)(rows, density, ratios, kinds(len(ratios)))
     exact = np.diag(matrix).mean()
     assert exact <= mean if sized else mean == pytest.approx(exact)
     matrix += ridge * mean * np.eye(len(free))
-    direction = alone(fair_prices.newton_direction)(rows, ratios, density, ridge)
+    direction = alone(fair_prices.newton_direction)(
+        rows, ratios, kinds(len(ratios)), density, ridge
+    )
     assert not direction[~rows.free].any()
     residual = matrix @ direction[free] - rows.violations[free]
     limit = 1.01 * fair_prices.CG_TOLERANCE * np.linalg.norm(rows.violations)
@@ -346,7 +359,9 @@ def test_without_ties_the_newton_step_is_finite(step):
     """Nothing says how far to go; whatever comes out, the ascent tries it and then shrinks it."""
     multipliers, counts, ratio, density = step
     rows, ratios = rows_of(multipliers, counts, ratio)
-    direction = alone(fair_prices.newton_direction)(rows, ratios, 0 * density, 0.1)
+    direction = alone(fair_prices.newton_direction)(
+        rows, ratios, kinds(len(ratios)), 0 * density, 0.1
+    )
     assert np.isfinite(direction).all()
 
 

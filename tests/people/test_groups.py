@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skfair.people._groups import Groups, check_groups, group_index, group_names, match_groups
+from skfair.people._groups import Groups, check_groups, group_index, group_names
+from skfair.people._match import match_groups
 from skfair.people._people import check_alignment
 
 PEOPLE = ["male", "female", "male", "other", "female", "male"]

@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from skfair.cluster import FairKMeans
 from skfair.plotting import ClusterCompositionDisplay
 
 COUNTS = np.array([[30, 10], [20, 20]])
@@ -113,3 +114,18 @@ def test_an_unfitted_estimator_is_refused():
 def test_wrong_lengths_are_refused():
     with pytest.raises(ValueError, match="rows"):
         ClusterCompositionDisplay.from_predictions([0, 1, 1], sensitive_features=["a", "b"])
+
+
+def test_one_of_several_attributes_is_drawn():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    people = pd.DataFrame({"sex": np.arange(60) % 2, "age": np.arange(60) // 2 % 3})
+    model = FairKMeans(2, attributes="each", random_state=0).fit(X, sensitive_features=people)
+    display = ClusterCompositionDisplay.from_estimator(model, attribute="age")
+    np.testing.assert_array_equal(display.counts, model.group_counts_[:, 2:])
+    assert display.group_names == ["0", "1", "2"]
+    for wrong in (None, "race"):
+        with pytest.raises(ValueError, match=r"\['sex', 'age'\] on its own"):
+            ClusterCompositionDisplay.from_estimator(model, attribute=wrong)
+    alone = FairKMeans(2, attributes="each", random_state=0)
+    alone.fit(X, sensitive_features=people[["age"]])
+    assert ClusterCompositionDisplay.from_estimator(alone).group_names == ["0", "1", "2"]

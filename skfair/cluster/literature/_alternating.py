@@ -157,7 +157,7 @@ class AlternatingSwaps(BaseEstimator):
         status : {"feasible"}
         """
         self._validate_params()
-        X, weights, codes, _ = samples
+        X, weights, codes = samples.X, samples.weights, samples.attribute_codes
         n_clusters = runs.n_clusters
         labels, _, _ = alternating_path(X, codes, weights, n_clusters, self, random_state)
         point = point_of(samples, labels, n_clusters)
@@ -299,6 +299,6 @@ class AlternatingFront(BaseEstimator):
             One without moves per clustering.
         """
         self._validate_params()
-        X, weights, codes, _ = samples
+        X, weights, codes = samples.X, samples.weights, samples.attribute_codes
         members = alternating_front(X, codes, weights, runs.n_clusters, self, random_state)
         return [Route.at(*member) for member in zip(*members, strict=True)]
