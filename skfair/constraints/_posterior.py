@@ -10,7 +10,7 @@ from scipy.special import betainc
 
 from skfair.inference import Rates
 
-_N_STEPS = 600
+_N_STEPS = 300
 """Steps of an integral, over so many standard deviations to either side of a rate."""
 _REACH = 6.5
 

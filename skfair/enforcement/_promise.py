@@ -16,6 +16,7 @@ It is calibrated, and no theorem: ``python -m benchmarks redraws`` counts how of
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 N_FOLDS = 5
 
@@ -28,8 +29,8 @@ _MAX_LAST = 3
 _MOST = 1e6
 """Times of the people of a fit beyond which no number is named."""
 
-_N_HALVINGS = 10
-"""Factors are found to so many binary digits."""
+_PRECISION = 2e-3
+"""To which factors are found; they are taken that much smaller."""
 
 
 class Promise(NamedTuple):
@@ -135,16 +136,15 @@ class _Evidence:
 
     def _largest_factor(self, posterior, level):
         """The largest factor of a gap, 1 at most, that is as certain as asked; 0 if none is."""
-        if posterior.probability(1.0, self.people) >= level:
+
+        def excess(factor):
+            return posterior.probability(factor, self.people) - level
+
+        if excess(1.0) >= 0.0:
             return 1.0
-        low, high = 0.0, 1.0
-        for _ in range(_N_HALVINGS):
-            middle = (low + high) / 2
-            if posterior.probability(middle, self.people) >= level:
-                low = middle
-            else:
-                high = middle
-        return low
+        if excess(0.0) < 0.0:
+            return 0.0
+        return max(0.0, brentq(excess, 0.0, 1.0, xtol=_PRECISION) - _PRECISION)
 
     def people_needed(self, level):
         """Times of these people of whom half of each gap is as certain as asked."""
