@@ -34,8 +34,8 @@ MAY_IMPORT = {
     "enforcement": {"_kernels", "constraints", "solvers"},
     "training": {"constraints", "enforcement", "exceptions", "losses", "models", "people"}
     | {"problems", "solvers", "surrogates", "utils"},
-    "classification": {"constraints", "exceptions", "losses", "metrics", "models", "people"}
-    | {"surrogates", "training", "utils"},
+    "classification": {"constraints", "enforcement", "exceptions", "losses", "metrics", "models"}
+    | {"people", "surrogates", "training", "utils"},
     "regression": {"constraints", "training", "utils"},
     "torch": {"classification", "models", "training", "utils"},
     "plotting": {"metrics", "people", "utils"},

@@ -4,35 +4,36 @@ from numbers import Real
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.linear_model import LogisticRegression
-from sklearn.utils import check_consistent_length, column_or_1d, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.validation import has_fit_parameter
 
+from skfair.classification._rank_classifier import RankClassifier
 from skfair.classification._rank_outcome import outcome_of, rates_of, warn_of_outcome
-from skfair.classification._rank_search import CRITERIA, check_enough, constraint_of, search
-from skfair.classification._rank_shift import RankedMembers, ranks_in_groups, shifted
-from skfair.people import check_alignment, check_interval, match_groups
+from skfair.classification._rank_search import (
+    CRITERIA,
+    check_enough,
+    constraint_of,
+    promised_search,
+    search,
+)
+from skfair.classification._rank_shift import RankedMembers
+from skfair.people import check_alignment, check_interval
 from skfair.training import (
+    CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
-    Storable,
     at_levels,
     check_training,
     distinct_levels,
     fit_and_score,
-    label_positive,
-    scores_of,
     store_fit,
 )
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import HasMethods, Interval, StrOptions
 
 
-class PartialParityPostprocessor(
-    Storable, CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
-):
+class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
     r"""Any classifier, with scores made fair on an interval of percentiles.
 
     The score of a sample is replaced by its rank t in its group, that is the share of the group
@@ -69,6 +70,10 @@ class PartialParityPostprocessor(
         own, ranks between matching ends of their pairs are compared.
     tolerance : float in [0, 1], default=0.05
         Largest difference allowed, in units of the criterion's metric.
+    confidence_level : float between 0 and 1, or None, default=None
+        Probability with which new people of the same population keep the tolerance too: the people
+        of the fit are then held to a smaller one. None promises it to these alone. "group_auc" has
+        none.
     tolerance_scale : {"normalized", "raw"}, default="normalized"
         The ``scale`` of the metric: whether differences are relative to the people in the interval
         or to whole groups. "group_auc" has only one.
@@ -103,8 +108,14 @@ class PartialParityPostprocessor(
         without groups.
     constraint_report_ : DataFrame
         One row per group and threshold, as in `PartialParityClassifier`; empty without groups.
-    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
-        "unconstrained": no groups came. "infeasible": the tolerance is exceeded. "max_iter": a
+    confidence_ : float
+        Probability, as far as the people of the fit tell, with which new people keep the tolerance;
+        nan where ``confidence_level`` is None.
+    inner_tolerances_ : ndarray of shape (1,)
+        Tolerance that the people of the fit were held to.
+    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
+        "unconstrained": no groups came. "infeasible": the tolerance is exceeded. "uncertain": new
+        people keep it with a smaller probability than ``confidence_level``. "max_iter": a
         callback stopped the search. "optimal": no other rates that keep it make fewer errors.
         "feasible": the same but for rates that are nearer to each other than 6e-5.
     n_iter_ : int
@@ -161,8 +172,6 @@ class PartialParityPostprocessor(
     """
 
     __metadata_request__fit = {"sensitive_features": True}
-    __metadata_request__predict = {"sensitive_features": True}
-    __metadata_request__decision_function = {"sensitive_features": True}
 
     _parameter_constraints = {
         "estimator": [
@@ -173,6 +182,7 @@ class PartialParityPostprocessor(
         "criterion": [StrOptions(set(CRITERIA))],
         "interval": "no_validation",  # by check_interval, which knows the groups
         "tolerance": [Interval(Real, 0, 1, closed="both")],
+        "confidence_level": CONFIDENCE_LEVELS,
         "tolerance_scale": [StrOptions({"normalized", "raw"})],
         "cv": CV_CONSTRAINTS,
         "pos_label": [Real, str, "boolean", None],
@@ -185,6 +195,7 @@ class PartialParityPostprocessor(
         criterion="statistical_parity",
         interval=(0.0, 1.0),
         tolerance=0.05,
+        confidence_level=None,
         tolerance_scale="normalized",
         cv=5,
         pos_label=None,
@@ -193,6 +204,7 @@ class PartialParityPostprocessor(
         self.criterion = criterion
         self.interval = interval
         self.tolerance = tolerance
+        self.confidence_level = confidence_level
         self.tolerance_scale = tolerance_scale
         self.cv = cv
         self.pos_label = pos_label
@@ -254,80 +266,21 @@ class PartialParityPostprocessor(
             "_levels": levels,
             "_unit": training.unit,
         }
-        tried = self._search(context, members, fitted)
-        fitted |= rates_of(tried, members)
-        fitted |= outcome_of(tried, bound, has_groups=sensitive_features is not None)
+        promise = promised_search(
+            members,
+            bound,
+            self.confidence_level if len(training.groups.names) > 1 else None,
+            lambda some, tolerance: self._search(context, some, fitted, tolerance),
+        )
+        fitted |= rates_of(promise.found, members)
+        fitted |= outcome_of(self, promise, bound, has_groups=sensitive_features is not None)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(estimator, name):
                 fitted[name] = getattr(estimator, name)
         store_fit(self, fitted)
-        warn_of_outcome(self)
+        warn_of_outcome(self, promise)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
-
-    def decision_function(self, X, *, sensitive_features=None):
-        """Fair score of each row; above 0 it is the second of the ``classes_``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Whatever the classifier takes.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
-                default=None
-            Group of each sample; needed unless there was one group at fit.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Between -1 and 1: a difference of ranks.
-
-        Raises
-        ------
-        ValueError
-            If groups are needed and not given, or unknown.
-        """
-        scores = self._fair_scores(X, sensitive_features)
-        return self._unit.from_unit(scores)
-
-    def predict(self, X, *, sensitive_features=None):
-        """Class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Whatever the classifier takes.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
-                default=None
-            Group of each sample; needed unless there was one group at fit.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        positive = self._fair_scores(X, sensitive_features) > 0
-        return label_positive(positive, self.classes_, self.pos_label_)
-
-    def get_metadata_routing(self):
-        """What metadata goes where: to this estimator, and to the classifier's ``fit``.
-
-        Returns
-        -------
-        routing : MetadataRouter
-        """
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(estimator=self._unfitted(), method_mapping=to_fit)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        own = get_tags(self._unfitted())
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = own.input_tags.sparse
-        tags.input_tags.allow_nan = own.input_tags.allow_nan
-        return tags
-
-    def _unfitted(self):
-        return LogisticRegression() if self.estimator is None else self.estimator
 
     def _check(self, X, y, people):
         """The people of a fit; for X stand the positions of its rows."""
@@ -345,7 +298,7 @@ class PartialParityPostprocessor(
             )
         return training
 
-    def _search(self, context, members, fitted):
+    def _search(self, context, members, fitted, tolerance):
         """All rates tried, shown to the callbacks one after the other."""
 
         def watch(tried):
@@ -356,7 +309,7 @@ class PartialParityPostprocessor(
                 reconstruction_attributes=lambda: fitted | rates_of(tried, members),
             )
 
-        return search(members, self.criterion, self.tolerance, self.tolerance_scale, watch)
+        return search(members, self.criterion, tolerance, self.tolerance_scale, watch)
 
     def _fit_and_score(self, X, y, people, training):
         """The fitted classifier, and the scores of those who are present."""
@@ -372,25 +325,3 @@ class PartialParityPostprocessor(
         strata = np.full(len(y), -1)
         strata[rows] = second * len(training.groups.labels) + training.groups.codes
         return fit_and_score(self._unfitted(), X, y, params, self.cv, strata)
-
-    def _fair_scores(self, X, sensitive_features):
-        """Fair score of each row; above 0 it is of the positive class."""
-        check_is_fitted(self)
-        check_alignment(X=X, sensitive_features=sensitive_features)
-        y_score = self._unit.to_unit(at_levels(scores_of(self.estimator_, X), self._levels))
-        codes = self._codes(sensitive_features, len(y_score))
-        ranks = ranks_in_groups(self._curves, y_score, codes)
-        return shifted(ranks, self._zeros[codes], self.center_)
-
-    def _codes(self, sensitive_features, n_samples):
-        """Group of each row to be scored."""
-        if sensitive_features is not None:
-            return match_groups(sensitive_features, n_samples, self.groups_)
-        if len(self.groups_.labels) == 1:
-            return np.zeros(n_samples, dtype=np.intp)
-        raise ValueError(
-            "The score of a sample depends on its group, but no sensitive_features came; pass "
-            "predict(X, sensitive_features=...). Inside a search or pipeline, turn on metadata "
-            "routing: sklearn.set_config(enable_metadata_routing=True). score(X, y) cannot have "
-            "groups: use sklearn.metrics.accuracy_score on the predictions."
-        )

@@ -5,7 +5,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.classification._rank_search import N_TRIES, best
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.training import label_positive, unconstrained
+from skfair.training import label_positive, promised, uncertain, unconstrained
 from skfair.utils._messages import warn
 
 
@@ -34,13 +34,15 @@ def rates_of(tried, members):
     }
 
 
-def outcome_of(tried, bound, has_groups):
+def outcome_of(model, promise, bound, has_groups):
     """The fitted attributes that tell how the fit ended.
 
     Parameters
     ----------
-    tried : list of Found
-        As returned by `search`.
+    model : PartialParityPostprocessor
+        Its ``confidence_level`` is what was asked for.
+    promise : Promise
+        As returned by `promised_search`.
     bound : AuditedConstraint
         What was to be kept.
     has_groups : bool
@@ -50,22 +52,26 @@ def outcome_of(tried, bound, has_groups):
     -------
     fitted : dict
     """
-    found = best(tried)
+    found, n_tried = best(promise.found), len(promise.found)
     report = bound.report(found.scores)
-    if not has_groups:
-        return unconstrained(report)
+    # What exceeds the inner tolerance may keep the one that was asked for.
+    excess = max(0.0, found.excess - (bound.tolerance - promise.tolerances[0]))
     by_number = {1: "optimal", N_TRIES: "feasible"}
-    status = "infeasible" if found.excess else by_number.get(len(tried), "max_iter")
-    return {"constraint_report_": report, "status_": status}
+    status = "infeasible" if excess else by_number.get(n_tried, "max_iter")
+    fitted = {"constraint_report_": report, "constraint_violation_": excess}
+    fitted |= promised(model, promise, status)
+    return fitted if has_groups else fitted | unconstrained(report)
 
 
-def warn_of_outcome(model):
+def warn_of_outcome(model, promise):
     """Warn of a missed tolerance, of a search cut short, of constant decisions.
 
     Parameters
     ----------
     model : PartialParityPostprocessor
         Fitted.
+    promise : Promise
+        What it promises.
     """
     if model.status_ == "infeasible":
         warn(
@@ -76,6 +82,8 @@ def warn_of_outcome(model):
             "scores have fewer ties.",
             InfeasibleConstraintWarning,
         )
+    elif model.status_ == "uncertain":
+        warn(uncertain(model, promise), InfeasibleConstraintWarning)
     elif model.status_ == "max_iter":
         warn(
             f"A callback stopped the search after {model.n_iter_} gaps: there may be rates that "

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.classification._rank_shift import shifted
-from skfair.constraints import PARTIAL_CRITERIA
+from skfair.classification._rank_shift import ranks_in_groups, shifted
+from skfair.constraints import PARTIAL_CRITERIA, JointConstraint
+from skfair.enforcement import Promise, promise
 from skfair.metrics import (
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,
@@ -117,6 +118,47 @@ def search(members, criterion, tolerance, scale, watch):
     tried = [judge(members.candidates._replace(positions=positions), tolerance)]
     watch(tried)
     return tried
+
+
+class Tried(list):
+    """All rates that were tried, with the scores of everybody by the best of them."""
+
+    def __init__(self, tried, scores):
+        super().__init__(tried)
+        self.scores = scores
+
+
+def promised_search(members, bound, confidence, search):
+    """Rates that keep a tolerance, among people not yet seen too if that is asked for.
+
+    Parameters
+    ----------
+    members : RankedMembers
+        The training samples.
+    bound : BoundPartialParity
+        What is to be kept.
+    confidence : float or None
+        Probability with which new people shall keep it; None asks nothing of them.
+    search : callable
+        (members, tolerance) -> list of Found.
+
+    Returns
+    -------
+    promise : Promise
+        What it found is `Tried`.
+    """
+
+    def fit(tolerances, rows, start):
+        some = members if rows is None else members.take(rows)
+        tried = search(some, float(tolerances[0]))
+        found, codes = best(tried), members.groups.codes
+        ranks = ranks_in_groups(some.curves, members.y_score, codes)
+        return Tried(tried, shifted(ranks, found.zeros[codes], found.center))
+
+    constraint = JointConstraint((bound,))
+    if confidence is None:
+        return Promise(fit(constraint.tolerances, None, None), constraint.tolerances)
+    return promise(constraint, confidence, fit)
 
 
 def constraint_of(criterion, interval, scale):

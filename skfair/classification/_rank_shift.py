@@ -206,6 +206,11 @@ class RankedMembers:
     weights: np.ndarray
     intervals: list
 
+    def take(self, rows):
+        """Some of the samples, ranked among themselves."""
+        arrays = (own[rows] for own in (self.y_score, self.positive))
+        return RankedMembers(*arrays, self.groups.take(rows), self.weights[rows], self.intervals)
+
     @cached_property
     def _table(self):
         return tabulate_scores(self.y_score, self.groups.codes, len(self.groups.labels))

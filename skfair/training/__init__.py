@@ -27,6 +27,7 @@ from skfair.training._outcome import (
     promised,
     status_of,
     store_fit,
+    uncertain,
     unconstrained,
     warn_of_outcome,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "scores_of",
     "status_of",
     "store_fit",
+    "uncertain",
     "unconstrained",
     "warn_of_outcome",
 ]

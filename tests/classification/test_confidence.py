@@ -13,6 +13,7 @@ from skfair.classification import (
     ConstrainedERMClassifier,
     ConstrainedMLPClassifier,
     PartialParityClassifier,
+    PartialParityPostprocessor,
 )
 from skfair.constraints import BoundedGroupLoss, DemographicParity, EqualOpportunity
 from skfair.exceptions import InfeasibleConstraintWarning
@@ -187,6 +188,29 @@ def test_criteria_on_an_interval(criterion):
     ).fit(X, y, sensitive_features=groups)
     assert model.confidence_ >= 0.9
     assert model.inner_tolerances_[0] < 0.08
+
+
+@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+def test_ranks_are_shifted_less_far(criterion):
+    X, y, groups = draw(3000, seed=14, shift=1.5)
+    options = {"criterion": criterion, "interval": (0.1, 0.6), "tolerance": 0.1}
+    plain, certain = (
+        PartialParityPostprocessor(**options, tolerance_scale="raw", confidence_level=confidence)
+        for confidence in (None, 0.9)
+    )
+    assert plain.fit(X, y, sensitive_features=groups).inner_tolerances_ == [0.1]
+    certain.fit(X, y, sensitive_features=groups)
+    assert certain.confidence_ >= 0.9
+    assert 0.0 < certain.inner_tolerances_[0] < 0.1
+    assert np.ptp(certain.rates_) < np.ptp(plain.rates_)
+
+
+def test_too_few_ranks_are_told():
+    X, y, groups = draw(160, seed=15)
+    model = PartialParityPostprocessor(tolerance=0.1, confidence_level=0.95)
+    with pytest.warns(InfeasibleConstraintWarning, match="times as many people would do"):
+        model.fit(X, y, sensitive_features=groups)
+    assert model.status_ == "uncertain"
 
 
 def test_pairs_of_people_cannot_be_promised():
