@@ -152,12 +152,12 @@ def _attribute(report, attribute):
 def _measure(rows, attribute, name, n_groups):
     title, meaning = words(name)
     scale = _scale(rows)
-    head = ["Group", "People", title, f"{number(scale[0], name)} to {number(scale[1], name)}"]
+    head = ["Group", "People", title]
     has_ratio = bool(rows["ratio"].notna().any())
     head += ["Difference, points" if is_share(name) else "Difference"] + ["Ratio"] * has_ratio
     reference = rows.loc[rows["is_reference"], "value"]
     at = reference.iloc[0] if len(reference) else None
-    note = meaning
+    note = f"{meaning}; pictures from {number(scale[0], name)} to {number(scale[1], name)}"
     if len(rows) < n_groups:
         note += f"; the {len(rows)} largest of {n_groups} groups"
     cells = [
@@ -173,8 +173,7 @@ def _cells(row, name, scale, reference, has_ratio):
     cells = [
         group,
         f"{row['n']:,.0f}{few}",
-        f"{value} <small>{reach}</small>",
-        _strip(row, scale, reference),
+        f"<div><span>{value} <small>{reach}</small></span>{_strip(row, scale, reference)}</div>",
     ]
     difference = points(row["difference"], name)
     if isfinite(row["difference"]):

@@ -21,13 +21,15 @@ font-variant-numeric:tabular-nums;color:inherit;background:none}
 .skfair-report caption>*{display:block;position:sticky;left:0;white-space:normal;
 max-width:min(46rem,calc(100vw - 2.5rem))}
 .skfair-report caption small{font-weight:400}
-.skfair-report td:has(svg){width:30%}
+.skfair-report td:has(svg){width:50%}
+.skfair-report td>div{display:flex;flex-wrap:wrap;align-items:center;gap:0 1rem;min-width:11rem}
+.skfair-report td>div>span{flex:0 0 11rem}
 .skfair-report th,.skfair-report td{text-align:left;padding:.3rem .8rem .3rem 0;font-weight:400;
 border-bottom:1px solid var(--line);vertical-align:middle;background:none}
 .skfair-report thead th{color:var(--soft);font-size:.85em;vertical-align:bottom}
 .skfair-report tbody th{max-width:16rem;overflow-wrap:anywhere;min-width:6rem}
 .skfair-report tr.marked th,.skfair-report tr.marked td{background:var(--mark);font-weight:600}
-.skfair-report svg{display:block;width:100%;min-width:7rem;height:1.25rem;overflow:visible}
+.skfair-report svg{display:block;flex:1 1 8rem;min-width:0;height:1.25rem;overflow:visible}
 .skfair-report svg line{vector-effect:non-scaling-stroke}
 .skfair-report .span{stroke:var(--bar);stroke-width:7}
 .skfair-report .at{stroke:var(--stroke);stroke-width:3}
