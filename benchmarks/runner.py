@@ -14,6 +14,7 @@ from benchmarks.bounded_clusters import share_assignment, size_bounds
 from benchmarks.constrained_erm import erm_peers, erm_solvers, erm_tolerance
 from benchmarks.core_types import core_types
 from benchmarks.coverage import coverage
+from benchmarks.coverage_kinds import coverage_kinds
 from benchmarks.embedding import embedding
 from benchmarks.erm_large import erm_large
 from benchmarks.erm_time_course import erm_time_course
@@ -49,6 +50,7 @@ BENCHMARKS = {
     "interrupts": interrupts,
     "core-types": core_types,
     "coverage": coverage,
+    "coverage-kinds": coverage_kinds,
     "report": report,
     "exact-balance": exact_balance,
     "peers": peer_methods,
