@@ -62,7 +62,7 @@ def test_a_pass_without_an_exchange_proves_that_none_lowers_the_cost(problem, sh
 @settings(max_examples=25, deadline=None)
 def test_two_bounds_add_up_to_less_than_their_exchange(problem):
     clustering = problem.clustering()
-    bounds, lowest = alone(kernels._exchange_bounds)(
+    bounds, lowest = kernels._exchange_bounds(
         problem.distances(), problem.codes, 1.0, clustering, problem.n_groups
     )
     cost = cost_by_definition(problem)
@@ -91,10 +91,22 @@ def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
     check_against_scratch(problem, clustering)
 
 
-def test_samples_are_sorted_by_cluster():
-    order, starts = alone(kernels._by_cluster)(np.array([2, 0, 2, 0, 0], dtype=np.int32), 4)
-    assert starts.tolist() == [0, 3, 3, 5, 5]
-    assert order.tolist() == [1, 3, 4, 0, 2]
+@given(problems(equal_weights=True))
+@settings(max_examples=25, deadline=None)
+def test_candidates_are_all_whom_some_exchange_could_help(problem):
+    labels, codes, clustering = problem.labels, problem.codes, problem.clustering()
+    bounds, lowest = kernels._exchange_bounds(
+        problem.distances(), codes, 1.0, clustering, problem.n_groups
+    )
+    found = kernels._candidates(bounds, lowest, codes, labels)
+    n_clusters, _, n_kinds = lowest.shape
+    for a, c, g in np.ndindex(lowest.shape):
+        cell = (a * n_clusters + c) * n_kinds + g
+        own = slice(found.starts[cell], found.starts[cell + 1])
+        members = np.flatnonzero((labels == a) & (codes == g))
+        hopeful = a != c and bounds[members, c] < -lowest[c, a].min()
+        assert sorted(found.samples[own]) == members[hopeful].ravel().tolist()
+        np.testing.assert_array_equal(found.bounds[own], np.sort(bounds[found.samples[own], c]))
 
 
 def test_samples_of_one_group_change_places_at_any_floor():
