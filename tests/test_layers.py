@@ -121,6 +121,10 @@ def test_importing_cluster_costs_no_more_than_scikit_learn_and_numba():
     assert "matplotlib" not in loaded
 
 
+def test_classifiers_and_regressors_import_numba_with_the_first_kernel_that_they_call():
+    assert "numba" not in modules_after("import skfair.classification, skfair.regression")
+
+
 def test_submodules_load_when_they_are_first_used():
     assert modules_after("import skfair; skfair.exceptions") >= {"skfair"}
     assert set(skfair.__all__) <= set(dir(skfair))

@@ -13,9 +13,7 @@ import threading
 from concurrent.futures import Future
 from pathlib import Path
 
-import numba
 import numpy as np
-from numba.core import event
 
 CACHE = os.environ.get("SKFAIR_NUMBA_CACHE", "1") != "0"
 """Whether compiled kernels are kept on disk; ``SKFAIR_NUMBA_CACHE=0`` turns it off."""
@@ -30,6 +28,8 @@ def jit(function):
     Kernels run without the interpreter lock, and a division by zero gives inf or nan as in numpy.
     Where nothing can be written, every process compiles anew.
     """
+    import numba  # takes a quarter of a second, which fits without kernels need not wait for
+
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if numba.config.DISABLE_JIT:
         return function
@@ -55,6 +55,8 @@ def inlined(function):
 
 
 def _part(function, **options):
+    import numba
+
     # Wrappers for calls from elsewhere would take a third of the time of compilation.
     return numba.njit(
         error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
@@ -114,26 +116,26 @@ def _answer(entry, function, args):
         entry.set_exception(error)
 
 
-class _Announcer(event.Listener):
-    """Say which kernel is about to be compiled; the parts of it are not spoken of."""
+def compilation_announced(verbose):
+    """A context in which, if ``verbose``, a line is printed for every kernel to be compiled."""
+    if not verbose:
+        return contextlib.nullcontext()
+    from numba.core import event
 
-    def on_start(self, event):
-        kernel = event.data["dispatcher"]
-        if _is_kernel(kernel):
-            kept = "kept on disk" if CACHE else "for this process"
-            print(f"compiling {kernel.__name__.lstrip('_')}, once ({kept})", flush=True)
+    class Announcer(event.Listener):
+        def on_start(self, event):
+            kernel = event.data["dispatcher"]
+            if _is_kernel(kernel):
+                kept = "kept on disk" if CACHE else "for this process"
+                print(f"compiling {kernel.__name__.lstrip('_')}, once ({kept})", flush=True)
 
-    def on_end(self, event):
-        pass
+        def on_end(self, event):
+            pass
+
+    return event.install_listener("numba:compile", Announcer())
 
 
 def _is_kernel(dispatcher):
+    """Whether a compiled function is a kernel of this package and not a part of one."""
     own = dispatcher.__module__.startswith(__name__)
     return own and not dispatcher.targetoptions.get("no_cpython_wrapper")
-
-
-def compilation_announced(verbose):
-    """A context in which, if ``verbose``, a line is printed for every kernel to be compiled."""
-    if verbose:
-        return event.install_listener("numba:compile", _Announcer())
-    return contextlib.nullcontext()

@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skfair._kernels.flips import sum_flips
 from skfair.constraints._aggregates import Range, SingleRow
 from skfair.constraints._posterior import MeanPosterior, RatePosterior, moments_of
 from skfair.constraints._protocols import REPORT_COLUMNS
@@ -155,6 +154,8 @@ class BoundConstraint:
         samples, events, _ = self.events.entries
         effects, negative = self._flip_effects
         n_events = self.events.n_events
+        from skfair._kernels.flips import sum_flips
+
         sums = sum_flips((samples, events, effects), decisions, turns, n_events, n_turns)
         return self.aggregate.gap(negative[:, np.newaxis] + sums)
 

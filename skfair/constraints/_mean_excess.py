@@ -22,8 +22,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair._kernels.percentile import sort_members
-
 
 class MeanExcess(NamedTuple):
     r"""Mean excesses at given scores and kinks, with derivatives; made by `mean_excess`.
@@ -145,6 +143,8 @@ def mean_excess(events, scores, kinks, corner):
     ascending = np.argsort(ends, kind="stable")
     rank = np.empty_like(ascending)
     rank[ascending] = np.arange(len(ends))
+    from skfair._kernels.percentile import sort_members
+
     indptr, order, moments = sort_members(scores, *events.entries, ends[ascending], events.n_events)
     past = (np.arange(len(ends) + 1) > rank[:, np.newaxis]).reshape(4, len(kinks), -1)
     above = past[2].astype(float)

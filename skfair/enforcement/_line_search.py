@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from skfair._kernels.flips import sum_flips
 from skfair.enforcement._stops import MARGIN, between, exact_stops, spread_stops
 from skfair.enforcement._task import DIGITS, TIE, canonical, rank
 
@@ -195,6 +194,8 @@ class _Layer:
             stops = spread_stops(scores, slopes, n_most)
         entries, base = self._errors
         n_turns = len(stops.low) - 1
+        from skfair._kernels.flips import sum_flips
+
         errors = base + sum_flips(entries, stops.decisions, stops.turns, 1, n_turns)[0]
         # Equal numbers of people must be equal here, whatever the order in which they were added.
         errors = np.round(errors, DIGITS)

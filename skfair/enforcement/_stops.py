@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels.flips import place_flips
-
 MARGIN = 1e-9
 """Scores nearer to 0 than this, relative to the largest, might change sign when summed in another
 order: a model with such scores is taken only where there is no other."""
@@ -61,6 +59,8 @@ def spread_stops(scores, slopes, n_turns):
     place[[0, -1]] = (place[[0, -1]] + place[[1, -2]]) / 2  # short of infinity
     at = typical * place / (1.0 - np.abs(place))
     room = _THIN * np.diff(at).min()
+    from skfair._kernels.flips import place_flips
+
     turns, decisions = place_flips(scores, slopes, MARGIN, typical, n_turns)
     return Stops(at - room, at + room, decisions, turns)
 

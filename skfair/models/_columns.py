@@ -3,13 +3,6 @@
 import numpy as np
 from scipy import sparse
 
-from skfair._kernels.sparse_rows import (
-    compressed_rows,
-    outer_sum,
-    stored_deviations,
-    weighted_gram,
-)
-
 _SPARSE_BELOW = 0.3
 """Share of non-zeros below which dense columns are stored as CSR: one-hot columns are."""
 
@@ -41,6 +34,8 @@ def stored(X):
 
 
 def _compressed(X):
+    from skfair._kernels.sparse_rows import compressed_rows
+
     if X.flags.f_contiguous:  # as frames are: columns are read as they lie in memory
         return sparse.csr_array(sparse.csc_array(compressed_rows(X.T), shape=X.shape))
     return sparse.csr_array(compressed_rows(X), shape=X.shape)
@@ -68,6 +63,8 @@ def _deviations(X, share, mean):
 
 
 def _sparse_deviations(X, share, mean):
+    from skfair._kernels.sparse_rows import stored_deviations
+
     counts, stored, missed, squares = stored_deviations(X.data, X.indices, X.indptr, share, mean)
     # Shares sum to 1 up to rounding only: nothing is absent from a full column.
     absent = np.where(counts == len(share), 0.0, np.maximum(0.0, 1.0 - stored))
@@ -92,6 +89,8 @@ def rows_times(rows, X):
     """Product of few sparse rows with X, dense."""
     if not sparse.issparse(X):
         return rows @ X
+    from skfair._kernels.sparse_rows import outer_sum
+
     # Sample by sample: row by row, X would be read from memory once for each.
     left, right = ((A.data, A.indices, A.indptr) for A in (sparse.csr_array(rows.T), X))
     return outer_sum(left, right, rows.shape[0], X.shape[1])
@@ -100,6 +99,8 @@ def rows_times(rows, X):
 def weighted_outer_sum(X, weights):
     """``X.T @ diag(weights) @ X``."""
     if sparse.issparse(X):
+        from skfair._kernels.sparse_rows import weighted_gram
+
         return weighted_gram(X.data, X.indices, X.indptr, weights, X.shape[1])
     gram = np.zeros((X.shape[1], X.shape[1]))
     signed = bool((weights < 0).any())
