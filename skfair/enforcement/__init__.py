@@ -73,8 +73,12 @@ def enforce(task, strategy):
     if task.constraint.is_local:
         return calibrate(task)
     first = task.smooth()
-    if first.keeps_bound and first.result.multipliers.any() and not task.presses:
-        # The smooth rates asked for more than the decisions need: perhaps they need nothing.
+    pressure = np.abs(first.result.multipliers).max(initial=0.0)
+    counts_any = any(part.counts_decisions for part in task.constraint.parts)
+    # Smooth rates of decisions may ask for more than these need: perhaps they need nothing. Those
+    # of losses are the metric itself, and press if their multipliers are more than rounding.
+    is_known = task.presses or (pressure > task.tol and not counts_any)
+    if first.keeps_bound and pressure > 0 and not is_known:
         unconstrained = task.plain(first.parameters)
         first = unconstrained if unconstrained.keeps_bound else first
     if first.keeps_bound and not first.result.multipliers.any():
