@@ -4,11 +4,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from skfair.audit._fresh import refuse_fitted_people
 from skfair.audit._scored import (
     check_certifiable,
+    check_model,
     metric_kind,
     predictions_of,
     target_and_scores,
@@ -66,6 +66,8 @@ class Certificate(NamedTuple):
 
     def __str__(self):
         seen = f"{self.gap:.3g} here, limit {self.limit:.3g}"
+        if self.is_exact and self.limit <= self.tolerance and not self.certified:
+            seen += ", which an exact test does not confirm"
         at = f"{self.tolerance:g}, with {100 * self.confidence_level:g} % confidence"
         if self.certified:
             exactly = "; exact" if self.is_exact else ""
@@ -101,7 +103,8 @@ def certify(
     Parameters
     ----------
     estimator : estimator
-        A fitted classifier or regressor, of this package or not.
+        A fitted classifier or regressor, of this package or not. Of more than two classes each is
+        certified against the rest, for constraints of decisions.
     X : array-like of shape (n_samples, n_features)
         People whom the model has not seen, in no step of its making: neither for the fit, nor for
         the choice among models.
@@ -158,15 +161,27 @@ def certify(
     >>> certify(model, X[1000:], y[1000:], tolerance=0.1, **fresh).certified
     True
     """
-    check_is_fitted(estimator)
+    check_model(estimator)
     constraint, level = check_certifiable(constraint), check_level(confidence_level)
     if not tolerance > 0:
         raise ValueError(
             f"tolerance must be positive, for no sample can show a gap of 0; got {tolerance!r}."
         )
     refuse_fitted_people(X, X_fit)
-    predictions, params = predictions_of(estimator, constraint, X, y, sensitive_features, pos_label)
-    bound, scores = _bind(constraint, predictions, sensitive_features, sample_weight, X=X, **params)
+    found = predictions_of(estimator, constraint, X, y, sensitive_features, pos_label)
+    parts = [
+        _answer(
+            *_bind(constraint, predictions, sensitive_features, sample_weight, X=X, **params),
+            tolerance=float(tolerance),
+            level=level,
+        )
+        for predictions, params in found
+    ]
+    return _together(parts)
+
+
+def _answer(bound, scores, tolerance, level):
+    """The certificate of one gap."""
     estimates, contrasts = bound.sampled(scores)
     limit = upper_limit(estimates, contrasts, level)
     is_exact = _is_exact(estimates, contrasts)
@@ -174,9 +189,23 @@ def certify(
     if is_exact:
         _report_small_groups(bound, estimates, tolerance, level)
         certified = tolerance >= 1.0 or _is_shown(estimates, contrasts, tolerance, level)
+        limit = min(limit, tolerance) if certified else limit
     gap = bound.gap(scores)
     needed = None if certified else _needed(estimates, tolerance - gap, level)
-    return Certificate(bool(certified), gap, limit, float(tolerance), level, bool(is_exact), needed)
+    return Certificate(bool(certified), gap, limit, tolerance, level, is_exact, needed)
+
+
+def _together(parts):
+    """One certificate of all classes: each is shown at the full level, so that all are."""
+    failed = [part for part in parts if not part.certified]
+    needed = [part.people_needed for part in failed]
+    return parts[0]._replace(
+        certified=not failed,
+        gap=max(part.gap for part in parts),
+        limit=max(part.limit for part in parts),
+        is_exact=all(part.is_exact for part in parts),
+        people_needed=None if not needed or None in needed else max(needed),
+    )
 
 
 def limit_metric(constraint, *, confidence_level=0.95):

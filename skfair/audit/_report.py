@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted
 
 from skfair.audit._measures import (
     binary_measures,
@@ -16,6 +15,7 @@ from skfair.audit._measures import (
     regression_measures,
 )
 from skfair.audit._page import fragment, page
+from skfair.audit._scored import check_model
 from skfair.audit._tables import EVERYBODY, areas, estimate, groupings, own_metric, tabulate
 from skfair.audit._words import findings, undecided
 from skfair.inference import balance_limit, check_level
@@ -126,7 +126,7 @@ class FairnessReport:
         ValueError
             As for :meth:`from_predictions`.
         """
-        check_is_fitted(estimator)
+        check_model(estimator)
         (y_pred,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
         settings |= {"sensitive_features": sensitive_features}
         if is_regressor(estimator):

@@ -2,9 +2,11 @@
 
 import numpy as np
 from sklearn.base import is_regressor
+from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.metrics import METRICS, PREDICTIONS, find_positive
+from skfair.people import check_alignment
 from skfair.utils._messages import by_name
 
 
@@ -33,6 +35,30 @@ def metric_kind(constraint):
     return "classification" if constraint.counts_decisions else METRICS[constraint.metric].kind
 
 
+def check_model(estimator):
+    """Refuse what is no fitted model of scikit-learn's kind.
+
+    Parameters
+    ----------
+    estimator : object
+        What the user passed.
+
+    Raises
+    ------
+    TypeError
+        If it has no ``fit`` and ``predict``.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    """
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
+        raise TypeError(
+            "estimator must have fit and predict, as those of scikit-learn do, but a "
+            f"{type(estimator).__name__} came. Of other models pass the predictions: to "
+            "skfair.audit.FairnessReport.from_predictions, or to skfair.inference.gap_interval."
+        )
+    check_is_fitted(estimator)
+
+
 def predictions_of(estimator, constraint, X, y, sensitive_features, pos_label):
     """What an estimator predicts, as the constraint's metric wants it.
 
@@ -47,16 +73,20 @@ def predictions_of(estimator, constraint, X, y, sensitive_features, pos_label):
 
     Returns
     -------
-    predictions : tuple of array-like
-        Positional arguments of the metric.
-    params : dict
-        Its keyword arguments.
+    found : list of (tuple, dict)
+        Positional and keyword arguments of the metric; of decisions about more than two classes
+        one entry for each of them against the rest.
     """
-    if is_regressor(estimator):
-        (predicted,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
-        return (y, predicted), {"is_real": True}
     kind = metric_kind(constraint)
-    return PREDICTIONS[kind](estimator, X, y, sensitive_features, pos_label)
+    classes = getattr(estimator, "classes_", ())
+    if not is_regressor(estimator) and (len(classes) <= 2 or kind != "classification"):
+        return [PREDICTIONS[kind](estimator, X, y, sensitive_features, pos_label)]
+    (predicted,), _ = PREDICTIONS["clustering"](estimator, X, y, sensitive_features)
+    if is_regressor(estimator):
+        return [((y, predicted), {"is_real": True})]
+    check_alignment(X=X, y=y, sensitive_features=sensitive_features)
+    truth, counted = np.asarray(y), classes if pos_label is None else [pos_label]
+    return [((truth == one, predicted == one), {"pos_label": True}) for one in counted]
 
 
 def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=False):

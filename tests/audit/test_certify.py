@@ -233,3 +233,27 @@ def test_limits_are_metrics_of_which_scorers_are_made():
 def test_certificates_say_themselves_in_words():
     assert str(fresh(tolerance=0.5)).startswith("Certified: the gap is at most 0.5, with 95 % conf")
     assert str(fresh(tolerance=0.01)).startswith("Not certified: these people do not show")
+
+
+def test_each_of_many_classes_is_certified_against_the_rest():
+    three = np.array(["x", "y", "z"])[(X[:, 0] > 0).astype(int) + (X[:, 0] > 1)]
+    model = LogisticRegression().fit(X[:300], three[:300])
+    people = {"sensitive_features": FRESH_GROUP, "tolerance": 0.5}
+    found = certify(model, X[300:], three[300:], **people)
+    alone = [certify(model, X[300:], three[300:], pos_label=label, **people) for label in "xyz"]
+    assert found.certified and found.is_exact
+    assert found.limit == max(one.limit for one in alone)
+    shares = pd.crosstab(FRESH_GROUP, model.predict(X[300:]), normalize="index")
+    assert found.gap == pytest.approx(np.ptp(shares, axis=0).max())
+    people["tolerance"] = (alone[0].limit + found.limit) / 2  # one of them does not keep it
+    assert not certify(model, X[300:], three[300:], **people).certified
+
+
+def test_models_of_another_kind_are_told_where_to_go():
+    with pytest.raises(TypeError, match="pass the predictions"):
+        certify(object(), *FRESH, sensitive_features=FRESH_GROUP, tolerance=0.1)
+
+
+def test_what_an_exact_test_does_not_confirm_is_said():
+    found = fresh(tolerance=0.5)._replace(certified=False, limit=0.49)
+    assert "which an exact test does not confirm" in str(found)
