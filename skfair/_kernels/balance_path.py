@@ -4,17 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import inlined, jit, part
+from skfair._kernels import jit, part
 from skfair._kernels.clustering import (
     binding_groups,
     change,
     distance,
     is_in,
-    may_leave,
+    is_single,
     move,
     ratio,
     ratio_after,
-    sizes_allow,
 )
 
 QUEUE_SIZE = 32  # so long that looking through all rows is rare, yet cheap to price at each move
@@ -44,114 +43,104 @@ def _stays_above(counts, members, kind, change, above, limits):
     return ratio_after(counts, members, kind, change, limits) > above
 
 
-@inlined
-def _price(distances, weights, codes, clustering, p, target, rare, common, above, limit, limits):
-    """Cost per unit of log balance, to first order, of the move of p that helps ``target``.
+@part
+def _may_change(clustering, k, target, kind, change, above, limits):
+    """Whether cluster k may gain or lose a sample of a kind, whose weight has the sign.
 
-    A sample of another cluster joins the target, a sample of the target leaves it; ``above`` is the
-    target's ratio, ``rare`` and ``common`` its binding groups, and the other cluster must stay
-    above it (`_stays_above`). A leave must raise the ratio; a join may keep it, as it breaks a tie
-    of rarest groups or fills a gap. So every move is progress, none is ever taken back, and the
-    moves come to an end. ``distances`` are those of sample p to all centres. Returns (price,
-    destination), (inf, -1) where no such move has a price below the limit.
+    ``above`` is the ratio of the target, and the other clusters must stay above it. A leave must
+    raise the target's; a join may keep it, as it breaks a tie of rarest groups or fills a gap. So
+    every move is progress, none is ever taken back, and the moves come to an end.
     """
-    labels, centers, sizes, counts, members = clustering
-    a, g, w = labels[p], codes[p], weights[p]
-    worth = max(counts[target, common if a == target else rare] / w, 1.0)
-    best, least = -1, limit
-    if not may_leave(clustering, p, w, limits):
-        return np.inf, -1
-    if a != target:
-        price = worth * change(distances[target], distances[a], sizes[target], sizes[a], w)
-        if (
-            price < limit
-            and sizes_allow(sizes, a, target, w, limits)
-            and _stays_above(counts[a], members[a], g, -w, above, limits)
-            and ratio_after(counts[target], members[target], g, w, limits) >= above
-        ):
-            best, least = target, price
-    elif ratio_after(counts[a], members[a], g, -w, limits) > above:
-        for k in range(sizes.size):
-            if k != a:
-                price = worth * change(distances[k], distances[a], sizes[k], sizes[a], w)
-                if (
-                    price < least
-                    and sizes_allow(sizes, a, k, w, limits)
-                    and _stays_above(counts[k], members[k], g, w, above, limits)
-                ):
-                    best, least = k, price
-    if best < 0:
-        return np.inf, -1
-    return least, best
-
-
-@inlined
-def _helps(codes, clustering, p, target, rare, common, limits):
-    """Whether sample p could make ``target`` better balanced by coming or by going."""
-    return is_in(limits.kinds, codes[p], common if clustering.labels[p] == target else rare)
+    counts, members, size = clustering.counts[k], clustering.members[k], clustering.sizes[k]
+    if change > 0.0 and size + change > limits.largest:
+        return False
+    if change < 0.0 and (size + change < limits.smallest or is_single(clustering, k, limits)):
+        return False
+    if k != target:
+        return _stays_above(counts, members, kind, change, above, limits)
+    after = ratio_after(counts, members, kind, change, limits)
+    return after > above or (after == above and change > 0.0)
 
 
 @part
-def _queue_candidates(rows, distances, weights, codes, clustering, target, above, queue, limits):
-    """Fill ``queue`` with the rows that help ``target`` most cheaply, the cheapest first.
+def _cheapest(rows, distances, weights, codes, clustering, target, above, limits, queue, prices):
+    """Fill ``queue`` with the positions of the rows that help ``target`` most cheaply, in order.
 
-    Returns how many there are and the price that no row left out goes below.
+    A sample of another cluster joins the target, a sample of the target leaves it. Prices are
+    costs per unit of log balance, to first order; ``distances`` are those of the rows to all
+    centres. Returns how many rows were found, and the cluster that the cheapest goes to.
     """
-    labels, centers, sizes, counts, members = clustering
+    labels, _, sizes, counts, _ = clustering
     rare, common = binding_groups(counts[target], limits)
-    prices = np.empty(queue.size)
+    n_kinds = limits.kinds.shape[0]
+    helps = np.empty((2, n_kinds), np.bool_)  # by joining; by leaving
+    for kind in range(n_kinds):
+        helps[0, kind] = is_in(limits.kinds, kind, rare)
+        helps[1, kind] = is_in(limits.kinds, kind, common)
+    # Whether a cluster may change is asked once per kind and weight.
+    asked = np.empty((2, n_kinds, sizes.size))
+    asked[:] = np.nan
+    may = np.empty(asked.shape, np.bool_)
     prices[:] = np.inf
-    length = 0
+    length, destination = 0, -1
     for r in range(rows.size):
-        p, limit = rows[r], prices[queue.size - 1]
-        a, w = labels[p], weights[p]
-        promising = sizes[a] > w and _helps(codes, clustering, p, target, rare, common, limits)
-        if promising and a != target:
-            cost = change(distances[r, target], distances[r, a], sizes[target], sizes[a], w)
-            promising = cost * max(counts[target, rare] / w, 1.0) < limit
-        if promising:
-            price, k = _price(
-                distances[r],
-                weights,
-                codes,
-                clustering,
-                p,
-                target,
-                rare,
-                common,
-                above,
-                limit,
-                limits,
-            )
-            if k >= 0:
-                i = min(length, queue.size - 1)
-                while i > 0 and prices[i - 1] > price:
-                    queue[i], prices[i] = queue[i - 1], prices[i - 1]
-                    i -= 1
-                queue[i], prices[i] = p, price
-                length = min(length + 1, queue.size)
+        p, price = rows[r], prices[prices.size - 1]
+        a, kind, w = np.int64(labels[p]), codes[p], weights[p]
+        side, g = (1, common) if a == target else (0, rare)
+        if not helps[side, kind] or sizes[a] <= w:
+            continue
+        best = -1
+        worth = max(counts[target, g] / w, 1.0)
+        for k in range(sizes.size) if a == target else range(target, target + 1):
+            cost = worth * change(distances[r, k], distances[r, a], sizes[k], sizes[a], w)
+            if k != a and cost < price:
+                for c, coming in ((a, -w), (k, w)):
+                    if asked[side, kind, c] != w:
+                        asked[side, kind, c] = w
+                        may[side, kind, c] = _may_change(
+                            clustering, c, target, kind, coming, above, limits
+                        )
+                if may[side, kind, a] and may[side, kind, k]:
+                    best, price = k, cost
+        if best < 0:
+            continue
+        i = min(length, queue.size - 1)
+        while i > 0 and prices[i - 1] > price:
+            queue[i], prices[i] = queue[i - 1], prices[i - 1]
+            i -= 1
+        queue[i], prices[i] = r, price
+        length = min(length + 1, queue.size)
+        destination = best if i == 0 else destination
+    return length, destination
+
+
+@part
+def _queue_cheapest(rows, distances, weights, codes, clustering, target, above, limits, queue):
+    """Fill ``queue`` with samples; how many there are, and the price that no other goes below."""
+    prices = np.empty(queue.size)
+    length, _ = _cheapest(
+        rows, distances, weights, codes, clustering, target, above, limits, queue, prices
+    )
+    for i in range(length):
+        queue[i] = rows[queue[i]]
     return length, prices[queue.size - 1]
 
 
 @part
 def _cheapest_queued(X, weights, codes, clustering, target, above, queue, limits):
     """Position in the queue, price and destination of the cheapest move at today's centres."""
-    labels, centers, sizes, counts, members = clustering
-    rare, common = binding_groups(counts[target], limits)
-    distances = np.empty(sizes.size)
-    best, least, destination = -1, np.inf, -1
+    labels, centers, sizes, _, _ = clustering
+    distances = np.empty((queue.size, sizes.size))
     for i in range(queue.size):
         p = queue[i]
-        if _helps(codes, clustering, p, target, rare, common, limits):
-            for k in range(sizes.size):
-                if k == target or k == labels[p] or labels[p] == target:
-                    distances[k] = distance(X[p], centers[k])
-            price, k = _price(
-                distances, weights, codes, clustering, p, target, rare, common, above, least, limits
-            )
-            if k >= 0:
-                best, least, destination = i, price, k
-    return best, least, destination
+        for k in range(sizes.size):
+            if k == target or k == labels[p] or labels[p] == target:
+                distances[i, k] = distance(X[p], centers[k])
+    best, price = np.empty(1, np.int64), np.empty(1)
+    found, k = _cheapest(
+        queue, distances, weights, codes, clustering, target, above, limits, best, price
+    )
+    return best[0] if found else -1, price[0], k
 
 
 def raise_balance(X, weights, codes, clustering, rows, distances, limits, max_moves):
@@ -217,8 +206,8 @@ def _raise_balance(X, weights, codes, clustering, rows, distances, limits, path)
             X, weights, codes, clustering, target, above, queue, limits
         )
         if best < 0 or price > highest[target]:
-            lengths[target], highest[target] = _queue_candidates(
-                rows, distances, weights, codes, clustering, target, above, queues[target], limits
+            lengths[target], highest[target] = _queue_cheapest(
+                rows, distances, weights, codes, clustering, target, above, limits, queues[target]
             )
             queue = queues[target, : lengths[target]]
             best, price, k = _cheapest_queued(
