@@ -76,10 +76,8 @@ class _Interior(NamedTuple):
 
     def longest(self, step):
         """Largest length up to 1 at which nothing positive turns negative."""
-        length = 1.0
-        for value, by in zip(self[1:], step[1:], strict=True):
-            length = min(length, 1.0 / max(1.0, (-by / value).max()))
-        return length
+        positive, by = np.concatenate(self[1:]), np.concatenate(step[1:])
+        return 1.0 / max(1.0, (-by / positive).max())
 
     @property
     def mean_product(self):
@@ -118,20 +116,19 @@ def _interior_point(h, G, b, penalty, tol):
     z = np.zeros(len(h))
     if not len(b):
         return np.empty(0), z
-    # What is left of a sum of multipliers times rows is rounding, relative to the largest term.
-    rounding = 1e-11 * penalty * max(1.0, np.abs(G).max(initial=0.0))
     violation = np.maximum(0.0, -b) + max(1e-3, np.abs(b).max())
     dual = np.full(len(b), min(1.0, penalty / 2))
     at = _Interior(z, b + violation, violation, dual, penalty - dual)
+    left = np.inf
     for _ in range(_MAX_ITER):
         try:
             system = _NewtonSystem(at, h, G, b)
         except LinAlgError:  # the products have vanished to the last digit
             break
-        if (
-            at.mean_product <= tol * penalty
-            and np.abs(system.stationarity).max(initial=0.0) <= rounding
-        ):
+        # What is left of the sum of multipliers times rows falls until it is rounding. An unknown
+        # that costs next to nothing has long rows, and moves far by little that is left.
+        before, left = left, np.abs(system.stationarity).max(initial=0.0)
+        if at.mean_product <= tol * penalty and (left <= 1e-11 * penalty or left > before / 2):
             break
         # Predictor: Newton's step to products of zero; how near it comes sets the corrector's aim.
         predictor = system.step(-at.dual * at.slack, -at.violation_dual * at.violation)
