@@ -5,8 +5,8 @@ So fits follow one another, and after each of them every part of the constraint 
 
 - rows at one threshold are corrected for what the ramp missed of the decisions;
 - others keep another tolerance than the one asked for, found by the secant method in a bracket. If
-  tolerance 0 does not suffice, because the ramp is wide beside the spread of the scores and takes
-  all of them for equal, it is made narrower.
+  less tolerance harms or tolerance 0 does not suffice, because the ramp is wide beside the spread
+  of the scores and takes all of them for equal, it is made narrower.
 
 Of very many people some go through all of this first; everybody's fits begin where theirs ended.
 """
@@ -87,7 +87,8 @@ def _calibrations(task, latest, rehearsed):
         next(loop)
     while True:
         told = zip(loops, latest.gaps, strict=True)
-        rows = [loop.send((latest.scores, gap)) for loop, gap in told]
+        is_infeasible = latest.result.status == "infeasible"
+        rows = [loop.send((latest.scores, gap, is_infeasible)) for loop, gap in told]
         if any(row is None for row in rows):
             return
         problem = task.under(JointConstraint(tuple(rows)))
@@ -120,13 +121,13 @@ def _corrections(part, rehearsed):
     """
     aim = _aim(part.tolerance)
     effective = aim if rehearsed is None else rehearsed.tolerance
-    scores, _ = yield
+    scores, *_ = yield
     missed = None
     while True:
         rows = part.seen_from(scores).held_to(effective)
         misses = rows.missed(scores)
         missed = misses if missed is None else (missed + misses) / 2
-        scores, gap = yield rows.shifted(missed)
+        scores, gap, _ = yield rows.shifted(missed)
         # Decisions come in persons: what still exceeds the aim is asked for in advance.
         effective = min(aim, max(0.0, effective + (aim - _known(gap)) / 2))
 
@@ -135,11 +136,12 @@ def _secant(part, rehearsed):
     """Yield rows that keep another tolerance, found by the secant method in a bracket.
 
     The share of the interval that the secant points to is kept away from the ends of the bracket.
-    Where groups that are alike by the surrogate still differ by more than they may, its ramp is
-    made narrower. None is the end: a tolerance of 0 is more than enough.
+    Where less tolerance takes the groups further apart, or none leaves them so, the ramp is made
+    narrower. None is the end: a tolerance of 0 is more than enough, or no model can keep
+    one above it.
     """
     aim, asked = _aim(part.tolerance), part.tolerance
-    scores, gap = yield
+    scores, gap, _ = yield
     while True:
         effective, low = asked, (0.0, 0.0)
         high = (max(asked, _known(gap)), _known(gap))
@@ -148,12 +150,16 @@ def _secant(part, rehearsed):
             high, rehearsed = (2.0 * effective, 2.0 * aim), None
         measured = False  # the plain fit stands for any tolerance above
         while True:
-            scores, gap = yield part.seen_from(scores).held_to(effective)
+            scores, gap, is_infeasible = yield part.seen_from(scores).held_to(effective)
             if effective == 0.0:
                 if _known(gap) <= asked:
                     yield None
                 break
             if _known(gap) > aim:
+                if is_infeasible:
+                    yield None
+                if measured and low[0] == 0.0 and _known(gap) > high[1] + SLACK / 2:
+                    break  # less tolerance harms: the ramp does not see who differs
                 high, measured = (effective, _known(gap)), True
             else:
                 low = (effective, gap)

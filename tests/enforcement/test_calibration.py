@@ -32,8 +32,9 @@ class Part:
 class Curve:
     """A task whose metric is a function of the surrogate's tolerance, and of its width."""
 
-    def __init__(self, gap, tolerance, plain=1.0, rough=None):
+    def __init__(self, gap, tolerance, plain=1.0, rough=None, least=0.0):
         self.gap, self.plain_gap = gap, plain
+        self.least = least  # tolerance that a model can keep
         self.rough_gap = plain if rough is None else rough
         self.constraint = JointConstraint((Part(tolerance),))
         self.tolerances, self.widths = [], []
@@ -61,7 +62,8 @@ class Curve:
     def _candidate(self, gap, fun):
         (part,) = self.constraint.parts
         violation = np.inf if np.isnan(gap) else max(0.0, gap - part.tolerance)
-        result = SimpleNamespace(fun=fun, x=np.empty(0), multipliers=np.ones(1))
+        status = "optimal" if 1.0 - fun >= self.least else "infeasible"
+        result = SimpleNamespace(fun=fun, x=np.empty(0), multipliers=np.ones(1), status=status)
         nothing = np.empty(0)
         return Candidate(nothing, nothing, 0.0, np.array([gap]), violation, True, result)
 
@@ -126,3 +128,19 @@ def test_a_ramp_that_sees_no_difference_is_made_narrower():
     found = calibrate(task)
     assert 0.09 <= found.gaps <= 0.1
     assert sorted(set(task.widths)) == [0.0625, 0.25, 1.0]
+
+
+def test_a_ramp_under_which_less_tolerance_harms_is_made_narrower_at_once():
+    task = Curve(lambda t, width: t if width < 1.0 else 0.3 - t, 0.1)
+    found = calibrate(task)
+    assert 0.09 <= found.gaps <= 0.1
+    assert task.widths.count(1.0) == 2
+    assert min(task.tolerances) > 0.0
+
+
+def test_less_than_a_tolerance_that_no_model_keeps_is_not_asked_for():
+    task = Curve(lambda t, width: 0.3 + t, 0.1, least=0.05)
+    found = calibrate(task)
+    *kept, last = task.tolerances
+    assert min(kept) >= 0.05 > last > 0.0
+    assert found.gaps == 0.3 + last
