@@ -1,6 +1,7 @@
 """Linear scores of standardised columns."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -183,6 +184,10 @@ class LinearModel(LinearInParameters):
             return None
         return np.append(np.zeros(len(self.scale)), 1.0)
 
+    @cached_property
+    def _transposed(self):
+        return self.X.T  # of a sparse array an object whose making costs as much as a product
+
     def pull_back(self, slopes):
         """Gradient by the parameters, from one slope per sample.
 
@@ -196,7 +201,7 @@ class LinearModel(LinearInParameters):
         gradient : ndarray of shape (n_parameters,)
         """
         total = slopes.sum()
-        gradient = (self.X.T @ slopes - total * self.center) / self.scale
+        gradient = (self._transposed @ slopes - total * self.center) / self.scale
         return np.append(gradient, total) if self.fit_intercept else gradient
 
     def pull_back_rows(self, slopes):
@@ -231,7 +236,7 @@ class LinearModel(LinearInParameters):
         """
         X, center = self.X, self.center
         raw = weighted_outer_sum(X, weights)
-        sums, total = X.T @ weights, weights.sum()
+        sums, total = self._transposed @ weights, weights.sum()
         shift = np.outer(center, sums)
         centered = raw - shift - shift.T + total * np.outer(center, center)
         gram = centered / np.outer(self.scale, self.scale)
