@@ -213,7 +213,7 @@ def _ascend(samples, limits, ratios, solution, assignments, slack, max_iter):
             width = _fitting_width(current.gaps)
             _tie_density(current, codes, weights, width, density)
         rows = free_rows(prices, current.counts, limits, ratios)
-        values = np.empty(rows.values.size)
+        values = np.empty(rows.n_rows)
         # Levenberg-Marquardt: where few samples tie the Hessian is (nearly) singular, and the
         # step shrinks towards a short one along the gradient until it gains.
         gain, damping = 0.0, ridge / RIDGE_GROWTH

@@ -24,24 +24,29 @@ class Prices(NamedTuple):
 
 
 class DualRows(NamedTuple):
-    """The constraints that take part in a step; with each pair of groups also its reverse."""
+    """The constraints whose multipliers a step may change; there may be room for more."""
 
-    cells: np.ndarray  # (n_rows, 4) cluster, groups i and j, row of the reverse; i < 0: a size
-    free: np.ndarray  # (n_rows,) False: the multiplier stays as it is, at 0
+    n_rows: int
+    cells: np.ndarray  # (n_rows, 3) cluster, groups i and j; i < 0: a size
     values: np.ndarray  # (n_rows,) multipliers
-    violations: np.ndarray  # (n_rows,) the gradient of the dual; 0 where not free
+    violations: np.ndarray  # (n_rows,) the gradient of the dual
 
 
 @part
 def fill_offsets(prices, ratios, kinds, offsets):
     """Price of a place in cluster k for a member of group i (see the module's formula)."""
     multipliers, size_multipliers = prices
-    n_clusters, n_groups, _ = multipliers.shape
+    n_clusters, n_groups = offsets.shape
     for k in range(n_clusters):
         for i in range(n_groups):
-            offsets[k, i] = (size_multipliers[k, 1] - size_multipliers[k, 0]) / kinds.shape[1]
+            offsets[k, i] = 0.0
+        for i in range(n_groups):
             for j in range(n_groups):
-                offsets[k, i] += ratios[j, i] * multipliers[k, j, i] - multipliers[k, i, j]
+                offsets[k, i] -= multipliers[k, i, j]
+                offsets[k, j] += ratios[i, j] * multipliers[k, i, j]
+        for i in range(n_groups):
+            offsets[k, i] -= size_multipliers[k, 0] / kinds.shape[1]
+            offsets[k, i] += size_multipliers[k, 1] / kinds.shape[1]
 
 
 @part
@@ -81,74 +86,29 @@ def free_rows(prices, counts, limits, ratios):
     only those with the rarest or the commonest group of a cluster take part: they imply the others.
     """
     multipliers, size_multipliers = prices
-    n_clusters, n_groups, _ = multipliers.shape
-    free = np.zeros(multipliers.shape, np.bool_)
+    n_clusters, n_groups = counts.shape
+    most = n_clusters * (n_groups * (n_groups - 1) + 2)
+    cells, values, violations = np.empty((most, 3), np.int64), np.empty(most), np.empty(most)
     rare, common = np.empty(n_groups, np.bool_), np.empty(n_groups, np.bool_)
-    n_rows = 2 * n_clusters
+    n = 0
     for k in range(n_clusters):
         _mark_extremes(counts[k], limits.scales, rare, common)
         for i in range(n_groups):
             for j in range(n_groups):
-                violation = ratios[i, j] * counts[k, j] - counts[k, i]
-                if i != j and (
-                    multipliers[k, i, j] > 0.0 or ((rare[i] or common[j]) and violation > 0.0)
-                ):
-                    n_rows += 0 if free[k, j, i] else 2
-                    free[k, i, j] = True
-    rows = DualRows(
-        np.empty((n_rows, 4), np.int64),
-        np.zeros(n_rows, np.bool_),
-        np.zeros(n_rows),
-        np.zeros(n_rows),
-    )
-    n = _fill_mixes(free, prices, counts, ratios, rows)
-    return _fill_sizes(n, prices, counts, limits, rows)
-
-
-@part
-def _fill_mixes(free, prices, counts, ratios, rows):
-    """One row for every free pair of groups and one for its reverse; how many there are."""
-    multipliers, _ = prices
-    n_clusters, n_groups, _ = multipliers.shape
-    position = np.empty((n_groups, n_groups), np.int64)
-    n = 0
-    for k in range(n_clusters):
-        first = n
-        for i in range(n_groups):
-            for j in range(n_groups):
-                if free[k, i, j] or free[k, j, i]:
-                    position[i, j] = n
-                    rows.cells[n, 0], rows.cells[n, 1], rows.cells[n, 2] = k, i, j
-                    if free[k, i, j]:
-                        rows.free[n] = True
-                        rows.values[n] = multipliers[k, i, j]
-                        rows.violations[n] = ratios[i, j] * counts[k, j] - counts[k, i]
+                value, violation = multipliers[k, i, j], ratios[i, j] * counts[k, j] - counts[k, i]
+                if i != j and (value > 0.0 or ((rare[i] or common[j]) and violation > 0.0)):
+                    cells[n, 0], cells[n, 1], cells[n, 2] = k, i, j
+                    values[n], violations[n] = value, violation
                     n += 1
-        for r in range(first, n):
-            rows.cells[r, 3] = position[rows.cells[r, 2], rows.cells[r, 1]]
-    return n
-
-
-@part
-def _fill_sizes(n, prices, counts, limits, rows):
-    """Add one row for every free bound on a size; the rows in use."""
-    _, size_multipliers = prices
-    for k in range(counts.shape[0]):
         size = _total(counts[k]) / limits.kinds.shape[1]
         for side in range(2):
+            value = size_multipliers[k, side]
             violation = limits.smallest - size if side == 0 else size - limits.largest
-            if size_multipliers[k, side] > 0.0 or violation > 0.0:
-                rows.cells[n, 0], rows.cells[n, 1] = k, AT_LEAST - side
-                rows.cells[n, 2], rows.cells[n, 3] = 0, n
-                rows.free[n] = True
-                rows.values[n], rows.violations[n] = size_multipliers[k, side], violation
+            if value > 0.0 or violation > 0.0:
+                cells[n, 0], cells[n, 1], cells[n, 2] = k, AT_LEAST - side, 0
+                values[n], violations[n] = value, violation
                 n += 1
-    return DualRows(rows.cells[:n], rows.free[:n], rows.values[:n], rows.violations[:n])
-
-
-@inlined
-def _cell(rows, r):
-    return rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2], rows.cells[r, 3]
+    return DualRows(n, cells, values, violations)
 
 
 @inlined
@@ -161,15 +121,19 @@ def _total(values):
 
 @part
 def fill_row_offsets(rows, values, ratios, kinds, offsets):
-    """The same as `fill_offsets`, from the values of the rows."""
-    offsets[:] = 0.0
-    for r in range(values.size):
-        k, i, j, partner = _cell(rows, r)
+    """The same as `fill_offsets`, from the values of the rows and in the same order."""
+    n_clusters, n_groups = offsets.shape
+    for k in range(n_clusters):
+        for g in range(n_groups):
+            offsets[k, g] = 0.0
+    for r in range(rows.n_rows):
+        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
         if i >= 0:
-            offsets[k, i] += ratios[j, i] * values[partner] - values[r]
+            offsets[k, i] -= values[r]
+            offsets[k, j] += ratios[i, j] * values[r]
         else:
             price = values[r] / kinds.shape[1]
-            for g in range(offsets.shape[1]):
+            for g in range(n_groups):
                 offsets[k, g] += -price if i == AT_LEAST else price
 
 
@@ -183,29 +147,28 @@ def _apply_hessian(direction, rows, density, ratios, kinds, shift, result):
     """
     (n_kinds, n_clusters, _), n_groups = density.shape, ratios.shape[0]
     offsets, by_kind = np.empty((n_clusters, n_groups)), np.empty((n_clusters, n_kinds))
-    driven, away = np.empty((n_clusters, n_groups)), np.zeros((n_clusters, n_kinds))
+    driven, away = np.empty((n_clusters, n_groups)), np.empty((n_clusters, n_kinds))
     fill_row_offsets(rows, direction, ratios, kinds, offsets)
     fill_kind_offsets(offsets, kinds, by_kind)
     for c in range(n_kinds):
         for k in range(n_clusters):
+            away[k, c] = 0.0
             for l in range(n_clusters):  # noqa: E741
                 away[k, c] += density[c, k, l] * (by_kind[k, c] - by_kind[l, c])
     add_kinds(away, kinds, driven)
-    for r in range(direction.size):
-        result[r] = 0.0
-        if rows.free[r]:
-            k, i, j, _ = _cell(rows, r)
-            if i >= 0:
-                change = ratios[i, j] * driven[k, j] - driven[k, i]
-            else:
-                change = _total(driven[k]) / kinds.shape[1]
-                change = -change if i == AT_LEAST else change
-            result[r] = change + shift * direction[r]
+    for r in range(rows.n_rows):
+        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
+        if i >= 0:
+            change = ratios[i, j] * driven[k, j] - driven[k, i]
+        else:
+            change = _total(driven[k]) / kinds.shape[1]
+            change = -change if i == AT_LEAST else change
+        result[r] = change + shift * direction[r]
 
 
 @part
 def _mean_diagonal(rows, density, ratios, kinds):
-    """Mean of the diagonal of the matrix of `_apply_hessian` over the free multipliers.
+    """Mean of the diagonal of the matrix of `_apply_hessian`.
 
     A cluster whose size is bound counts as having the ties of an average one at least: else a
     cluster without any would stop the ascent, as no step is then short enough.
@@ -217,55 +180,45 @@ def _mean_diagonal(rows, density, ratios, kinds):
         for k in range(n_clusters):
             by_kind[k, c] = _total(density[c, k])
     add_kinds(by_kind, kinds, ties)
-    average = 0.0
+    average = total = 0.0
     for k in range(n_clusters):
         average += _total(ties[k]) / (n_attributes * n_clusters)
-    total, n_free = 0.0, 0
-    for r in range(rows.free.size):
-        if rows.free[r]:
-            n_free += 1
-            k, i, j, _ = _cell(rows, r)
-            if i >= 0:
-                total += ties[k, i] + ratios[i, j] * ratios[i, j] * ties[k, j]
-            else:
-                total += max(_total(ties[k]) / n_attributes, average)
-    return total / max(n_free, 1)
-
-
-@part
-def _dot(a, b):
-    total = 0.0
-    for r in range(a.size):
-        total += a[r] * b[r]
-    return total
-
-
-@part
-def _combine(a, factor, b, result):
-    """Set ``result`` to ``a + factor * b``, element by element."""
-    for r in range(a.size):
-        result[r] = a[r] + factor * b[r]
+    for r in range(rows.n_rows):
+        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
+        if i >= 0:
+            total += ties[k, i] + ratios[i, j] * ratios[i, j] * ties[k, j]
+        else:
+            total += max(_total(ties[k]) / n_attributes, average)
+    return total / max(rows.n_rows, 1)
 
 
 @part
 def newton_direction(rows, ratios, kinds, density, ridge):
-    """Newton direction on the free multipliers, by conjugate gradients."""
-    residual = rows.violations.copy()
+    """Newton direction on the multipliers of the rows, by conjugate gradients."""
+    n_rows = rows.n_rows
+    solution, search = np.empty(n_rows), np.empty(n_rows)
+    residual, image = np.empty(n_rows), np.empty(n_rows)
     shift = ridge * _mean_diagonal(rows, density, ratios, kinds) + 1e-300
-    solution = np.zeros(residual.size)
-    search = residual.copy()
-    image = np.zeros(residual.size)
-    norm = _dot(residual, residual)
+    norm = 0.0
+    for r in range(n_rows):
+        solution[r] = 0.0
+        residual[r] = search[r] = rows.violations[r]
+        norm += residual[r] * residual[r]
     goal = CG_TOLERANCE**2 * norm
     for _ in range(MAX_CG_ITER):
         if norm <= goal:
             break
         _apply_hessian(search, rows, density, ratios, kinds, shift, image)
-        step = norm / _dot(search, image)
-        _combine(solution, step, search, solution)
-        _combine(residual, -step, image, residual)
-        previous, norm = norm, _dot(residual, residual)
-        _combine(residual, norm / previous, search, search)
+        curvature, previous = 0.0, norm
+        for r in range(n_rows):
+            curvature += search[r] * image[r]
+        step, norm = previous / curvature, 0.0
+        for r in range(n_rows):
+            solution[r] += step * search[r]
+            residual[r] -= step * image[r]
+            norm += residual[r] * residual[r]
+        for r in range(n_rows):
+            search[r] = residual[r] + norm / previous * search[r]
     return solution
 
 
@@ -273,12 +226,11 @@ def newton_direction(rows, ratios, kinds, density, ridge):
 def size_gain(rows, values, limits):
     """What other values of the rows add to the dual value through the bounds on sizes."""
     gain = 0.0
-    for r in range(values.size):
-        change = values[r] - rows.values[r]
-        if rows.cells[r, 1] == AT_LEAST:
-            gain += limits.smallest * change
-        elif rows.cells[r, 1] < 0:
-            gain -= limits.largest * change
+    for r in range(rows.n_rows):
+        if rows.cells[r, 1] < 0:
+            change = values[r] - rows.values[r]
+            at_least = rows.cells[r, 1] == AT_LEAST
+            gain += limits.smallest * change if at_least else -limits.largest * change
     return gain
 
 
@@ -286,8 +238,8 @@ def size_gain(rows, values, limits):
 def store(rows, values, prices):
     """Set the multipliers of the rows, in place."""
     multipliers, size_multipliers = prices
-    for r in range(values.size):
-        k, i, j, _ = _cell(rows, r)
+    for r in range(rows.n_rows):
+        k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
         if i >= 0:
             multipliers[k, i, j] = values[r]
         else:

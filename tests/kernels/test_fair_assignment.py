@@ -258,8 +258,8 @@ def rows_of(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np
     sizes = np.zeros((n_clusters, 2)) if sizes is None else sizes
     ratios = fair_prices.ratios_of(limits)
     prices = fair_prices.Prices(multipliers, sizes)
-    rows = free_rows()(prices, counts, limits, ratios)
-    return fair_prices.DualRows(*rows), ratios
+    n_rows, *columns = free_rows()(prices, counts, limits, ratios)
+    return fair_prices.DualRows(n_rows, *(column[:n_rows] for column in columns)), ratios
 
 
 @functools.cache
@@ -269,26 +269,23 @@ def free_rows():
 
     def as_tuple(prices, counts, limits, ratios):
         rows = compiled(prices, counts, limits, ratios)
-        return rows.cells, rows.free, rows.values, rows.violations
+        return rows.n_rows, rows.cells, rows.values, rows.violations
 
     return alone(as_tuple)
 
 
 def at(rows, table):
     """What a table of all pairs has at the rows."""
-    return table[tuple(rows.cells[:, :3].T)]
+    return table[tuple(rows.cells.T)]
 
 
 def test_free_are_the_multipliers_that_a_step_may_change(step):
     multipliers, counts, ratio, _ = step
     free, gradient = free_and_gradient(multipliers, counts, ratio)
     rows, _ = rows_of(multipliers, counts, ratio)
+    np.testing.assert_array_equal(rows.cells, np.argwhere(free))
     np.testing.assert_array_equal(at(rows, gradient), rows.violations)
-    np.testing.assert_array_equal(at(rows, free), rows.free)
-    np.testing.assert_array_equal(at(rows, np.where(free, multipliers, 0)), rows.values)
-    assert rows.free.sum() == free.sum()
-    # Each row leads to the one of the reverse pair.
-    np.testing.assert_array_equal(rows.cells[rows.cells[:, 3], :3], rows.cells[:, [0, 2, 1]])
+    np.testing.assert_array_equal(at(rows, multipliers), rows.values)
 
 
 def test_sizes_out_of_bounds_and_those_with_a_price_are_rows():
@@ -313,11 +310,11 @@ def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     hessian = dense_hessian(multipliers, ratio, density)
     product = (hessian @ direction.ravel()).reshape(direction.shape) + 0.1 * direction
     rows, ratios = rows_of(multipliers, counts, ratio)
-    result = np.full(len(rows.free), np.nan)
+    result = np.full(rows.n_rows, np.nan)
     alone(fair_prices._apply_hessian)(
         rows.violations, rows, density, ratios, kinds(len(ratios)), 0.1, result
     )
-    np.testing.assert_allclose(result, at(rows, np.where(free, product, 0)), atol=1e-10)
+    np.testing.assert_allclose(result, at(rows, product), atol=1e-10)
     diagonal = np.diag(hessian)[free.ravel()]
     mean = alone(fair_prices._mean_diagonal)(rows, density, ratios, kinds(len(ratios)))
     assert mean == pytest.approx(diagonal.mean())
@@ -329,9 +326,9 @@ def test_the_newton_step_solves_the_damped_system(step, sized):
     ridge, mean = 0.1, counts.sum(axis=1).mean()
     limits = {"smallest": mean, "largest": mean} if sized else {}
     rows, ratios = rows_of(multipliers, counts, ratio, **limits)
-    apply, n_rows = alone(fair_prices._apply_hessian), len(rows.free)
+    apply, n_rows = alone(fair_prices._apply_hessian), rows.n_rows
     matrix = np.empty((n_rows, n_rows))
-    for column, unit in zip(matrix.T, np.diag(rows.free.astype(float)), strict=True):
+    for column, unit in zip(matrix.T, np.eye(n_rows), strict=True):
         image = np.empty(n_rows)
         apply(unit, rows, density, ratios, kinds(len(ratios)), 0.0, image)
         column[:] = image
@@ -339,18 +336,15 @@ def test_the_newton_step_solves_the_damped_system(step, sized):
     assert np.linalg.eigvalsh(matrix).min() > -1e-9
     if sized:  # every cluster but one at the mean is too large or too small
         assert (rows.cells[:, 1] < 0).sum() >= len(counts) - 1
-    free = np.flatnonzero(rows.free)
-    matrix = matrix[np.ix_(free, free)]
     # A cluster with a bound on its size counts as having the ties of an average one at least.
     mean = alone(fair_prices._mean_diagonal)(rows, density, ratios, kinds(len(ratios)))
     exact = np.diag(matrix).mean()
     assert exact <= mean if sized else mean == pytest.approx(exact)
-    matrix += ridge * mean * np.eye(len(free))
+    matrix += ridge * mean * np.eye(n_rows)
     direction = alone(fair_prices.newton_direction)(
         rows, ratios, kinds(len(ratios)), density, ridge
     )
-    assert not direction[~rows.free].any()
-    residual = matrix @ direction[free] - rows.violations[free]
+    residual = matrix @ direction - rows.violations
     limit = 1.01 * fair_prices.CG_TOLERANCE * np.linalg.norm(rows.violations)
     assert np.linalg.norm(residual) <= limit
 
