@@ -2,6 +2,7 @@
 
 from skfair.audit._certify import Certificate, certify, limit_metric
 from skfair.audit._command import main
+from skfair.audit._front import fairness_front
 from skfair.audit._report import FairnessReport
 
-__all__ = ["Certificate", "FairnessReport", "certify", "limit_metric"]
+__all__ = ["Certificate", "FairnessReport", "certify", "fairness_front", "limit_metric"]

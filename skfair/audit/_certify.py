@@ -171,7 +171,7 @@ def certify(
     found = predictions_of(estimator, constraint, X, y, sensitive_features, pos_label)
     parts = [
         _answer(
-            *_bind(constraint, predictions, sensitive_features, sample_weight, X=X, **params),
+            *bind_to(constraint, predictions, sensitive_features, sample_weight, X=X, **params),
             tolerance=float(tolerance),
             level=level,
         )
@@ -246,12 +246,31 @@ def limit_metric(constraint, *, confidence_level=0.95):
 
 
 def _limit(*predictions, sensitive_features, constraint, level, sample_weight=None, **params):
-    bound, scores = _bind(constraint, predictions, sensitive_features, sample_weight, **params)
+    bound, scores = bind_to(constraint, predictions, sensitive_features, sample_weight, **params)
     return upper_limit(*bound.sampled(scores), level)
 
 
-def _bind(constraint, predictions, sensitive_features, sample_weight, X=None, **params):
-    """The constraint bound to the people, and their scores."""
+def bind_to(constraint, predictions, sensitive_features, sample_weight, X=None, **params):
+    """The constraint bound to the people, and their scores.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        What is compared.
+    predictions : tuple of array-like
+        Positional arguments of its metric.
+    sensitive_features, sample_weight
+        As passed by the user.
+    X : array-like or None, default=None
+        Features, for constraints that look at them.
+    **params : dict
+        As `target_and_scores` takes them.
+
+    Returns
+    -------
+    bound : AuditedConstraint
+    scores : ndarray of shape (n_present,)
+    """
     rows = np.arange(len(predictions[0]))
     columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
     people, (*columns, rows) = check_columns(

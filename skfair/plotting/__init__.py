@@ -11,6 +11,7 @@ from skfair.plotting._group_rate_curve import GroupRateCurveDisplay
 from skfair.plotting._group_rates import GroupRateDisplay
 from skfair.plotting._group_scores import GroupScoreDisplay
 from skfair.plotting._pareto_front import ParetoFrontDisplay
+from skfair.plotting._tradeoff import TradeoffDisplay
 
 __all__ = [
     "ClusterCompositionDisplay",
@@ -19,4 +20,5 @@ __all__ = [
     "GroupRateDisplay",
     "GroupScoreDisplay",
     "ParetoFrontDisplay",
+    "TradeoffDisplay",
 ]

@@ -1,0 +1,112 @@
+"""Fronts of accuracy and gap, on people whom no fit has seen."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, RepeatedStratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skfair.audit import fairness_front
+from skfair.classification import ConstrainedERMClassifier
+from skfair.metrics import demographic_parity_difference, equal_opportunity_difference
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    groups = rng.choice(["a", "b", "c"], size=900)
+    X = rng.normal(size=(900, 3)) + 0.8 * (groups == "a")[:, np.newaxis]
+    return X, (X.sum(axis=1) + rng.logistic(size=900) > 1).astype(int), groups
+
+
+@pytest.mark.parametrize(
+    ("constraint", "metric"),
+    [
+        ("demographic_parity", demographic_parity_difference),
+        ("equal_opportunity", equal_opportunity_difference),
+    ],
+)
+def test_decisions_are_those_of_cross_validation(people, constraint, metric):
+    X, y, groups = people
+    model, folds = LogisticRegression(), KFold(4, shuffle=True, random_state=0)
+    front = fairness_front(
+        model, X, y, sensitive_features=groups, constraint=constraint, cv=folds
+    ).iloc[0]
+    decisions = cross_val_predict(model, X, y, cv=folds)
+    assert front["accuracy"] == pytest.approx(np.mean(decisions == y))
+    assert front["gap"] == pytest.approx(metric(y, decisions, sensitive_features=groups))
+    assert np.isnan(front["tolerance"])
+
+
+def test_intervals_hold_what_they_are_of(people):
+    X, y, groups = people
+    front = fairness_front(
+        ConstrainedERMClassifier(), X, y, sensitive_features=groups, tolerances=[0.3, 0.05], cv=3
+    )
+    assert front["tolerance"].tolist() == [0.3, 0.05]
+    assert front["gap"][1] < front["gap"][0]
+    for name in ("gap", "accuracy"):
+        assert (front[f"{name}_low"] <= front[name]).all()
+        assert (front[name] <= front[f"{name}_high"]).all()
+    # Wilson's interval of a share of 900.
+    error = np.sqrt(front["accuracy"] * (1 - front["accuracy"]) / 900)
+    width = front["accuracy_high"] - front["accuracy_low"]
+    np.testing.assert_allclose(width, 2 * 1.96 * error, rtol=0.01)
+
+
+def test_pipelines_name_their_parameter(people):
+    X, y, groups = people
+    pipeline = make_pipeline(StandardScaler(), ConstrainedERMClassifier())
+    with sklearn.config_context(enable_metadata_routing=True):
+        front = fairness_front(
+            pipeline,
+            X,
+            y,
+            sensitive_features=groups,
+            tolerances=[0.05],
+            parameter="constrainedermclassifier__tolerance",
+            cv=2,
+        )
+    assert front["gap"][0] < 0.2
+
+
+def test_weights_count_in_fits_and_rates(people):
+    X, y, groups = people
+    weights = np.random.default_rng(1).uniform(0.2, 3.0, 900)
+    model, folds = LogisticRegression(), KFold(3)
+    front = fairness_front(
+        model, X, y, sensitive_features=groups, sample_weight=weights, cv=folds
+    ).iloc[0]
+    decisions = cross_val_predict(model, X, y, cv=folds, params={"sample_weight": weights})
+    assert front["accuracy"] == pytest.approx(np.average(decisions == y, weights=weights))
+    people = {"sensitive_features": groups, "sample_weight": weights}
+    assert front["gap"] == pytest.approx(demographic_parity_difference(y, decisions, **people))
+
+
+def test_of_several_classes_the_widest_gap_counts(people):
+    X, y, groups = people
+    y, folds = y + (X[:, 0] > 1), KFold(3)
+    front = fairness_front(LogisticRegression(), X, y, sensitive_features=groups, cv=folds).iloc[0]
+    decisions = cross_val_predict(LogisticRegression(), X, y, cv=folds)
+    gaps = [
+        demographic_parity_difference(y == one, decisions == one, sensitive_features=groups)
+        for one in range(3)
+    ]
+    assert front["gap"] == pytest.approx(max(gaps))
+    assert front["accuracy"] == pytest.approx(np.mean(decisions == y))
+
+
+def test_what_is_refused_says_why(people):
+    X, y, groups = people
+    options = {"sensitive_features": groups}
+    with pytest.raises(ValueError, match="LossParity compares losses or ranks"):
+        fairness_front(LogisticRegression(), X, y, constraint="loss_parity", **options)
+    with pytest.raises(ValueError, match="has no parameter 'tolerance'"):
+        fairness_front(LogisticRegression(), X, y, tolerances=[0.1], **options)
+    with pytest.raises(ValueError, match="900 people are in several test folds"):
+        twice = RepeatedStratifiedKFold(n_splits=2, n_repeats=2)
+        fairness_front(LogisticRegression(), X, y, cv=twice, **options)
+    with pytest.raises(ValueError, match="confidence_level"):
+        fairness_front(LogisticRegression(), X, y, confidence_level=1.5, **options)
