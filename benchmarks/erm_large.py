@@ -40,6 +40,8 @@ def erm_large(budget):
         Check("CPU s, 100 groups of 50,000", [by_case["100 groups"]["CPU s"]], "<=", 0.5),
         Check("CPU s, overlapping groups", [by_case["overlapping groups"]["CPU s"]], "<=", 1.0),
         Check("worst gap, overlapping groups", [by_case["overlapping groups"]["gap"]], "<=", 0.05),
+        # A bound that does not press would say nothing of constrained training.
+        Check("rows that press", [record["pressing"] for record in records], ">=", 1),
     ]
     title = "Many people, groups and constraints"
     return Report(title, records, checks if budget.share == 1 else [])
@@ -67,6 +69,7 @@ def measure(n_samples):
         "CPU s": run.seconds,
         "iterations": run.result.n_iter_,
         "gap": run.result.constraint_report_["gap"].max(),
+        "pressing": _n_pressing(run.result),
         "X GB": (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 1e9,
         "GB before": before,
         "peak GB": _peak(),
@@ -114,7 +117,13 @@ def _record(case, runs, gap):
         "iterations": model.n_iter_,
         "s / iteration": seconds / model.n_iter_,
         "gap": gap,
+        "pressing": _n_pressing(model),
     }
+
+
+def _n_pressing(model):
+    """Rows whose multiplier is clear of 0."""
+    return int(np.count_nonzero(np.abs(model.multipliers_) > 1e-6))
 
 
 def _timed_fits(make, X, y, groups, n_runs):
@@ -133,10 +142,14 @@ def many_groups(n_runs):
 
 
 def overlapping_groups(n_runs):
-    """Hinge-loss gap of each of several hundred overlapping groups against everybody."""
+    """Hinge-loss gap of each of several hundred overlapping groups against everybody.
+
+    Communities count as violent above the 70th percentile: at the median the plain fit would keep
+    the tolerance by itself.
+    """
     bunch = fetch_communities_crime()
     memberships, _ = communities_crime_groups()
-    y = np.asarray(bunch.target) > np.median(bunch.target)
+    y = np.asarray(bunch.target) > np.quantile(bunch.target, 0.7)
     X = bunch.data.to_numpy(dtype=float)
 
     def make():
@@ -144,8 +157,9 @@ def overlapping_groups(n_runs):
         return ConstrainedERMClassifier(spec, tolerance=0.05, loss="hinge")
 
     runs = _timed_fits(make, X, y, memberships, n_runs)
-    report = runs[0].result.constraint_report_
-    return _record("overlapping groups", runs, report["gap"].max())
+    plain = _timed_fits(lambda: make().set_params(tolerance=10.0), X, y, memberships, 1)
+    worst, without = (fits[0].result.constraint_report_["gap"].max() for fits in (runs, plain))
+    return _record("overlapping groups", runs, worst) | {"gap without": without}
 
 
 def many_constraints(n_runs):
@@ -155,7 +169,9 @@ def many_constraints(n_runs):
     y = X @ rng.normal(size=50) / 4 + rng.logistic(size=len(X)) > 0
     records = []
     for n_groups in (2, 20):
-        groups = (10 * (X[:, 0] + rng.logistic(size=len(X)))).astype(int) % n_groups
+        order = np.argsort(X[:, 0] + 3 * rng.logistic(size=len(X)))
+        groups = np.empty(len(X), dtype=int)
+        groups[order] = np.arange(len(X)) * n_groups // len(X)
 
         def make():
             return ConstrainedERMClassifier(tolerance=0.001, enforcement=None)
