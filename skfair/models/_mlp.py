@@ -34,6 +34,13 @@ ACTIVATIONS = {"relu": (_relu, _relu_slope), "tanh": (_tanh, _tanh_slope)}
 """By name: a function that replaces values in place, and its slope from what it returned."""
 
 
+def _ends(X):
+    """Least and largest value of each column."""
+    if sparse.issparse(X):
+        return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    return X.min(axis=0), X.max(axis=0)
+
+
 class MLPModel:
     r"""Scores of a multi-layer perceptron with one output.
 
@@ -96,7 +103,10 @@ class MLPModel:
     def standardized(
         cls, X, weights, hidden_layer_sizes=(64, 32), activation="relu", dtype=np.float64
     ):
-        """Make a model whose columns have weighted mean 0 and variance 1.
+        """Make a model whose columns have weighted mean 0, and variance 1 unless they are dummies.
+
+        Columns of two values are divided by half the distance between these instead: by its small
+        spread, a rare category would become a large number, which the network learns by heart.
 
         Parameters
         ----------
@@ -118,7 +128,11 @@ class MLPModel:
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         center, variance = moments(X, weights / weights.sum())
         rounding = 1e-13 * np.abs(center)  # columns that are constant up to it tell nothing
-        scale = positive(np.where(np.sqrt(variance) > rounding, np.sqrt(variance), 0.0))
+        low, high = _ends(X)
+        # No variance is larger than this product, and only that of two values is as large.
+        has_two_values = variance >= (1.0 - 1e-9) * (high - center) * (center - low)
+        scale = np.where(has_two_values, (high - low) / 2.0, np.sqrt(variance))
+        scale = positive(np.where(np.sqrt(variance) > rounding, scale, 0.0))
         X = X if sparse.issparse(X) else (X - center) / scale
         return cls(X.astype(dtype), hidden_layer_sizes, activation, center, scale)
 

@@ -142,3 +142,16 @@ def test_a_constant_column_changes_no_score(X):
 def test_what_is_no_network_is_refused(settings, message, X):
     with pytest.raises(ValueError, match=message):
         model_of(X, **settings)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_columns_of_two_values_are_scaled_by_half_their_distance(container):
+    rare, coded = np.arange(50) == 7, np.where(np.arange(50) % 5, 3.0, -1.0)
+    number = np.linspace(0, 1, 50)
+    X = np.column_stack((rare, coded, number))
+    weights = np.linspace(1, 2, 50)
+    model = MLPModel.standardized(container(X), weights)
+    share = weights / weights.sum()
+    spread = np.sqrt(share @ (number - share @ number) ** 2)
+    np.testing.assert_allclose(model.scale, [0.5, 2.0, spread])
+    np.testing.assert_allclose(model.center, share @ X)

@@ -32,7 +32,7 @@ class AdamPrimalDual(StochasticSolver):
 
     Parameters
     ----------
-    max_iter : int, default=6
+    max_iter : int, default=8
         Epochs.
     tol : float, default=1e-3
         Violation of a row up to which an iterate counts as feasible, and residual of the optimality
@@ -41,7 +41,7 @@ class AdamPrimalDual(StochasticSolver):
         First step length :math:`\eta_0`.
     dual_step : float, default=0.5
         :math:`\sigma`.
-    dual_updates : int, default=4
+    dual_updates : int, default=2
         Updates of the multipliers in an epoch.
     batch_size : int, default=128
         Samples of a batch, for the loss and for the constraint each.
@@ -78,11 +78,11 @@ class AdamPrimalDual(StochasticSolver):
 
     def __init__(
         self,
-        max_iter=6,
+        max_iter=8,
         tol=1e-3,
         learning_rate=2e-3,
         dual_step=0.5,
-        dual_updates=4,
+        dual_updates=2,
         batch_size=128,
         count_decisions=True,
     ):
