@@ -39,7 +39,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         Activation of the hidden units.
     loss : str or callable, default="logistic"
         Loss of a score, as in :class:`ConstrainedERMClassifier`.
-    alpha : float, default=1e-3
+    alpha : float, default=2e-3
         Strength of the l2 penalty on the weights of all layers, relative to a mean loss.
     surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
         Smooth stand-in for the decision, see :mod:`skfair.surrogates`.
@@ -118,6 +118,12 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     ConstrainedERMClassifier : Linear scores, for which the whole fit is certified.
     sklearn.neural_network.MLPClassifier : Without constraints.
 
+    Notes
+    -----
+    Ctrl-C ends the training: as for `~sklearn.neural_network.MLPClassifier` a warning says so, the
+    best epoch so far is kept, and its last layer enforced. Before the first epoch is over, and
+    while the last layer is enforced, it leaves the earlier fit as it was.
+
     Examples
     --------
     >>> import numpy as np
@@ -149,7 +155,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         hidden_layer_sizes=(64, 32),
         activation="relu",
         loss="logistic",
-        alpha=1e-3,
+        alpha=2e-3,
         surrogate="sigmoid",
         solver="adam-pd",
         max_iter=None,

@@ -62,12 +62,14 @@ class Progress(NamedTuple):
         Multipliers of the rows, positive at upper and negative at lower bounds.
     details : dict
         What else the solver shows, by the names of its paper: :class:`PLADA` its two multipliers.
+    best : Evaluation
+        The problem at the answer, were this the last iteration.
 
     Examples
     --------
     >>> from skfair.solvers import Progress
     >>> Progress._fields
-    ('n_iter', 'evaluation', 'residual', 'multipliers', 'details')
+    ('n_iter', 'evaluation', 'residual', 'multipliers', 'details', 'best')
     """
 
     n_iter: int
@@ -75,6 +77,7 @@ class Progress(NamedTuple):
     residual: float
     multipliers: np.ndarray
     details: dict
+    best: Evaluation
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,9 +273,8 @@ class Solver(BaseEstimator):
             certified = residual <= self.tol and iterate.evaluation.violation <= self.tol
             if certified or best is None or after_start or _replaces(iterate, best, self.tol):
                 best, residual_of_best = iterate, residual
-            told = Progress(
-                n_iter, iterate.evaluation, residual, iterate.multipliers, iterate.details
-            )
+            shown = iterate.evaluation, residual, iterate.multipliers, iterate.details
+            told = Progress(n_iter, *shown, best.evaluation)
             stopped = callback is not None and callback(told)
             if certified or stopped or n_iter >= self.max_iter:
                 break

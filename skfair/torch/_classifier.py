@@ -129,6 +129,9 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     ``torch.utils.data.Dataset`` that gives a sample by its number, alone or as the first of a
     tuple. A dataset must give the same sample each time for its decision to be kept.
 
+    Ctrl-C ends the training, as for :class:`~skfair.classification.ConstrainedMLPClassifier`: the
+    best epoch so far is kept, and its last layer enforced.
+
     In training, dropout drops and batch norm normalises by mini-batches. Decisions are those in
     evaluation mode, and the last layer is fitted to that: the means and variances of batch norm are
     measured on all samples first, since in mini-batches groups have equal shares.

@@ -5,6 +5,7 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skfair.constraints import JointConstraint
@@ -13,6 +14,7 @@ from skfair.models import LinearModel
 from skfair.solvers import SQP
 from skfair.training._model import ConstrainedModel, features_seen
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
+from skfair.utils._messages import warn
 from skfair.utils._sklearn import Interval
 
 _EXACT = SQP(max_iter=1000, tol=1e-4)
@@ -24,7 +26,8 @@ class ConstrainedNetwork(ConstrainedModel):
 
     The solver trains all layers on smooth rates, in single precision. Scores are linear in the last
     layer: this one is then fitted again as a linear model, in double precision, and enforced as
-    one, also where a callback has stopped the training.
+    one, also where a callback or Ctrl-C has ended the training. As for networks of scikit-learn,
+    Ctrl-C keeps the best epoch so far; before the first one is over it leaves the earlier fit.
 
     A subclass has the parameters named below beside those of `ConstrainedModel`. It makes the
     network and keeps what predictions need of it; it checks the input of its ``fit``, and hands it
@@ -111,7 +114,7 @@ class ConstrainedNetwork(ConstrainedModel):
             plain = replace(problem, constraint=JointConstraint(()))
             problem, epochs.held_out = problem.take(rows), plain.take(held_out)
         x = problem.initial_point(start)
-        result = solver.solve(problem, x, random_state=random_state, callback=epochs)
+        result = _solved(solver, problem, x, random_state, epochs)
         trained = epochs.best if self.early_stopping else result.x[:n_parameters]
         return trained, result, epochs.curves
 
@@ -135,6 +138,7 @@ class _Epochs:
         self.watch = watch
         self.patience = patience
         self.held_out = None  # the objective of those who are not trained on
+        self.so_far = None  # what the solver would return, once an epoch is over
         self.best, self._least, self._waited = None, (np.inf, np.inf), 0
         self.curves = {"loss_curve_": []}
 
@@ -143,6 +147,7 @@ class _Epochs:
         stopped = self.watch(progress)
         if progress.n_iter > 0:
             self.curves["loss_curve_"].append(progress.evaluation.fun)
+            self.so_far = progress.best
         if self.held_out is None:
             return stopped
         loss = self.held_out.evaluate(progress.evaluation.parameters).fun
@@ -154,6 +159,22 @@ class _Epochs:
             self._least, self._waited = (progress.evaluation.violation, loss), 0
             self.best = progress.evaluation.parameters
         return stopped or self._waited >= self.patience
+
+
+def _solved(solver, problem, x, random_state, epochs):
+    """The result of a training; Ctrl-C ends it with the best epoch so far."""
+    try:
+        return solver.solve(problem, x, random_state=random_state, callback=epochs)
+    except KeyboardInterrupt:
+        if epochs.so_far is None:
+            raise  # nothing was learned yet
+        n_epochs = len(epochs.curves["loss_curve_"])
+        warn(
+            f"Training interrupted after {n_epochs} epochs: the best of them is kept, and its "
+            "last layer enforced.",
+            ConvergenceWarning,
+        )
+        return solver.solve(problem, epochs.so_far.x, callback=lambda progress: True)
 
 
 def _of_last_layer(problem, parameters):

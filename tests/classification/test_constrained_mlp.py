@@ -214,3 +214,34 @@ def test_a_callback_that_stops_leaves_a_model_that_keeps_its_bound(people):
     model = make().set_callbacks(Stop()).fit(X, y, sensitive_features=groups)
     assert model.n_iter_ < 60
     assert model.constraint_violation_ == 0.0
+
+
+class Interrupted(AdamPrimalDual):
+    """Somebody presses Ctrl-C at its hundredth step."""
+
+    def _steps(self, problem, x, random_state):
+        for k, step in enumerate(super()._steps(problem, x, random_state)):
+            if k == 100:
+                raise KeyboardInterrupt
+            yield step
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_ctrl_c_keeps_the_best_epoch_so_far(early_stopping, people):
+    X, y, groups = people
+    solver = Interrupted(max_iter=60, tol=1e-3)
+    with pytest.warns(ConvergenceWarning, match=r"interrupted after 20 epochs: the best"):
+        model = fit(people, solver=solver, max_iter=None, early_stopping=early_stopping)
+    assert model.n_iter_ == len(model.loss_curve_) < 60
+    assert model.constraint_violation_ == 0.0
+    assert model.score(X, y) > 0.75
+
+
+def test_ctrl_c_before_the_first_epoch_leaves_the_earlier_fit(people):
+    X, y, groups = people
+    model = fit(people, max_iter=5)
+    before = model.decision_function(X)
+    model.set_params(solver=Interrupted(batch_size=1), max_iter=None)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y, sensitive_features=groups)
+    np.testing.assert_array_equal(model.decision_function(X), before)
