@@ -221,6 +221,12 @@ class ConstrainedProblem:
         return drawn
 
     @cached_property
+    def all_drawn(self):
+        """The same problem with everybody as its mini-batch."""
+        batch = getattr(self.model, "batch", None)
+        return self if batch is None else replace(self, model=batch(slice(None)))
+
+    @cached_property
     def _running_share(self):
         return np.cumsum(self.share)
 

@@ -44,6 +44,12 @@ def noisy():
     return nn.Sequential(*hidden, nn.Linear(16, 1))
 
 
+def calm():
+    module = noisy()
+    module[3].p = 0.0
+    return module
+
+
 def convolutional():
     convolution = nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
     return nn.Sequential(*convolution, nn.LazyLinear(8), nn.ReLU(), nn.Linear(8, 1))
@@ -160,6 +166,12 @@ def test_same_seed_same_network_whatever_was_drawn_before(module, people):
     torch.testing.assert_close(torch.get_rng_state(), state)
     other = fit(people, module, max_iter=3, random_state=1).decision_function(X)
     assert (other != first).any()
+
+
+def test_dropout_drops_also_where_a_batch_has_room_for_everybody(people):
+    X, y, groups = (part[:100] for part in people)
+    drops, keeps = (fit((X, y, groups), module, None, max_iter=3) for module in (noisy, calm))
+    assert drops.loss_curve_ != keeps.loss_curve_
 
 
 def test_early_stopping_holds_some_out(people):

@@ -137,7 +137,7 @@ class StochasticSolver(Solver):
 
     def _draw(self, problem, n_samples, n_per_event, random_state):
         if self.batch_size >= len(problem.target):
-            return problem  # there is room for everybody
+            return problem.all_drawn  # there is room for everybody
         return problem.sample(n_samples, n_per_event, random_state)
 
     def _n_per_event(self, problem):
