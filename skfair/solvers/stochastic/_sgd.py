@@ -1,19 +1,27 @@
-"""Stochastic gradient descent on the loss alone."""
+"""Stochastic gradient descent on the loss, alone or with a fairness penalty."""
 
 from numbers import Real
 
 import numpy as np
 
+from skfair.solvers._one_sided import OneSided
 from skfair.solvers.stochastic._stochastic import StochasticSolver
 from skfair.utils._sklearn import Interval
 
 
 class SGD(StochasticSolver):
-    r"""Stochastic gradient descent on the objective; the constraint is not seen.
+    r"""Stochastic gradient descent on the objective, alone or with a fairness penalty.
 
-    .. math:: x_{k+1} = \mathrm{proj}\bigl(x_k - \eta\, \nabla f(x_k, \xi_k)\bigr)
+    With the rows written as :math:`G \le 0`, each step takes mini-batches of its own,
 
-    It is the baseline of the methods that keep a constraint. Its answer is its last iterate.
+    .. math::
+
+        x_{k+1} = \mathrm{proj}\Bigl(x_k - \eta \bigl(\nabla f(x_k, \xi_k)
+        + \rho\, \nabla \textstyle\sum_r [G_r(x_k, \zeta_k)]_+\bigr)\Bigr).
+
+    It is the baseline of the methods that keep a constraint: without penalty it does not see any,
+    and with one it leaves open how much unfairness a given :math:`\rho` lets pass. With a tolerance
+    of 0 the penalty is a norm of the gaps, as in [1]_. Its answer is its last iterate.
 
     Parameters
     ----------
@@ -25,6 +33,13 @@ class SGD(StochasticSolver):
         :math:`\eta`.
     batch_size : int, default=32
         Samples of a batch.
+    penalty : float, default=0.0
+        :math:`\rho`; with 0 nothing is drawn for the constraint.
+
+    References
+    ----------
+    .. [1] M. Buyl, M. Defrance and T. De Bie, "fairret: a framework for differentiable fairness
+       regularization terms", ICLR 2024.
 
     Examples
     --------
@@ -41,15 +56,17 @@ class SGD(StochasticSolver):
     _parameter_constraints = {
         **StochasticSolver._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "penalty": [Interval(Real, 0, None, closed="left")],
     }
 
     takes_last = True
 
-    def __init__(self, max_iter=20, tol=1e-3, learning_rate=0.05, batch_size=32):
+    def __init__(self, max_iter=20, tol=1e-3, learning_rate=0.05, batch_size=32, penalty=0.0):
         self.max_iter = max_iter
         self.tol = tol
         self.learning_rate = learning_rate
         self.batch_size = batch_size
+        self.penalty = penalty
 
     @classmethod
     def from_benchmark(cls, **changes):
@@ -72,8 +89,14 @@ class SGD(StochasticSolver):
         return cls(**({"batch_size": 8, "learning_rate": 0.01} | changes))
 
     def _steps(self, problem, x, random_state):
+        one_sided = OneSided(problem.lower, problem.upper)
         multipliers = np.zeros(len(problem.lower))
         while True:
-            batch = self._loss_batch(problem, random_state)
-            x = problem.project(x - self.learning_rate * batch.evaluate(x).grad)
+            slope = self._loss_batch(problem, random_state).evaluate(x).grad
+            if self.penalty > 0:
+                rows = self._constraint_batch(problem, random_state).evaluate(x)
+                is_broken = one_sided.values(rows.values) > 0
+                multipliers = one_sided.multipliers(self.penalty * is_broken)
+                slope = slope + rows.pull_back(multipliers)
+            x = problem.project(x - self.learning_rate * slope)
             yield x, multipliers

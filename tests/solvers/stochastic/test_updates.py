@@ -42,6 +42,26 @@ def test_sgd(problem):
     np.testing.assert_allclose(after(SGD(learning_rate=0.1, batch_size=8), problem, 3), x)
 
 
+def test_sgd_with_a_penalty(problem):
+    rng, x = check_random_state(3), problem.initial_point() + 0.5
+    solver = SGD(learning_rate=0.1, batch_size=8, penalty=0.7)
+    steps = solver._steps(problem, x, check_random_state(3))
+    for _ in range(5):
+        slope = problem.sample(8, 0, rng).evaluate(x).grad
+        G, J = two_sided(problem.sample(0, 4, rng).evaluate(x))
+        x = x - 0.1 * (slope + 0.7 * (G > 0) @ J)
+        np.testing.assert_allclose(next(steps)[0], x, atol=1e-12)
+
+
+def test_a_larger_penalty_leaves_a_smaller_gap(problems):
+    problem = problems.fair(n=240, tolerance=0.0)
+    gaps = [
+        SGD(max_iter=60, penalty=penalty).solve(problem, random_state=0).violation
+        for penalty in (0.0, 1.0, 3.0)
+    ]
+    assert gaps[0] > 1.2 * gaps[1] > 2.4 * gaps[2]
+
+
 @pytest.mark.parametrize("mu", [2.0, 0.0])
 def test_ssl_alm(mu, problem):
     solver = SSLALM(mu=mu, rho=1.5, tau=0.1, eta=0.3, beta=0.5, batch_size=8)
