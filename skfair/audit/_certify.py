@@ -14,6 +14,7 @@ from skfair.audit._scored import (
     target_and_scores,
 )
 from skfair.inference import (
+    Means,
     Rates,
     check_level,
     clopper_pearson,
@@ -27,6 +28,9 @@ from skfair.people import check_columns
 from skfair.surrogates import Step
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import safe_indexing
+
+_MANY_LOSSES = 300
+"""People from whom on limits of mean logistic losses were found to hold."""
 
 
 class Certificate(NamedTuple):
@@ -140,8 +144,8 @@ def certify(
     Warns
     -----
     UserWarning
-        If groups are too small for any certificate: they are named, with the number needed; if some
-        rows of X are in `X_fit`; if weights are very uneven.
+        If groups are too small for any certificate of rates, or have fewer than 300 people for one
+        of means: they are named; if some rows of X are in `X_fit`; if weights are very uneven.
 
     References
     ----------
@@ -190,6 +194,8 @@ def _answer(bound, scores, tolerance, level):
         _report_small_groups(bound, estimates, tolerance, level)
         certified = tolerance >= 1.0 or _is_shown(estimates, contrasts, tolerance, level)
         limit = min(limit, tolerance) if certified else limit
+    elif isinstance(estimates, Means):
+        _report_few_losses(bound, estimates)
     gap = bound.gap(scores)
     needed = None if certified else _needed(estimates, tolerance - gap, level)
     return Certificate(bool(certified), gap, limit, tolerance, level, is_exact, needed)
@@ -315,17 +321,32 @@ def _report_small_groups(bound, estimates, tolerance, level):
     if tolerance >= 1.0:
         return
     needed = int(np.ceil(np.log(1.0 - level) / np.log(1.0 - tolerance)))
-    small = np.flatnonzero(estimates.counts < needed)
-    if not len(small):
-        return
-    named = listing(
-        f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"
-        for event, (cell, group) in ((event, bound.names[event]) for event in small)
-    )
-    warn(
-        f"Nothing can be certified of groups with fewer than {needed} people, at tolerance="
-        f"{tolerance:g} and confidence_level={level:g}: {named}. Ask more people, or leave these "
-        "groups out (min_group_size of the constraint)."
+    small = _smaller(bound, estimates, needed)
+    if small:
+        warn(
+            f"Nothing can be certified of groups with fewer than {needed} people, at tolerance="
+            f"{tolerance:g} and confidence_level={level:g}: {small}. Ask more people, or leave "
+            "these groups out (min_group_size of the constraint)."
+        )
+
+
+def _report_few_losses(bound, estimates):
+    """Name groups of which the mean of a skewed value is hardly known."""
+    small = _smaller(bound, estimates, _MANY_LOSSES)
+    if small:
+        warn(
+            f"Limits of means hold for many people; of these groups there are fewer than "
+            f"{_MANY_LOSSES} people: {small}. A certificate may be wrong more often than "
+            "confidence_level says, if values are skewed as logistic losses are."
+        )
+
+
+def _smaller(bound, estimates, n):
+    """Events of fewer people, as text."""
+    return listing(
+        f"{group!r} ({'' if cell == 'all' else cell + ': '}{count})"
+        for (cell, group), count in zip(bound.names, estimates.counts, strict=True)
+        if count < n
     )
 
 

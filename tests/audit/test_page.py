@@ -151,21 +151,26 @@ const facts = [document.title === 'run', root.scrollWidth <= window.innerWidth,
 document.body.textContent = 'PROBE ' + JSON.stringify(facts);
 </script>"""
 
+READER = """<script>window.onload = () => {
+  const frames = [...document.querySelectorAll('iframe')];
+  document.body.textContent = frames.map(f => f.contentDocument.body.textContent).join(' ');
+};</script>"""
+
+WIDTHS = (390, 768, 1300, 1600)
+
 
 @in_browser
-@pytest.mark.parametrize("width", [390, 768, 1300, 1600])
 @pytest.mark.parametrize("mode, paper", [(1, "rgb(255, 255, 255)"), (0, "rgb(13, 17, 23)")])
-def test_in_a_browser(report, tmp_path, width, mode, paper):
+def test_in_a_browser(report, tmp_path, mode, paper):
     """Nothing of the user's runs, the page is no wider than the window, light and dark differ."""
+    html = report.to_html().replace("</body>", f"{PROBE}</body>")
+    (tmp_path / "report.html").write_text(html, encoding="utf-8")
     # Headless windows are 500 pixels wide at least; a frame inside has any width.
-    (tmp_path / "report.html").write_text(
-        report.to_html().replace("</body>", f"{PROBE}</body>"), encoding="utf-8"
+    frames = (
+        f'<iframe src="report.html" style="width:{w}px;height:900px"></iframe>' for w in WIDTHS
     )
-    frame = f'<iframe id="f" src="report.html" style="width:{width}px;height:900px;border:0">'
-    reader = """</iframe><script>document.getElementById('f').onload = () => {
-      document.body.textContent = document.getElementById('f').contentDocument.body.textContent;
-    };</script>"""
-    (tmp_path / "frame.html").write_text(f"<!DOCTYPE html><body>{frame}{reader}", encoding="utf-8")
+    page = f"<!DOCTYPE html><body>{''.join(frames)}{READER}"
+    (tmp_path / "frames.html").write_text(page, encoding="utf-8")
     command = [
         BROWSER,
         "--headless",
@@ -176,11 +181,11 @@ def test_in_a_browser(report, tmp_path, width, mode, paper):
         f"--blink-settings=preferredColorScheme={mode}",
         "--virtual-time-budget=5000",
         "--dump-dom",
-        (tmp_path / "frame.html").as_uri(),
+        (tmp_path / "frames.html").as_uri(),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    found = re.search(r"PROBE (\[.*?\])", done.stdout)
-    assert found, done.stdout[-500:] + done.stderr[-500:]
-    was_run, fits, background, tables, stroke = json.loads(found.group(1))
-    assert not was_run and fits and tables > 10
-    assert background == paper and stroke == "3px"
+    found = [json.loads(facts) for facts in re.findall(r"PROBE (\[.*?\])", done.stdout)]
+    assert len(found) == len(WIDTHS), done.stdout[-500:] + done.stderr[-500:]
+    for was_run, fits, background, tables, stroke in found:
+        assert not was_run and fits and tables > 10
+        assert background == paper and stroke == "3px"
