@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.classification._rank_shift import ranks_in_groups, shifted
 from skfair.people import check_alignment, match_groups
-from skfair.training import Storable, at_levels, label_positive, scores_of
+from skfair.training import Storable, at_levels, label_positive, mean_margins
 
 
 class RankClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -89,7 +89,8 @@ class RankClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         """Fair score of each row; above 0 it is of the positive class."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
-        y_score = self._unit.to_unit(at_levels(scores_of(self.estimator_, X), self._levels))
+        margins = mean_margins([self.estimator_], X)[:, 0]
+        y_score = self._unit.to_unit(at_levels(margins, self._levels))
         codes = self._codes(sensitive_features, len(y_score))
         ranks = ranks_in_groups(self._curves, y_score, codes)
         return shifted(ranks, self._zeros[codes], self.center_)

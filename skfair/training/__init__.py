@@ -4,11 +4,12 @@ from skfair.training._constraints import constraints_of
 from skfair.training._cross_fit import (
     before_last_step,
     cross_fit,
+    fit_and_score,
     fit_rows,
-    make_folds,
     mean_margins,
 )
 from skfair.training._files import Storable
+from skfair.training._folds import CV_CONSTRAINTS, make_folds
 from skfair.training._head import fit_head
 from skfair.training._input import (
     Training,
@@ -19,6 +20,7 @@ from skfair.training._input import (
     in_units_of_spread,
     label_positive,
 )
+from skfair.training._levels import at_levels, distinct_levels
 from skfair.training._linear import ConstrainedLinearModel
 from skfair.training._model import CONFIDENCE_LEVELS
 from skfair.training._network import ConstrainedNetwork
@@ -32,13 +34,6 @@ from skfair.training._outcome import (
     warn_of_outcome,
 )
 from skfair.training._partial_parity import PartialParityModel
-from skfair.training._scores import (
-    CV_CONSTRAINTS,
-    at_levels,
-    distinct_levels,
-    fit_and_score,
-    scores_of,
-)
 
 __all__ = [
     "CONFIDENCE_LEVELS",
@@ -66,7 +61,6 @@ __all__ = [
     "make_folds",
     "mean_margins",
     "promised",
-    "scores_of",
     "status_of",
     "store_fit",
     "uncertain",

@@ -1,4 +1,8 @@
-"""Scores of people by classifiers that have not seen them."""
+"""Scores of people by classifiers that have not seen them.
+
+A classifier that knows its training data by heart ranks new people otherwise, so that what is made
+fair with its own scores of these data is not fair on others.
+"""
 
 import numpy as np
 from sklearn.base import clone
@@ -9,7 +13,7 @@ from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.training._scores import check_classes, folds_of, out_of_bag
+from skfair.training._folds import make_folds
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import check_method_params, safe_indexing
 
@@ -53,12 +57,12 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
     params, y = params or {}, column_or_1d(y)
     if folds == "prefit" or isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)
-        check_classes(estimator, np.unique(y))
+        _check_classes(estimator, np.unique(y))
         return [estimator], margins_of(estimator, X)
     _say_that_it_is_fitted_again(estimator)
     if isinstance(folds, str):
         fitted = _with_out_of_bag(clone(estimator)).fit(X, y, **params)
-        return [fitted], _margins(log_odds(out_of_bag(last_step(fitted))))
+        return [fitted], _margins(log_odds(_out_of_bag(last_step(fitted))))
     parallel = Parallel(n_jobs=n_jobs)
     fitted = parallel(delayed(fit_rows)(estimator, X, y, params, train) for train, _ in folds)
     tests = [test for _, test in folds]
@@ -68,6 +72,37 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
     margins = np.empty((len(y), found[0].shape[1]))
     margins[np.concatenate(tests)] = np.concatenate(found)
     return fitted, margins
+
+
+def fit_and_score(estimator, X, y, params, cv, strata):
+    """Fit a classifier of two classes on everybody, scored by models that have not seen them.
+
+    Parameters
+    ----------
+    estimator, X, y
+        As in `cross_fit`.
+    params : dict
+        What else ``fit`` is passed; each has one row per sample.
+    cv : int, splitter, iterable, "prefit" or "oob"
+        Folds as in `make_folds`, or none.
+    strata : ndarray of int, shape (n_samples,)
+        As in `make_folds`.
+
+    Returns
+    -------
+    estimator : estimator instance
+        Fitted on all who are present, or the one given if it was fitted.
+    scores : ndarray of shape (n_present,)
+        Score of each of these, positive for the second class.
+    """
+    present = np.flatnonzero(strata >= 0)
+    folds = cv if isinstance(cv, str) else make_folds(cv, X, y, strata)
+    params = check_method_params(X, params, indices=present)
+    X, y = safe_indexing(X, present), y[present]
+    estimators, margins = cross_fit(estimator, X, y, folds, params=params)
+    if len(estimators) == 1:
+        return estimators[0], margins[:, 0]
+    return fit_rows(estimator, X, y, params, np.arange(len(y))), margins[:, 0]
 
 
 def fit_rows(estimator, X, y, params, rows):
@@ -86,7 +121,7 @@ def fit_rows(estimator, X, y, params, rows):
     """
     own = check_method_params(X, params, indices=rows)
     fitted = clone(estimator).fit(safe_indexing(X, rows), y[rows], **own)
-    check_classes(fitted, np.unique(y))
+    _check_classes(fitted, np.unique(y))
     return fitted
 
 
@@ -106,66 +141,6 @@ def _is_fitted(estimator):
     except NotFittedError:
         return False
     return get_tags(estimator).requires_fit
-
-
-# Folds --------------------------------------------------------------------------------
-
-
-def make_folds(cv, X, y, strata, params=None):
-    """Divide people into folds.
-
-    Parameters
-    ----------
-    cv : int, splitter or iterable
-        How people are divided; positions are among all samples.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        Whatever the classifier takes.
-    y : ndarray of shape (n_samples,)
-        Classes.
-    strata : ndarray of int, shape (n_samples,)
-        Class and group of each sample, ascending with the class; negative for those who are absent.
-    params : dict or None, default=None
-        What else is passed to ``split``.
-
-    Returns
-    -------
-    folds : list of (train, test)
-        Positions among those who are present; everybody is in one test.
-
-    Raises
-    ------
-    ValueError
-        If the folds are no partition, or if the people outside a fold are of one class.
-    """
-    present = strata >= 0
-    position = np.cumsum(present) - 1
-    folds = [
-        [position[rows[present[rows]]] for rows in map(_positions, fold)]
-        for fold in folds_of(cv, X, y, strata, params)
-    ]
-    y = y[present]
-    tested = np.concatenate([test for _, test in folds])
-    if not np.array_equal(np.sort(tested), np.arange(len(y))):
-        raise ValueError(
-            "Everybody needs one score by a model that has not seen them, but the test folds of "
-            f"cv={cv!r} are no partition of the people. Pass an int or a splitter such as "
-            "StratifiedKFold; for a single hold-out set, fit the classifier on the others and pass "
-            "it as sklearn.frozen.FrozenEstimator."
-        )
-    for number, (train, _) in enumerate(folds):
-        missing = sorted(set(y.tolist()) - set(y[train].tolist()))
-        if missing:
-            raise ValueError(
-                f"Fold {number} of {len(folds)} leaves nobody of class {missing[0]!r} to fit the "
-                "classifier on. Pass an int, which keeps the shares of classes, or a splitter that "
-                "does, such as StratifiedKFold(shuffle=True)."
-            )
-    return [fold for fold in folds if len(fold[1])]
-
-
-def _positions(rows):
-    rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
 # Scores -------------------------------------------------------------------------------
@@ -231,7 +206,7 @@ def mean_margins(estimators, X):
     Parameters
     ----------
     estimators : list of estimators
-        As in `scores_of`.
+        As in `margins_of`.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Whatever they take.
     """
@@ -296,3 +271,61 @@ def _with_out_of_bag(estimator):
         )
     forest.set_params(oob_score=True, bootstrap=True)
     return estimator
+
+
+def _out_of_bag(estimator):
+    """Probabilities of the classes, of everybody by those trees that have not drawn them.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Fitted forest, or another of bags.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_samples, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If it has none, or not of everybody.
+    """
+    found = getattr(estimator, "oob_decision_function_", None)
+    if found is None or hasattr(estimator, "decision_function"):
+        raise ValueError(
+            'cv="oob" needs a classifier whose only scores are probabilities and that keeps those '
+            "of samples out of the bag, such as RandomForestClassifier(oob_score=True), but this "
+            f"is a {type(estimator).__name__}. Pass a number of folds, as in cv=5."
+        )
+    # Forests leave the row of those whom nobody scores empty, bagged classifiers nan.
+    unseen = int(np.sum(~(found.sum(axis=1) > 0)))
+    if unseen:
+        raise ValueError(
+            f"{unseen} of {len(found)} samples are in the bag of every tree, so that they have no "
+            "out-of-bag scores. Grow more trees, or pass a number of folds, as in cv=5."
+        )
+    return found
+
+
+def _check_classes(estimator, classes):
+    """Refuse a classifier whose classes are others.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Fitted.
+    classes : ndarray of shape (n_classes,)
+        Labels of the classes, ascending.
+
+    Raises
+    ------
+    ValueError
+        If it knows others.
+    """
+    known = getattr(estimator, "classes_", classes)
+    if not np.array_equal(known, classes):
+        raise ValueError(
+            f"The classifier and y must have the same {len(classes)} classes, but those of y are "
+            f"{classes.tolist()} and those of {type(estimator).__name__} {np.ravel(known).tolist()}"
+            "; pass y in the labels of the classifier, or fit it on those of y."
+        )

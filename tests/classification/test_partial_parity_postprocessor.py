@@ -190,7 +190,8 @@ def test_a_frozen_classifier_stays_as_it_is():
         X[400:], y[400:], sensitive_features=groups[400:]
     )
     assert model.estimator_.estimator is fitted
-    again = PartialParityPostprocessor(fitted).fit(X, y, sensitive_features=groups)
+    with pytest.warns(UserWarning, match="fitted already, but clones"):
+        again = PartialParityPostprocessor(fitted).fit(X, y, sensitive_features=groups)
     assert again.estimator_ is not fitted
 
 
@@ -246,6 +247,7 @@ def test_equal_people_get_equal_scores():
         model = on_known(X, y, interval=(0, 0.8), tolerance=0.1).set_params(cv=cv)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InfeasibleConstraintWarning)
+            warnings.filterwarnings("ignore", "The LogisticRegression is fitted already")
             model.fit(X, y, sensitive_features=groups)
         for rows in (slice(None), slice(300), slice(7, 8)):
             scores = model.decision_function(X[rows], sensitive_features=groups[rows])
@@ -299,13 +301,14 @@ def test_the_report_names_groups_and_their_rates():
 @pytest.mark.parametrize(
     ("cv", "estimator", "message"),
     [
-        ("oob", LogisticRegression(), "oob_score=True"),
-        ("oob", RandomForestClassifier(5), "oob_score=True"),
+        ("oob", LogisticRegression(), "needs a forest"),
+        ("oob", RandomForestClassifier(2, random_state=0), "in the bag of every tree"),
         (1, None, "cv"),
         ("folds", None, "cv"),
-        (ShuffleSplit(2, random_state=0), None, "in no test fold"),
+        (ShuffleSplit(2, random_state=0), None, "no partition of the people"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 def test_bad_ways_to_score(cv, estimator, message):
     X, y, groups = population()
     with pytest.raises(ValueError, match=message):
