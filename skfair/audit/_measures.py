@@ -25,6 +25,7 @@ WORDS = {
     "false_positive_rate": ("False positive rate", "selected, of those truly negative"),
     "positive_predictive_value": ("Precision", "truly positive, of those selected"),
     "accuracy": ("Accuracy", "judged rightly, of all"),
+    "scoring_rate": ("Scoring rate", "predicted above the median of all"),
     "auc": ("Area under the ROC curve", "how well scores order the group's own people"),
     "mean_probability": ("Mean predicted probability", "what the model expects of the group"),
     "calibration_error": ("Calibration", "observed minus predicted share of positives"),
@@ -122,6 +123,7 @@ def regression_measures(y_true, y_pred):
     """
     errors = y_pred - y_true
     return {
+        "scoring_rate": (y_pred > np.median(y_pred), None),
         "mean_target": (y_true, None),
         "mean_prediction": (y_pred, None),
         "mean_error": (errors, None),

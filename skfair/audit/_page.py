@@ -6,7 +6,7 @@ from math import isfinite
 from skfair import __version__
 from skfair.audit._measures import words
 from skfair.audit._style import STYLE
-from skfair.audit._words import FOUR_FIFTHS, gap_text, is_share, number, points, span
+from skfair.audit._words import FOUR_FIFTHS, RATIOS, gap_text, is_share, number, points, span
 
 _MANY_ROWS = 40
 """Groups of one attribute that the page shows; all are in the table of the report."""
@@ -104,20 +104,22 @@ def _overview(report):
 
 
 def _four_fifths(report):
-    rates = report.frame[report.frame["measure"] == "selection_rate"]
+    rates = report.frame[report.frame["measure"].isin(RATIOS)]
     if not len(rates):
         return
+    measure = rates["measure"].iloc[0]
+    title, meaning = words(measure)
     yield "<section><h2>Impact ratios</h2>"
     note = (
-        "Selection rate of a group over that of the group selected most often, as the four-fifths "
-        "rule and New York City's Local Law 144 have it."
+        f"{title} ({meaning}) of a group over that of the group where it is largest, as the "
+        "four-fifths rule and New York City's Local Law 144 have it."
     )
     for attribute in report.attributes:
         own = rates[rates["attribute"] == attribute]
         large = own[~own["is_small"]]
         most = (large if len(large) else own)["value"].max()
         rows = [(_impact(row, most), row["is_reference"]) for _, row in _first(own).iterrows()]
-        head = ("Group", "People", "Selected", "Selection rate", "Impact ratio", "Four fifths")
+        head = ("Group", "People", "Of these", title, "Impact ratio", "Four fifths")
         yield from _table(f"Impact ratios by {attribute}", head, rows, note)
     yield "</section>"
 
@@ -126,7 +128,7 @@ def _impact(row, most):
     ratio = row["value"] / most if most > 0 else 1.0
     said = "small group" if row["is_small"] else "below" if ratio < FOUR_FIFTHS else "kept"
     selected = f"{row['n'] * row['value']:,.0f}"
-    rate = number(row["value"], "selection_rate")
+    rate = number(row["value"], row["measure"])
     shown = f"{ratio:.2f}"
     if abs(row["ratio"] - ratio) < 1e-9:  # the group selected most often is the reference
         shown += f" <small>{row['ratio_low']:.2f} to {row['ratio_high']:.2f}</small>"

@@ -9,6 +9,9 @@ from skfair.utils._messages import listing
 FOUR_FIFTHS = 0.8
 """Ratio of selection rates below which the guidelines on employment of the United States look."""
 
+RATIOS = ("selection_rate", "scoring_rate")
+"""Rates of which ratios are asked for: of decisions, and where scores are what people get."""
+
 _FIRST = ("selection_rate", "mean_prediction")
 """What people get; the first that there is goes before all other measures."""
 
@@ -140,7 +143,7 @@ def _widest(report, gap):
         f"{title} ({meaning}) differs most by {gap['attribute']}: {high} for {gap['highest']} and "
         f"{low} for {gap['lowest']}, a gap of {gap_text(gap, name)}"
     )
-    if name == "selection_rate" and not np.isnan(gap["ratio"]):
+    if name in RATIOS and not np.isnan(gap["ratio"]):
         text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths(gap)}"
     if gap["gap_low"] <= 0.0:
         text += "; it may be chance"
@@ -176,10 +179,11 @@ def undecided(report):
                 f"Whether the {words(name)[0].lower()} differs by {by} at all: a gap of "
                 f"{gap_text(gap, name)} may be chance."
             )
-        if name == "selection_rate" and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
+        if name in RATIOS and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
             said.append(
-                f"Whether selection by {by} keeps four fifths: the ratio of {gap['ratio']:.2f} is "
-                f"one of {gap['ratio_low']:.2f} to {gap['ratio_high']:.2f} in the population."
+                f"Whether the {words(name)[0].lower()} by {by} keeps four fifths: the ratio of "
+                f"{gap['ratio']:.2f} is one of {gap['ratio_low']:.2f} to {gap['ratio_high']:.2f} "
+                "in the population."
             )
     if report.kind != "clustering":
         said.append(

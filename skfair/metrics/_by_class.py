@@ -57,14 +57,14 @@ def metric_by_class(metric, y_true, y_pred, *, sensitive_features, sample_weight
     return pd.Series(values, name=getattr(metric, "__name__", None), dtype=float)
 
 
-def class_report(y_true, y_pred, *, sensitive_features, sample_weight=None):
+def class_report(y_true, y_pred, *, sensitive_features, sample_weight=None, confidence_level=0.95):
     """Rates of every class against the rest in every group, with standard errors and intervals.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
         True and predicted class of each sample, of any number of classes.
-    sensitive_features, sample_weight
+    sensitive_features, sample_weight, confidence_level
         As in :func:`group_report`.
 
     Returns
@@ -95,7 +95,10 @@ def class_report(y_true, y_pred, *, sensitive_features, sample_weight=None):
 
     reports = {
         label: group_report(
-            *pair, sensitive_features=sensitive_features, sample_weight=sample_weight
+            *pair,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            confidence_level=confidence_level,
         )
         for label, pair in _against_rest(y_true, y_pred)
     }

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -132,6 +134,21 @@ def test_regressions():
     row = cell(found, "sex", "f", "mean_absolute_error")
     assert row["value"] == pytest.approx(np.abs(errors).mean())
     assert "Mean prediction" in found.findings[1]
+    above = model.predict(X) > np.median(model.predict(X))
+    assert cell(found, "sex", "f", "scoring_rate")["value"] == pytest.approx(above[female].mean())
+    assert "Impact ratios by sex × race" in found.to_html()
+
+
+def test_impact_ratios_are_by_each_attribute_and_by_both():
+    html = report().to_html()
+    rates = pd.Series(DECISIONS).groupby(PEOPLE["race"]).mean()
+    table = html[html.index("Impact ratios by race") :]
+    row = re.search(r'<th scope="row">a</th>(.*?)</tr>', table, flags=re.DOTALL)
+    found = re.sub(r"<[^>]*>", " ", row.group(1)).split()
+    n = (PEOPLE["race"] == "a").sum()
+    assert found[:2] == [f"{n}", f"{DECISIONS[PEOPLE['race'] == 'a'].sum()}"]
+    assert f"{rates['a'] / rates.max():.2f}" in found
+    assert all(f"Impact ratios by {name}" in html for name in ("sex", "race", "sex × race"))
 
 
 def test_clusterings():

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.metrics import METRICS, group_report
+from skfair.metrics import METRICS, class_report, group_report
 from skfair.metrics._report import _COLUMNS
 
 # True class, predicted class, group.
@@ -130,3 +130,9 @@ def test_intervals_are_as_wide_as_the_confidence_level_asks():
     assert (widths[0] < widths[1]).all() and (widths[1] < widths[2]).all()
     with pytest.raises(ValueError, match="confidence_level must be a probability"):
         group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=95)
+
+
+def test_reports_by_class_take_the_confidence_level_too():
+    by_class = class_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=0.5)
+    own = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, confidence_level=0.5)
+    pd.testing.assert_frame_equal(by_class.loc[1], own)
