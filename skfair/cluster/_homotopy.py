@@ -23,6 +23,8 @@ from skfair.cluster._samples import as_point, lloyd, point_of, relocate_centers
 from skfair.utils._sklearn import Interval
 
 MAX_DUAL_ITER = 50
+MIN_DUAL_ITER = 4
+MAX_PRICED = 2e7  # pairs of groups or of clusters looked at in one ascent, about: a second
 SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 MAX_SIZED = 2000  # samples on which starts with bounds on sizes are compared
 ROUGH_TOL = 1e-3  # enough of k-means to tell good starts from bad ones
@@ -294,7 +296,25 @@ def fair_assignment(samples, centers, ratio, dual=None, persons=0.75):
     distances = squared_distances_by_cluster(samples.X, centers)
     slack = max(persons * samples.largest_weight, SLACK * samples.weights.sum())
     limits = samples.at_level(ratio)
-    return solve_dual(distances, samples.codes, samples.weights, limits, dual, slack, MAX_DUAL_ITER)
+    return solve_dual(
+        distances,
+        samples.codes,
+        samples.weights,
+        limits,
+        dual,
+        slack,
+        dual_iterations(dual, limits),
+    )
+
+
+def dual_iterations(dual, limits):
+    """How many steps an ascent may take: fewer where very many groups make each of them dear.
+
+    What is short of the maximum then is repaired afterwards, and any prices bound the cost.
+    """
+    n_clusters, n_groups = dual.offsets.shape
+    per_step = n_clusters * (n_groups**2 + 20 * len(limits.kinds) * n_clusters)
+    return int(np.clip(MAX_PRICED / per_step, MIN_DUAL_ITER, MAX_DUAL_ITER))
 
 
 def route_from(samples, point, goal):

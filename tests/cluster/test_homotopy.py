@@ -3,8 +3,18 @@ import pytest
 from sklearn.base import clone
 
 from skfair._kernels.clustering import balance_limits
+from skfair._kernels.fair_assignment import cold_start
 from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
-from skfair.cluster._homotopy import advance, fair_assignment, follow, levels_between, route_from
+from skfair.cluster._homotopy import (
+    MAX_DUAL_ITER,
+    MIN_DUAL_ITER,
+    advance,
+    dual_iterations,
+    fair_assignment,
+    follow,
+    levels_between,
+    route_from,
+)
 from skfair.cluster._local_search import MIN_NEAR_TIES, near_ties, repair, search_locally
 from skfair.cluster._samples import Runs, Samples, lloyd, point_of
 from skfair.datasets import make_fair_blobs
@@ -232,3 +242,20 @@ def test_settings_are_a_parameter_record():
     algorithm = Homotopy(7, max_samples=100)
     assert clone(algorithm).get_params() == algorithm.get_params()
     assert repr(algorithm) == "Homotopy(max_samples=100, n_levels=7)"
+
+
+def test_an_ascent_takes_fewer_steps_where_many_groups_make_them_dear():
+    def steps(n_clusters, n_groups):
+        return dual_iterations(cold_start(n_clusters, n_groups), balance_limits(n_groups))
+
+    assert steps(20, 10) == steps(8, 100) == MAX_DUAL_ITER
+    assert MIN_DUAL_ITER == steps(40, 1000) < steps(8, 500) < MAX_DUAL_ITER
+
+
+def test_many_small_groups_keep_what_is_promised():
+    rng = np.random.default_rng(0)
+    groups = np.arange(3000) % 150
+    model = FairKMeans(6, random_state=0).fit(rng.normal(size=(3000, 3)), sensitive_features=groups)
+    assert model.status_ in {"optimal", "feasible"}
+    assert model.constraint_violation_ == 0
+    assert model.lower_bound_ <= model.inertia_
