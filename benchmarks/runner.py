@@ -23,6 +23,7 @@ from benchmarks.fair_assignment import fair_assignment
 from benchmarks.fair_regression import fair_regression
 from benchmarks.fronts import fronts
 from benchmarks.interrupts import interrupts
+from benchmarks.learned_by_heart import learned_by_heart
 from benchmarks.networks import mlp_methods, mlp_tolerance
 from benchmarks.partial_figures import partial_figures
 from benchmarks.partial_parity import partial_parity
@@ -74,6 +75,7 @@ BENCHMARKS = {
     "fair-regression": fair_regression,
     "redraws": redraws,
     "partial-parity": partial_parity,
+    "learned-by-heart": learned_by_heart,
     "partial-figures": partial_figures,
 }
 """Functions of a `Budget` that return a `Report`; one line here is all that a new one needs."""

@@ -162,11 +162,8 @@ def fit(estimator, people, X=None):
 
 
 def predict(model, people, X=None):
-    """Predict, with everyone's group if it is of use."""
     own_X, _, groups = people
-    known = {"sensitive_features": groups}
-    wanted = {name: known[name] for name in known if name in parameters_of(model.predict)}
-    return model.predict(own_X if X is None else X, **wanted)
+    return model.predict(own_X if X is None else X, sensitive_features=groups)
 
 
 def small(estimator):
@@ -187,6 +184,16 @@ def test_set_params_equals_the_constructor(configurable):
     constructed = configurable(**other)
     changed = configurable(**required).set_params(**other)
     assert constructed.get_params(deep=False) == changed.get_params(deep=False) == other
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_whoever_predicts_takes_groups_whether_of_use_or_not(estimator):
+    for name in ("predict", "predict_proba", "decision_function"):
+        method = getattr(estimator, name, None)
+        if method is not None:
+            assert "sensitive_features" in parameters_of(method), f"{estimator.__name__}.{name}"
+            requests = getattr(estimator()._get_metadata_request(), name).requests
+            assert requests["sensitive_features"] is True
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

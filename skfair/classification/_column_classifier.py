@@ -4,7 +4,6 @@ import numpy as np
 from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.callback import CallbackSupportMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags, indexable
@@ -22,7 +21,7 @@ from skfair.training import (
     mean_margins,
 )
 from skfair.utils._messages import warn
-from skfair.utils._sklearn import check_method_params, safe_indexing
+from skfair.utils._sklearn import CallbackSupportMixin, check_method_params, safe_indexing
 
 _N_FOLDS = 5
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.callback import with_callbacks
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair.classification._column_classifier import (
@@ -37,7 +36,7 @@ from skfair.training import (
 )
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import warn
-from skfair.utils._sklearn import HasMethods, Interval, StrOptions
+from skfair.utils._sklearn import HasMethods, Interval, StrOptions, with_callbacks
 
 
 class ConstrainedClassifierCV(ColumnClassifier):

@@ -2,15 +2,13 @@
 
 from numbers import Real
 
-from sklearn.callback import with_callbacks
-
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
 from skfair.training import CONFIDENCE_LEVELS, check_training, class_weights, constraints_of
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
 
 
 class ConstrainedERMClassifier(LinearClassifier):

@@ -5,7 +5,6 @@ from numbers import Real
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.callback import with_callbacks
 from sklearn.utils.metaestimators import available_if
 
 from skfair.classification._constrained_erm import fit_classifier
@@ -15,11 +14,15 @@ from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
 from skfair.training import CONFIDENCE_LEVELS, ConstrainedNetwork, check_training, label_positive
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
 
 
 class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
     """Base of networks for two classes that are trained under constraints."""
+
+    __metadata_request__predict = {"sensitive_features": True}
+    __metadata_request__predict_proba = {"sensitive_features": True}
+    __metadata_request__decision_function = {"sensitive_features": True}
 
     _parameter_constraints = {
         **ConstrainedNetwork._parameter_constraints,
@@ -66,13 +69,15 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         return fit_classifier(self, X, y, people, self._check_training)
 
-    def decision_function(self, X):
+    def decision_function(self, X, *, sensitive_features=None):
         """Score of each row; above 0 it is the second of the ``classes_``.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features; classes for samples of other kinds say so.
+        sensitive_features : array-like, default=None
+            Not used: a network sees X alone.
 
         Returns
         -------
@@ -80,13 +85,15 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         """
         return self._scores(X)
 
-    def predict(self, X):
+    def predict(self, X, *, sensitive_features=None):
         """Class of each row.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features; classes for samples of other kinds say so.
+        sensitive_features : array-like, default=None
+            Not used: a network sees X alone.
 
         Returns
         -------
@@ -97,13 +104,15 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         return label_positive(positive, self.classes_, self.pos_label_)
 
     @available_if(has_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X, *, sensitive_features=None):
         """Probabilities of the classes; only for the logistic loss.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features; classes for samples of other kinds say so.
+        sensitive_features : array-like, default=None
+            Not used: a network sees X alone.
 
         Returns
         -------

@@ -1,12 +1,10 @@
 """Classifiers that are fair where it matters: on an interval of percentiles."""
 
-from sklearn.callback import with_callbacks
-
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import PARTIAL_CRITERIA
 from skfair.training import CONFIDENCE_LEVELS, PartialParityModel, check_training
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import StrOptions
+from skfair.utils._sklearn import StrOptions, with_callbacks
 
 
 class PartialParityClassifier(PartialParityModel, LinearClassifier):

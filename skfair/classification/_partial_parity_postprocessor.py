@@ -4,11 +4,11 @@ from numbers import Real
 
 import numpy as np
 from sklearn import get_config
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
+from skfair.classification._column_classifier import known_features
 from skfair.classification._rank_classifier import RankClassifier
 from skfair.classification._rank_outcome import outcome_of, rates_of, warn_of_outcome
 from skfair.classification._rank_search import (
@@ -30,7 +30,13 @@ from skfair.training import (
     store_fit,
 )
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import HasMethods, Interval, StrOptions
+from skfair.utils._sklearn import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    StrOptions,
+    with_callbacks,
+)
 
 
 class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
@@ -138,6 +144,9 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
     have it: use ``sklearn.metrics.accuracy_score`` on the predictions. The tolerance holds for the
     scores that the rates were fitted on; with ``cv="prefit"`` these are ``decision_function(X)``,
     else those of other models for each fold. On new data the differences vary by sampling noise.
+
+    There is no ``predict_proba``: a shifted rank is no probability. Probabilities that may be used
+    for other ends than this decision are those of ``estimator_``.
 
     Tied scores stay tied, also where rounding tells them apart. If there are so many that no shift
     can keep the tolerance, ``status_`` is "infeasible".
@@ -274,9 +283,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         )
         fitted |= rates_of(promise.found, members)
         fitted |= outcome_of(self, promise, bound, has_groups=sensitive_features is not None)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                fitted[name] = getattr(estimator, name)
+        fitted |= known_features(estimator)
         store_fit(self, fitted)
         warn_of_outcome(self, promise)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)

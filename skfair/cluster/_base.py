@@ -4,7 +4,6 @@ from functools import partial
 from numbers import Integral
 
 from sklearn.base import BaseEstimator, ClusterMixin, clone
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -12,6 +11,7 @@ from skfair.cluster._balance import outcome, warn_of_status
 from skfair.cluster._pareto_front import ParetoFront
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.utils._messages import warn
+from skfair.utils._sklearn import CallbackSupportMixin
 
 
 class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):

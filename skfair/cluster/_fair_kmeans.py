@@ -4,7 +4,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers, squared_distances
@@ -16,7 +15,7 @@ from skfair.cluster.literature._alternating import AlternatingSwaps
 from skfair.people import check_alignment, match_groups, match_values
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import by_name
-from skfair.utils._sklearn import Interval, StrOptions, check_sample_weight
+from skfair.utils._sklearn import Interval, StrOptions, check_sample_weight, with_callbacks
 
 ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""

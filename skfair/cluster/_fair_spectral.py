@@ -3,7 +3,6 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers
@@ -19,7 +18,7 @@ from skfair.cluster._samples import Runs
 from skfair.metrics import normalized_cut
 from skfair.utils._balance import count_table
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
 
 ROUNDINGS = {"ncut": round_ncut, "kmeans": round_kmeans}
 
@@ -148,6 +147,7 @@ class FairSpectralClustering(FairClusterer):
     _cost_name = "normalised cut"
 
     __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__predict = {"sensitive_features": True}
 
     _parameter_constraints = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -233,7 +233,7 @@ default=None
         self._validate_params()
         return self._fit(X, self._check(X, sensitive_features))
 
-    def predict(self, X):
+    def predict(self, X, *, sensitive_features=None):
         """Cluster of each row, by extending the embedding to it.
 
         A row x is embedded at ``t(x) = k(x, .) T / (lambda d_x)``, T the training embedding
@@ -244,6 +244,8 @@ default=None
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_train)
             Rows, or with ``affinity="precomputed"`` their affinities to the training rows.
+        sensitive_features : array-like, default=None
+            Not used: the nearest mean does not ask for the group.
 
         Returns
         -------

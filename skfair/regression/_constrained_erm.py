@@ -3,7 +3,6 @@
 from numbers import Real
 
 from sklearn.base import RegressorMixin
-from sklearn.callback import with_callbacks
 
 from skfair.constraints import (
     Constraint,
@@ -20,7 +19,7 @@ from skfair.training import (
     in_units_of_spread,
 )
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
 
 _OF_CLASSES = (
     EqualOpportunityLoss,
@@ -107,6 +106,11 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         One row per mean that is compared: its constraint, cell, group, number n of samples, its
         value and standard error, and gap and tolerance of the constraint; means of predictions
         count from the mean of the target.
+    confidence_ : float
+        nan: of regressors nothing is promised to new people, as ``confidence_level`` does of
+        classifiers.
+    inner_tolerances_ : ndarray of shape (n_constraints,)
+        Tolerance that the people of the fit were held to: the one asked for.
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": no groups came. "infeasible": the bound is not met. Else "max_iter": the
         solver stopped before its own test. Else "optimal". ("feasible", a certified model that was

@@ -3,7 +3,6 @@
 from numbers import Real
 
 from sklearn.base import RegressorMixin
-from sklearn.callback import with_callbacks
 
 from skfair.training import (
     ConstrainedLinearModel,
@@ -12,7 +11,7 @@ from skfair.training import (
     in_units_of_spread,
 )
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
 
 
 class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLinearModel):
@@ -94,6 +93,11 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         of those in its interval that scores above the threshold, the standard error of that, and
         difference and tolerance of the criterion. Where all thresholds count, those midway between
         the groups' own percentiles are shown.
+    confidence_ : float
+        nan: of regressors nothing is promised to new people, as ``confidence_level`` does of
+        classifiers.
+    inner_tolerances_ : ndarray of shape (n_constraints,)
+        Tolerance that the people of the fit were held to: the one asked for.
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
         "max_iter": the solver stopped before its own test. Else "optimal": the last problem solved

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import validate_data
 
 from skfair.constraints import JointConstraint
@@ -18,7 +17,7 @@ from skfair.surrogates import SURROGATES
 from skfair.training._files import Storable
 from skfair.training._outcome import promised, status_of, unconstrained
 from skfair.utils._messages import by_name
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 
 CONFIDENCE_LEVELS = [Interval(Real, 0, 1, closed="neither"), None]
 """Values of a parameter ``confidence_level``."""

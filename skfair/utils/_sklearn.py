@@ -1,6 +1,8 @@
-"""The only place that imports private names of scikit-learn."""
+"""The only place that imports private names of scikit-learn, or asks for its version.
 
-from sklearn.callback._transport import can_reuse_listener, open_listener, send
+Callbacks came with 1.9; before, fits go unwatched.
+"""
+
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -11,7 +13,46 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback._transport import can_reuse_listener, open_listener, send
+except ImportError:
+
+    class Unwatched:
+        """A task of a fit that nobody watches."""
+
+        def call_on_fit_task_begin(self, **data):
+            """Tell nobody."""
+
+        def call_on_fit_task_end(self, **data):
+            """Tell nobody; nobody asks to stop."""
+            return False
+
+        def subcontext(self, **data):
+            """The task itself."""
+            return self
+
+    class CallbackSupportMixin:
+        """Estimators without ``set_callbacks``."""
+
+        def _init_callback_context(self, **data):
+            return Unwatched()
+
+    def with_callbacks(fit):
+        """The method as it is."""
+        return fit
+
+    def open_listener(*_, **__):
+        """Refuse: there is nothing to listen to."""
+        raise ImportError(
+            "FairnessMonitor watches fits by scikit-learn's callbacks, which came with version "
+            "1.9; update scikit-learn, or pass verbose=1."
+        )
+
+    can_reuse_listener = send = open_listener
+
 __all__ = [
+    "CallbackSupportMixin",
     "HasMethods",
     "Interval",
     "StrOptions",
@@ -22,4 +63,5 @@ __all__ = [
     "safe_indexing",
     "send",
     "validate_parameter_constraints",
+    "with_callbacks",
 ]
