@@ -24,6 +24,7 @@ from benchmarks.fair_regression import fair_regression
 from benchmarks.fronts import fronts
 from benchmarks.interrupts import interrupts
 from benchmarks.learned_by_heart import learned_by_heart
+from benchmarks.network_time import network_time
 from benchmarks.networks import mlp_methods, mlp_tolerance
 from benchmarks.partial_figures import partial_figures
 from benchmarks.partial_parity import partial_parity
@@ -68,6 +69,7 @@ BENCHMARKS = {
     "erm-time-course": erm_time_course,
     "mlp-tolerance": mlp_tolerance,
     "mlp-methods": mlp_methods,
+    "network-time": network_time,
     "any-model": any_model,
     "any-model-tolerance": any_model_tolerance,
     "any-model-peers": any_model_peers,

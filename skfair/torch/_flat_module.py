@@ -41,7 +41,7 @@ class FlatModule:
         self.tensors = dict(sorted(trained, key=lambda pair: id(pair[1]) in own))
         self.sizes = [tensor.numel() for tensor in self.tensors.values()]
         self.dtype, self.device = self.head.weight.dtype, self.head.weight.device
-        self.version, self._loaded = 0, None
+        self.version, self._loaded, self._is_training = 0, None, None
 
     def copied(self, dtype=None):
         """The same with a module of its own, in another type if one is given."""
@@ -73,8 +73,10 @@ class FlatModule:
 
     def outputs(self, inputs, is_training):
         """Scores of samples, (n_samples,), as a tensor with a graph behind it."""
-        for part, learns in self.modes:
-            part.training = learns and is_training
+        if is_training is not self._is_training:  # modules take their time to take a mode
+            for part, learns in self.modes:
+                part.training = learns and is_training
+            self._is_training = is_training
         return self.module(inputs).reshape(-1)
 
     def entering_head(self, inputs):

@@ -42,7 +42,11 @@ class TorchPoint:
     @cached_property
     def scores(self):
         """Score of each sample, (n_samples,)."""
-        return as_float64(self._graph())
+        if self.model.is_training:  # a gradient will be asked for, and of these scores
+            return as_float64(self._graph())
+        self.model.network.load(self.parameters)
+        with require_torch().inference_mode():
+            return as_float64(self.model.network.outputs(self._inputs, is_training=False))
 
     @property
     def hidden(self):
