@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.cluster import MiniBatchKMeans
 
 from skfair._kernels import alternating as kernels
 from skfair.cluster.literature._alternating_run import _encode
@@ -133,6 +134,23 @@ def test_centers_and_targets_are_the_nearest_and_the_richest(problem):
     between = ((state.centers[0] - state.centers[1:]) ** 2).sum(axis=1)
     closest = 1 + between.argmin() if n_clusters > 1 else 0
     assert alone(kernels.local_target)(state.centers, 0) == closest
+
+
+def test_updates_of_kmeans_are_those_of_mini_batches_of_one():
+    """Algorithm 1 is scikit-learn's MiniBatchKMeans."""
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    points = _encode(X, np.zeros(60, dtype=int), np.ones(60))
+    state = new_state(points, np.arange(60) % 3, 3)
+    state.seen[:] = 1.0
+    peer = MiniBatchKMeans(3, init=state.centers.copy(), n_init=1, reassignment_ratio=0)
+    peer.partial_fit(state.centers.copy())  # each centre has seen itself and stays
+    rng, journal = np.array([88172645463325252], dtype=np.uint64), np.empty((1, 2), np.int64)
+    for _ in range(200):
+        drawn = (xorshift(int(rng[0])) >> 32) * 60 >> 32
+        alone(kernels.kmeans_updates)(points, state, 1, rng, journal, 0)
+        peer.partial_fit(points.X[[drawn]])
+        np.testing.assert_allclose(state.centers, peer.cluster_centers_, atol=1e-12)
+    assert state.seen.sum() == 203
 
 
 def test_the_global_target_has_the_largest_ratio_and_may_lack_the_common_group():

@@ -242,7 +242,9 @@ class AlternatingFront(BaseEstimator):
         """Settings of an experiment in the text of the paper (Figures 1, 3, 5, 6 and 8).
 
         Local targets, as Section 3.2 recommends, from random labels; the pairs and the growth of
-        the batch are those of the published code, as the paper prints none.
+        the batch are those of the published code, as the paper prints none. One child per parent
+        and pair (q = 1). What leaves the list is all that is dominated, not by the rule as printed,
+        which is had with ``set_params(keep_ties=True)``: ties then end most runs early.
 
         Parameters
         ----------
