@@ -76,7 +76,7 @@ def make_fair_sbm(
     .. [1] M. Kleindessner, S. Samadi, P. Awasthi and J. Morgenstern, "Guarantees for spectral
        clustering with fairness constraints", ICML 2019, Section 4.
     .. [2] F. Tonin, A. Lambert, J. A. K. Suykens and V. Cevher, "Accelerating spectral clustering
-       under fairness constraints", ICML 2025, Section 5 (which prints the factor in n only).
+       under fairness constraints", ICML 2025, Section 4 (which prints the factor in n only).
 
     Examples
     --------

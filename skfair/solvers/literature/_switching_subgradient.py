@@ -197,7 +197,9 @@ class SwitchingSubgradient(Solver):
 
         References
         ----------
-        .. [1] "Partially fair machine learning", Algorithm 3 and Figures 10 and 11.
+        .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+           percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026, Algorithm 3,
+           Figures 10 and 11.
         """
         settings = {"max_iter": 50000, "epsilon": epsilon, "objective_step": "normalized"}
         return cls(**(settings | changes))
