@@ -58,13 +58,15 @@ def mean_score_difference(
 
 
 @metric("score")
-def wasserstein_distance_between_groups(y_score, *, sensitive_features, sample_weight=None):
-    r"""Largest Wasserstein-1 distance between the score distributions of two groups.
+def wasserstein_distance_between_groups(
+    y_score, *, sensitive_features, order=1.0, sample_weight=None
+):
+    r"""Largest Wasserstein distance between the score distributions of two groups.
 
-    .. math:: \max_{g, g'} \int |F_g(s) - F_{g'}(s)| \, ds
+    .. math:: \max_{g, g'} \Bigl( \int_0^1 |Q_g(t) - Q_{g'}(t)|^p \, dt \Bigr)^{1/p}
 
-    with :math:`F_g` the distribution function of the scores in group g, without any binning. For
-    two groups and scores in [0, 1] it is the mean of :func:`demographic_parity_difference` over
+    with :math:`Q_g` the quantiles of the scores in group g, without any binning. Of order 1, for
+    two groups and scores in [0, 1], it is the mean of :func:`demographic_parity_difference` over
     all thresholds.
 
     Parameters
@@ -73,6 +75,9 @@ def wasserstein_distance_between_groups(y_score, *, sensitive_features, sample_w
         Score of each sample: a probability, or a value of the decision function.
     sensitive_features : array-like or sparse matrix
         Group of each sample, as in :func:`demographic_parity_difference`.
+    order : float, default=1.0
+        The exponent p, at least 1: the larger, the more the people count whose scores would have to
+        move far.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; a sample of weight zero counts as absent.
 
@@ -84,7 +89,8 @@ def wasserstein_distance_between_groups(y_score, *, sensitive_features, sample_w
     Raises
     ------
     ValueError
-        If the inputs differ in length or in their pandas index, or are not finite.
+        If the inputs differ in length or in their pandas index, or are not finite, or if ``order``
+        is below 1.
 
     References
     ----------
@@ -98,22 +104,31 @@ def wasserstein_distance_between_groups(y_score, *, sensitive_features, sample_w
     >>> wasserstein_distance_between_groups([0.25, 0.5, 0.5, 1.0], sensitive_features=group)
     0.375
     """
+    if not 1.0 <= order < np.inf:
+        raise ValueError(f"order must be finite and at least 1, got {order!r}; 1 is the usual one.")
     people, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
     scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
     distributions = [_distribution(scores[m], people.weights[m]) for m in people.groups.members()]
     pairs = itertools.combinations(distributions, 2)
-    return float(max(itertools.starmap(_distance, pairs), default=0.0))
+    return float(max((_distance(*pair, order) for pair in pairs), default=0.0))
 
 
 def _distribution(scores, weights):
-    """Ascending scores, and the share that each of them has."""
-    order = np.argsort(scores)
-    return scores[order], weights[order] / weights.sum()
+    """Ascending scores, and the share of people up to each of them."""
+    by_score = np.argsort(scores)
+    shares = np.cumsum(weights[by_score])
+    return scores[by_score], shares / shares[-1]
 
 
-def _distance(one, other):
-    """Area between two distribution functions."""
-    scores = np.concatenate((one[0], other[0]))
-    order = np.argsort(scores, kind="stable")  # merges the two runs in linear time
-    gap = np.cumsum(np.concatenate((one[1], -other[1]))[order])
-    return np.abs(gap[:-1]) @ np.diff(scores[order])
+def _distance(one, other, order):
+    """Mean distance of the quantiles, which are constant between the shares of either group."""
+    levels = np.concatenate((one[1], other[1]))
+    levels.sort(kind="stable")  # merges the two runs in linear time
+    middles = (levels + np.concatenate(([0.0], levels[:-1]))) / 2.0
+    apart = _quantiles(one, middles) - _quantiles(other, middles)
+    return (np.diff(levels, prepend=0.0) @ np.abs(apart) ** order) ** (1.0 / order)
+
+
+def _quantiles(distribution, levels):
+    scores, shares = distribution
+    return scores[np.searchsorted(shares, levels)]

@@ -1,3 +1,5 @@
+import itertools
+
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
@@ -43,6 +45,32 @@ def test_against_scipy_over_all_pairs(scores, groups, weights):
         scores, sensitive_features=groups, sample_weight=weights
     )
     assert ours == pytest.approx(max(distances, default=0), abs=1e-12)
+
+
+def test_of_order_two_by_hand():
+    """Quantiles 0, 3 and 1, 1, 4 are 1 apart on [0, 1/2], 2 up to 2/3, and 1 beyond."""
+    given = {"sensitive_features": list("aabbb")}
+    squared = wasserstein_distance_between_groups([0, 3, 1, 1, 4], **given, order=2) ** 2
+    assert squared == pytest.approx(1 / 2 + 4 / 6 + 1 / 3)
+
+
+@given(hnp.arrays(np.float64, (2, 4), elements=st.integers(-3, 3)), st.floats(1, 4))
+def test_of_any_order_it_is_the_cheapest_matching(scores, order):
+    """Of groups of equal size: brute force over all matchings of the one with the other."""
+    cheapest = min(
+        np.mean(np.abs(scores[0] - scores[1][list(matching)]) ** order)
+        for matching in itertools.permutations(range(4))
+    )
+    ours = wasserstein_distance_between_groups(
+        scores.ravel(), sensitive_features=np.repeat(["a", "b"], 4), order=order
+    )
+    assert ours**order == pytest.approx(cheapest, abs=1e-9)
+
+
+@pytest.mark.parametrize("order", [0.5, np.inf, np.nan])
+def test_orders_that_are_no_distance_are_refused(order):
+    with pytest.raises(ValueError, match="order must be finite and at least 1"):
+        wasserstein_distance_between_groups([0, 1], sensitive_features=["a", "b"], order=order)
 
 
 @given(scores, groups, repeats)

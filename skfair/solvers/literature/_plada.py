@@ -57,7 +57,8 @@ class PLADA(Solver):
     kappa : float, default=1000.0
         :math:`\kappa`: how slowly these steps decay.
     u_max : float, default=inf
-        Largest slack.
+        Largest slack, :math:`B_G \ge \|G(\theta)\|` in the paper (below its (10)); less than the
+        slack of the answer forbids that answer.
     inner : {"linearised", "exact"}, default="linearised"
         Whether G is linearised in the step of :math:`\theta`, which makes it a gradient step, or
         kept, as the paper has it; the exact step takes a few L-BFGS iterations.
@@ -91,7 +92,8 @@ class PLADA(Solver):
     The paper's own setting:
 
     >>> PLADA.from_paper()
-    PLADA(alpha=10.0, beta=0.1, eta=0.001, gamma0=0.1, inner='exact', tau=0.1)
+    PLADA(alpha=10.0, beta=0.1, eta=0.001, gamma0=0.1, inner='exact', tau=0.1,
+          u_max=1.0)
     """
 
     _parameter_constraints = {
@@ -140,7 +142,9 @@ class PLADA(Solver):
         r"""The settings of the paper (Table 2; its :math:`\kappa` is not printed).
 
         They suppose features that are not standardised; on standardised ones :math:`\eta` of
-        linear models is some hundred times shorter than it may be.
+        linear models is some hundred times shorter than it may be. The slack is at most the bound
+        :math:`B_G = 1` of (15) and (17): a gap of rates and a tolerance both lie in [0, 1]. Gaps of
+        losses need another one.
 
         Parameters
         ----------
@@ -152,7 +156,7 @@ class PLADA(Solver):
         solver : PLADA
         """
         settings = {"alpha": 10.0, "beta": 0.1, "eta": 0.001, "tau": 0.1, "gamma0": 0.1}
-        return cls(**(settings | {"inner": "exact"} | changes))
+        return cls(**(settings | {"u_max": 1.0, "inner": "exact"} | changes))
 
     @property
     def projects(self):

@@ -108,6 +108,8 @@ class StochasticPLADA(StochasticSolver):
     def from_paper(cls, **changes):
         r"""The settings of the paper for networks [1]_; it prints neither batch nor kappa.
 
+        Its hinge losses (18) have no bound, so that neither has the slack.
+
         Parameters
         ----------
         **changes

@@ -79,6 +79,7 @@ def test_slack_is_bounded(problems):
 def test_the_paper_s_setting_is_allowed_with_a_warning(problems):
     solver = PLADA.from_paper(max_iter=5)
     assert (solver.eta, solver.tau, solver.gamma0, solver.alpha) == (0.001, 0.1, 0.1, 10.0)
+    assert (solver.u_max, PLADA.from_paper(u_max=3.0).u_max) == (1.0, 3.0)
     with pytest.warns(UserWarning, match=r"tau=0.1 is not below 1 / \(3 rho\) = 0.0667") as caught:
         result = solver.solve(problems.fair())
     assert caught[0].filename == __file__
