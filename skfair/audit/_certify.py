@@ -197,7 +197,7 @@ def _answer(bound, scores, tolerance, level):
     elif isinstance(estimates, Means):
         _report_few_losses(bound, estimates)
     gap = bound.gap(scores)
-    needed = None if certified else _needed(estimates, tolerance - gap, level)
+    needed = None if certified else _needed(bound, estimates, tolerance - gap, level)
     return Certificate(bool(certified), gap, limit, tolerance, level, is_exact, needed)
 
 
@@ -350,11 +350,12 @@ def _smaller(bound, estimates, n):
     )
 
 
-def _needed(estimates, left, level):
-    """People of each group for what the gap seen leaves of the tolerance."""
+def _needed(bound, estimates, left, level):
+    """People of each group, and cell, for what the gap seen leaves of the tolerance."""
     if not isinstance(estimates, Rates) or left <= 0.0:
         return None
-    rate = float(np.clip(estimates.values, 0.01, 0.99).mean())
-    n_groups = max(2, len(estimates.values))
-    # A gap that is there is one pair's: only where there is none do all groups compete.
+    # The rate that scatters most, which is the one nearest to a half.
+    rates = np.clip(estimates.values, 0.01, 0.99)
+    rate = float(rates[np.abs(rates - 0.5).argmin()])
+    n_groups = max(2, len({group for _, group in bound.names}))
     return people_needed(min(left, 0.99), n_groups=n_groups, rate=rate, confidence_level=level)

@@ -1,5 +1,6 @@
 """A report of how a model treats groups of people, whoever made the model."""
 
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -209,6 +210,11 @@ class FairnessReport:
             If inputs differ in length or in their pandas index, hold missing values, predictions
             are of another kind than the truth, probabilities are outside [0, 1], groups are too
             many, or a reference does not occur.
+
+        Warns
+        -----
+        UserWarning
+            If weights are so uneven that intervals promise too much.
         """
         level = check_level(confidence_level)
         columns = {"y_pred": y_pred, "y_true": y_true, "y_proba": y_proba, "y_score": y_score}
@@ -219,11 +225,7 @@ class FairnessReport:
         named = _MEASURES[kind](given, pos_label)
         for name, metric in (metrics or {}).items():
             named[name] = partial(own_metric, metric, given.get("y_true"), given["y_pred"])
-        by = groupings(people.groups)
-        chosen = _check_reference(reference, list(by))
-        n_samples = len(people.weights)
-        everybody = {EVERYBODY: Groups.single(n_samples, EVERYBODY)}
-        tables = tabulate(named, everybody | by, people.weights, level, min_group_size, chosen)
+        tables = _tables(named, people, reference, level, min_group_size)
         balance = None
         if kind == "clustering" and people.groups.is_disjoint:
             balance = balance_limit(
@@ -232,7 +234,7 @@ class FairnessReport:
         return cls(
             *tables,
             kind=kind,
-            n_samples=n_samples,
+            n_samples=len(people.weights),
             confidence_level=level,
             min_group_size=min_group_size,
             title=title,
@@ -282,6 +284,18 @@ class FairnessReport:
 
     def _repr_html_(self):
         return fragment(self)
+
+
+def _tables(named, people, reference, level, min_group_size):
+    """Rows and gaps of all groupings, and rows of everybody."""
+    by, n_samples = groupings(people.groups), len(people.weights)
+    chosen = _check_reference(reference, list(by))
+    everybody = Groups.single(n_samples, EVERYBODY)
+    estimate((np.ones(n_samples), None), everybody, people.weights)  # warns of uneven weights
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # once is enough
+        groups = {EVERYBODY: everybody} | by
+        return tabulate(named, groups, people.weights, level, min_group_size, chosen)
 
 
 def _check_reference(reference, attributes):

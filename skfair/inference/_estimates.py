@@ -104,10 +104,10 @@ class _OfEvents(Estimates):
         self.counts = np.bincount(event, minlength=n_events)
         kish = 1.0 / np.bincount(event, shares**2, n_events)
         self.is_weighted = not np.allclose(kish, self.counts)
-        if self.is_weighted:
-            self.values = np.bincount(event, shares * x[samples], n_events)
-        else:  # counts, without rounding
-            self.values = np.bincount(event, x[samples], n_events) / self.counts
+        # Counts where weights are equal; and never by rounding beyond the values themselves.
+        weights = shares if self.is_weighted else np.ones(len(shares))
+        totals = np.bincount(event, weights, n_events)
+        self.values = np.bincount(event, weights * x[samples], n_events) / totals
         # What each person contributes to the error of a mean, by linearisation.
         deviations = shares * (x[samples] - self.values[event])
         self._squares = np.bincount(event, deviations**2, n_events)

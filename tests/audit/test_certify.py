@@ -120,6 +120,13 @@ def test_the_people_needed_are_named_and_do():
     assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).certified
 
 
+def test_the_people_needed_are_those_of_the_groups_whatever_the_cells():
+    decisions, groups = _decided((50, 50), (100, 100))
+    settings = {"sensitive_features": groups, "tolerance": 0.1, "constraint": "equalized_odds"}
+    found = certify(FIXED, decisions, np.arange(200) % 2, **settings)
+    assert found.gap == 0.0 and found.people_needed == people_needed(0.1, n_groups=2)
+
+
 def test_a_gap_above_the_tolerance_needs_no_more_people():
     decisions, groups = _decided((60, 20), (100, 100))
     y = np.arange(200) % 2

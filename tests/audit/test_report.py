@@ -193,6 +193,12 @@ def test_weights_and_overlapping_groups():
     assert row["low"] < row["value"] < row["high"]
 
 
+def test_uneven_weights_are_warned_of_once():
+    with pytest.warns(UserWarning, match="design effect above 4") as warned:
+        report(sample_weight=RNG.exponential(size=N) ** 4)
+    assert len(warned) == 1
+
+
 def test_one_group_has_nothing_to_compare():
     found = report(sensitive_features=["all"] * N)
     assert "No two groups" in found.findings[1]

@@ -175,3 +175,16 @@ def test_a_ratio_is_of_rates():
 def test_a_million_groups_are_refused_at_once():
     with pytest.raises(ValueError, match="there are 1000000 groups"):
         gap_interval(np.zeros(1_000_000), sensitive_features=np.arange(1_000_000))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weighted_rates_of_1_and_0_are_not_certain(seed):
+    """Weights whose shares add up to a little more or less than 1."""
+    weights = np.random.default_rng(seed).exponential(size=1200)
+    for rate in (0.0, 1.0):
+        found = estimates_of(
+            Events.disjoint(np.zeros(1200, dtype=int), 1, weights), np.full(1200, rate)
+        )
+        low, high = found.limits(0.95)
+        assert found.values == [rate] and 0 < found.sizes < 1200
+        assert 0.0 < high - low < 0.01
