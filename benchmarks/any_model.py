@@ -43,27 +43,14 @@ def base():
 def splits(name, budget, n_people=None):
     """Training and test parts of a problem; if asked, with the first training people alone.
 
-    Columns that tell the group are left out: nobody decides by it.
+    The attribute that groups are made of is left out: nobody decides by it.
     """
     for seed in range(FIRST_SEED, FIRST_SEED + budget.n_runs):
-        found = _blind(case(name, seed))
+        found = case(name, seed, blind=True)
         if n_people is not None:
             few = Split(*(column[:n_people] for column in found.train))
             found = found._replace(train=few)
         yield found
-
-
-def _blind(found):
-    """A problem without the columns that are the same as a group."""
-    train = found.train
-    members = [train.groups == group for group in np.unique(train.groups)]
-    kept = [
-        j
-        for j, column in enumerate(train.X.T)
-        if not any(np.array_equal(column > column.mean(), own) for own in members)
-    ]
-    parts = (part._replace(X=part.X[:, kept]) for part in (train, found.test))
-    return found._replace(**dict(zip(("train", "test"), parts, strict=True)))
 
 
 def head(train, constraint, tolerance=TOLERANCE, estimator=None, **settings):

@@ -1,6 +1,10 @@
-"""The data on which constrained classifiers are compared: one-hot columns, 70/30 splits."""
+"""The data on which constrained classifiers are compared: one-hot columns, 70/30 splits.
 
-from functools import cache
+The attribute that groups are made of (sex, race, age) is among the columns, as in the papers, unless
+a blind case is asked for: without it no column is the group, though others may go with it.
+"""
+
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -41,15 +45,15 @@ class Case(NamedTuple):
         return self._replace(train=train, test=self.test._replace(X=scaler.transform(self.test.X)))
 
 
-def case(name, seed):
-    """A problem of `CASES` with the split of a seed."""
-    X, y, groups = _data(name)
+def case(name, seed, blind=False):
+    """A problem of `CASES` with the split of a seed; blind: without the attribute of the groups."""
+    X, y, groups = _data(name, blind)
     rows = train_test_split(np.arange(len(y)), test_size=0.3, random_state=seed, stratify=y)
     return Case(name, *(Split(X[part], y[part], groups[part]) for part in rows))
 
 
-def _compas_pair():
-    bunch = fetch_compas(sensitive="race")
+def _compas_pair(drop_sensitive):
+    bunch = fetch_compas(sensitive="race", drop_sensitive=drop_sensitive)
     pair = bunch.sensitive_features.isin(COMPAS_PAIR).to_numpy()
     bunch.data, bunch.target = bunch.data[pair], bunch.target[pair]
     bunch.sensitive_features = bunch.sensitive_features[pair]
@@ -57,21 +61,21 @@ def _compas_pair():
 
 
 CASES = {
-    "Adult": lambda: fetch_adult(sensitive="sex"),
-    "Bank": lambda: fetch_bank_marketing(sensitive="age"),
+    "Adult": partial(fetch_adult, sensitive="sex"),
+    "Bank": partial(fetch_bank_marketing, sensitive="age"),
     "COMPAS": _compas_pair,
-    "law school": lambda: fetch_law_school(sensitive="race"),
-    "ACSIncome": lambda: fetch_acs_income(sensitive="race"),
-    "Adult, 5 races": lambda: fetch_adult(sensitive="race"),
-    "COMPAS, 6 races": lambda: fetch_compas(sensitive="race"),
-    "ACSIncome, 5 races": lambda: fetch_acs_income(sensitive="race5"),
+    "law school": partial(fetch_law_school, sensitive="race"),
+    "ACSIncome": partial(fetch_acs_income, sensitive="race"),
+    "Adult, 5 races": partial(fetch_adult, sensitive="race"),
+    "COMPAS, 6 races": partial(fetch_compas, sensitive="race"),
+    "ACSIncome, 5 races": partial(fetch_acs_income, sensitive="race5"),
 }
 """Name -> the data; the groups are two unless the name says otherwise."""
 
 
 @cache
-def _data(name):
-    bunch = CASES[name]()
+def _data(name, blind=False):
+    bunch = CASES[name](drop_sensitive=blind)
     X = pd.get_dummies(bunch.data, dtype=float).to_numpy()
     _, y = np.unique(np.asarray(bunch.target), return_inverse=True)
     return X, y, np.asarray(bunch.sensitive_features).astype(str)
