@@ -127,10 +127,19 @@ def enforce_for_all(task, strategy, confidence, unseen=None):
         tighter = whole.held_to(tolerances)
         if start is not None and whole is task:
             tighter = tighter.from_there(start)
-        found = enforce(tighter if rows is None else tighter.take(rows), strategy)
+        if rows is None:
+            found = enforce(tighter, strategy)
+        else:
+            found = enforce(tighter.take(rows), _without_polish(strategy, asked))
         return whole.judge(found.parameters, found.result)
 
     return promise(asked, confidence, fit)
+
+
+def _without_polish(strategy, constraint):
+    """What is enough for a fit of which only the decisions about people left out are looked at."""
+    is_polished = strategy == "auto" and constraint.counts_decisions and not constraint.is_local
+    return "sweep" if is_polished else strategy
 
 
 def _constants(task, found):
