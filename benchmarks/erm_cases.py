@@ -1,7 +1,7 @@
 """The data on which constrained classifiers are compared: one-hot columns, 70/30 splits.
 
-The attribute that groups are made of (sex, race, age) is among the columns, as in the papers, unless
-a blind case is asked for: without it no column is the group, though others may go with it.
+The attribute that groups are made of (sex, race, age) is among the columns, as in the papers,
+unless a blind case is asked for: then no column is the group, though others may go with it.
 """
 
 from functools import cache, partial
