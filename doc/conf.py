@@ -1,5 +1,6 @@
 """Configuration of the documentation: `make doc` builds it in doc/_build/html."""
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, files, metadata
 from importlib.util import find_spec
 
@@ -147,7 +148,23 @@ def write_metrics_table(app):
     (app.srcdir / "metrics_table.rst").write_text("\n".join([head, *rows, ""]), encoding="utf-8")
 
 
+def name_public_bases(app, name, thing, options, bases):
+    """Say of a class what users can import of it: for private bases stand theirs."""
+    found = dict.fromkeys(public for base in bases for public in _public(base))
+    bases[:] = [base for base in found if base is not object] or [object]
+
+
+def _public(base):
+    package, *rooms = base.__module__.split("._")[0].split(".")
+    room = import_module(".".join([package, *rooms]))
+    is_ours_alone = package == "skfair" and rooms[0] not in skfair.__all__
+    if base.__name__ in getattr(room, "__all__", vars(room)) and not is_ours_alone:
+        return [base]
+    return [public for parent in base.__bases__ for public in _public(parent)]
+
+
 def setup(app):
+    app.connect("autodoc-process-bases", name_public_bases)
     app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
     app.connect("build-finished", copy_mathjax)

@@ -154,15 +154,15 @@ def test_groups_of_every_attribute(people):
 
 def test_new_people_are_treated_alike_too(strangers):
     boosting = HistGradientBoostingClassifier(max_iter=30, random_state=0)
-    new = draw(6000, 2)
+    new = draw(30000, 2)
     X, y, _ = new
     model = fit(strangers, estimator=boosting)
-    # Of 1,200 people of the smallest group a rate has a standard error of .014, here and there.
-    assert gap("demographic_parity_difference", new, model.decision_function(X)) <= 0.05 + 0.04
+    # Of 1,200 people of the smallest group a rate has a standard error of .014 at the fit.
+    assert gap("demographic_parity_difference", new, model.decision_function(X)) <= 0.05 + 0.02
     plain = clone(boosting).fit(*strangers[:2])
     assert gap("demographic_parity_difference", new, plain.predict(X)) > 0.3
     # What is lost of accuracy is less than by giving everybody the same answer.
-    assert np.mean(model.predict(X) == y) > max(y.mean(), 1 - y.mean()) + 0.03
+    assert np.mean(model.predict(X) == y) > max(y.mean(), 1 - y.mean()) + 0.09
 
 
 def test_scores_of_those_who_were_learned_by_heart_promise_nothing(people, strangers):
@@ -188,7 +188,7 @@ def test_the_head_is_better_than_other_thresholds(people):
         for t in order[::5]
         if demographic_parity_difference(y, odds > t, sensitive_features=group) <= 0.02
     ]
-    assert np.mean((model.oof_scores_ > 0) == y) > max(alone) + 0.01
+    assert np.mean((model.oof_scores_ > 0) == y) > max(alone) + 0.015
 
 
 # Who decides --------------------------------------------------------------------------
@@ -268,14 +268,14 @@ def test_the_positive_class_may_be_the_first(people):
 
 def test_a_frozen_classifier_stays_as_it_is(people, strangers):
     boosting = HistGradientBoostingClassifier(max_iter=20).fit(*strangers[:2])
-    model = fit(people, estimator=FrozenEstimator(boosting))
+    model = fit(people, estimator=FrozenEstimator(boosting), cv=5)
     assert model.estimators_[0].estimator is boosting
     calibrated = fit(people, None, FrozenEstimator(boosting)).oof_scores_
     assert np.corrcoef(boosting.decision_function(people[0]), calibrated)[0, 1] > 1 - 1e-9
     prefit = fit(people, estimator=boosting, cv="prefit")
     X = strangers[0]
     assert prefit.estimators_ == [boosting]
-    assert np.mean(prefit.predict(X) == model.predict(X)) > 0.85
+    np.testing.assert_array_equal(prefit.predict(X), model.predict(X))  # by the same folds
 
 
 def test_a_forest_is_fitted_once_and_scores_those_out_of_its_bags(people, strangers):
