@@ -68,15 +68,23 @@ def tabulate(X, weights, codes, labels, n_clusters, limits):
 @jit
 def _tabulate(X, weights, codes, clustering, kinds):
     labels, centers, sizes, counts, members = clustering
+    # Kinds are counted, and groups from them: one sample is in one kind, not in several groups.
+    n_kinds, n_attributes = kinds.shape
+    weight_of, number_of = np.zeros((sizes.size, n_kinds)), np.zeros((sizes.size, n_kinds))
     for p in range(labels.size):
-        k, w = labels[p], weights[p]
+        k, kind, w = labels[p], codes[p], weights[p]
         sizes[k] += w
-        enter(counts[k], members[k], kinds, codes[p], w)
+        weight_of[k, kind] += w
+        number_of[k, kind] += 1.0
         for f in range(X.shape[1]):
             centers[k, f] += w * X[p, f]
     for k in range(sizes.size):
         for f in range(X.shape[1]):
             centers[k, f] /= sizes[k]
+        for kind in range(n_kinds):
+            for a in range(n_attributes):
+                counts[k, kinds[kind, a]] += weight_of[k, kind]
+                members[k, kinds[kind, a]] += np.int64(number_of[k, kind])
 
 
 @jit
