@@ -51,7 +51,7 @@ bench: $(VENV)/.has-bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst
+	rm -rf $(VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(VENV)/.has-NAME: the package with its extra NAME is installed in the environment.

@@ -26,6 +26,7 @@ from benchmarks.interrupts import interrupts
 from benchmarks.learned_by_heart import learned_by_heart
 from benchmarks.network_time import network_time
 from benchmarks.networks import mlp_methods, mlp_tolerance
+from benchmarks.papers import papers
 from benchmarks.partial_figures import partial_figures
 from benchmarks.partial_parity import partial_parity
 from benchmarks.peer_methods import peer_methods
@@ -79,6 +80,7 @@ BENCHMARKS = {
     "partial-parity": partial_parity,
     "learned-by-heart": learned_by_heart,
     "partial-figures": partial_figures,
+    "papers": papers,
 }
 """Functions of a `Budget` that return a `Report`; one line here is all that a new one needs."""
 

@@ -1,14 +1,19 @@
 """Configuration of the documentation: `make doc` builds it in doc/_build/html."""
 
+import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, files, metadata
 from importlib.util import find_spec
+from pathlib import Path
 
 from sphinx.util.fileutil import copy_asset_file
 from sphinx.util.logging import getLogger
 
 import skfair
 from skfair.metrics import METRICS
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not installed
+from benchmarks.papers import PAPERS, table
 
 project = "skfair"
 author = copyright = "The skfair developers"
@@ -27,7 +32,7 @@ extensions = [
 
 default_role = "py:obj"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "metrics_table.rst"]
+exclude_patterns = ["_build", "metrics_table.rst", "papers_table.rst"]
 html_theme = "pydata_sphinx_theme"
 html_title = "skfair"
 html_show_sourcelink = False
@@ -163,8 +168,15 @@ def _public(base):
     return [public for parent in base.__bases__ for public in _public(parent)]
 
 
+def write_papers_table(app):
+    """Write the index of the papers that ``python -m benchmarks papers`` prints."""
+    text = "\n".join(map(table, PAPERS))
+    (app.srcdir / "papers_table.rst").write_text(text, encoding="utf-8")
+
+
 def setup(app):
     app.connect("autodoc-process-bases", name_public_bases)
     app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
+    app.connect("builder-inited", write_papers_table)
     app.connect("build-finished", copy_mathjax)
