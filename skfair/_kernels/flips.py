@@ -75,12 +75,14 @@ def sum_flips(entries, decisions, turns, n_events, n_turns):
         sums = np.zeros((n_events, n_turns + 1))
         _sum_flips(samples, events, effects, decisions, turns, sums)
         return np.cumsum(sums, axis=1, out=sums)
-    own = decisions[samples]
-    cells = events * (n_turns + 1) + turns[samples]
-    steps = np.bincount(cells, -own * effects, n_events * (n_turns + 1))
-    first = np.bincount(events, effects * (own > 0), n_events)
-    steps = steps.reshape(n_events, n_turns + 1)[:, :n_turns]
-    return np.cumsum(np.column_stack((first, steps)), axis=1)
+    own, at = decisions[samples], turns[samples]
+    sums = np.empty((n_events, n_turns + 1))
+    sums[:, 0] = np.bincount(events, effects * (own > 0), n_events)
+    flipping = np.flatnonzero(at < n_turns)
+    cells = events[flipping] * n_turns + at[flipping]
+    steps = -own[flipping] * effects[flipping]
+    sums[:, 1:] = np.bincount(cells, steps, n_events * n_turns).reshape(n_events, n_turns)
+    return np.cumsum(sums, axis=1, out=sums)
 
 
 @jit

@@ -104,12 +104,17 @@ class _Layer:
         return sum(len(part.names) for part in self.task.constraint.parts)
 
     @cached_property
-    def _errors(self):
-        """What a positive decision adds to the error, by sample, as one event; that of none."""
-        problem = self.task.problem
-        samples = np.arange(len(problem.target))
-        entries = samples, np.zeros_like(samples), -problem.share * problem.target
-        return entries, problem.share @ (problem.target > 0)
+    def _effects(self):
+        """What a positive decision adds to the error, by sample."""
+        return -self.task.problem.share * self.task.problem.target
+
+    def _errors(self, stops):
+        """Weighted share of wrong decisions at every stop."""
+        problem, n_turns = self.task.problem, len(stops.low) - 1
+        none_positive = problem.share @ (problem.target > 0)
+        first = none_positive + self._effects @ (stops.decisions > 0)
+        steps = np.bincount(stops.turns, -stops.decisions * self._effects, n_turns + 1)
+        return np.cumsum(np.concatenate(([first], steps[:n_turns])))
 
     def lines(self, directions):
         """Directions, each with the slope of every score along it; not those that move no score.
@@ -192,15 +197,18 @@ class _Layer:
             stops = exact_stops(scores, slopes)
         else:
             stops = spread_stops(scores, slopes, n_most)
-        entries, base = self._errors
-        n_turns = len(stops.low) - 1
-        from skfair._kernels.flips import sum_flips
-
-        errors = base + sum_flips(entries, stops.decisions, stops.turns, 1, n_turns)[0]
+        errors = self._errors(stops)
+        violation, hangs_on_rounding, error = start.rank
+        if violation == 0.0 and not hangs_on_rounding:
+            # Only what errs less is better, and lies on a short piece of most lines.
+            promising = np.flatnonzero(errors < error)
+            if not len(promising):
+                return []
+            first, last = map(int, promising[[0, -1]])
+            stops, errors = stops.within(first, last), errors[first : last + 1]
         # Equal numbers of people must be equal here, whatever the order in which they were added.
         errors = np.round(errors, DIGITS)
         violations = np.round(_violations(self.task.constraint, stops), DIGITS)
-        violation, hangs_on_rounding, error = start.rank
         better = violations < violation
         better |= (violations == violation) & (hangs_on_rounding | (errors < error))
         better = np.flatnonzero(better & (stops.high - stops.low > MARGIN))

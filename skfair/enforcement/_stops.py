@@ -34,18 +34,29 @@ class Stops(NamedTuple):
     decisions: np.ndarray
     turns: np.ndarray
 
+    def within(self, first, last):
+        """Stops ``first`` to ``last`` alone, the last one included."""
+        flipped, later = self.turns < first, self.turns >= last
+        return Stops(
+            self.low[first : last + 1],
+            self.high[first : last + 1],
+            np.where(flipped, -self.decisions, self.decisions),
+            np.where(flipped | later, last - first, self.turns - first),
+        )
+
 
 def exact_stops(scores, slopes):
     """Stops between any two flips, found by sorting them."""
-    moving = np.flatnonzero(np.abs(slopes) > MARGIN)
-    flips = -scores[moving] / slopes[moving]
+    still = np.abs(slopes) <= MARGIN
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        flips = np.where(still, np.inf, -scores / slopes)
+    n_flips = len(flips) - np.count_nonzero(still)
     order = np.argsort(flips)
-    flips, order = flips[order], moving[order]
+    flips = flips[order[:n_flips]]
     ends = np.concatenate((flips[:1] - 3.0, flips, flips[-1:] + 3.0))
-    turns = np.full(len(scores), len(flips))
-    turns[order] = np.arange(len(flips))
-    decisions = np.where(scores > 0, 1, -1)
-    decisions[moving] = np.where(slopes[moving] > 0, -1, 1)
+    turns = np.empty(len(scores), dtype=np.intp)
+    turns[order] = np.minimum(np.arange(len(scores)), n_flips)
+    decisions = np.where(np.where(still, scores, -slopes) > 0, 1, -1)
     return Stops(ends[:-1], ends[1:], decisions, turns)
 
 

@@ -43,3 +43,20 @@ def test_a_number_between_two_does_not_hang_on_their_last_digits():
     found = between(low, high)
     assert ((low < found) & (found < high)).all()
     np.testing.assert_array_equal(found, between(low * (1 + 1e-16), high * (1 - 1e-16)))
+
+
+@pytest.mark.parametrize("make", [exact_stops, lambda *line: spread_stops(*line, 64)])
+@pytest.mark.parametrize(("first", "last"), [(0, 5), (20, 40), (7, 7)])
+def test_a_piece_of_a_line_has_the_decisions_of_the_whole(make, first, last):
+    stops = make(*draw(0))
+    piece = stops.within(first, last)
+    np.testing.assert_array_equal(piece.low, stops.low[first : last + 1])
+    np.testing.assert_array_equal(piece.high, stops.high[first : last + 1])
+    for stop in range(last - first + 1):
+        np.testing.assert_array_equal(
+            np.where(piece.turns < stop, -piece.decisions, piece.decisions),
+            np.where(stops.turns < first + stop, -stops.decisions, stops.decisions),
+        )
+    assert piece.turns.max() <= last - first
+    assert piece.turns.dtype == stops.turns.dtype  # kernels are compiled for one type
+    assert piece.decisions.dtype == stops.decisions.dtype
