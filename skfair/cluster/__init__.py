@@ -9,8 +9,11 @@ from skfair.cluster._homotopy import Homotopy
 from skfair.cluster._normalized_affinity import RBFAffinity
 from skfair.cluster._pareto_front import ParetoFront
 from skfair.cluster.literature._alternating import AlternatingFront, AlternatingSwaps
+from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 
 __all__ = [
+    "DCADMM",
+    "SFSC",
     "AlternatingFront",
     "AlternatingSwaps",
     "FairEmbedding",

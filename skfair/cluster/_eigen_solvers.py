@@ -7,22 +7,16 @@ eigenvalues, and whether it met its stop test.
 """
 
 import numpy as np
-from scipy import linalg, optimize
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy import linalg
+
+from skfair.cluster._orthonormalize import orthonormalize
+from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 
 MAX_STEPS = 2000  # of block Lanczos
 MAX_FILTERS = 300  # of the Chebyshev iteration
 DEGREE = 24  # of the Chebyshev filter at most
 LOG_GAIN = 12  # logarithm of how much the filter may favour the largest eigenvalue
 LANDMARKS = 500  # of the Nystroem approximation, or ten per pair if that is more
-# The settings of the paper for `dca_admm`.
-ALPHA = 0.005  # penalty of the splitting at the start ...
-LARGEST_ALPHA = 0.9  # ... and at most: Proposition 3.2 asks for alpha < 1
-N_ADMM_STEPS = 10
-GROWTH = 2.0  # factor by which the penalty changes ...
-IMBALANCE = 10.0  # ... when one residual exceeds the other by this factor
-DUAL_OPTIONS = {"gtol": 1e-3, "ftol": 1e-4}  # of L-BFGS
-OMEGA = 1e-3  # of a graph, M + (1 + OMEGA) I is positive definite
 
 
 def nullspace(operator, basis, n_pairs, tol, random_state):
@@ -34,35 +28,6 @@ def nullspace(operator, basis, n_pairs, tol, random_state):
     n_free = len(reduced)
     _, Y = linalg.eigh(reduced, subset_by_index=(n_free - n_pairs, n_free - 1))
     return Z @ Y[:, ::-1], True
-
-
-def projected(operator, basis, n_pairs, tol, random_state):
-    r"""s-FSC: Arnoldi on :math:`P \hat L P + \sigma (I - P)` to full accuracy.
-
-    :math:`\hat L = I - M` is shifted by :math:`\sigma \ge \|\hat L\|` along the constraint, so
-    that its smallest eigenvalues are the feasible ones.
-    """
-    sigma = 2.0  # the eigenvalues of I - M lie in [0, 2]
-
-    def multiply(v):
-        v = v.reshape(len(v), -1)
-        inside = v - basis @ (basis.T @ v)
-        image = inside - operator(inside)
-        image -= basis @ (basis.T @ image)
-        return image + sigma * (v - inside)
-
-    n_nodes = operator.n_nodes
-    laplacian = LinearOperator((n_nodes, n_nodes), matvec=multiply, dtype=np.float64)
-    ncv = min(n_nodes, max(4 * n_pairs, 20))
-    start = random_state.standard_normal(n_nodes)
-    try:
-        _, vectors = eigsh(laplacian, k=n_pairs, which="SA", ncv=ncv, tol=0, v0=start)
-    except ArpackNoConvergence as stopped:
-        missing = n_pairs - stopped.eigenvectors.shape[1]
-        filling = random_state.standard_normal((n_nodes, missing))
-        vectors = orthonormalize(basis, np.hstack([stopped.eigenvectors, filling]))
-        return vectors, False
-    return vectors, True
 
 
 def block_lanczos(operator, basis, n_pairs, tol, random_state):
@@ -212,29 +177,6 @@ def _filter(multiply, X, damped, top):
     return current
 
 
-def orthonormalize(outside, X):
-    """Orthonormal basis of the part of X that is orthogonal to ``outside``."""
-    for _ in range(2):  # twice is enough
-        X = _cholesky_qr(X - outside @ (outside.T @ X))
-    return X
-
-
-def _cholesky_qr(X):
-    """Nearly orthonormal basis of the columns; Householder's where they are nearly dependent.
-
-    The loss of orthogonality is about eps times the squared condition number, here at most the
-    root of eps, so that a second pass removes it.
-    """
-    gram = (X.T @ X).astype(np.float64)
-    try:
-        L = np.linalg.cholesky(gram)
-    except np.linalg.LinAlgError:
-        return np.linalg.qr(X)[0]
-    if np.any(np.diag(L) <= np.finfo(X.dtype).eps ** 0.25 * np.sqrt(np.diag(gram))):
-        return np.linalg.qr(X)[0]
-    return X @ np.linalg.inv(L).T.astype(X.dtype)
-
-
 def _normal(random_state, *shape):
     return random_state.standard_normal(shape).astype(np.float32)
 
@@ -270,78 +212,11 @@ def _part_outside(outside, Q, n_least, random_state):
     return orthonormalize(outside, np.hstack([U, random_state.standard_normal((len(Q), n_random))]))
 
 
-def dca_admm(operator, basis, n_pairs, tol, random_state, alpha=ALPHA):
-    r"""ADMM with a difference-of-convex dual for the embedding, and its own stop rule.
-
-    Splits :math:`MH = Y` and alternates ::
-
-        H = argmin over H'H = I of the augmented Lagrangian, through min_V phi*(V) - |MV|_S1
-        Y = (I - B B') (M H + P / alpha)
-        P = P + alpha (M H - Y)
-
-    The constraint holds for Y only, so that H is feasible only in the limit. M must be positive
-    semi-definite; that of a graph is shifted, which changes no eigenvector.
-    """
-    shape = (operator.n_nodes, n_pairs)
-    shift = 1 + OMEGA if operator.is_graph else 0.0
-
-    def multiply(V):
-        image = operator(V)
-        return image + shift * V if shift else image
-
-    Y, P = np.zeros(shape), np.zeros(shape)
-    V = random_state.standard_normal(shape)
-    for _ in range(N_ADMM_STEPS):
-        # H: the dual V by L-BFGS, then the polar factor of M V.
-        V = _minimize_dual(multiply, V, P, Y, alpha)
-        L, _, Rt = np.linalg.svd(multiply(V), full_matrices=False)
-        H = L @ Rt
-        image = multiply(H)
-        # Y: the projection onto the constraint; P: the multipliers of M H = Y.
-        previous = Y
-        Y = image + P / alpha
-        Y = Y - basis @ (basis.T @ Y)
-        P = P + alpha * (image - Y)
-        # Residual balancing of the penalty.
-        primal = np.linalg.norm(image - Y)
-        dual = np.linalg.norm(alpha * (previous - Y))
-        if primal > IMBALANCE * dual:
-            alpha = min(alpha * GROWTH, LARGEST_ALPHA)
-        elif dual > IMBALANCE * primal:
-            alpha /= GROWTH
-    return H, False
-
-
-def _minimize_dual(multiply, V, P, Y, alpha):
-    """Minimise phi*(V) - |MV|_S1 by L-BFGS; the gradient is A(V) - M U W' with MV = U S W'."""
-    shape = V.shape
-
-    def fun(flat):
-        V = flat.reshape(shape)
-        A = (V + P - alpha * Y) / (1 - alpha)
-        image = multiply(V)
-        U, singular, Wt = _polar_parts(image)
-        conjugate = np.sum(A * V) - 0.5 * np.sum(A * A) + np.sum(P * A)
-        conjugate += 0.5 * alpha * np.sum((A - Y) ** 2)
-        gradient = A - multiply(U @ Wt)
-        return conjugate - singular.sum(), gradient.ravel()
-
-    dual = optimize.minimize(fun, V.ravel(), jac=True, method="L-BFGS-B", options=DUAL_OPTIONS)
-    return dual.x.reshape(shape)
-
-
-def _polar_parts(image):
-    """Thin singular value decomposition by way of the small Gram matrix."""
-    squares, W = np.linalg.eigh(image.T @ image)
-    singular = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
-    return (image @ W) / singular, singular, W.T
-
-
 EIGEN_SOLVERS = {
     "block-lanczos": block_lanczos,
     "chebyshev": chebyshev,
-    "projected": projected,
+    "projected": SFSC(),
     "nullspace": nullspace,
-    "dca-admm": dca_admm,
+    "dca-admm": DCADMM(),
     "nystroem": nystroem,
 }

@@ -6,11 +6,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-from skfair.cluster._eigen_solvers import EIGEN_SOLVERS, nullspace, orthonormalize
-from skfair.cluster._normalized_affinity import (
-    NormalizedAffinity,
-    RBFAffinity,
-)
+from skfair.cluster._eigen_solvers import EIGEN_SOLVERS, nullspace
+from skfair.cluster._normalized_affinity import NormalizedAffinity, RBFAffinity
+from skfair.cluster._orthonormalize import orthonormalize
+from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.people import check_groups
 from skfair.utils._graph import group_constraint
 
@@ -86,10 +85,11 @@ def fair_embedding(
         Group of each node.
     n_components : int
         Number k of columns of the embedding.
-    eigen_solver : str, default="auto"
+    eigen_solver : str, SFSC or DCADMM, default="auto"
         One of "auto", "block-lanczos", "chebyshev", "projected", "nullspace", "dca-admm" and
-        "nystroem". "nullspace" is o-FSC of [2]_, "projected" s-FSC of [3]_, "dca-admm" Algorithm 1
-        of [1]_, all with their papers' settings. "nystroem" approximates M through 500 randomly
+        "nystroem". "nullspace" is o-FSC of [2]_, which has no settings, "projected" s-FSC of [3]_,
+        "dca-admm" Algorithm 1 of [1]_; settings other than the defaults of :class:`SFSC` and
+        :class:`DCADMM` come as such an object. "nystroem" approximates M through 500 randomly
         drawn nodes (ten per component if that is more); it is fair, but not optimal, and never
         chosen by "auto". The others stop at ``tol``. "auto" takes the dense eigenproblem for up to
         600 nodes, the Chebyshev filter for sparse graphs, and block Lanczos for all else.
@@ -127,9 +127,10 @@ def fair_embedding(
     >>> found.eigenvalues.round(2)
     array([1. , 0.5])
     """
-    if eigen_solver not in ("auto", *EIGEN_SOLVERS):
+    if not isinstance(eigen_solver, SFSC | DCADMM) and eigen_solver not in ("auto", *EIGEN_SOLVERS):
         raise ValueError(
-            f"eigen_solver must be one of {['auto', *EIGEN_SOLVERS]}, got {eigen_solver!r}."
+            f"eigen_solver must be one of {['auto', *EIGEN_SOLVERS]}, an SFSC or a DCADMM, got "
+            f"{eigen_solver!r}."
         )
     operator = NormalizedAffinity(check_affinity(affinity))
     groups = check_groups(sensitive_features, operator.n_nodes)
@@ -147,14 +148,14 @@ def embed(operator, groups, n_components, eigen_solver, tol, random_state):
             f"directions that the group constraint leaves of n_samples={operator.n_nodes}, got "
             f"{n_components}; ask for fewer."
         )
-    if eigen_solver == "dca-admm":
-        H, converged = EIGEN_SOLVERS[eigen_solver](operator, C, n_components, tol, random_state)
+    solve = _choose(eigen_solver, operator, n_components)
+    if isinstance(solve, DCADMM):
+        H, converged = solve(operator, C, n_components, tol, random_state)
         return _describe(operator, C, H, converged)
     known = _trivial(operator, C)
     n_missing = n_components - known.shape[1]
     if n_missing == 0:
         return _describe(operator, C, known, True)
-    solve = _choose(eigen_solver, operator, n_components)
     basis = np.hstack([C, known])
     vectors, converged = solve(operator, basis, n_missing, tol, random_state)
     H = np.hstack([known, orthonormalize(basis, vectors.astype(np.float64))])
@@ -178,6 +179,8 @@ def _trivial(operator, C):
 
 def _choose(eigen_solver, operator, n_components):
     """The function of a name; "auto" takes the fastest for the size and storage."""
+    if not isinstance(eigen_solver, str):
+        return eigen_solver
     if eigen_solver != "auto":
         return EIGEN_SOLVERS[eigen_solver]
     # The iterative solvers need a few blocks of room.

@@ -15,6 +15,7 @@ from skfair.cluster._network import check_network
 from skfair.cluster._normalized_affinity import RBFAffinity
 from skfair.cluster._rounding import round_kmeans, round_ncut
 from skfair.cluster._samples import Runs
+from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.metrics import normalized_cut
 from skfair.utils._balance import count_table
 from skfair.utils._fit import all_or_nothing
@@ -49,7 +50,7 @@ class FairSpectralClustering(FairClusterer):
         Of "nearest_neighbors".
     n_components : int, default=None
         Columns of the embedding; None takes ``n_clusters``.
-    eigen_solver : str, default="auto"
+    eigen_solver : str, SFSC or DCADMM, default="auto"
         See :func:`fair_embedding`.
     eigen_tol : float, default=3e-5
         Relative error of the embedding's objective, ``tol`` of :func:`fair_embedding`.
@@ -157,7 +158,7 @@ class FairSpectralClustering(FairClusterer):
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "eigen_solver": [StrOptions({"auto", *EIGEN_SOLVERS})],
+        "eigen_solver": [StrOptions({"auto", *EIGEN_SOLVERS}), SFSC, DCADMM],
         "eigen_tol": [Interval(Real, 0, None, closed="neither")],
         "rounding": [StrOptions(set(ROUNDINGS))],
         "n_init": [Interval(Integral, 1, None, closed="left")],

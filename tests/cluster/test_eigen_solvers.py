@@ -5,13 +5,9 @@ import pytest
 from scipy import linalg
 from sklearn.metrics.pairwise import rbf_kernel
 
-from skfair.cluster._eigen_solvers import (
-    EIGEN_SOLVERS,
-    _errors,
-    _lower_bound,
-    orthonormalize,
-)
+from skfair.cluster._eigen_solvers import EIGEN_SOLVERS, _errors, _lower_bound
 from skfair.cluster._normalized_affinity import NormalizedAffinity
+from skfair.cluster._orthonormalize import orthonormalize
 from skfair.datasets import make_fair_sbm
 
 
