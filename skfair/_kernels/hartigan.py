@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair._kernels import NONE, jit, part
+from skfair._kernels import NONE, inlined, jit
 from skfair._kernels.clustering import (
     change,
     distance,
@@ -46,7 +46,7 @@ def hartigan_pass(X, distances, weights, codes, clustering, limits):
     return n_moves
 
 
-@part
+@inlined
 def _cheapest_move(distances, weights, codes, clustering, p, limits):
     """Cluster that sample p should move to, -1 where no allowed move lowers the cost.
 
