@@ -84,15 +84,17 @@ class Samples(NamedTuple):
 
     def occupy(self, labels, centers):
         """The same, once every empty cluster has got the sample farthest from its own centre."""
+        clustering = self.tabulate(labels, len(centers))
+        if clustering.sizes.all():
+            return clustering
         sizes = np.bincount(labels, minlength=len(centers))
         empty = list(np.flatnonzero(sizes == 0))
-        if empty:
-            labels = labels.copy()
-            distances = self.weights * ((self.X - centers[labels]) ** 2).sum(axis=1)
-            for p in np.argsort(-distances, kind="stable"):
-                if empty and sizes[labels[p]] > 1:
-                    sizes[labels[p]] -= 1
-                    labels[p] = empty.pop(0)
+        labels = labels.copy()
+        distances = self.weights * ((self.X - centers[labels]) ** 2).sum(axis=1)
+        for p in np.argsort(-distances, kind="stable"):
+            if empty and sizes[labels[p]] > 1:
+                sizes[labels[p]] -= 1
+                labels[p] = empty.pop(0)
         return self.tabulate(labels, len(centers))
 
     def thin(self, size, random_state):
