@@ -137,11 +137,12 @@ def _secant(part, rehearsed):
 
     The share of the interval that the secant points to is kept away from the ends of the bracket.
     Where less tolerance takes the groups further apart, or none leaves them so, the ramp is made
-    narrower. None is the end: a tolerance of 0 is more than enough, or no model can keep
-    one above it.
+    narrower. None is the end: a tolerance of 0 is more than enough, or by a narrower ramp too
+    no model can keep one above it.
     """
     aim, asked = _aim(part.tolerance), part.tolerance
     scores, gap, _ = yield
+    is_narrowed = False
     while True:
         effective, low = asked, (0.0, 0.0)
         high = (max(asked, _known(gap)), _known(gap))
@@ -156,8 +157,10 @@ def _secant(part, rehearsed):
                     yield None
                 break
             if _known(gap) > aim:
-                if is_infeasible:
+                if is_infeasible and is_narrowed:
                     yield None
+                if is_infeasible:
+                    break  # perhaps only by this ramp
                 if measured and low[0] == 0.0 and _known(gap) > high[1] + SLACK / 2:
                     break  # less tolerance harms: the ramp does not see who differs
                 high, measured = (effective, _known(gap)), True
@@ -169,7 +172,7 @@ def _secant(part, rehearsed):
             effective = low[0] + min(max(share, 0.1), 0.9) * (high[0] - low[0])
             if effective < 0.02 * asked:
                 effective = 0.0
-        part = part.narrowed(_NARROWER)
+        part, is_narrowed = part.narrowed(_NARROWER), True
 
 
 def _known(gap):

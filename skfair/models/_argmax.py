@@ -65,7 +65,7 @@ class ArgmaxModel:
             np.column_stack([part.scores(unit) for unit in np.eye(part.n_parameters)])
             for part in parts
         ]
-        design = sparse.csr_array(sparse.block_diag(blocks, format="csr"))
+        design = sparse.block_diag([sparse.csr_array(own) for own in blocks], format="csr")
         return cls(parts, design, np.arange(len(design.indptr) - 1))
 
     @property

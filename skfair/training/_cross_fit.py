@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array, column_or_1d, get_tags
+from sklearn.utils import check_array, column_or_1d, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -96,6 +96,7 @@ def fit_and_score(estimator, X, y, params, cv, strata):
         Score of each of these, positive for the second class.
     """
     present = np.flatnonzero(strata >= 0)
+    (X,) = indexable(X)
     folds = cv if isinstance(cv, str) else make_folds(cv, X, y, strata)
     params = check_method_params(X, params, indices=present)
     X, y = safe_indexing(X, present), y[present]

@@ -43,6 +43,17 @@ def test_the_tolerance_is_kept_and_used(people, loss, interactions):
     assert np.corrcoef(predictions, y)[0, 1] > 0.5
 
 
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_a_ramp_that_rules_out_every_model_is_made_narrower(seed):
+    """Of few people the first, wide ramp says that nothing keeps the tolerance."""
+    rng = np.random.default_rng(seed)
+    sex, X = rng.integers(0, 2, 300), rng.normal(size=(300, 3))
+    X[:, 0] += sex
+    y = X.sum(axis=1) + rng.logistic(size=300) > 0.5
+    model = PartialParityRegressor(tolerance=0.2).fit(X, y, sensitive_features=sex)
+    assert model.constraint_violation_ == 0.0
+
+
 def test_shares_above_a_threshold_are_alike(people):
     X, _, sex = people
     model = fitted(people, "demographic_parity", threshold=350.0, interval=(0.0, 0.8))

