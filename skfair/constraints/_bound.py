@@ -282,7 +282,8 @@ class BoundConstraint:
             "cell": list(cells),
             "group": list(groups),
             "n": self.counts,
-            "threshold": 0.0 if self.counts_decisions else np.nan,
+            # An array, since pandas 2 makes objects of a single nan.
+            "threshold": np.full(len(rates), 0.0 if self.counts_decisions else np.nan),
             "rate": rates,
             "standard_error": np.sqrt(variances * squares),
             "gap": self.gap(scores),

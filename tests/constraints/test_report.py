@@ -82,6 +82,13 @@ def test_mean_losses_have_no_threshold():
     assert report["rate"].tolist() == pytest.approx(means)
 
 
+@pytest.mark.filterwarnings("error")
+def test_thresholds_are_numbers_also_where_there_are_none():
+    report = bind(DemographicParity(), LossParity()).report(SCORES)
+    assert report["threshold"].dtype == float
+    assert bind(LossParity()).report(SCORES)["threshold"].dtype == float
+
+
 def test_groups_of_several_attributes_are_tuples():
     people = People(TARGET, check_groups([["f", g] for g in GROUPS], 6), np.ones(6))
     report = DemographicParity().bind(people, Sigmoid(), LogisticLoss(), 0.1).report(SCORES)
