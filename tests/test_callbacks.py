@@ -6,22 +6,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.callback import CallbackSupportMixin, ProgressBar, with_callbacks
 from sklearn.model_selection import GridSearchCV
 
 from skfair.callbacks import FairnessMonitor
 
+callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
+
 COLUMNS = ["run", "iteration", "seconds", "objective", "violation", "residual", "balance"]
 
 
-class Halving(CallbackSupportMixin, BaseEstimator):
+class Halving(callback.CallbackSupportMixin, BaseEstimator):
     """Its objective starts at `start` and halves in each of `n_iter` iterations."""
 
     def __init__(self, start=8.0, n_iter=3):
         self.start = start
         self.n_iter = n_iter
 
-    @with_callbacks
+    @callback.with_callbacks
     def fit(self, X, y=None):
         context = self._init_callback_context(max_subtasks=self.n_iter)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -50,7 +51,7 @@ class Silent(Halving):
     def state(self, t):
         return None
 
-    @with_callbacks
+    @callback.with_callbacks
     def fit(self, X, y=None):
         context = self._init_callback_context(max_subtasks=1)
         context.subcontext().call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -124,6 +125,6 @@ def test_a_search_fills_the_log_whatever_n_jobs(X, n_jobs):
 
 def test_stands_beside_the_progress_bar(X, capsys):
     monitor = FairnessMonitor()
-    Halving().set_callbacks(ProgressBar(), monitor).fit(X)
+    Halving().set_callbacks(callback.ProgressBar(), monitor).fit(X)
     assert len(monitor.log) == 3
     assert "Halving" in capsys.readouterr().out

@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.callbacks import FairnessMonitor
@@ -89,10 +88,11 @@ def test_the_views_of_rounds_are_fitted(model, data):
 
 
 def test_callbacks_change_nothing(model, data, capsys):
+    callback = pytest.importorskip("sklearn.callback")
     X, groups = data
     labels = model.fit(X, sensitive_features=groups).labels_
     monitor = FairnessMonitor()
-    model.set_callbacks(ProgressBar(), monitor).fit(X, sensitive_features=groups)
+    model.set_callbacks(callback.ProgressBar(), monitor).fit(X, sensitive_features=groups)
     np.testing.assert_array_equal(model.labels_, labels)
     assert type(model).__name__ in capsys.readouterr().out
     assert monitor.log["iteration"].tolist() == list(range(model.n_iter_))
