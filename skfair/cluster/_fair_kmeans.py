@@ -297,10 +297,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         check_alignment(X=X, sensitive_features=sensitive_features)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         if sensitive_features is None:
-            return nearest_centers(X, self.cluster_centers_)[0]
+            return nearest_centers(*self._centred(X))[0]
         match = match_values if self.attributes == "each" else match_groups
         codes = match(sensitive_features, len(X), self.groups_).reshape(len(X), -1)
-        distances = squared_distances(X, self.cluster_centers_)
+        distances = squared_distances(*self._centred(X))
         prices = self.offsets_.T[codes].sum(axis=1)
         return np.argmin(distances + prices, axis=1).astype(np.int32)
 
@@ -318,7 +318,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return np.sqrt(squared_distances(X, self.cluster_centers_))
+        return np.sqrt(squared_distances(*self._centred(X)))
 
     def score(self, X, y=None, sample_weight=None):
         """Minus the summed squared distance to the nearest centre; it ignores balance.
@@ -340,12 +340,19 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         weights = check_sample_weight(sample_weight, X, dtype=np.float64)
-        return -float(weights @ nearest_centers(X, self.cluster_centers_)[1])
+        return -float(weights @ nearest_centers(*self._centred(X))[1])
 
     @property
     def _n_features_out(self):
         """Number of columns that `transform` returns."""
         return self.cluster_centers_.shape[0]
+
+    def _centred(self, X):
+        """Rows and centres about the mean of the fit, as it measured them.
+
+        Far from the origin, rounding moves ``cluster_centers_``, and with them who is nearest.
+        """
+        return X - self._mean, self._centers
 
     def _check(self, X, sensitive_features, sample_weight):
         return check_population(self, X, sensitive_features, sample_weight)

@@ -61,6 +61,8 @@ class Population(NamedTuple):
         return {
             "labels_": self.complete(clustering.labels, clustering.centers),
             "cluster_centers_": clustering.centers + self.mean,
+            "_mean": self.mean,
+            "_centers": clustering.centers,
             "inertia_": cost,
             "objective_": cost / samples.weights.sum(),
             "groups_": self.groups,

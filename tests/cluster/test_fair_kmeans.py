@@ -376,3 +376,18 @@ def test_alternating_swaps_do_not_aim_at_a_balance(blobs):
     with pytest.warns(InfeasibleConstraintWarning, match="use algorithm='homotopy'"):
         model.fit(X, sensitive_features=unbalanced)
     assert model.status_ == "infeasible"
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e12, -1e13])
+def test_rows_far_from_the_origin_are_measured_as_fit_measured_them(offset):
+    # Rows without weight half-way between two clusters: rounded centres would change their minds.
+    rng = np.random.RandomState(0)
+    for _ in range(20):
+        X = np.append(rng.normal(size=3), rng.normal(8, size=4))[:, np.newaxis] + offset
+        centered = X - X.mean()
+        halfway = (centered[:3].mean() + centered[3:].mean()) / 2 + X.mean()
+        rows, weights = np.vstack((X, [[halfway]])), [1.0] * 7 + [0.0]
+        model = FairKMeans(2, min_balance=0, random_state=0)
+        model.fit(rows, sensitive_features=list("abababab"), sample_weight=weights)
+        np.testing.assert_array_equal(model.predict(rows), model.labels_)
+        assert -model.score(rows, sample_weight=weights) == pytest.approx(model.inertia_, rel=1e-12)
