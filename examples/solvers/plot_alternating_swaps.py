@@ -2,9 +2,10 @@
 How alternating swaps find their balance
 ========================================
 
-The algorithm of Liu and Vicente [1]_ alternates k-means updates, which lower the cost, with swaps
-of two people, which raise the balance. The mixture of the two decides where a run ends: this is
-their Figure 4, on their data.
+The algorithm of Liu and Vicente [1]_ alternates k-means updates, which aim at a low cost, with
+swaps of two people, which raise the balance of the least balanced cluster, though not always that
+of the clustering. The mixture of the two decides where a run ends: this is their Figure 4, on
+their data.
 """
 
 # %%
