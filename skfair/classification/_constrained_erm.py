@@ -49,8 +49,9 @@ class ConstrainedERMClassifier(LinearClassifier):
         Strength of the l2 penalty on ``coef_``, relative to a mean loss.
     fit_intercept : bool, default=True
         Whether there is an intercept; it is not penalised.
-    group_interactions : bool, default=False
-        Whether every group has coefficients of its own; then predictions need each sample's group.
+    group_interactions : bool or "intercept", default=False
+        True: every group has coefficients of its own. "intercept": groups share coefficients, and
+        each has an intercept of its own. Either way predictions need each sample's group.
     surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
         Smooth stand-in for the decision, see :mod:`skfair.surrogates`.
     solver : str or Solver, default="sqp"
@@ -81,13 +82,13 @@ class ConstrainedERMClassifier(LinearClassifier):
     pos_label_ : label
         The positive class.
     coef_ : ndarray of shape (1, n_features)
-        Coefficients of the columns of X, with ``group_interactions=False``.
+        Coefficients of the columns of X; not with ``group_interactions=True``.
     intercept_ : ndarray of shape (1,)
         Intercept, with ``group_interactions=False``.
     group_coef_ : ndarray of shape (n_groups, n_features)
         Coefficients of each group, with ``group_interactions=True``.
     group_intercept_ : ndarray of shape (n_groups,)
-        Intercept of each group, with ``group_interactions=True``.
+        Intercept of each group, with ``group_interactions``.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the rows of the last problem solved: what one unit of tolerance is worth.
     objective_ : float

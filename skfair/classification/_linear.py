@@ -42,7 +42,7 @@ class LinearClassifier(ClassifierMixin, ConstrainedLinearModel):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions=True``, else not used.
+            Group of each sample; needed with ``group_interactions``, else not used.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class LinearClassifier(ClassifierMixin, ConstrainedLinearModel):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions=True``, else not used.
+            Group of each sample; needed with ``group_interactions``, else not used.
 
         Returns
         -------
@@ -83,7 +83,7 @@ class LinearClassifier(ClassifierMixin, ConstrainedLinearModel):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions=True``, else not used.
+            Group of each sample; needed with ``group_interactions``, else not used.
 
         Returns
         -------
@@ -105,7 +105,7 @@ class LinearClassifier(ClassifierMixin, ConstrainedLinearModel):
         Raises
         ------
         ValueError
-            If every group has coefficients of its own.
+            If every group has coefficients or an intercept of its own.
 
         Examples
         --------
@@ -120,8 +120,9 @@ class LinearClassifier(ClassifierMixin, ConstrainedLinearModel):
         check_is_fitted(self)
         if self.group_interactions:
             raise ValueError(
-                "group_interactions=True has coefficients for each group, but a linear classifier "
-                "of scikit-learn has one set; fit with group_interactions=False."
+                f"group_interactions={self.group_interactions!r} gives every group "
+                f"{self._of_its_own} of its own, but a linear classifier of scikit-learn has one "
+                "set; fit with group_interactions=False."
             )
         found = LogisticRegression() if self.loss == "logistic" else LinearSVC()
         names = ("classes_", "coef_", "intercept_", "n_features_in_", "feature_names_in_")
@@ -137,4 +138,4 @@ class LinearClassifier(ClassifierMixin, ConstrainedLinearModel):
         return tags
 
     def _shaped(self, coef, intercept):
-        return coef[np.newaxis], np.array([intercept])
+        return coef[np.newaxis], np.atleast_1d(intercept)

@@ -63,9 +63,10 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     rank_within : {"group", "class"}, default="group"
         Rank among one's group, as in Definitions A.2 and A.3 of [1]_, or among those of one's group
         and class, as in its problems (50) and (56); for "equal_opportunity" and "equalized_odds".
-    group_interactions : bool, default=False
-        Whether every group has coefficients of its own, as in the published experiments; then
-        predictions need each sample's group.
+    group_interactions : bool or "intercept", default=False
+        True: every group has coefficients of its own, as in the published experiments. "intercept":
+        groups share coefficients, and each has an intercept of its own. Either way predictions
+        need each sample's group.
     enforcement : {"auto", "calibration"} or None, default="auto"
         "auto" and "calibration": the tolerance holds for the training scores, and is used up to .01
         where it binds. None: the problem as written, :math:`\tau` from the tolerance.
@@ -104,13 +105,13 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     pos_label_ : label
         The positive class.
     coef_ : ndarray of shape (1, n_features)
-        Coefficients of the columns of X, with ``group_interactions=False``.
+        Coefficients of the columns of X; not with ``group_interactions=True``.
     intercept_ : ndarray of shape (1,)
         Intercept, with ``group_interactions=False``.
     group_coef_ : ndarray of shape (n_groups, n_features)
         Coefficients of each group, with ``group_interactions=True``.
     group_intercept_ : ndarray of shape (n_groups,)
-        Intercept of each group, with ``group_interactions=True``.
+        Intercept of each group, with ``group_interactions``.
     thresholds_ : ndarray of shape (n_percentiles,)
         Shared thresholds of the percentiles, on the scale of ``decision_function``, for
         "statistical_parity"; empty for the plain fit.

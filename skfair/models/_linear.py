@@ -45,6 +45,8 @@ class LinearModel(LinearInParameters):
     origin : ndarray of shape (n_features,), default=0.0
         What was subtracted from the columns before: the mean of those, such as time stamps, whose
         digits would else be lost in products; 0 for all others.
+    n_unpenalized : int, default=0
+        How many of the last columns have coefficients without a penalty.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class LinearModel(LinearInParameters):
     scale: np.ndarray
     fit_intercept: bool
     origin: np.ndarray | float = 0.0
+    n_unpenalized: int = 0
 
     @classmethod
     def standardized(cls, X, weights, fit_intercept=True):
@@ -251,11 +254,12 @@ class LinearModel(LinearInParameters):
         Parameters
         ----------
         alpha : float
-            Strength of the penalty; the intercept has none.
+            Strength of the penalty; the intercept and the last `n_unpenalized` columns have none.
 
         Returns
         -------
         ridge : ndarray of shape (n_parameters,)
         """
         ridge = alpha / self.scale**2
+        ridge[len(ridge) - self.n_unpenalized :] = 0.0
         return np.append(ridge, 0.0) if self.fit_intercept else ridge

@@ -64,8 +64,9 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         Strength of the l2 penalty, relative to a mean loss.
     fit_intercept : bool, default=True
         Whether there is an intercept; it is not penalised.
-    group_interactions : bool, default=False
-        Whether every group has coefficients of its own; then predictions need each sample's group.
+    group_interactions : bool or "intercept", default=False
+        True: every group has coefficients of its own. "intercept": groups share coefficients, and
+        each has an intercept of its own. Either way predictions need each sample's group.
     enforcement : {"auto"} or None, default="auto"
         "auto": ranks keep their tolerances by the public metric, and means keep theirs as they are.
         None: for ranks the smooth problem as the papers write it.
@@ -86,13 +87,13 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients of the columns of X, with ``group_interactions=False``.
+        Coefficients of the columns of X; not with ``group_interactions=True``.
     intercept_ : float
         Intercept, with ``group_interactions=False``.
     group_coef_ : ndarray of shape (n_groups, n_features)
         Coefficients of each group, with ``group_interactions=True``.
     group_intercept_ : ndarray of shape (n_groups,)
-        Intercept of each group, with ``group_interactions=True``.
+        Intercept of each group, with ``group_interactions``.
     target_scale_ : float
         The target's standard deviation: the unit of losses, gaps and tolerances.
     multipliers_ : ndarray of shape (n_rows,)
@@ -232,7 +233,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions=True``, else not used.
+            Group of each sample; needed with ``group_interactions``, else not used.
 
         Returns
         -------

@@ -43,8 +43,9 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
     surrogate_width : float or None, default=None
         Width of the ramp that stands for decisions, in standard deviations of y. None takes 2 for
         "statistical_parity" and 0.5 for "demographic_parity".
-    group_interactions : bool, default=False
-        Whether every group has coefficients of its own; then predictions need each sample's group.
+    group_interactions : bool or "intercept", default=False
+        True: every group has coefficients of its own. "intercept": groups share coefficients, and
+        each has an intercept of its own. Either way predictions need each sample's group.
     enforcement : {"auto", "calibration"} or None, default="auto"
         "auto" and "calibration": the tolerance holds for the training predictions, and is used up
         to .01 where it binds. None: for the ramp instead.
@@ -72,13 +73,13 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients of the columns of X, with ``group_interactions=False``.
+        Coefficients of the columns of X; not with ``group_interactions=True``.
     intercept_ : float
         Intercept, with ``group_interactions=False``.
     group_coef_ : ndarray of shape (n_groups, n_features)
         Coefficients of each group, with ``group_interactions=True``.
     group_intercept_ : ndarray of shape (n_groups,)
-        Intercept of each group, with ``group_interactions=True``.
+        Intercept of each group, with ``group_interactions``.
     thresholds_ : ndarray of shape (n_percentiles,)
         Shared thresholds of the percentiles, for "statistical_parity"; empty for the plain fit.
     multipliers_ : ndarray of shape (n_rows,)
@@ -238,7 +239,7 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions=True``, else not used.
+            Group of each sample; needed with ``group_interactions``, else not used.
 
         Returns
         -------

@@ -6,10 +6,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.enforcement import Task, enforce_for_all
-from skfair.models import GroupwiseModel, LinearModel
+from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.people import check_alignment, match_groups
 from skfair.training._model import ConstrainedModel, features_seen
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
+from skfair.utils._sklearn import StrOptions
 
 
 class ConstrainedLinearModel(ConstrainedModel):
@@ -24,7 +25,7 @@ class ConstrainedLinearModel(ConstrainedModel):
     _parameter_constraints = {
         **ConstrainedModel._parameter_constraints,
         "fit_intercept": ["boolean"],
-        "group_interactions": ["boolean"],
+        "group_interactions": ["boolean", StrOptions({"intercept"})],
     }
 
     def _fit(self, X, y, training, constraints, loss_weights=1.0):
@@ -61,45 +62,64 @@ class ConstrainedLinearModel(ConstrainedModel):
             return LinearModel.standardized(training.X, training.weights, self.fit_intercept)
         if not training.groups.is_disjoint:
             raise ValueError(
-                "group_interactions=True fits one model per group, but the groups of a sparse "
-                "sensitive_features may overlap; pass one label per sample."
+                f"group_interactions={self.group_interactions!r} gives every group "
+                f"{self._of_its_own} of its own, but the groups of a sparse sensitive_features may "
+                "overlap; pass one label per sample."
             )
-        return GroupwiseModel.standardized(
-            training.X, training.groups.codes, training.weights, self.fit_intercept
-        )
+        people = training.X, training.groups.codes, training.weights
+        if not self._shares_coefficients:
+            return GroupwiseModel.standardized(*people, self.fit_intercept)
+        if not self.fit_intercept:
+            raise ValueError(
+                "group_interactions='intercept' gives every group an intercept of its own, but "
+                "fit_intercept=False asks for none; leave fit_intercept=True, or pass "
+                "group_interactions=False."
+            )
+        return GroupInterceptsModel.standardized(*people)
+
+    @property
+    def _shares_coefficients(self):
+        return not self.group_interactions or self.group_interactions == "intercept"
+
+    @property
+    def _of_its_own(self):
+        """What a group has of its own, in words."""
+        return "an intercept" if self._shares_coefficients else "coefficients"
 
     def _start(self, model, unit):
         """Model parameters to start from."""
         names = self._coefficient_names
-        if not (self.warm_start and hasattr(self, names[0])):
-            return np.zeros(model.n_parameters)
-        coef, intercept = (getattr(self, name) for name in names)
-        if self.group_interactions:
-            known, found = coef.shape, model.coefficients(np.zeros(model.n_parameters))[0].shape
-        else:
-            coef, intercept = np.ravel(coef), np.ravel(intercept)[0]
-            known, found = coef.shape, model.scale.shape
-        if known != found:
+        zero = np.zeros(model.n_parameters)
+        if not (self.warm_start and all(hasattr(self, name) for name in names)):
+            return zero
+        known = [getattr(self, name) for name in names]
+        found = model.coefficients(zero)
+        if [np.size(part) for part in known] != [np.size(part) for part in found]:
             raise ValueError(
-                f"warm_start=True starts from the previous fit's {coef.size} coefficients, but X "
-                f"has {found[-1]} columns"
-                + (f" and {found[0]} groups" if len(found) > 1 else "")
+                f"warm_start=True starts from the previous fit's {known[0].size} coefficients"
+                + (f" and {known[1].size} intercepts" if self.group_interactions else "")
+                + f", but X has {found[0].shape[-1]} columns"
+                + (f" and {found[1].size} groups" if self.group_interactions else "")
                 + "; pass warm_start=False."
             )
+        coef, intercept = (
+            np.reshape(part, np.shape(like)) for part, like in zip(known, found, strict=True)
+        )
         return model.parameters(coef / unit.spread, unit.to_unit(intercept))
 
     @property
     def _coefficient_names(self):
-        if self.group_interactions:
-            return "group_coef_", "group_intercept_"
-        return "coef_", "intercept_"
+        return (
+            "coef_" if self._shares_coefficients else "group_coef_",
+            "group_intercept_" if self.group_interactions else "intercept_",
+        )
 
     def _predictor(self, model, parameters, training):
         """The fitted attributes that predictions need."""
         unit = training.unit
         coef, intercept = model.coefficients(parameters)
         coef, intercept = unit.spread * coef, unit.from_unit(intercept)
-        if not self.group_interactions:
+        if self._shares_coefficients:
             coef, intercept = self._shaped(coef, intercept)
         found = dict(zip(self._coefficient_names, (coef, intercept), strict=True))
         if training.classes is not None:
@@ -111,18 +131,23 @@ class ConstrainedLinearModel(ConstrainedModel):
         return coef, intercept
 
     def _scores(self, X, sensitive_features):
-        """Score of each row, by the model of its group if groups have their own."""
+        """Score of each row, by what its group has of its own."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         if not self.group_interactions:
             return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]
         codes = self._codes(X.shape[0], sensitive_features)
+        return self._products(X, codes) + self.group_intercept_[codes]
+
+    def _products(self, X, codes):
+        """Score of each row, less the intercept of its group."""
+        if self._shares_coefficients:
+            return X @ np.ravel(self.coef_)
+        coef = self.group_coef_[codes]
         if sparse.issparse(X):
-            products = sparse.csr_array(X).multiply(self.group_coef_[codes]).sum(axis=1)
-        else:
-            products = np.einsum("ij,ij->i", X, self.group_coef_[codes])
-        return products + self.group_intercept_[codes]
+            return sparse.csr_array(X).multiply(coef).sum(axis=1)
+        return np.einsum("ij,ij->i", X, coef)
 
     def _codes(self, n_samples, sensitive_features):
         """Group of each row to be scored."""
@@ -130,8 +155,9 @@ class ConstrainedLinearModel(ConstrainedModel):
             return match_groups(sensitive_features, n_samples, self.groups_)
         if len(self.groups_.counts) > 1:
             raise ValueError(
-                "With group_interactions=True every group has coefficients of its own, so "
-                "predictions need sensitive_features: pass each sample's group, as in "
-                "predict(X, sensitive_features=...), or fit with group_interactions=False."
+                f"With group_interactions={self.group_interactions!r} every group has "
+                f"{self._of_its_own} of its own, so predictions need sensitive_features: pass each "
+                "sample's group, as in predict(X, sensitive_features=...), or fit with "
+                "group_interactions=False."
             )
         return np.zeros(n_samples, dtype=np.intp)

@@ -1,25 +1,26 @@
-"""One linear model per group against the cross terms that it stands for."""
+"""Coefficients or intercepts by group against the columns that they stand for."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.models import GroupwiseModel, LinearModel, Model
+from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel, Model
 
 
-@pytest.fixture
-def case():
+@pytest.fixture(params=[GroupwiseModel, GroupInterceptsModel])
+def case(request):
     rng = np.random.default_rng(0)
-    X, codes = rng.normal(size=(30, 3)), np.arange(30) % 2
-    model = GroupwiseModel.standardized(X, codes, np.ones(30))
+    X, codes = rng.normal(size=(30, 3)) + 2.0, np.arange(30) % 2
+    model = request.param.standardized(X, codes, np.ones(30))
     return X, codes, model, rng.normal(size=model.n_parameters), rng
 
 
 def test_scores_are_those_of_each_groups_own_model(case):
     X, codes, model, parameters, _ = case
     coef, intercept = model.coefficients(parameters)
-    assert coef.shape == (2, 3)
-    expected = np.einsum("ij,ij->i", X, coef[codes]) + intercept[codes]
+    assert coef.shape == ((2, 3) if isinstance(model, GroupwiseModel) else (3,))
+    by_group = np.broadcast_to(coef, (2, 3))
+    expected = np.einsum("ij,ij->i", X, by_group[codes]) + intercept[codes]
     np.testing.assert_allclose(model.scores(parameters), expected)
 
 
@@ -48,6 +49,10 @@ def test_parameters_and_coefficients_are_inverse(case):
 def test_the_intercepts_direction_lifts_all_scores_alike(case):
     X, codes, model, _, _ = case
     np.testing.assert_allclose(model.scores(model.intercept_direction()), np.ones(30))
+
+
+def test_without_intercepts_nothing_lifts_all_scores_alike():
+    X, codes = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
     without = GroupwiseModel.standardized(X, codes, np.ones(30), fit_intercept=False)
     assert without.intercept_direction() is None
 
@@ -55,8 +60,8 @@ def test_the_intercepts_direction_lifts_all_scores_alike(case):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("rows", [[3, 1, 1, 28, 7], [2, 4, 6], []])
 def test_some_of_the_samples_have_their_scores(case, container, rows):
-    X, codes, _, parameters, rng = case
-    model = GroupwiseModel.standardized(container(X), codes, np.ones(30))
+    X, codes, made, parameters, rng = case
+    model = type(made).standardized(container(X), codes, np.ones(30))
     rows = np.array(rows, dtype=int)
     taken = model.take(rows)
     np.testing.assert_allclose(taken.at(parameters).scores, model.scores(parameters)[rows])
@@ -76,8 +81,8 @@ def test_it_is_a_model_that_is_linear_in_its_parameters(case):
 
 
 def test_one_group_is_one_linear_model(case):
-    X, _, _, _, rng = case
-    alone = GroupwiseModel.standardized(X, np.zeros(30, dtype=int), np.ones(30))
+    X, _, made, _, rng = case
+    alone = type(made).standardized(X, np.zeros(30, dtype=int), np.ones(30))
     linear = LinearModel.standardized(X, np.ones(30))
     parameters = rng.normal(size=linear.n_parameters)
     np.testing.assert_allclose(alone.at(parameters).scores, linear.at(parameters).scores)
