@@ -4,31 +4,36 @@ from itertools import chain
 
 import numpy as np
 
-from benchmarks.cases import REAL, problem, reference_fronts
+from benchmarks.cases import REAL, SYNTHETIC, problem, reference_fronts
 from benchmarks.tables import Check, Report
 from benchmarks.timing import timed
 from skfair.cluster import fair_kmeans_front
 from skfair.metrics import coverage, hypervolume, non_dominated
 
+ROUNDING = 1e-12  # costs that differ by less are the same sum in another order
 LEAST_HYPERVOLUME = {"Adult_K10": 0.960, "Adult_K5": 0.976, "Bank_K10": 0.984, "Bank_K5": 0.995}
 
 
 def fronts(budget):
-    """Hypervolume of fronts, and coverage of other methods' fronts."""
+    """Hypervolume of fronts, and coverage of other methods' fronts.
+
+    Synthetic problems have no box of known costs, so no hypervolume.
+    """
     records, checks = [], []
-    for name in REAL:
+    for name in (*REAL, *SYNTHETIC):
         case, others = problem(name), reference_fronts(name)
         ours = [_our_front(case, seed) for seed in range(budget.n_runs)]
         records += [_record(case, f"homotopy, seed {seed}", *run) for seed, run in enumerate(ours)]
         records += [_record(case, method, points) for method, points in others.items()]
         points = [run.result for run in ours]
-        areas = [_hypervolume(case, front) for front in points]
-        checks.append(Check(f"hypervolume, {name}", areas, ">=", LEAST_HYPERVOLUME[name]))
+        if name in REAL:
+            areas = [_hypervolume(case, front) for front in points]
+            checks.append(Check(f"hypervolume, {name}", areas, ">=", LEAST_HYPERVOLUME[name]))
         if name == "Adult_K10":
             costs = [_cost_at(front, 0.98 * case.balance) for front in points]
             checks.append(Check(f"cost at 98 % of the balance, {name}", costs, "<=", 0.3080))
         checks += _coverages(name, points, others)
-    return Report("Fronts at 5,000 rows, 40 levels", records, checks)
+    return Report("Fronts at 40 levels, real data at 5,000 rows", records, checks)
 
 
 def _our_front(case, seed):
@@ -46,7 +51,7 @@ def _record(case, method, points, seconds=None):
         "problem": case.name,
         "method": method,
         "points": len(points),
-        "hypervolume": _hypervolume(case, points),
+        "hypervolume": _hypervolume(case, points) if case.name in REAL else None,
         "best balance": points[:, 1].max(),
         "CPU s": seconds,
     }
@@ -65,31 +70,47 @@ def _coverages(name, ours, others):
     """What our fronts cover of the other methods' points, and the reverse.
 
     Published lists also hold points that others of the same list dominate (the alternating
-    algorithm keeps ties): they are left out of the one measure and counted in the other.
+    algorithm keeps ties): they are left out of the one measure and counted in the other. What both
+    have found, such as plain k-means, covers but does not beat.
     """
+    asked = 0.98 if name in REAL else 1.0
     strict = _stack(points[non_dominated(*points.T)] for points in others.values())
     every = _stack(others.values())
     runs = ours if others else []
     return [
         Check(
             f"share of others' fronts that ours cover, {name}",
-            [coverage(front, strict) for front in runs],
+            [coverage(front, strict, tolerance=ROUNDING) for front in runs],
             ">=",
-            0.98,
+            asked,
         ),
         Check(
             f"the same with their dominated points, {name}",
-            [coverage(front, every) for front in runs],
+            [coverage(front, every, tolerance=ROUNDING) for front in runs],
             ">=",
-            0.98,
+            asked,
         ),
         Check(
-            f"share of our front that others cover, {name}",
-            [coverage(every, front) for front in runs],
+            f"share of our front that others beat, {name}",
+            [_beaten(front, every) for front in runs],
             "<=",
             0.01,
         ),
     ]
+
+
+def _beaten(front, others):
+    """Share of a front's points that some other is no worse than in both, and better than in one.
+
+    Better and worse are meant by more than rounding.
+    """
+    costs, balances = others.T
+    beaten = [
+        (costs <= cost + ROUNDING) & (balances > balance + ROUNDING)
+        | (costs < cost - ROUNDING) & (balances >= balance - ROUNDING)
+        for cost, balance in front
+    ]
+    return float(np.any(beaten, axis=1).mean())
 
 
 def _stack(fronts):

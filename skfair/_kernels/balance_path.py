@@ -67,11 +67,13 @@ def _cheapest(rows, distances, weights, codes, clustering, target, above, limits
     """Fill ``queue`` with the positions of the rows that help ``target`` most cheaply, in order.
 
     A sample of another cluster joins the target, a sample of the target leaves it. Prices are
-    costs per unit of log balance, to first order; ``distances`` are those of the rows to all
-    centres. Returns how many rows were found, and the cluster that the cheapest goes to.
+    costs per unit of log balance, to first order, but plain costs where the level is a rounding
+    away; ``distances`` are those of the rows to all centres. Returns how many rows were found, and
+    the cluster that the cheapest goes to.
     """
     labels, _, sizes, counts, _ = clustering
     rare, common = binding_groups(counts[target], limits)
+    any_gain_will_do = limits.level <= above * (1 + 1e-12)
     n_kinds = limits.kinds.shape[0]
     helps = np.empty((2, n_kinds), np.bool_)  # by joining; by leaving
     for kind in range(n_kinds):
@@ -90,7 +92,7 @@ def _cheapest(rows, distances, weights, codes, clustering, target, above, limits
         if not helps[side, kind] or sizes[a] <= w:
             continue
         best = -1
-        worth = max(counts[target, g] / w, 1.0)
+        worth = 1.0 if any_gain_will_do else max(counts[target, g] / w, 1.0)
         for k in range(sizes.size) if a == target else range(target, target + 1):
             cost = worth * change(distances[r, k], distances[r, a], sizes[k], sizes[a], w)
             if k != a and cost < price:

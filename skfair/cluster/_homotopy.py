@@ -12,6 +12,7 @@ from skfair._kernels.kmeans import squared_distances_by_cluster
 from skfair.cluster._limits import is_sized
 from skfair.cluster._local_search import (
     MAX_MOVES,
+    end_of,
     finish,
     lift,
     near_ties,
@@ -28,6 +29,8 @@ MAX_PRICED = 2e7  # pairs of groups or of clusters looked at in one ascent, abou
 SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 MAX_SIZED = 2000  # samples on which starts with bounds on sizes are compared
 ROUGH_TOL = 1e-3  # enough of k-means to tell good starts from bad ones
+FIRST_MOVES = 10  # of the way up from balance 0, at which a front looks aside
+ASIDE = 3  # steps of a look aside
 
 
 class Homotopy(BaseEstimator):
@@ -136,7 +139,7 @@ class Homotopy(BaseEstimator):
                 advance(samples, point, level, 1, runs.tol)[0]
                 for point, level in zip(points, levels, strict=True)
             ]
-        routes = []
+        routes = looks_aside(samples, points[0])
         # A route goes on past the next levels: for a while it may stay below what starts there.
         goals = [*levels[3:], 1.0, 1.0, 1.0]
         for point, level, goal in zip(points, levels, goals[-len(levels) :], strict=True):
@@ -325,3 +328,20 @@ def route_from(samples, point, goal):
     costs /= samples.weights.sum()
     balances = np.concatenate([[point.balance], path.balances])
     return Route(labels, path.samples, path.clusters, costs, balances)
+
+
+def looks_aside(samples, point):
+    """Short routes just above balance 0, where one sample is a large step of the balance.
+
+    The way up takes the move that raises the balance most for its cost. At each of its first moves
+    these routes turn to the cheapest that raise it at all.
+    """
+    routes = []
+    for _ in range(FIRST_MOVES if point.balance == 0 else 0):
+        point = end_of(samples, point, lift(samples, point, 1.0, near_ties(point), 1))
+        aside = point
+        for _ in range(ASIDE):
+            route = route_from(samples, aside, np.nextafter(aside.balance, 1.0))
+            routes.append(route)
+            aside = end_of(samples, aside, route)
+    return routes

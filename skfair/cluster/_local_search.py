@@ -85,17 +85,21 @@ def shift_sizes(samples, point):
 
 def repair(samples, point, ratio):
     """Raise the balance to the ratio where rounding left it below."""
-    n_clusters = len(point.clustering.sizes)
     # Cheap moves first; all samples only where these do not suffice.
     for rows in (near_ties(point), np.arange(len(samples.weights))):
         cut_short = True
         while point.balance < ratio and cut_short:
             path = lift(samples, point, ratio, rows, MAX_MOVES)
-            labels = point.clustering.labels.copy()
-            labels[path.samples] = path.clusters
-            point = point_of(samples, labels, n_clusters, point.dual)
+            point = end_of(samples, point, path)
             cut_short = len(path.samples) == MAX_MOVES
     return point
+
+
+def end_of(samples, point, path):
+    """The point that a path of single moves, one for a sample, leads to."""
+    labels = point.clustering.labels.copy()
+    labels[path.samples] = path.clusters
+    return point_of(samples, labels, len(point.clustering.sizes), point.dual)
 
 
 def near_ties(point):

@@ -12,7 +12,7 @@ from skfair.cluster import (
     ParetoFront,
     fair_kmeans_front,
 )
-from skfair.datasets import make_fair_blobs
+from skfair.datasets import make_fair_blobs, make_fair_synthetic
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 
 
@@ -226,3 +226,12 @@ def test_bad_settings_are_refused(blobs, settings, message):
     X, groups = blobs
     with pytest.raises(ValueError, match=message):
         fair_kmeans_front(X, **{"sensitive_features": groups, **settings})
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_just_above_balance_0_a_front_has_what_a_penalty_finds(seed):
+    """Two blobs, each a group: VfairKM finds these costs with one or two of the others in each."""
+    X, _, groups = make_fair_synthetic("equal_ds2")
+    front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=seed)
+    for balance, cost in ((1 / 198, 0.20386894), (2 / 197, 0.22149485), (2 / 196, 0.23007182)):
+        assert front.cost[front.balance >= balance * (1 - 1e-12)].min() <= cost

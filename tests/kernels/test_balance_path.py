@@ -126,3 +126,14 @@ def test_a_path_ends_below_the_goal_where_no_move_helps():
     path, clustering = climb(Problem(X, np.ones(6), codes, labels, 2, 2), 1.0)
     assert len(path.samples) == 0
     np.testing.assert_array_equal(clustering.labels, labels)
+
+
+@pytest.mark.parametrize(("goal", "first"), [(1.0, 6), (np.nextafter(0.25, 1.0), 0)])
+def test_a_goal_that_any_gain_reaches_is_reached_as_cheaply_as_can_be(goal, first):
+    """Cluster 0 has a a a a b: b at 6 would double its balance, a at 4.5 leaves for less."""
+    X = np.array([4.5, 0.0, 0.0, 0.0, 0.0, 10.0, 6.0, 10.0, 10.0, 10.0, 10.0])[:, np.newaxis]
+    codes, labels = np.array([0] * 4 + [1] + [0] * 2 + [1] * 4), np.array([0] * 5 + [1] * 6)
+    codes[5:] = [0, 1, 1, 1, 0, 0]
+    path, _ = climb(Problem(X, np.ones(11), codes, labels, 2, 2), goal)
+    assert path.samples[0] == first
+    assert path.balances[-1] > 0.25
