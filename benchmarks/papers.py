@@ -48,7 +48,7 @@ PAPERS = (
             Entry(
                 "Figures 1, 8",
                 "python -m benchmarks fronts",
-                "Fronts of all eight problems, by hypervolume and by how much of the others' fronts "
+                "Fronts of all eight data sets, by hypervolume and by how much of others' fronts "
                 "they cover, where these are at hand; 1 (a) is in Table 1, by number of points.",
             ),
             Entry(
