@@ -82,7 +82,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
             return SOLVERS[self.solver](**(self._solver_defaults | given))
         if given:
             raise ValueError(
-                f"{' and '.join(given)} are settings of a solver chosen by name, but solver is "
+                f"{' and '.join(given)} can be set only for a solver chosen by name, but solver is "
                 f"{self.solver}, which has its own; set them there, or leave them None."
             )
         return self.solver
