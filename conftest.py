@@ -6,13 +6,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-NEED_TORCH = ROOT / "skfair" / "torch", ROOT / "doc" / "networks.rst"
+NEED = {
+    "torch": (ROOT / "skfair" / "torch", ROOT / "doc" / "networks.rst"),
+    "distributed": (ROOT / "skfair" / "parts" / "_on_dask.py",),
+}
+"""Examples that need an optional package, by its name."""
 
 
 def pytest_collection_modifyitems(items):
-    """Skip the examples that need PyTorch."""
-    if find_spec("torch"):
-        return
-    for item in items:
-        if any(item.path.is_relative_to(place) for place in NEED_TORCH):
-            item.add_marker(pytest.mark.skip(reason="PyTorch is not installed"))
+    """Skip the examples that need a package which is not installed."""
+    for package, places in NEED.items():
+        skip = pytest.mark.skip(reason=f"{package} is not installed")
+        for item in () if find_spec(package) else items:
+            if any(item.path.is_relative_to(place) for place in places):
+                item.add_marker(skip)

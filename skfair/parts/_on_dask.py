@@ -1,0 +1,81 @@
+"""Parts on the workers of a Dask cluster: the one file that imports dask."""
+
+from skfair.parts._parts import FAN_IN, Parts, check_handed_out, sum_of
+
+
+class OnDask(Parts):
+    """Parts that lie in the memory of Dask's workers.
+
+    A question is one task per part, beside the part, and a tree of additions; arguments travel to
+    each worker once. Parts of a worker that is lost are made again by Dask, and as the order of
+    additions is that of the parts, answers are the same to the bit.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    futures : sequence of distributed.Future
+        The parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from distributed import Client
+    >>> from skfair.parts import OnDask
+    >>> with Client(processes=False, dashboard_address=None) as client:
+    ...     OnDask(client, client.map(np.ones, range(1, 5))).total(np.sum)
+    np.float64(10.0)
+    """
+
+    def __init__(self, client, futures):
+        self.client = client
+        self.futures = list(futures)
+
+    def __len__(self):
+        return len(self.futures)
+
+    def total(self, function, *arguments):
+        answers = self._asked(function, arguments)
+        while len(answers) > 1:
+            groups = [answers[i : i + FAN_IN] for i in range(0, len(answers), FAN_IN)]
+            answers = self.client.map(sum_of, groups, pure=False)
+        (total,) = self._gather(answers)
+        return total
+
+    def each(self, function, *arguments):
+        return OnDask(self.client, self._asked(function, arguments))
+
+    def collect(self, function, *arguments):
+        return self._gather(self._asked(function, arguments))
+
+    def _asked(self, function, arguments):
+        """Futures of what the function makes of each part."""
+        check_handed_out(self, arguments, OnDask)
+        own = [self._handed_out(argument) for argument in arguments]
+        return self.client.map(function, self.futures, *own, pure=False)
+
+    def _handed_out(self, argument):
+        """Futures of an argument, one for every part."""
+        if isinstance(argument, OnDask):
+            return argument.futures
+        # The answer of a task is sent to each worker once, and made again if its worker is lost;
+        # an object that was scattered would be gone.
+        return [self.client.submit(_as_it_is, argument, pure=False)] * len(self)
+
+    def _gather(self, futures):
+        """Wait for answers; nothing goes on where one fails, or the wait is interrupted."""
+        try:
+            return self.client.gather(futures)
+        except BaseException as error:
+            self.client.cancel(futures)
+            if isinstance(error, ModuleNotFoundError) and error.name.split(".")[0] == "skfair":
+                raise ModuleNotFoundError(
+                    "The workers of the Dask cluster must have skfair installed, in the version of "
+                    f"the client, but one of them finds {error}; install it in their environment.",
+                    name=error.name,
+                ) from error
+            raise
+
+
+def _as_it_is(argument):
+    return argument

@@ -1,0 +1,94 @@
+"""Parts on a cluster of processes: the same bits as in memory, also where a worker is lost."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from skfair.parts import InMemory, OnDask
+
+distributed = pytest.importorskip("distributed")
+
+# What dask's own processes warn about when they are killed is not about this package.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def shard(number):
+    rng = np.random.default_rng(number)
+    return rng.normal(size=(200, 3)) * 10.0 ** rng.integers(-8, 8)
+
+
+def outer(rows, shift):
+    return len(rows), ((rows - shift).T @ (rows - shift), rows.sum(axis=0))
+
+
+def slow_outer(rows, shift):
+    time.sleep(0.05)
+    return outer(rows, shift)
+
+
+def product(one, other):
+    return float((one * other).sum())
+
+
+def missing(rows):
+    raise ModuleNotFoundError("No module named 'skfair'", name="skfair")
+
+
+def ends(rows):
+    raise RuntimeError("part without an end")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def in_memory(n_parts):
+    return InMemory([shard(number) for number in range(n_parts)])
+
+
+def same_bits(one, other):
+    (n, (a, b)), (m, (c, d)) = one, other
+    return n == m and np.array_equal(a, c) and np.array_equal(b, d)
+
+
+@pytest.mark.parametrize("n_parts", [1, 8, 75])
+def test_sums_have_the_bits_of_those_in_memory(cluster, n_parts):
+    parts, shift = OnDask(cluster, cluster.map(shard, range(n_parts))), np.arange(3.0)
+    assert len(parts) == n_parts
+    assert same_bits(parts.total(outer, shift), in_memory(n_parts).total(outer, shift))
+
+
+def test_what_is_made_of_parts_stays_there_and_may_be_asked_beside_them(cluster):
+    parts, local = OnDask(cluster, cluster.map(shard, range(9))), in_memory(9)
+    squares = parts.each(np.square)
+    assert isinstance(squares, OnDask)
+    assert parts.collect(product, squares) == local.collect(product, local.each(np.square))
+    assert parts.total(product, squares) == local.total(product, local.each(np.square))
+
+
+def test_a_lost_worker_changes_no_bit(cluster):
+    parts, shift = OnDask(cluster, cluster.map(shard, range(40))), np.ones(3)
+    pids = cluster.run(os.getpid)
+    answers = parts.each(slow_outer, shift)
+    os.kill(next(iter(pids.values())), signal.SIGKILL)
+    assert same_bits(parts.total(outer, shift), in_memory(40).total(outer, shift))
+    assert len(answers.collect(len)) == 40
+    cluster.wait_for_workers(2, timeout=30)
+
+
+def test_errors_of_a_part_are_those_of_the_question(cluster):
+    parts = OnDask(cluster, cluster.map(shard, range(3)))
+    with pytest.raises(RuntimeError, match="part without an end"):
+        parts.total(ends)
+    with pytest.raises(ModuleNotFoundError, match="workers .* must have skfair installed"):
+        parts.total(missing)
