@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "models": {"_kernels"},
     "constraints": {"_kernels", "inference", "losses", "metrics", "people", "surrogates", "utils"},
     "problems": {"losses"},
-    "solvers": {"problems", "utils"},
+    "solvers": {"models", "problems", "utils"},
     "metrics": {"exceptions", "inference", "losses", "people", "utils"},
     "model_selection": {"exceptions", "utils"},
     "datasets": {"utils"},

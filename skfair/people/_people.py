@@ -178,7 +178,7 @@ def _check_sizes(groups, n_samples):
                 "numbers with decimals, which look like a measurement, not like groups. Make bands "
                 "of it, as in pd.cut(values, 5), or pass the numbers as strings if they are names."
             )
-    if n_groups > n_samples / 2:
+    if groups.is_disjoint and n_groups > n_samples / 2:
         raise ValueError(
             f"sensitive_features has {n_groups} groups for {n_samples} samples, which looks like "
             "an id of each person, not like groups. Pass the column that says who shall be treated "

@@ -16,6 +16,7 @@ from skfair.solvers.literature._switching_subgradient import (
 )
 from skfair.solvers.stochastic._adam_primal_dual import AdamPrimalDual
 from skfair.solvers.stochastic._ghost import StochasticGhost
+from skfair.solvers.stochastic._multiplier_model import MultiplierModel
 from skfair.solvers.stochastic._plada import StochasticPLADA
 from skfair.solvers.stochastic._sgd import SGD
 from skfair.solvers.stochastic._ssl_alm import SSLALM, alm
@@ -40,6 +41,7 @@ SOLVERS = {
     "ghost": StochasticGhost,
     "stochastic-switching": StochasticSwitching,
     "stochastic-plada": StochasticPLADA,
+    "multiplier-model": MultiplierModel,
 }
 """Solvers that have a name of their own."""
 
@@ -58,6 +60,7 @@ __all__ = [
     "Harmonic",
     "IPPConEx",
     "Iterate",
+    "MultiplierModel",
     "Progress",
     "ProxyLagrangian",
     "Result",

@@ -162,3 +162,9 @@ def test_many_tiny_groups_are_counted():
     with pytest.warns(UserWarning, match="150 of 151 groups have fewer than 5 members"):
         check_people(groups, None, X=np.zeros((950, 1)))
     check_people(np.repeat(np.arange(150), 5), None, X=np.zeros((750, 1)))  # no warning
+
+
+def test_many_overlapping_groups_are_no_ids():
+    membership = sparse.csr_array(np.tril(np.ones((150, 150), dtype=bool)))
+    people, _ = check_people(membership, None, overlapping=True, X=np.zeros((150, 1)))
+    assert len(people.groups.names) == 150

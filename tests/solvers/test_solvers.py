@@ -82,6 +82,7 @@ LONG_STEPS = {
     "adam-pd": {"learning_rate": 0.03, "dual_step": 2.0, "count_decisions": False},
     "ssl-alm": {"tau": 0.05},
     "alm": {"tau": 0.05},
+    "multiplier-model": {"learning_rate": 0.01},
 }
 """What the default steps, meant for networks and many samples, are on these small problems."""
 ACCURATE = {"adam-pd", "stochastic-plada"}

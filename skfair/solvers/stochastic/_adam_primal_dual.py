@@ -6,12 +6,9 @@ from numbers import Integral, Real
 import numpy as np
 
 from skfair.solvers._one_sided import OneSided
+from skfair.solvers.stochastic._adam import Adam
 from skfair.solvers.stochastic._stochastic import StochasticSolver, settled
 from skfair.utils._sklearn import Interval
-
-_DECAYS = 0.9, 0.999
-"""Of Adam's running means of gradients and of their squares."""
-_TINY = 1e-8
 
 
 class AdamPrimalDual(StochasticSolver):
@@ -104,7 +101,7 @@ class AdamPrimalDual(StochasticSolver):
         n_steps = self._steps_per_epoch(problem)
         n_in_all, here = self.max_iter * n_steps, None
         duals = np.zeros(len(one_sided.rows))
-        multipliers, adam = one_sided.multipliers(duals), _Adam(len(x))
+        multipliers, adam = one_sided.multipliers(duals), Adam(len(x))
         for k in count():
             if self._is_due(k, n_steps) and len(duals):
                 here = here or self._evaluate(problem, x)
@@ -131,19 +128,3 @@ def _balanced(multipliers, aux_jacobian):
     if not aux_jacobian.shape[1]:
         return multipliers
     return multipliers - aux_jacobian @ np.linalg.lstsq(aux_jacobian, multipliers)[0]
-
-
-class _Adam:
-    """Directions of steps: running means of gradients, over the root of those of their squares."""
-
-    def __init__(self, n_unknowns):
-        self._mean, self._square = np.zeros(n_unknowns), np.zeros(n_unknowns)
-        self._left = np.ones(2)
-
-    def __call__(self, gradient):
-        of_mean, of_square = _DECAYS
-        self._mean += (1.0 - of_mean) * (gradient - self._mean)
-        self._square += (1.0 - of_square) * (gradient * gradient - self._square)
-        self._left *= _DECAYS  # what is still owed to the zeros that the means started from
-        mean_share, square_share = 1.0 - self._left
-        return self._mean / (mean_share * (np.sqrt(self._square / square_share) + _TINY))

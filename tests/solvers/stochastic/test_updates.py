@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
+from skfair.models import MLPModel
 from skfair.solvers import (
     SGD,
     SOLVERS,
     SSLALM,
     AdamPrimalDual,
     GeometricDecay,
+    MultiplierModel,
     StochasticGhost,
     StochasticPLADA,
     StochasticSwitching,
@@ -185,3 +187,35 @@ def test_presets_are_those_of_the_papers():
     assert (ghost.tau, ghost.beta, ghost.lambda_) == (1.0, 10.0, 0.5)
     plada = StochasticPLADA.from_paper()
     assert (plada.eta, plada.tau, plada.alpha, plada.beta) == (0.1, 0.01, 10.0, 0.5)
+
+
+def test_multiplier_model(problem):
+    """The first steps of Adam are signs, for the unknowns and for the network."""
+    solver = MultiplierModel(learning_rate=0.1, multiplier_rate=0.01, batch_size=8)
+    rng, x = check_random_state(3), problem.initial_point()
+    network = MLPModel(np.eye(2), (64, 64, 64))
+    phi = network.initial(rng)
+    outputs = network.at(phi).scores - 3.0
+    multipliers = np.log1p(np.exp(outputs)) / 2
+    batch = problem.sample(8, 4, rng).evaluate(x)
+    G, J = two_sided(batch)
+    steps = solver._steps(problem, x, check_random_state(3))
+    moved, given = next(steps)
+    np.testing.assert_allclose(given, [multipliers[0] - multipliers[1]])
+    slope = batch.grad + multipliers @ J
+    np.testing.assert_allclose(moved, x - 0.1 * slope / (np.abs(slope) + 1e-8))
+    rise = network.at(phi).pull_back(G / (1.0 + np.exp(-outputs)) / 2)
+    raised = network.at(phi + 0.01 * rise / (np.abs(rise) + 1e-8)).scores - 3.0
+    raised = np.log1p(np.exp(raised)) / 2
+    np.testing.assert_allclose(next(steps)[1], [raised[0] - raised[1]])
+
+
+def test_rows_described_alike_have_the_same_multiplier(problems):
+    problem = problems.fair(n_groups=3)
+    described = MultiplierModel(descriptions=np.ones((3, 1)), batch_size=8)
+    steps = described._steps(problem, problem.initial_point(), check_random_state(0))
+    for _ in range(5):
+        multipliers = next(steps)[1]
+    np.testing.assert_allclose(multipliers, multipliers[0])
+    with pytest.raises(ValueError, match="one row for each of the 3 rows"):
+        MultiplierModel(descriptions=np.ones((2, 1))).solve(problem)
