@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skfair.classification._event_columns import group_codes
 from skfair.classification._probabilities import levelled, log_odds, stretched
+from skfair.parts import row_by_row
 from skfair.people import check_alignment, match_groups
 from skfair.training import (
     Storable,
@@ -39,6 +40,7 @@ class ColumnClassifier(
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
 
+    @row_by_row(lambda self: np.empty((0, len(self.classes_)) if len(self.classes_) > 2 else 0))
     def decision_function(self, X, *, sensitive_features=None):
         """Score of each row; above 0 it is the second of two classes, else the largest decides.
 
@@ -59,6 +61,7 @@ class ColumnClassifier(
         scores = self._scores(X, sensitive_features)[1]
         return self._public(scores)
 
+    @row_by_row(lambda self: self.classes_[:0])
     def predict(self, X, *, sensitive_features=None):
         """Class of each row; it depends on the group with ``group_estimator="given"`` only.
 
@@ -78,6 +81,7 @@ class ColumnClassifier(
             return self.classes_[scores.argmax(axis=1)]
         return label_positive(scores[:, 0] > 0, self.classes_, self.pos_label_)
 
+    @row_by_row(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(self, X, *, sensitive_features=None):
         r"""Probabilities of the classes, calibrated but for what the decision asks.
 

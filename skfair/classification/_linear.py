@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skfair.parts import row_by_row
 from skfair.training import ConstrainedLinearModel, label_positive
 
 
@@ -34,6 +35,7 @@ class LinearClassifier(ClassifierMixin, ConstrainedLinearModel):
         "pos_label": [Real, str, "boolean", None],
     }
 
+    @row_by_row(lambda self: np.empty(0))
     def decision_function(self, X, *, sensitive_features=None):
         """Score of each row; above 0 it is the second of the ``classes_``.
 
@@ -50,6 +52,7 @@ class LinearClassifier(ClassifierMixin, ConstrainedLinearModel):
         """
         return self._scores(X, sensitive_features)
 
+    @row_by_row(lambda self: self.classes_[:0])
     def predict(self, X, *, sensitive_features=None):
         """Class of each row; without ``group_interactions`` it does not depend on the group.
 
@@ -69,6 +72,7 @@ class LinearClassifier(ClassifierMixin, ConstrainedLinearModel):
         return label_positive(positive, self.classes_, self.pos_label_)
 
     @available_if(has_probabilities)
+    @row_by_row(lambda self: np.empty((0, 2)))
     def predict_proba(self, X, *, sensitive_features=None):
         """Probabilities of the classes; only for the logistic loss.
 

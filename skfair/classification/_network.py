@@ -11,6 +11,7 @@ from skfair.classification._constrained_erm import fit_classifier
 from skfair.classification._linear import has_probabilities
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
+from skfair.parts import row_by_row
 from skfair.surrogates import SURROGATES
 from skfair.training import CONFIDENCE_LEVELS, ConstrainedNetwork, check_training, label_positive
 from skfair.utils._fit import all_or_nothing
@@ -69,6 +70,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         return fit_classifier(self, X, y, people, self._check_training)
 
+    @row_by_row(lambda self: np.empty(0))
     def decision_function(self, X, *, sensitive_features=None):
         """Score of each row; above 0 it is the second of the ``classes_``.
 
@@ -85,6 +87,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         """
         return self._scores(X)
 
+    @row_by_row(lambda self: self.classes_[:0])
     def predict(self, X, *, sensitive_features=None):
         """Class of each row.
 
@@ -104,6 +107,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         return label_positive(positive, self.classes_, self.pos_label_)
 
     @available_if(has_probabilities)
+    @row_by_row(lambda self: np.empty((0, 2)))
     def predict_proba(self, X, *, sensitive_features=None):
         """Probabilities of the classes; only for the logistic loss.
 

@@ -8,6 +8,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.classification._rank_shift import ranks_in_groups, shifted
+from skfair.parts import row_by_row
 from skfair.people import check_alignment, match_groups
 from skfair.training import Storable, at_levels, label_positive, mean_margins
 
@@ -21,6 +22,7 @@ class RankClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimato
     __metadata_request__predict = {"sensitive_features": True}
     __metadata_request__decision_function = {"sensitive_features": True}
 
+    @row_by_row(lambda self: np.empty(0))
     def decision_function(self, X, *, sensitive_features=None):
         """Fair score of each row; above 0 it is the second of the ``classes_``.
 
@@ -45,6 +47,7 @@ class RankClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         scores = self._fair_scores(X, sensitive_features)
         return self._unit.from_unit(scores)
 
+    @row_by_row(lambda self: self.classes_[:0])
     def predict(self, X, *, sensitive_features=None):
         """Class of each row.
 

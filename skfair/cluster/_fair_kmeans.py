@@ -12,6 +12,7 @@ from skfair.cluster._homotopy import Homotopy
 from skfair.cluster._population import check_population
 from skfair.cluster._samples import check_runs, point_of
 from skfair.cluster.literature._alternating import AlternatingSwaps
+from skfair.parts import row_by_row
 from skfair.people import check_alignment, match_groups, match_values
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import by_name
@@ -269,6 +270,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         self._validate_params()
         return self._fit(X, self._check(X, sensitive_features, sample_weight))
 
+    @row_by_row(lambda self: np.empty(0, dtype=np.int32))
     def predict(self, X, *, sensitive_features=None):
         """Cluster of each row.
 
@@ -304,6 +306,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         prices = self.offsets_.T[codes].sum(axis=1)
         return np.argmin(distances + prices, axis=1).astype(np.int32)
 
+    @row_by_row(lambda self: np.empty((0, len(self.cluster_centers_))))
     def transform(self, X):
         """Euclidean distances to the centres.
 

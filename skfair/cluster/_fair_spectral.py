@@ -17,6 +17,7 @@ from skfair.cluster._rounding import round_kmeans, round_ncut
 from skfair.cluster._samples import Runs
 from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.metrics import normalized_cut
+from skfair.parts import row_by_row
 from skfair.utils._balance import count_table
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
@@ -234,6 +235,7 @@ default=None
         self._validate_params()
         return self._fit(X, self._check(X, sensitive_features))
 
+    @row_by_row(lambda self: np.empty(0, dtype=np.int32))
     def predict(self, X, *, sensitive_features=None):
         """Cluster of each row, by extending the embedding to it.
 

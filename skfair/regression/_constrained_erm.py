@@ -2,6 +2,7 @@
 
 from numbers import Real
 
+import numpy as np
 from sklearn.base import RegressorMixin
 
 from skfair.constraints import (
@@ -12,6 +13,7 @@ from skfair.constraints import (
     PartialEqualizedOdds,
     PartialEqualOpportunity,
 )
+from skfair.parts import row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
     check_real_training,
@@ -225,6 +227,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         training = in_units_of_spread(training, self.fit_intercept)
         return self._fit(X, y, training, constraints)
 
+    @row_by_row(lambda self: np.empty(0))
     def predict(self, X, *, sensitive_features=None):
         """Prediction for each row.
 

@@ -2,8 +2,10 @@
 
 from numbers import Real
 
+import numpy as np
 from sklearn.base import RegressorMixin
 
+from skfair.parts import row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
     PartialParityModel,
@@ -231,6 +233,7 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         constraint = self._constraint(threshold=training.unit.to_unit(self.threshold))
         return self._fit(X, y, training, [constraint])
 
+    @row_by_row(lambda self: np.empty(0))
     def predict(self, X, *, sensitive_features=None):
         """Prediction for each row.
 

@@ -1,0 +1,211 @@
+"""From collections of Dask, or of files, to parts that hold rows of all of them."""
+
+import sys
+from functools import partial
+
+import numpy as np
+
+from skfair.parts._blocks import Blocks
+from skfair.parts._here import Stored
+from skfair.parts._lazily import is_lazy
+from skfair.parts._on_dask import OnDask
+from skfair.utils._messages import listing, warn
+
+
+def is_in_parts(*data):
+    """Whether some of the data are collections that do not lie in memory as a whole.
+
+    Parameters
+    ----------
+    *data : object
+        As passed by the user.
+
+    Returns
+    -------
+    is_in_parts : bool
+        True of arrays and dataframes of Dask, and of `Blocks`.
+    """
+    return any(is_lazy(rows) or isinstance(rows, Blocks) for rows in data)
+
+
+def parts_of(n_jobs=None, **columns):
+    """Parts, each of which holds the same rows of several collections.
+
+    Collections of Dask go to the workers of the active client and stay there. Without one, and for
+    `Blocks`, parts are read for every question, by threads.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        Threads, where parts are read.
+    **columns : collection or None
+        Collections of Dask, or `Blocks`, by name; None is left out.
+
+    Returns
+    -------
+    parts : Parts
+        A part is a dict of arrays, series or dataframes in memory, by name.
+
+    Raises
+    ------
+    TypeError
+        If not all collections are of one kind.
+    ValueError
+        If they are divided differently: now where that is known, else by the question that finds a
+        part whose lengths differ.
+
+    Warns
+    -----
+    UserWarning
+        If there is no active client for collections of Dask.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from distributed import Client
+    >>> from skfair.parts import parts_of
+    >>> X, y = np.arange(12.0).reshape(6, 2), np.arange(6)
+    >>> with Client(processes=False, dashboard_address=None) as client:
+    ...     parts = parts_of(X=da.from_array(X, chunks=(4, 2)), y=da.from_array(y, chunks=4))
+    ...     [len(part["X"]) for part in parts.collect(dict)]
+    [4, 2]
+    """
+    columns = {name: rows for name, rows in columns.items() if rows is not None}
+    kinds = {name: is_lazy(rows) or isinstance(rows, Blocks) for name, rows in columns.items()}
+    if not all(kinds.values()):
+        here = [name for name, lies_in_parts in kinds.items() if not lies_in_parts]
+        there = [name for name, lies_in_parts in kinds.items() if lies_in_parts]
+        raise TypeError(
+            f"{listing(there)} lies in parts, but {listing(here)} in memory. Pass all of them from "
+            "one collection, as columns of one dataframe of Dask or of one open_blocks(...)."
+        )
+    if all(isinstance(rows, Blocks) for rows in columns.values()):
+        return _parts_of_blocks(columns, n_jobs)
+    return _parts_of_dask(columns, n_jobs)
+
+
+def _parts_of_blocks(columns, n_jobs):
+    _check_same_number({name: rows.n_blocks for name, rows in columns.items()}, "blocks")
+    n_blocks = next(iter(columns.values())).n_blocks
+    return Stored(partial(_read, columns), n_blocks, n_jobs)
+
+
+def _read(columns, number):
+    return _checked(number, {name: rows.read(number) for name, rows in columns.items()})
+
+
+def _checked(number, part):
+    """A part whose columns have the same rows."""
+    lengths = {name: len(rows) for name, rows in part.items()}
+    if len(set(lengths.values())) > 1:
+        shown = listing([f"{name} has {length}" for name, length in lengths.items()])
+        raise ValueError(
+            f"All collections must be divided at the same rows, but in part {number} {shown}. Make "
+            "them columns of one dataframe, or give arrays the same chunks of rows."
+        )
+    return part
+
+
+def _check_same_number(numbers, what):
+    if len(set(numbers.values())) > 1:
+        shown = listing([f"{name} has {number}" for name, number in numbers.items()])
+        raise ValueError(
+            f"All collections must be divided at the same rows, but their numbers of {what} "
+            f"differ: {shown}. Make them columns of one dataframe, or give arrays the same chunks."
+        )
+
+
+def _parts_of_dask(columns, n_jobs):
+    from dask import delayed
+
+    pieces = _pieces(columns)
+    _check_same_number({name: len(own) for name, own in pieces.items()}, "partitions")
+    n_parts = len(next(iter(pieces.values())))
+    parts = [
+        delayed(_checked)(number, {name: own[number] for name, own in pieces.items()})
+        for number in range(n_parts)
+    ]
+    client = _active_client()
+    if client is not None:
+        return OnDask(client, client.compute(parts))
+    warn(
+        "There is no Dask client, so that threads of this process read the collections, again for "
+        "each look at everybody. Start one, as in distributed.Client(), or persist them before."
+    )
+    return Stored(partial(_compute, parts), n_parts, n_jobs)
+
+
+def _compute(parts, number):
+    return parts[number].compute(scheduler="synchronous")
+
+
+def _active_client():
+    if "distributed" not in sys.modules:  # then nobody can have started a client
+        return None
+    from distributed import get_client
+
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+def _pieces(columns):
+    """Delayed chunks of rows of every collection."""
+    frames = {name: rows for name, rows in columns.items() if hasattr(rows, "map_partitions")}
+    pieces = _pieces_of_frames(frames) if frames else {}
+    arrays = _aligned({name: rows for name, rows in columns.items() if name not in frames})
+    pieces.update({name: rows.to_delayed().ravel().tolist() for name, rows in arrays.items()})
+    return {name: pieces[name] for name in columns}
+
+
+def _aligned(arrays):
+    """Arrays whose rows are never cut, divided as the first one is where lengths are known."""
+    first = None
+    for name, rows in arrays.items():
+        chunks = {axis: -1 for axis in range(1, rows.ndim)}
+        if first is None:
+            first = rows.chunks[0]
+        elif len(rows.chunks[0]) and not np.isnan([*first, *rows.chunks[0]]).any():
+            if sum(first) != rows.shape[0]:
+                raise ValueError(
+                    f"All collections must have the same rows, but {next(iter(arrays))} has "
+                    f"{sum(first)} and {name} has {rows.shape[0]}."
+                )
+            chunks[0] = first
+        arrays[name] = rows.rechunk(chunks) if chunks else rows
+    return arrays
+
+
+def _pieces_of_frames(frames):
+    """Delayed partitions of dataframes and series.
+
+    They are taken from one expression: two that read the same files may be given other partitions
+    when each is optimised on its own.
+    """
+    import pandas as pd
+    from dask import delayed
+
+    _check_same_number({name: rows.npartitions for name, rows in frames.items()}, "partitions")
+    first, *others = frames.values()
+    bundles = first.map_partitions(
+        _bundle, *others, meta=pd.Series(dtype=object), align_dataframes=False
+    )
+    parts = bundles.to_delayed()
+    return {
+        name: [delayed(_unbundle)(part, position) for part in parts]
+        for position, name in enumerate(frames)
+    }
+
+
+def _bundle(*partitions):
+    import pandas as pd
+
+    bundle = pd.Series([None], dtype=object)
+    bundle.iloc[0] = partitions  # a list would be taken for several rows
+    return bundle
+
+
+def _unbundle(bundle, position):
+    return bundle.iloc[0][position]

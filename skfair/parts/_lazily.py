@@ -1,0 +1,84 @@
+"""Answers about samples that are not there yet: as lazy as what was asked about."""
+
+from functools import partial, wraps
+
+
+def is_lazy(rows):
+    """Whether something is an array, a series or a dataframe of Dask.
+
+    Parameters
+    ----------
+    rows : object
+        As passed by the user.
+
+    Returns
+    -------
+    is_lazy : bool
+    """
+    return hasattr(rows, "__dask_graph__")
+
+
+def row_by_row(empty):
+    """Let a method that answers row by row give lazy answers about lazy samples.
+
+    Of an array or a dataframe of Dask the decorated method returns an array of Dask, with the same
+    chunks of rows; about all others it answers at once.
+
+    Parameters
+    ----------
+    empty : callable
+        estimator -> what the method answers about no rows: an array of 0 rows.
+
+    Returns
+    -------
+    decorator : callable
+        For methods of X and, by keyword, of other arrays with the same rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.parts import row_by_row
+    >>> class Halves:
+    ...     @row_by_row(lambda self: np.empty(0))
+    ...     def predict(self, X):
+    ...         return X[:, 0] / 2
+    >>> Halves().predict(np.ones((3, 2)))
+    array([0.5, 0.5, 0.5])
+    """
+
+    def decorate(method):
+        @wraps(method)
+        def answer(self, X, **others):
+            if not is_lazy(X):
+                return method(self, X, **others)
+            others = {name: rows for name, rows in others.items() if rows is not None}
+            at_once = partial(_of_one_chunk, getattr(self, method.__name__), tuple(others))
+            return _chunk_by_chunk(at_once, X, others, empty(self))
+
+        return answer
+
+    return decorate
+
+
+def _of_one_chunk(method, names, X, *others):
+    return method(X, **dict(zip(names, others, strict=True)))
+
+
+def _chunk_by_chunk(function, X, others, empty):
+    """A function of chunks of X and of other arrays with the same rows, as an array of Dask."""
+    for name, rows in others.items():
+        if not is_lazy(rows):
+            raise TypeError(
+                f"X is a collection of Dask, but {name} is a {type(rows).__name__}. Pass both from "
+                "one collection, so that the same chunk holds the same people."
+            )
+    if hasattr(X, "map_partitions"):
+        return X.map_partitions(function, *others.values(), meta=empty, align_dataframes=False)
+    inner = range(1, X.ndim)
+    X = X.rechunk(dict.fromkeys(inner, -1))  # a row is never cut
+    # Arrays of fewer dimensions would be matched by their last ones.
+    others = [rows.reshape(rows.shape + (1,) * (X.ndim - rows.ndim)) for rows in others.values()]
+    shape = {"drop_axis": [*inner]}
+    if empty.ndim > 1:
+        shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}
+    return X.map_blocks(function, *others, meta=empty, **shape)
