@@ -1,5 +1,7 @@
 """Data of people with their groups: public sets fetched by digest, an embedded set, generators."""
 
+from skfair.parts import open_blocks
+
 from ._a9a import fetch_a9a
 from ._acs_income import fetch_acs_income
 from ._adult import fetch_adult
@@ -36,4 +38,5 @@ __all__ = [
     "make_fair_sbm",
     "make_fair_synthetic",
     "make_rand_laplace",
+    "open_blocks",
 ]

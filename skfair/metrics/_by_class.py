@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.multiclass import unique_labels
 
 from skfair.metrics._report import group_report
+from skfair.people import count_rows
 
 
 def metric_by_class(metric, y_true, y_pred, *, sensitive_features, sample_weight=None, **params):
@@ -51,8 +52,11 @@ def metric_by_class(metric, y_true, y_pred, *, sensitive_features, sample_weight
     """
     import pandas as pd
 
-    people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    pairs = _against_rest(y_true, y_pred)
+    groups, weights, columns = count_rows(
+        sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
+    )
+    people = {"sensitive_features": groups, "sample_weight": weights}
+    pairs = _against_rest(**columns)
     values = {label: metric(*pair, **people, **params) for label, pair in pairs}
     return pd.Series(values, name=getattr(metric, "__name__", None), dtype=float)
 
@@ -93,14 +97,13 @@ def class_report(y_true, y_pred, *, sensitive_features, sample_weight=None, conf
     """
     import pandas as pd
 
+    groups, weights, columns = count_rows(
+        sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
+    )
+    people = {"sensitive_features": groups, "sample_weight": weights}
     reports = {
-        label: group_report(
-            *pair,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            confidence_level=confidence_level,
-        )
-        for label, pair in _against_rest(y_true, y_pred)
+        label: group_report(*pair, **people, confidence_level=confidence_level)
+        for label, pair in _against_rest(**columns)
     }
     return pd.concat(reports, names=["class"])
 

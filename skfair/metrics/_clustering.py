@@ -3,7 +3,7 @@
 import numpy as np
 
 from skfair.metrics._registry import metric
-from skfair.people import check_columns, group_index
+from skfair.people import check_columns, count_rows, group_index
 from skfair.utils._balance import count_table, least_balances, least_share_ratios
 
 
@@ -22,7 +22,8 @@ def _compose(labels, sensitive_features, sample_weight, attributes):
     """
     if attributes not in ("intersections", "each"):
         raise ValueError(f'attributes must be "intersections" or "each"; got {attributes!r}.')
-    people, (labels,) = check_columns(sensitive_features, sample_weight, labels=labels)
+    given, weights, columns = count_rows(sensitive_features, sample_weight, labels=labels)
+    people, (labels,) = check_columns(given, weights, **columns)
     groups = people.groups
     clusters, codes = np.unique(labels, return_inverse=True)
     shape = len(clusters), len(groups.labels)

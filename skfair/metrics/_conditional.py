@@ -5,7 +5,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics._gaps import gap
 from skfair.metrics._rates import find_positive
-from skfair.people import check_columns, check_groups
+from skfair.people import check_columns, check_groups, count_rows
 from skfair.utils._messages import listing, warn
 
 
@@ -68,9 +68,10 @@ def conditional_demographic_parity_difference(
     ... )  # high: 3/3 - 0/1, low: 1/1 - 1/3
     1.0
     """
-    people, (truth, predicted, levels) = check_columns(
+    groups, weights, columns = count_rows(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred, strata=strata
     )
+    people, (truth, predicted, levels) = check_columns(groups, weights, **columns)
     selected = predicted == find_positive(truth, predicted, pos_label=pos_label)
     cells = _selection_rates(people, selected, check_groups(levels, len(levels)))
     if reference == "groups":

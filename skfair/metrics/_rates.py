@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair.metrics._gaps import gap, report_unknown
-from skfair.people import check_columns
+from skfair.people import check_columns, count_rows
 from skfair.utils._classes import positive_class
 from skfair.utils._messages import listing
 
@@ -81,9 +81,10 @@ def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_lab
     outcomes : ndarray of intp, shape (n_samples,)
         Cell of each of them in a flat confusion matrix: 2 (true class) + predicted class.
     """
-    people, (y_true, y_pred) = check_columns(
+    groups, weights, columns = count_rows(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
+    people, (y_true, y_pred) = check_columns(groups, weights, **columns)
     positive = find_positive(y_true, y_pred, pos_label=pos_label)
     return people, 2 * (y_true == positive).astype(np.intp) + (y_pred == positive)
 

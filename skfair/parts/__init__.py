@@ -5,8 +5,25 @@ part and some small arguments. The sum is always taken in the same order, so tha
 give the same bits on any number of threads and workers.
 """
 
+from skfair.parts._blocks import Blocks, open_blocks
+from skfair.parts._collections import in_memory, is_in_parts, parts_of
 from skfair.parts._here import InMemory, Stored
+from skfair.parts._lazily import is_lazy, row_by_row
 from skfair.parts._on_dask import OnDask
 from skfair.parts._parts import BLOCK, Parts, blocks
 
-__all__ = ["BLOCK", "InMemory", "OnDask", "Parts", "Stored", "blocks"]
+__all__ = [
+    "BLOCK",
+    "Blocks",
+    "InMemory",
+    "OnDask",
+    "Parts",
+    "Stored",
+    "blocks",
+    "in_memory",
+    "is_in_parts",
+    "is_lazy",
+    "open_blocks",
+    "parts_of",
+    "row_by_row",
+]

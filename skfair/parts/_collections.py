@@ -28,6 +28,31 @@ def is_in_parts(*data):
     return any(is_lazy(rows) or isinstance(rows, Blocks) for rows in data)
 
 
+def in_memory(rows):
+    """Bring rows here that lie in parts; all others stay as they are.
+
+    Parameters
+    ----------
+    rows : object
+        As passed by the user.
+
+    Returns
+    -------
+    rows : object
+        No collection of Dask any more, and no `Blocks`.
+    """
+    if is_lazy(rows):
+        return rows.compute()
+    if not isinstance(rows, Blocks):
+        return rows
+    blocks = list(rows)
+    if not hasattr(blocks[0], "iloc"):
+        return np.concatenate(blocks)
+    import pandas as pd
+
+    return pd.concat(blocks, ignore_index=True)
+
+
 def parts_of(n_jobs=None, **columns):
     """Parts, each of which holds the same rows of several collections.
 

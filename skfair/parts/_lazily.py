@@ -66,13 +66,16 @@ def _of_one_chunk(method, names, X, *others):
 
 def _chunk_by_chunk(function, X, others, empty):
     """A function of chunks of X and of other arrays with the same rows, as an array of Dask."""
+    is_frame = hasattr(X, "map_partitions")
     for name, rows in others.items():
-        if not is_lazy(rows):
+        if not is_lazy(rows) or hasattr(rows, "map_partitions") != is_frame:
+            kinds = [f"{type(one).__module__}.{type(one).__name__}" for one in (X, rows)]
             raise TypeError(
-                f"X is a collection of Dask, but {name} is a {type(rows).__name__}. Pass both from "
-                "one collection, so that the same chunk holds the same people."
+                f"X is lazy, and {name} must be of its kind: both arrays of Dask with the same "
+                "chunks of rows, or both from one dataframe of Dask, so that a chunk holds the "
+                f"same people; but X is a {kinds[0]} and {name} a {kinds[1]}."
             )
-    if hasattr(X, "map_partitions"):
+    if is_frame:
         return X.map_partitions(function, *others.values(), meta=empty, align_dataframes=False)
     inner = range(1, X.ndim)
     X = X.rechunk(dict.fromkeys(inner, -1))  # a row is never cut

@@ -1,4 +1,4 @@
-"""Parts on the workers of a Dask cluster: the one file that imports dask."""
+"""Parts on the workers of a Dask cluster."""
 
 from skfair.parts._parts import FAN_IN, Parts, check_handed_out, sum_of
 

@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.parts import in_memory
 from skfair.people._groups import Groups, check_groups
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import check_sample_weight
@@ -125,6 +126,8 @@ def check_columns(sensitive_features, sample_weight, **columns):
         If the inputs differ in length or in their pandas index, hold missing values, or if nobody
         is in any group.
     """
+    sensitive_features, sample_weight = in_memory(sensitive_features), in_memory(sample_weight)
+    columns = {name: in_memory(column) for name, column in columns.items()}
     arrays = [
         column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
         for name, column in columns.items()
