@@ -33,8 +33,8 @@ MAY_IMPORT = {
     "callbacks": {"utils"},
     "cluster": {"_kernels", "exceptions", "metrics", "parts", "people", "utils"},
     "enforcement": {"_kernels", "constraints", "solvers"},
-    "training": {"constraints", "enforcement", "exceptions", "losses", "models", "people"}
-    | {"problems", "solvers", "surrogates", "utils"},
+    "training": {"constraints", "enforcement", "exceptions", "losses", "models", "parts"}
+    | {"people", "problems", "solvers", "surrogates", "utils"},
     "classification": {"constraints", "enforcement", "exceptions", "losses", "metrics", "models"}
     | {"parts", "people", "surrogates", "training", "utils"},
     "regression": {"constraints", "parts", "training", "utils"},

@@ -19,6 +19,7 @@ from skfair.classification._rank_search import (
     search,
 )
 from skfair.classification._rank_shift import RankedMembers
+from skfair.parts import in_memory, is_in_parts
 from skfair.people import check_alignment, check_interval
 from skfair.training import (
     CONFIDENCE_LEVELS,
@@ -226,7 +227,8 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Whatever the classifier takes.
+            Whatever the classifier takes; if that is frozen, also a collection of Dask or
+            `skfair.datasets.open_blocks`, as are the others then.
         y : array-like of shape (n_samples,)
             Two classes, by labels of any kind.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
@@ -250,6 +252,10 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
             in the interval; the message says what must hold.
         """
         self._validate_params()
+        # One score, class and group of each person come here; X stays where it is.
+        y, sensitive_features, sample_weight = map(
+            in_memory, (y, sensitive_features, sample_weight)
+        )
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training = self._check(X, y, people)
         constraint = constraint_of(self.criterion, self.interval, self.tolerance_scale)
@@ -294,7 +300,8 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         check_alignment(X=X, y=y, **people)
         # What X may be is for the classifier to say.
         positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
-        check_consistent_length(X, positions)
+        if not is_in_parts(X):
+            check_consistent_length(X, positions)
         request = f"criterion={self.criterion!r} compares groups"
         training = check_training(self, positions, y, people, request)
         if not training.groups.is_disjoint:

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.parts import in_memory
+from skfair.parts import in_memory, is_lazy
 from skfair.people._groups import Groups, check_groups
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import check_sample_weight
@@ -230,7 +230,11 @@ def check_alignment(**named):
     ValueError
         If two of the inputs carry a pandas index and these are not equal.
     """
-    indexed = {name: value.index for name, value in named.items() if hasattr(value, "iloc")}
+    indexed = {
+        name: value.index
+        for name, value in named.items()
+        if hasattr(value, "iloc") and not is_lazy(value)
+    }
     if len(indexed) < 2:
         return
     (reference, index), *others = indexed.items()

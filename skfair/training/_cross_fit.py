@@ -13,6 +13,7 @@ from sklearn.utils import check_array, column_or_1d, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from skfair.parts import is_in_parts, parts_of
 from skfair.training._folds import make_folds
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import check_method_params, safe_indexing
@@ -96,6 +97,10 @@ def fit_and_score(estimator, X, y, params, cv, strata):
         Score of each of these, positive for the second class.
     """
     present = np.flatnonzero(strata >= 0)
+    if is_in_parts(X):
+        _check_frozen(estimator, cv)
+        fitted, margins = cross_fit(estimator, X, y, "prefit")
+        return fitted[0], margins[present, 0]
     (X,) = indexable(X)
     folds = cv if isinstance(cv, str) else make_folds(cv, X, y, strata)
     params = check_method_params(X, params, indices=present)
@@ -136,6 +141,16 @@ def _say_that_it_is_fitted_again(estimator):
         )
 
 
+def _check_frozen(estimator, cv):
+    """Refuse to fit a classifier to people who do not lie in memory."""
+    if cv != "prefit" and not isinstance(estimator, FrozenEstimator):
+        raise ValueError(
+            f"X lies in parts, on which {type(estimator).__name__} cannot be fitted fold by fold: "
+            "pass sklearn.frozen.FrozenEstimator(estimator), fitted to other people, or a sample "
+            "of X in memory."
+        )
+
+
 def _is_fitted(estimator):
     try:
         check_is_fitted(estimator)
@@ -168,6 +183,9 @@ def margins_of(estimator, X):
     ValueError
         If the estimator has neither, or gives scores that are not finite.
     """
+    if is_in_parts(X):
+        margins = parts_of(X=X).collect(_margins_of_part, estimator)
+        return np.concatenate(margins)
     if hasattr(estimator, "decision_function"):
         margins = _margins(
             estimator.decision_function(X), f"the scores of {type(estimator).__name__}"
@@ -181,6 +199,12 @@ def margins_of(estimator, X):
         f"{type(estimator).__name__} has neither once it is fitted: labels alone leave nothing to "
         "shift. Pass a classifier that scores people, for instance VotingClassifier(voting='soft')."
     )
+
+
+def _margins_of_part(part, estimator):
+    if len(part["X"]):
+        return margins_of(estimator, part["X"])
+    return np.empty((0, 1 if len(estimator.classes_) == 2 else len(estimator.classes_)))
 
 
 def _margins(scores, name="the probabilities"):

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 
 from skfair.classification import (
     ConstrainedClassifierCV,
@@ -100,3 +102,24 @@ def test_samples_of_more_dimensions_stay_whole():
     lazy = da.from_array(images, chunks=(2, 2, 4))
     for method in (Sums().predict, Sums().transform):
         np.testing.assert_array_equal(method(lazy).compute(scheduler="sync"), method(images))
+
+
+@pytest.mark.parametrize("is_frame", [False, True], ids=["array", "frame"])
+def test_a_frozen_classifier_is_made_fair_where_people_lie(is_frame):
+    distributed = pytest.importorskip("distributed")
+    frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
+    here = PartialParityPostprocessor(frozen).fit(X, Y, sensitive_features=SEX)
+    with distributed.Client(processes=False, dashboard_address=None):
+        if is_frame:
+            people = dd.from_pandas(pd.DataFrame(X).assign(y=Y, sex=SEX), npartitions=3)
+            columns = people[[0, 1, 2]].values, people["y"], people["sex"]
+        else:
+            columns = [da.from_array(one, chunks=50) for one in (X, Y, SEX)]
+        there = PartialParityPostprocessor(frozen).fit(*columns[:2], sensitive_features=columns[2])
+    np.testing.assert_array_equal(
+        there.predict(X, sensitive_features=SEX), here.predict(X, sensitive_features=SEX)
+    )
+    with pytest.raises(ValueError, match="FrozenEstimator"):
+        PartialParityPostprocessor(LogisticRegression()).fit(
+            *columns[:2], sensitive_features=columns[2]
+        )
