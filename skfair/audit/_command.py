@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from skfair.audit._report import FairnessReport
+from skfair.parts import in_memory, open_blocks
 from skfair.utils._messages import listing
 
 MISSING = "(missing)"
@@ -40,9 +41,9 @@ def main(arguments):
 def _parse(arguments):
     parser = ArgumentParser(prog="python -m skfair", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    report = commands.add_parser("report", help="audit the predictions in a CSV or Parquet file")
+    report = commands.add_parser("report", help="audit predictions in CSV or Parquet files")
     add = report.add_argument
-    add("file", type=Path, help="CSV (any separator) or Parquet file, one row per person")
+    add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per person")
     add("--target", help="column of the truth; left out for a clustering")
     add("--prediction", required=True, help="column of predicted classes, values or clusters")
     add("--probability", help="column of the probability of the positive class")
@@ -61,6 +62,7 @@ def _report(options):
     wanted = [name for name in (*wanted, *options.sensitive) if name is not None]
     table = read_table(options.file)
     check_columns_there(table, wanted, options.file)
+    table = in_memory(table[list(dict.fromkeys(wanted))])
     groups = table[options.sensitive].astype(object)
     columns = {
         "y_true": _column(table, options.target),
@@ -91,27 +93,22 @@ def read_table(path):
     Parameters
     ----------
     path : Path
-        CSV with any common separator, or Parquet.
+        CSV with any common separator, a Parquet file, or a folder of them.
 
     Returns
     -------
-    table : DataFrame
+    table : DataFrame or Blocks
+        Of Parquet nothing is read before columns are chosen.
 
     Raises
     ------
     ValueError
         If it is not text in UTF-8, has nothing in it, or its rows are not of one length.
     ImportError
-        If pandas cannot read Parquet here.
+        If Parquet cannot be read here.
     """
-    if path.suffix.lower() in (".parquet", ".pq"):
-        try:
-            return pd.read_parquet(path)
-        except ImportError:
-            raise ImportError(
-                f"pandas reads Parquet with pyarrow, which is not installed; install it, or write "
-                f"{path} as CSV."
-            ) from None
+    if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
+        return open_blocks(path)
     try:
         with open(path, encoding="utf-8-sig") as file:
             separator = _separator(file.readline())

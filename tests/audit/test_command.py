@@ -135,9 +135,18 @@ def test_parquet(path):
     assert run(parquet) == expected
 
 
-def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
-    def no_reader(path):
-        raise ImportError("no engine")
+def test_a_folder_of_parquet(path):
+    pytest.importorskip("pyarrow")
+    expected = run(path)
+    folder = path.parent / "people"
+    folder.mkdir()
+    half = len(TABLE) // 2
+    TABLE[:half].to_parquet(folder / "0.parquet")
+    TABLE[half:].to_parquet(folder / "1.parquet")
+    assert run(folder) == expected
 
-    monkeypatch.setattr(pd, "read_parquet", no_reader)
-    assert "pandas reads Parquet with pyarrow" in refused(path.with_suffix(".parquet"), capsys)
+
+def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    TABLE.to_csv(path.with_suffix(".parquet"))
+    assert "Parquet needs pyarrow" in refused(path.with_suffix(".parquet"), capsys)
