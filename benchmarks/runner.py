@@ -35,7 +35,7 @@ from benchmarks.redraws import redraws
 from benchmarks.spectral import spectral_fit, spectral_quality
 from benchmarks.spectral_large import spectral_large
 from benchmarks.spectral_tables import spectral_tables
-from benchmarks.speed import children, fit_time, front_time
+from benchmarks.speed import children, fit_large, fit_time, front_time
 from benchmarks.table_1 import table_1
 from benchmarks.tables import check_table, show
 from benchmarks.timing import FULL, QUICK
@@ -44,6 +44,7 @@ BENCHMARKS = {
     "fronts": fronts,
     "front-time": front_time,
     "fit-time": fit_time,
+    "fit-large": fit_large,
     "children": children,
     "assignment": fair_assignment,
     "share-assignment": share_assignment,

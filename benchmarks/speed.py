@@ -5,7 +5,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks.cases import REAL, problem
 from benchmarks.tables import Check, Report
-from benchmarks.timing import in_turns, median_seconds
+from benchmarks.timing import in_turns, median_seconds, timed
 from skfair.cluster import AlternatingFront, FairKMeans, fair_kmeans_front
 from skfair.cluster.literature._alternating_run import alternating_front
 
@@ -64,6 +64,34 @@ def fit_time(budget):
             what = f"fit / k-means, {name}, {len(case.X)} rows"
             checks.append(Check(what, [ratio], "<=", 2.0))
     return Report("FairKMeans with its defaults (min_balance=.8)", records, checks)
+
+
+def fit_large(budget):
+    """Time of one fit of 5e6 people in ten columns without clusters."""
+    n_people, n_columns = round(5e6 * budget.share), 10
+    records = []
+    for case, shift in (("groups alike", 0.0), ("groups apart", 1.5)):
+        rng = np.random.default_rng(0)
+        groups = rng.integers(0, 2, n_people)
+        X = rng.normal(size=(n_people, n_columns))
+        X[:, 0] += shift * groups
+        fit = FairKMeans(random_state=0).fit
+        fit(X[:2000], sensitive_features=groups[:2000])  # compiles
+        run = timed(lambda: fit(X, sensitive_features=groups))
+        records.append(
+            {
+                "case": case,
+                "rows": n_people,
+                "CPU s": run.seconds,
+                "status": run.result.status_,
+                "cost": run.result.objective_,
+                "relative balance": run.result.relative_balance_,
+            }
+        )
+    checks = [Check("CPU seconds, 5e6 rows", [r["CPU s"] for r in records], "<=", 25.5)]
+    checks.append(Check("relative balance", [r["relative balance"] for r in records], ">=", 0.7999))
+    title = f"FairKMeans on {n_columns} columns without clusters"
+    return Report(title, records, checks if budget.share == 1 else [])
 
 
 def children(budget):

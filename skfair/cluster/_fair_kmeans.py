@@ -75,7 +75,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     max_iter : int, default=300
         Largest number of rounds of one run, and of passes of the local search after it.
     tol : float, default=1e-5
-        A run stops when a round lowers the cost by no more than this share of it.
+        A run stops when a round lowers the cost by no more than this share of it. A pass of the
+        local search has to gain a hundredth of that, but more than 100,000 samples ask more of it,
+        and a million as much as of a round.
     algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingSwaps, default="homotopy"
         "homotopy" follows the cheapest clustering while the balance rises to what is asked for.
         "alternating" is Algorithm 2 of [1]_, which does not aim at a given balance: fit warns if

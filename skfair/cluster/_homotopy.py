@@ -27,6 +27,7 @@ MAX_DUAL_ITER = 50
 MIN_DUAL_ITER = 4
 MAX_PRICED = 2e7  # pairs of groups or of clusters looked at in one ascent, about: a second
 SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
+GROWTH = 10  # of the number of samples that go the way: those drawn, more, at last all
 MAX_SIZED = 2000  # samples on which starts with bounds on sizes are compared
 ROUGH_TOL = 1e-3  # enough of k-means to tell good starts from bad ones
 FIRST_MOVES = 10  # of the way up from balance 0, at which a front looks aside
@@ -51,8 +52,9 @@ class Homotopy(BaseEstimator):
         The best start tries to leave its local minimum by moving one centre at a time; it gives up
         after this many failures in a row.
     max_samples : int, default=20000
-        The way is gone on about this many samples, drawn by group; all samples join at its end.
-        Centres and dual are properties of the population, so little is lost.
+        The way is gone on about this many samples, drawn by group. At its end ten times as many
+        take over, and so on until all have joined. Centres and dual are properties of the
+        population, so little is lost.
 
     See Also
     --------
@@ -108,6 +110,10 @@ class Homotopy(BaseEstimator):
         self._validate_params()
         few = self._thin(samples, runs, random_state)
         best = self._climb(few, self._plain(few, runs, random_state), ratio, runs.tol)
+        for crowd in self._crowds(samples, few, random_state):
+            # A round on a share of all takes that share of the time: it is worth it for as little.
+            share = len(crowd.weights) / len(samples.weights)
+            best, _, _ = advance(crowd, best, ratio, runs.max_iter, share * runs.tol)
         # On all samples: rounds to the end, whole samples, then a local search.
         point, n_iter, converged = advance(samples, best, ratio, runs.max_iter, runs.tol, watch)
         point, status = finish(samples, point, ratio, runs)
@@ -168,6 +174,13 @@ class Homotopy(BaseEstimator):
         """Few samples to go the way on, but several for every cluster and group."""
         size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
         return samples.thin(size, random_state)
+
+    def _crowds(self, samples, few, random_state):
+        """More samples each time, but not all: with a good start few rounds on all are left."""
+        size = GROWTH * len(few.weights)
+        while size < len(samples.weights):
+            yield samples.thin(size, random_state)
+            size *= GROWTH
 
     def _plain(self, samples, runs, random_state):
         """The best few of plain k-means from all starts, the cheapest first."""

@@ -12,6 +12,8 @@ from skfair.cluster._samples import point_of
 from skfair.cluster._tables import settle
 
 MIN_NEAR_TIES = 5000
+MANY = 1_000_000  # samples, from which on a pass has to gain as much as a round
+LEAST_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
@@ -133,12 +135,15 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     status : {"optimal", "feasible", "max_iter"}
         "optimal" if no single move and no exchange of two samples that keeps the balance lowers
         the cost (never certified where sample weights differ, as exchanges are for equal weights);
-        "feasible" if passes came to gain less than a hundredth of ``tol`` times the cost.
+        "feasible" if passes came to gain less than a hundredth of ``tol`` times the cost, or
+        more where samples are many.
     """
     X, weights, codes, _ = samples
     limits = samples.at_level(min(ratio, point.balance))
     equal_weights = samples.count_the_same
     status = "max_iter"
+    # A pass takes longer for many, and as each moves a smaller share of them there are more.
+    least_gain = tol * np.clip((len(weights) / MANY) ** 2, LEAST_GAIN, 1.0)
     for _ in range(max_iter):
         clustering, cost = copy_of(point.clustering), point.cost
         distances = squared_distances(X, clustering.centers)
@@ -150,7 +155,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
             status = "optimal" if equal_weights and exchange else "feasible"
             break
         point = point_of(samples, clustering.labels, len(clustering.sizes), point.dual)
-        if cost - point.cost <= 0.01 * tol * cost:
+        if cost - point.cost <= least_gain * cost:
             status = "feasible"
             break
     return point, status

@@ -4,7 +4,7 @@ from sklearn.base import clone
 
 from skfair._kernels.clustering import balance_limits
 from skfair._kernels.fair_assignment import cold_start
-from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
+from skfair.cluster import FairKMeans, Homotopy, _homotopy, _local_search, fair_kmeans_front
 from skfair.cluster._homotopy import (
     MAX_DUAL_ITER,
     MIN_DUAL_ITER,
@@ -223,6 +223,31 @@ def test_thinned_data_lead_to_all_samples():
     )
     box = {"reference": (exact.cost[-1], 0), "ideal": (exact.cost[0], 1)}
     assert front.hypervolume(**box) == pytest.approx(exact.hypervolume(**box), rel=0.02)
+
+
+def test_few_rounds_on_all_are_left_once_more_and_more_have_joined(monkeypatch):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 20_000)
+    X = rng.normal(size=(20_000, 3)) + 0.5 * groups[:, None]
+    models = []
+    for growth in (3, 100):  # 600, 1800, ... samples, then all; or all after 600
+        monkeypatch.setattr(_homotopy, "GROWTH", growth)
+        model = FairKMeans(3, algorithm=Homotopy(max_samples=100), random_state=0)
+        models.append(model.fit(X, sensitive_features=groups))
+    grown, sudden = models
+    assert 2 * grown.n_iter_ < sudden.n_iter_
+    assert grown.relative_balance_ >= 0.8
+    assert grown.objective_ < 1.001 * sudden.objective_
+
+
+def test_a_pass_over_many_samples_has_to_gain_more(monkeypatch):
+    samples = samples_of(group_separation=0.8)
+    point = repair(samples, advance(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
+    searched, _ = search_locally(samples, point, 0.8, 1, 0.0)
+    tol = 2 * (point.cost - searched.cost) / point.cost  # of few a hundredth is asked
+    assert search_locally(samples, point, 0.8, 1, tol)[1] == "max_iter"
+    monkeypatch.setattr(_local_search, "MANY", len(samples.weights))
+    assert search_locally(samples, point, 0.8, 1, tol)[1] == "feasible"
 
 
 @pytest.mark.parametrize(
