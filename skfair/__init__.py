@@ -12,6 +12,7 @@ Submodules load when first used, so ``import skfair`` imports no other package.
 :mod:`skfair.model_selection`  the best model of a search that keeps a fairness bound
 :mod:`skfair.people`           groups, and events over which means are taken
 :mod:`skfair.plotting`         pictures of fronts, of groups, and of solvers at work
+:mod:`skfair.ranking`          rankers whose orders are fair
 :mod:`skfair.regression`       regressors whose scores are fair
 :mod:`skfair.torch`            networks of PyTorch, trained under constraints
 :mod:`skfair.datasets`         real data with sensitive attributes, and generators
@@ -47,6 +48,7 @@ _SUBMODULES = (
     "people",
     "plotting",
     "problems",
+    "ranking",
     "regression",
     "solvers",
     "surrogates",

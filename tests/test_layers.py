@@ -39,6 +39,7 @@ MAY_IMPORT = {
     "classification": {"constraints", "enforcement", "exceptions", "losses", "metrics", "models"}
     | {"parts", "people", "surrogates", "training", "utils"},
     "regression": {"constraints", "parts", "training", "utils"},
+    "ranking": {"constraints", "losses", "people", "surrogates", "training", "utils"},
     "torch": {"classification", "models", "training", "utils"},
     "plotting": {"metrics", "people", "utils"},
     "__main__": {"audit"},

@@ -20,6 +20,7 @@ from skfair.constraints._parity import (
 )
 from skfair.constraints._partial_parity import PartialGroupAUC, PartialStatisticalParity
 from skfair.constraints._protocols import AuditedConstraint, RowConstraint
+from skfair.constraints._ranking_parity import RankingParity
 from skfair.constraints._threshold_parity import (
     PartialDemographicParity,
     PartialEqualizedOdds,
@@ -74,6 +75,7 @@ __all__ = [
     "PartialGroupAUC",
     "PartialStatisticalParity",
     "People",
+    "RankingParity",
     "RowConstraint",
     "ScoreJacobian",
     "check_constraint",

@@ -15,6 +15,7 @@ from ._generators import make_fair_blobs, make_fair_synthetic
 from ._lastfm_asia import fetch_lastfm_asia
 from ._law_school import fetch_law_school
 from ._patients import load_patients
+from ._ranking import fetch_mslr, make_ranking
 from ._spectral_generators import make_elliptical, make_fair_sbm, make_rand_laplace
 from ._thyroid import fetch_thyroid
 
@@ -31,6 +32,7 @@ __all__ = [
     "fetch_four_area",
     "fetch_lastfm_asia",
     "fetch_law_school",
+    "fetch_mslr",
     "fetch_thyroid",
     "load_patients",
     "make_elliptical",
@@ -38,5 +40,6 @@ __all__ = [
     "make_fair_sbm",
     "make_fair_synthetic",
     "make_rand_laplace",
+    "make_ranking",
     "open_blocks",
 ]

@@ -43,6 +43,7 @@ from skfair.metrics._partial_odds import (
     partial_equalized_odds_difference,
 )
 from skfair.metrics._ranked import check_scored
+from skfair.metrics._ranking import ranking_parity_difference
 from skfair.metrics._rates import RATES, find_positive
 from skfair.metrics._ratios import (
     demographic_parity_ratio,
@@ -68,6 +69,7 @@ _WITHOUT_SCORER = {
     "metric_by_class",
     "non_dominated",
     "normalized_cut",
+    "ranking_parity_difference",
     "spectral_objective",
 }
 

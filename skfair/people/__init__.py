@@ -10,7 +10,8 @@ from skfair.people._groups import (
     group_names,
 )
 from skfair.people._match import match_groups, match_values
+from skfair.people._pairs import DocumentPairs
 from skfair.people._people import People, check_alignment, check_columns, check_people
 from skfair.people._percentiles import check_interval, ranks_inside, tabulate_scores
 
-__all__ = ["Events", "GroupSummary", "Groups", "People", "check_groups"]
+__all__ = ["DocumentPairs", "Events", "GroupSummary", "Groups", "People", "check_groups"]

@@ -102,7 +102,8 @@ def warn_of_outcome(estimator, constraint, promise):
     elif found.result.status != "optimal":
         warn(found.result.message, ConvergenceWarning)
     was_shaped = found.result.multipliers.any() or not found.is_solution
-    counted = any(part.counts_decisions for part in constraint.parts)
+    # Without classes, as of pairs, nothing is given to anybody.
+    counted = hasattr(estimator, "classes_") and any(p.counts_decisions for p in constraint.parts)
     given = _decided(found.scores, estimator) if counted and was_shaped else []
     if len(np.unique(given)) == 1:
         warn(

@@ -1,0 +1,112 @@
+"""How often documents of two groups are ranked rightly above each other."""
+
+import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.people import DocumentPairs, check_columns, check_groups
+from skfair.utils._messages import warn
+
+_CHUNK = 1 << 20
+"""Pairs that are looked at at a time."""
+
+
+def ranking_parity_difference(
+    y_true,
+    y_score,
+    *,
+    sensitive_features,
+    query_id=None,
+    per_query=False,
+    min_pairs=1,
+    sample_weight=None,
+):
+    r"""Largest difference of two groups' chances to be ranked above the other where more relevant.
+
+    Over pairs of documents i, j of one query with relevance :math:`y_i > y_j`,
+
+    .. math:: \max_{a \ne b} |r_{ab} - r_{ba}|, \quad r_{ab} = P(h_i > h_j \mid i \in a, j \in b).
+
+    Tied scores rank nobody above the other. It is the bound of
+    :class:`skfair.constraints.RankingParity` ([1]_, "pairwise equal opportunity").
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_documents,)
+        How relevant a document is to its query, as a number.
+    y_score : array-like of shape (n_documents,)
+        Scores that documents are ranked by.
+    sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes)
+        Group of each document.
+    query_id : array-like of shape (n_documents,), default=None
+        Query of each document; None: all are documents of one query.
+    per_query : bool, default=False
+        Whether rates are compared within every query, of which the largest difference counts, or
+        over the pairs of all queries together.
+    min_pairs : int, default=1
+        Two groups are compared, in a query or in all, where there are so many pairs of either
+        order.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Non-negative weights of documents; a pair weighs as much as the product of its two.
+
+    Returns
+    -------
+    difference : float
+        In [0, 1], 0 is fair; 0 with a single group, nan where no two groups can be compared.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length, or hold missing values.
+
+    References
+    ----------
+    .. [1] H. Narasimhan, A. Cotter, M. Gupta and S. Wang, "Pairwise fairness for ranking and
+       regression", AAAI 2020.
+
+    Examples
+    --------
+    >>> from skfair.metrics import ranking_parity_difference
+    >>> relevance, scores = [1, 0, 1, 0, 1, 0], [3, 1, 2, 4, 5, 2]
+    >>> group = ["a", "b", "a", "b", "b", "a"]
+    >>> query = [0, 0, 0, 0, 1, 1]
+    >>> ranking_parity_difference(
+    ...     relevance, scores, sensitive_features=group, query_id=query
+    ... )  # a above b: 2 of 4 pairs, b above a: 1 of 1
+    0.5
+    """
+    query_id = np.zeros(len(y_true)) if query_id is None else query_id
+    people, (relevance, scores, query) = check_columns(
+        sensitive_features, sample_weight, y_true=y_true, y_score=y_score, query_id=query_id
+    )
+    if len(people.groups.names) == 1:
+        return 0.0
+    query = check_groups(query, len(query)).codes
+    found = _tallies(DocumentPairs(relevance, query), query * per_query, people, scores)
+    counts, totals, wins = found
+    enough = np.minimum(counts, counts.swapaxes(1, 2)) >= min_pairs
+    rates = np.divide(wins, totals, out=np.zeros(counts.shape), where=counts > 0)
+    differences = np.abs(rates - rates.swapaxes(1, 2))
+    enough[:, *np.diag_indices(counts.shape[1])] = False
+    if not enough.any():
+        warn(
+            f"No two groups have min_pairs={min_pairs} pairs of documents of one query of either "
+            "order: the difference is unknown. Lower min_pairs, or pass per_query=False.",
+            UndefinedMetricWarning,
+        )
+        return float("nan")
+    return float(differences[enough].max())
+
+
+def _tallies(pairs, query, people, scores):
+    """Pairs, their weight, and that of those ranked rightly, (3, n_queries, n_groups, n_groups)."""
+    groups, n_groups = people.groups.codes, len(people.groups.names)
+    shape = (query.max() + 1, n_groups, n_groups)
+    tallies = np.zeros((3, np.prod(shape)))
+    for start in range(0, len(pairs), _CHUNK):
+        better, worse = pairs[np.arange(start, min(start + _CHUNK, len(pairs)))].T
+        at = np.ravel_multi_index((query[better], groups[better], groups[worse]), shape)
+        weights = people.weights[better] * people.weights[worse]
+        is_right = scores[better] > scores[worse]
+        for tally, added in zip(tallies, (None, weights, weights * is_right), strict=True):
+            tally += np.bincount(at, added, minlength=len(tally))
+    return tallies.reshape(3, *shape)

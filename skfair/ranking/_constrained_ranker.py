@@ -1,0 +1,333 @@
+"""A linear ranker trained on pairs under fairness constraints that its orders keep."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state, check_X_y
+from sklearn.utils.random import sample_without_replacement
+
+from skfair.constraints import RankingParity
+from skfair.losses import LOSSES
+from skfair.people import DocumentPairs, Groups, People, check_groups, check_people
+from skfair.surrogates import SURROGATES
+from skfair.training import ConstrainedLinearModel, Training
+from skfair.utils._fit import all_or_nothing
+from skfair.utils._messages import by_name, warn
+from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
+
+_BY_NAME = {"ranking_parity": RankingParity}
+
+
+class ConstrainedRanker(ConstrainedLinearModel):
+    r"""Linear ranker trained under ranking parity between groups of documents.
+
+    With h(x) = w . x, minimises over pairs of documents i, j of one query of which i is more
+    relevant
+
+    .. math::
+
+        \min_w \; \operatorname{mean}_{ij} \ell(h(x_i) - h(x_j)) + \frac{\alpha}{2} |w|^2
+        \quad \text{s.t.} \quad |r_{ab} - r_{ba}| \le tolerance,
+
+    where :math:`r_{ab}` is the share of pairs with i in group a and j in group b whose order is
+    right ([1]_). With the logistic loss this is RankNet, with the hinge loss a ranking SVM, with a
+    bound. The gap is counted on orders, not on a smooth stand-in. Groups need not be known to rank.
+
+    Parameters
+    ----------
+    constraint : "ranking_parity", RankingParity, list of these, or None, default="ranking_parity"
+        What must be fair: over all queries together, or within each by
+        ``RankingParity(per_query=True)``. None is the plain ranker.
+    tolerance : float, default=0.05
+        Largest gap allowed, for constraints that have no tolerance of their own.
+    enforcement : {"auto", "correction", "sweep", "path"} or None, default="auto"
+        How the orders of the training pairs are made to keep the bound, see
+        :mod:`skfair.enforcement`. None: the smooth problem as the solver leaves it.
+    loss : str or callable, default="logistic"
+        Loss of a difference of scores, with target +1: "logistic", "hinge" or "squared_hinge", or
+        another of :mod:`skfair.losses`.
+    alpha : float, default=1e-4
+        Strength of the l2 penalty on ``coef_``, relative to a mean loss.
+    max_pairs : int, default=200_000
+        Most pairs to train on; of more, so many are drawn at random, and the tolerance is kept on
+        these.
+    surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
+        Smooth stand-in for an order, see :mod:`skfair.surrogates`.
+    solver : str or Solver, default="sqp"
+        A name in :data:`skfair.solvers.SOLVERS`, or an object with settings of its own. Solvers on
+        mini-batches draw pairs: "stochastic-plada" as in appendix D.3 of [2]_.
+    max_iter : int or None, default=None
+        Most iterations of a solver chosen by name; None takes the solver's own default.
+    tol : float or None, default=None
+        Largest residual of the optimality conditions at which a solver chosen by name stops; None
+        takes the solver's own default.
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the previous fit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the pairs drawn and of stochastic solvers.
+    verbose : int, default=0
+        Print every iteration if positive.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the columns of X.
+    intercept_ : float
+        0: orders do not depend on it.
+    n_pairs_ : int
+        Number of pairs trained on.
+    multipliers_ : ndarray of shape (n_rows,)
+        Multipliers of the rows of the last problem solved: what one unit of tolerance is worth.
+    objective_ : float
+        Mean loss of the pairs and penalty.
+    constraint_violation_ : float
+        Largest excess of a gap over its tolerance on the pairs trained on; nan if groups were to be
+        compared, but none came.
+    constraint_report_ : DataFrame
+        One row per rate that is compared; its group is (query, group of the more relevant, group of
+        the less relevant), where the query is "all" for rates over all queries.
+    confidence_ : float
+        nan: of rankers nothing is promised to new queries.
+    inner_tolerances_ : ndarray of shape (n_constraints,)
+        Tolerance that the pairs were held to: the one asked for.
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        As of :class:`skfair.classification.ConstrainedERMClassifier`.
+    n_iter_ : int
+        Iterations of the solver, over all problems solved.
+    groups_ : GroupSummary
+        Labels of the groups of documents, and their counts.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of str
+        Names of features seen during fit, if X has string column names.
+
+    See Also
+    --------
+    skfair.metrics.ranking_parity_difference : The gap that is bounded.
+
+    References
+    ----------
+    .. [1] H. Narasimhan, A. Cotter, M. Gupta and S. Wang, "Pairwise fairness for ranking and
+       regression", AAAI 2020.
+    .. [2] "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of
+       fairness constraints", under review.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_ranking
+    >>> from skfair.metrics import ranking_parity_difference
+    >>> from skfair.ranking import ConstrainedRanker
+    >>> X, y, query, group = make_ranking(50, random_state=0)
+    >>> def gap(ranker):
+    ...     return ranking_parity_difference(
+    ...         y, ranker.predict(X), sensitive_features=group, query_id=query
+    ...     )
+    >>> plain = ConstrainedRanker(constraint=None).fit(X, y, query_id=query)
+    >>> fair = ConstrainedRanker(tolerance=0.05).fit(
+    ...     X, y, query_id=query, sensitive_features=group
+    ... )
+    >>> bool(gap(plain) > 0.1), bool(gap(fair) <= 0.05)
+    (True, True)
+    """
+
+    __metadata_request__fit = {"sensitive_features": True, "query_id": True}
+    __metadata_request__score = {"query_id": True}
+
+    _parameter_constraints = {
+        **{
+            name: allowed
+            for name, allowed in ConstrainedLinearModel._parameter_constraints.items()
+            if name not in ("fit_intercept", "group_interactions")
+        },
+        "constraint": [StrOptions(set(_BY_NAME)), RankingParity, list, tuple, None],
+        "tolerance": [Interval(Real, 0, 1, closed="both")],
+        "enforcement": [StrOptions({"auto", "correction", "sweep", "path"}), None],
+        "loss": [StrOptions(set(LOSSES)), callable],
+        "max_pairs": [Interval(Integral, 1, None, closed="left")],
+        "surrogate": [StrOptions(set(SURROGATES)), callable],
+    }
+
+    fit_intercept = group_interactions = False
+
+    def __init__(
+        self,
+        constraint="ranking_parity",
+        *,
+        tolerance=0.05,
+        enforcement="auto",
+        loss="logistic",
+        alpha=1e-4,
+        max_pairs=200_000,
+        surrogate="sigmoid",
+        solver="sqp",
+        max_iter=None,
+        tol=None,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+    ):
+        self.constraint = constraint
+        self.tolerance = tolerance
+        self.enforcement = enforcement
+        self.loss = loss
+        self.alpha = alpha
+        self.max_pairs = max_pairs
+        self.surrogate = surrogate
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(self, X, y, *, query_id=None, sensitive_features=None, sample_weight=None):
+        """Train the ranker.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Features.
+        y : array-like of shape (n_documents,)
+            How relevant a document is to its query, as a number.
+        query_id : array-like of shape (n_documents,), default=None
+            Query of each document, in any order; None: all are documents of one query.
+        sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes), \
+                default=None
+            Group of each document; with several attributes, groups are the combinations that
+            occur. None makes one group of all, with a warning.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Non-negative weights of documents; a pair weighs as much as the product of its two.
+
+        Returns
+        -------
+        self : ConstrainedRanker
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid, no query has documents of different relevance, or
+            no two groups can be compared; the message says what must hold.
+        """
+        self._validate_params()
+        constraints = [] if self.constraint is None else self.constraint
+        constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
+        constraints = [by_name(_BY_NAME, one, "constraint", RankingParity) for one in constraints]
+        request = f"constraint={self.constraint!r} asks for equal rates of groups"
+        who = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        X_, y_, query, documents = _check_documents(
+            self, X, y, query_id, who, request if constraints else None
+        )
+        training = _pairs_to_train_on(X_, y_, query, documents, self._drawn)
+        lacks_groups = bool(constraints) and sensitive_features is None
+        self._fit(X, y, training._replace(lacks_groups=lacks_groups), constraints)
+        self.n_pairs_, self.groups_ = len(training.target), documents.groups.summary
+        if not np.any(self.coef_):
+            warn(
+                "All documents have the same score: no other order was found that keeps the "
+                "tolerance. Raise it, or raise min_pairs of the constraint."
+            )
+        return self
+
+    def _drawn(self, n_pairs):
+        """Numbers of the pairs to train on."""
+        if n_pairs <= self.max_pairs:
+            return np.arange(n_pairs)
+        random_state = check_random_state(self.random_state)
+        drawn = sample_without_replacement(n_pairs, self.max_pairs, random_state=random_state)
+        return np.sort(drawn)
+
+    def predict(self, X, *, sensitive_features=None):
+        """Score of each document: the higher, the earlier it stands among those of its query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Features.
+        sensitive_features : array-like, default=None
+            Not used: documents are ranked by X alone.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+        """
+        return self._scores(X, None)
+
+    def score(self, X, y, *, query_id=None, sample_weight=None):
+        """Share of pairs of documents of one query whose order is right.
+
+        Parameters
+        ----------
+        X, y, query_id, sample_weight : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        score : float
+        """
+        scores, y = self.predict(X), np.asarray(y)
+        pairs = _document_pairs(y, _queries(query_id, len(y)))
+        better, worse = pairs[np.arange(len(pairs))].T
+        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        return float(
+            np.average(scores[better] > scores[worse], weights=weights[better] * weights[worse])
+        )
+
+
+def _check_documents(ranker, X, y, query_id, who, request):
+    """Features and relevance of documents of positive weight, their queries, and their people."""
+    given = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, estimator=ranker)
+    X = sparse.csr_array(X) if sparse.issparse(X) else X
+    missing = request and (
+        f"{request}, but fit got no sensitive_features: all documents are one group and the fit is "
+        "unconstrained. Pass fit(X, y, query_id=..., sensitive_features=...)."
+    )
+    people, rows = check_people(**who, missing=missing, **given)
+    return X[rows], y[rows], _queries(query_id, len(y)).take(rows), people
+
+
+def _pairs_to_train_on(X, y, query, documents, draw):
+    """Differences of documents, the more minus the less relevant, as people of target +1."""
+    pairs = _document_pairs(y, query)
+    better, worse = pairs[draw(len(pairs))].T
+    groups = _groups_of_pairs(documents.groups, query, better, worse)
+    weights = documents.weights[better] * documents.weights[worse]
+    return Training(X[better] - X[worse], None, People(np.ones(len(better)), groups, weights))
+
+
+def _queries(query_id, n_documents):
+    """The queries, encoded as groups of documents."""
+    if query_id is None:
+        return Groups.single(n_documents)
+    try:
+        return check_groups(query_id, n_documents)
+    except (TypeError, ValueError) as error:
+        raise ValueError(str(error).replace("sensitive_features", "query_id")) from error
+
+
+def _document_pairs(y, query):
+    """Pairs of documents, refused where there are none."""
+    pairs = DocumentPairs(y, query.codes)
+    if not len(pairs):
+        raise ValueError(
+            "No query has documents of different relevance, so that there are no pairs to order "
+            f"(n_samples = {len(y)}); y must hold at least 2 values within one query_id."
+        )
+    return pairs
+
+
+def _groups_of_pairs(groups, query, better, worse):
+    """Query, and the groups of the more and of the less relevant document."""
+    shape = len(query.names), len(groups.names), len(groups.names)
+    codes = np.ravel_multi_index(
+        (query.codes[better], groups.codes[better], groups.codes[worse]), shape
+    )
+    present, codes = np.unique(codes, return_inverse=True)
+    labels = np.empty((len(present), 3), dtype=object)
+    for row, (q, a, b) in zip(labels, np.transpose(np.unravel_index(present, shape)), strict=True):
+        row[:] = [query.names[q], groups.names[a], groups.names[b]]
+    return Groups.disjoint(codes, labels)

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from skfair.datasets import _ranking, fetch_mslr, make_ranking
+
+
+def lines(relevance, query):
+    """Documents in the format of the files, feature k of document i being i + k / 1000."""
+    return "".join(
+        f"{y} qid:{q} " + " ".join(f"{k}:{i + k / 1000:g}" for k in range(1, 137)) + " \n"
+        for i, (y, q) in enumerate(zip(relevance, query, strict=True))
+    )
+
+
+@pytest.fixture
+def part(tmp_path, monkeypatch):
+    """Where the validation file of fold 1 is looked for; it has two queries."""
+    monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
+    monkeypatch.setitem(_ranking.QUERIES, "vali", 2)
+    path = tmp_path / "mslr" / "Fold1" / "vali.txt"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def test_mslr_is_read_as_it_is(part):
+    part.write_text(lines([0, 4, 2, 1, 0], [30, 30, 30, 7, 7]))
+    bunch = fetch_mslr("vali", low_quality=0.4)
+    assert bunch.data.shape == (5, 136)
+    assert bunch.data[2, 131] == pytest.approx(2.132)
+    assert bunch.target.tolist() == [0, 4, 2, 1, 0]
+    assert bunch.query_id.tolist() == [30, 30, 30, 7, 7]
+    assert bunch.sensitive_features.tolist() == ["low", "low", "high", "high", "high"]
+    assert fetch_mslr("vali", n_queries=1).target.tolist() == [0, 4, 2]
+
+
+def test_a_missing_file_says_where_to_get_it_and_where_to_put_it(part):
+    with pytest.raises(OSError, match=r"microsoft\.com.*mslr/Fold1/vali\.txt"):
+        fetch_mslr("vali")
+
+
+@pytest.mark.parametrize("whole", ["", "[1, 2]", "1,2,3\n"])
+def test_another_file_is_refused(whole, part):
+    part.write_text(whole)
+    with pytest.raises(OSError, match="MSLR-WEB10K|must hold 2 queries"):
+        fetch_mslr("vali")
+
+
+@pytest.mark.parametrize("cut", [0.4, 0.95])
+def test_a_file_that_is_cut_off_is_refused(cut, part):
+    text = lines([0, 4, 2, 1, 0], [30, 30, 30, 7, 7])
+    part.write_text(text[: int(cut * len(text))])
+    with pytest.raises(OSError, match="cut off, or another file"):
+        fetch_mslr("vali")
+
+
+def test_unknown_parts_and_folds_are_refused():
+    with pytest.raises(ValueError, match="part must be one of 'train', 'vali', 'test'"):
+        fetch_mslr("validation")
+    with pytest.raises(ValueError, match="fold must be one of 1, 2, 3, 4, 5"):
+        fetch_mslr(fold=0)
+
+
+def test_make_ranking_lifts_one_group_in_one_feature():
+    X, y, query, groups = make_ranking(500, bias=2.0, random_state=0)
+    lifted = X[groups == "high"].mean(axis=0) - X[groups == "low"].mean(axis=0)
+    np.testing.assert_allclose(lifted, [2.0] + [0.0] * 9, atol=0.1)
+    assert abs(y[groups == "high"].mean() - y[groups == "low"].mean()) < 0.1
+    assert np.bincount(query).tolist() == [20] * 500

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.metrics import ranking_parity_difference
+
+
+def brute_force(y, scores, groups, query, per_query, min_pairs):
+    """Count pairs one by one."""
+    tally = {}
+    for i in range(len(y)):
+        for j in range(len(y)):
+            if query[i] == query[j] and y[i] > y[j]:
+                key = (query[i] if per_query else "all", groups[i], groups[j])
+                tally.setdefault(key, []).append(scores[i] > scores[j])
+    gaps = [
+        abs(np.mean(wins) - np.mean(tally[q, b, a]))
+        for (q, a, b), wins in tally.items()
+        if a != b and len(wins) >= min_pairs and len(tally.get((q, b, a), [])) >= min_pairs
+    ]
+    return max(gaps)
+
+
+@pytest.mark.parametrize("per_query", [False, True])
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_it_is_what_counting_pairs_gives(per_query, n_groups):
+    rng = np.random.default_rng(n_groups)
+    y, scores = rng.integers(3, size=60), rng.integers(8, size=60)  # with ties
+    groups, query = rng.integers(n_groups, size=60), rng.integers(4, size=60)
+    found = ranking_parity_difference(
+        y, scores, sensitive_features=groups, query_id=query, per_query=per_query, min_pairs=3
+    )
+    assert found == pytest.approx(brute_force(y, scores, groups, query, per_query, 3), abs=1e-12)
+
+
+def test_without_queries_all_documents_are_one():
+    y, groups = [1, 1, 0, 0], ["a", "b", "a", "b"]
+    assert ranking_parity_difference(y, [4, 1, 2, 3], sensitive_features=groups) == 1.0
+
+
+def test_a_single_group_is_fair():
+    assert ranking_parity_difference([1, 0], [0, 1], sensitive_features=["a", "a"]) == 0.0
+
+
+def test_what_cannot_be_compared_is_unknown():
+    with pytest.warns(UndefinedMetricWarning, match="No two groups have min_pairs=1"):
+        found = ranking_parity_difference([1, 0], [0, 1], sensitive_features=["a", "b"])
+    assert np.isnan(found)
