@@ -18,8 +18,8 @@ TINY = 1e-12
 def vfairkm(X, codes, n_clusters, mu, *, init=None, random_state=None, max_iter=100):
     """Variational fair k-means: labels that minimise cost plus `mu` times a fairness error.
 
-    The objective is the sum of squared distances plus ``mu * sum_k KL(U || P_k)``, with U the
-    shares of the groups in the data and P_k those in cluster k. Soft assignments are updated at
+    The objective is half the sum of squared distances plus ``mu * sum_k KL(U || P_k)`` ((1) and (7)
+    of [2]_), with U the shares of the groups in the data and P_k those in cluster k. Soft assignments are updated at
     fixed centres by bound optimisation, then the centres become the means of the hardened clusters,
     until the objective falls by less than 1e-4 of itself.
 
@@ -52,12 +52,14 @@ def vfairkm(X, codes, n_clusters, mu, *, init=None, random_state=None, max_iter=
     ----------
     .. [1] I. M. Ziko, J. Yuan, E. Granger and I. Ben Ayed, "Variational fair clustering", AAAI
        2021.
+    .. [2] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
+       clustering", LION 2022, arXiv:2105.14172, Appendix C.
     """
     centers = _kmeans_centers(X, n_clusters, random_state) if init is None else np.array(init)
     previous = np.inf
     for _ in range(max_iter):
-        distances = cdist(X, centers, "sqeuclidean")
-        soft, objective = _bound_updates(distances, codes, mu)
+        halves = cdist(X, centers, "sqeuclidean") / 2
+        soft, objective = _bound_updates(halves, codes, mu)
         labels = soft.argmax(axis=1)
         for k in np.unique(labels):
             centers[k] = X[labels == k].mean(axis=0)

@@ -48,6 +48,7 @@ class SwapRule(NamedTuple):
     batch: int  # points drawn from a set, of which the closest one moves
     local: bool  # target: the nearest cluster, instead of the one richest in the rare group
     half: bool  # one update is one move; the bottleneck is looked up anew before each
+    times: int = 1  # iterations from one clustering to the next that is looked at
 
 
 _SHIFTS = (np.uint64(13), np.uint64(7), np.uint64(17))
@@ -273,9 +274,12 @@ def swap_updates(points, state, n_updates, rule, rng, journal, n_moves):
 
 @part
 def iterate(points, state, pair, rule, rng, journal):
-    """One iteration of Algorithm 2 with ``pair = (n_a, n_b)``; the number of moves made."""
-    n_moves = kmeans_updates(points, state, pair[0], rng, journal, 0)
-    return swap_updates(points, state, pair[1], rule, rng, journal, n_moves)
+    """Iterations of Algorithm 2 with ``pair = (n_a, n_b)``; the number of moves made."""
+    n_moves = 0
+    for _ in range(rule.times):
+        n_moves = kmeans_updates(points, state, pair[0], rng, journal, n_moves)
+        n_moves = swap_updates(points, state, pair[1], rule, rng, journal, n_moves)
+    return n_moves
 
 
 def run(points, state, pair, rule, batches, rng):
@@ -287,18 +291,18 @@ def run(points, state, pair, rule, batches, rng):
 
 @jit
 def _run(points, state, pair, rule, batches, rng, trace):
-    journal = new_journal(pair.reshape(1, 2))
+    journal = new_journal(pair.reshape(1, 2), rule)
     for t in range(batches.shape[0]):
-        grown = SwapRule(batches[t], rule.local, rule.half)
+        grown = SwapRule(batches[t], rule.local, rule.half, rule.times)
         iterate(points, state, pair, grown, rng, journal)
         trace[t, 0] = cost(points, state)
         trace[t, 1] = bottleneck(points, state)[0]
 
 
 @part
-def new_journal(pairs):
-    """Room for the moves of one iteration with any of the pairs."""
+def new_journal(pairs, rule):
+    """Room for the moves of `iterate` with any of the pairs."""
     longest = 0
     for q in range(pairs.shape[0]):
         longest = max(longest, pairs[q, 0] + 2 * pairs[q, 1])
-    return np.empty((longest, 2), np.int64)
+    return np.empty((longest * rule.times, 2), np.int64)

@@ -67,13 +67,13 @@ def copy_tables(source, target):
 
 @jit
 def breed(points, members, parents, pairs, rule, rng):
-    """One iteration of Algorithm 2 from each parent with each pair; good children join the list.
+    """Iterations of Algorithm 2 from each parent with each pair; good children join the list.
 
     A child is made in the labels of its parent, with tables of its own, and undone by its
     journal: only a child that joins is copied in full. One that no move tells from its parent,
     or that a member beats in both aims, would not outlive the iteration.
     """
-    journal = new_journal(pairs)
+    journal = new_journal(pairs, rule)
     shape = members.sums.shape[1:]
     sums, centers, seen = np.empty(shape), np.empty(shape), np.empty(shape[0])
     counts, sizes = np.empty_like(members.counts[0]), np.empty_like(members.sizes[0])

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skfair._kernels import alternating_front as kernels
-from skfair._kernels.alternating import SwapRule
-from tests.kernels.test_alternating import least_balance, mean_cost, problems, table
+from skfair._kernels.alternating import SwapRule, run
+from tests.kernels.test_alternating import least_balance, mean_cost, new_state, problems, table
 
 
 def new_members(points, labellings, n_clusters, room):
@@ -25,14 +25,14 @@ def new_members(points, labellings, n_clusters, room):
     return members
 
 
-@given(problems(), st.integers(1, 2**60))
+@given(problems(), st.integers(1, 2**60), st.integers(1, 3))
 @settings(max_examples=25, deadline=None)
-def test_children_join_with_what_a_recomputation_gives(problem, seed):
+def test_children_join_with_what_a_recomputation_gives(problem, seed, times):
     points, codes, labels, n_clusters = problem
     parents = np.stack([labels, labels[::-1]])
     members = new_members(points, parents, n_clusters, room=2 + 2 * 3)
     pairs, rng = np.array([[3, 0], [2, 1], [0, 2]]), np.array([seed], dtype=np.uint64)
-    kernels.breed(points, members, (0, 2), pairs, SwapRule(2, True, False), rng)
+    kernels.breed(points, members, (0, 2), pairs, SwapRule(2, True, False, times), rng)
     size = members.length[0]
     assert 2 <= size <= 8
     assert sorted(members.slot) == list(range(8))
@@ -45,6 +45,21 @@ def test_children_join_with_what_a_recomputation_gives(problem, seed):
     for i in range(2, size):  # nobody who was there is strictly better in both
         better = (members.cost[:i] < members.cost[i]) & (members.balance[:i] > members.balance[i])
         assert not better.any()
+
+
+@given(problems(), st.integers(1, 2**60), st.integers(1, 4))
+@settings(max_examples=25, deadline=None)
+def test_a_child_is_what_so_many_iterations_of_algorithm_2_lead_to(problem, seed, times):
+    points, _, labels, n_clusters = problem
+    members = new_members(points, labels[np.newaxis], n_clusters, room=2)
+    pair, rule = np.array([3, 2]), SwapRule(4, True, False)
+    rng, same = np.array([seed], dtype=np.uint64), np.array([seed], dtype=np.uint64)
+    kernels.breed(points, members, (0, 1), pair[np.newaxis], rule._replace(times=times), rng)
+    state = new_state(points, labels, n_clusters)
+    run(points, state, pair, rule, np.full(times, 4), same)
+    assert rng == same
+    if members.length[0] == 2:  # the parent may be strictly better
+        assert np.array_equal(members.labels[members.slot[1]], state.labels)
 
 
 def test_dominated_means_strictly_worse_in_both():

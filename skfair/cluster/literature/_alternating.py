@@ -168,7 +168,7 @@ class AlternatingSwaps(BaseEstimator):
 class AlternatingFront(BaseEstimator):
     """Settings of Algorithm 3: grow a list of clusterings towards the Pareto front.
 
-    Every clustering of the list goes through one iteration of Algorithm 2 with each of the pairs
+    Every clustering of the list goes through q iterations of Algorithm 2 with each of the pairs
     (n_a, n_b); the results join the list, and what others dominate leaves it.
 
     Parameters
@@ -180,6 +180,8 @@ class AlternatingFront(BaseEstimator):
         Number of clusterings in the first list.
     n_iter : int, default=2500
         Largest number of iterations.
+    n_child_iter : int, default=1
+        q, the iterations of Algorithm 2 from a clustering of the list to its child.
     max_size : int, default=1500
         The run ends when more clusterings than this remain after an iteration.
     init : {"mixed", "random"}, default="mixed"
@@ -208,6 +210,7 @@ class AlternatingFront(BaseEstimator):
     _parameter_constraints = {
         "pairs": ["array-like"],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "n_child_iter": [Interval(Integral, 1, None, closed="left")],
         "max_size": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"mixed", "random"})],
         "keep_ties": ["boolean"],
@@ -220,6 +223,7 @@ class AlternatingFront(BaseEstimator):
         *,
         n_starts=30,
         n_iter=2500,
+        n_child_iter=1,
         max_size=1500,
         init="mixed",
         keep_ties=False,
@@ -230,6 +234,7 @@ class AlternatingFront(BaseEstimator):
         self.pairs = pairs
         self.n_starts = n_starts
         self.n_iter = n_iter
+        self.n_child_iter = n_child_iter
         self.max_size = max_size
         self.init = init
         self.keep_ties = keep_ties

@@ -111,9 +111,9 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     block = min(64, max(1, BLOCK // len(X)))
 
     for t, batch in enumerate(_batch_sizes(algorithm, len(X))):
-        rule = _rule(algorithm, batch)
+        rule = _rule(algorithm, batch)._replace(times=algorithm.n_child_iter)
         n_parents = members.length[0]
-        # Every member goes through one iteration with each pair; what is dominated leaves.
+        # Every member goes through q iterations with each pair; what is dominated leaves.
         for first in range(0, n_parents, block):
             last = min(first + block, n_parents)
             members = _grow(members, (last - first) * len(pairs))
