@@ -14,6 +14,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from skfair.classification import PartialParityClassifier
 from skfair.datasets import fetch_a9a, fetch_bank_marketing, fetch_law_school
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.solvers import SQP
@@ -158,6 +159,37 @@ def _frame(name):
 
 def _codes(groups):
     return np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+
+
+def fit_as_printed(problem, kappa, criterion="statistical_parity", **changes):
+    """The paper's model, problem and reading of the tolerance: (15) or (21), by the default solver.
+
+    Parameters
+    ----------
+    problem : Case
+        Its training rows are fitted.
+    kappa : float
+        Tolerance, in units of whole groups.
+    criterion : str, default="statistical_parity"
+        "demographic_parity" for (21).
+    **changes
+        Other parameters that should differ.
+
+    Returns
+    -------
+    model : PartialParityClassifier
+    """
+    settings = {
+        "interval": problem.interval,
+        "tolerance": kappa,
+        "tolerance_scale": "raw",
+        "group_interactions": True,
+        "surrogate_width": 1.0,
+        "alpha": 0.0,
+        "enforcement": None,
+    }
+    model = PartialParityClassifier(criterion, **(settings | changes))
+    return model.fit(problem.train.X, problem.train.y, sensitive_features=problem.train.groups)
 
 
 class Point(NamedTuple):

@@ -97,6 +97,32 @@ def descend(rows, levels, weight, *, step=5e-3, n_iter=5000):
     return unknowns[: -len(levels)].reshape(n_groups, -1)
 
 
+def descend_at_threshold(rows, interval, weight, *, step=5e-3, n_iter=5000):
+    """Subgradient descent on the regularised problem (119), whose threshold is 0, for two groups.
+
+    Parameters
+    ----------
+    rows : benchmarks.partial_cases.Rows
+        Training rows.
+    interval : tuple of float
+        Where the shares above the threshold are compared.
+    weight : float
+        The lambda of the paper.
+    step : float, default=5e-3
+        As in `descend`.
+    n_iter : int, default=5000
+        Number of steps.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_groups, n_features + 1)
+        Coefficients, intercepts last.
+    """
+    unknowns = np.zeros(2 * (rows.X.shape[1] + 1))
+    _descent_at_threshold(*_data(rows), unknowns, np.array(interval), weight, step, n_iter)
+    return unknowns.reshape(2, -1)
+
+
 def scores_of(coef, rows):
     """Score of each row by the coefficients of its group."""
     products = rows.X @ coef[:, :-1].T + coef[:, -1]
@@ -273,5 +299,31 @@ def _descent(
                 slopes[i] += price * side / counts[g]
         gradient[:] = 0.0
         gradient[first_theta + p] = -price * side * (above[g, p] - above[g, n_levels + p])
+        _pull_back(indptr, indices, data, codes, n_features, slopes, gradient)
+        x -= step * gradient
+
+
+@jit
+def _descent_at_threshold(
+    indptr, indices, data, target, codes, counts, n_features, x, interval, weight, step, n_iter
+):
+    """Steps along the negative subgradient of (119), in place."""
+    slopes, gradient = np.empty(len(target)), np.empty(len(x))
+    alpha, beta = interval
+    price = weight / (beta - alpha)
+    for _ in range(n_iter):
+        scores = _scores(indptr, indices, data, codes, n_features, x)
+        _logistic(scores, target, slopes)
+        shares = np.zeros(2)
+        for i in range(len(scores)):
+            shares[codes[i]] += min(max(scores[i] + 0.5, 0.0), 1.0) / counts[codes[i]]
+        clipped = np.minimum(shares, beta) - np.minimum(shares, alpha)
+        side = np.sign(clipped[0] - clipped[1])
+        for i in range(len(scores)):
+            share = shares[codes[i]]
+            if abs(scores[i]) < 0.5 and alpha <= share < beta:
+                sign = side if codes[i] == 0 else -side
+                slopes[i] += price * sign / counts[codes[i]]
+        gradient[:] = 0.0
         _pull_back(indptr, indices, data, codes, n_features, slopes, gradient)
         x -= step * gradient

@@ -19,9 +19,9 @@ def vfairkm(X, codes, n_clusters, mu, *, init=None, random_state=None, max_iter=
     """Variational fair k-means: labels that minimise cost plus `mu` times a fairness error.
 
     The objective is half the sum of squared distances plus ``mu * sum_k KL(U || P_k)`` ((1) and (7)
-    of [2]_), with U the shares of the groups in the data and P_k those in cluster k. Soft assignments are updated at
-    fixed centres by bound optimisation, then the centres become the means of the hardened clusters,
-    until the objective falls by less than 1e-4 of itself.
+    of [2]_), with U the shares of the groups in the data and P_k those in cluster k. Soft
+    assignments are updated at fixed centres by bound optimisation, then the centres become the
+    means of the hardened clusters, until the objective falls by less than 1e-4 of itself.
 
     Where this differs from the published code, it was measured to give better fronts: it starts
     from plain k-means instead of k-means++, its steps come from a bound relative to the entropy,

@@ -27,6 +27,9 @@ from benchmarks.learned_by_heart import learned_by_heart
 from benchmarks.network_time import network_time
 from benchmarks.networks import mlp_methods, mlp_tolerance
 from benchmarks.papers import papers
+from benchmarks.partial_courses import partial_courses
+from benchmarks.partial_demographic import partial_demographic
+from benchmarks.partial_densities import partial_densities
 from benchmarks.partial_figures import partial_figures
 from benchmarks.partial_parity import partial_parity
 from benchmarks.peer_methods import peer_methods
@@ -80,7 +83,10 @@ BENCHMARKS = {
     "redraws": redraws,
     "partial-parity": partial_parity,
     "learned-by-heart": learned_by_heart,
+    "partial-demographic": partial_demographic,
     "partial-figures": partial_figures,
+    "partial-densities": partial_densities,
+    "partial-courses": partial_courses,
     "papers": papers,
 }
 """Functions of a `Budget` that return a `Report`; one line here is all that a new one needs."""

@@ -1,9 +1,15 @@
 """What a benchmark found: flat records, and figures beside what they must reach, as plain text."""
 
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+from scipy.stats import t
+
+FOLDER = Path(__file__).parent / "figures"
+"""Where pictures are written; git ignores it."""
 
 
 class Check(NamedTuple):
@@ -65,3 +71,11 @@ def check_table(checks):
         for check in checks
     ]
     return pd.DataFrame(rows).to_string(index=False)
+
+
+def half_width(values):
+    """Half the width of the 95 % interval of a mean by Student's t, nan for a single value."""
+    n = len(values)
+    if n < 2:
+        return float("nan")
+    return float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n))

@@ -1,0 +1,155 @@
+r"""Problem (21) of the paper on partial fairness as it is printed, for the algorithms of the paper.
+
+With :math:`A_k` the share of group k above the threshold 0, counted by the ramp of width 1, and the
+interval :math:`[\alpha, \beta]`, the rows are
+
+.. math::
+
+    \min(A_k, \beta) - \min(A_k, \alpha) - \min(A_{k'}, \beta) + \min(A_{k'}, \alpha) \le \kappa
+
+for all k and k'. The ramp is the difference of two convex functions, :math:`A_k = P_k - Q_k`, so
+that :math:`\min(A_k, a) = P_k + a - \max(Q_k + a, P_k)` (Example D.5), and a row is
+
+.. math::
+
+    \max(Q_k + \alpha, P_k) + \max(Q_{k'} + \beta, P_{k'})
+    - \max(Q_k + \beta, P_k) - \max(Q_{k'} + \alpha, P_{k'}) \le \kappa .
+
+The library's own rows hold that case of the minima which the plain fit is nearest to.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations
+
+import numpy as np
+from scipy import sparse
+
+from skfair.constraints import ConstraintValues, ScoreJacobian
+from skfair.people import Events
+
+NO_UNKNOWNS = np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedDemographicParity:
+    """The rows of (21), in the order of `permutations` of the groups."""
+
+    events: Events  # samples of each group
+    interval: tuple
+    kappa: float
+
+    n_aux = 0
+
+    @property
+    def pairs(self):
+        """Ordered pairs of groups, one per row."""
+        return list(permutations(range(self.events.n_events), 2))
+
+    @property
+    def upper(self):
+        """Upper bounds of the rows."""
+        return np.full(len(self.pairs), self.kappa)
+
+    @property
+    def lower(self):
+        """There are no lower bounds."""
+        return np.full(len(self.pairs), -np.inf)
+
+    def initial_aux(self, scores):
+        """No unknowns."""
+        return NO_UNKNOWNS
+
+    def maxima(self, scores):
+        """Max(Q + alpha, P) of every group, then max(Q + beta, P), with subgradients.
+
+        Returns
+        -------
+        values : ndarray of shape (2 * n_groups,)
+        slopes : csr_array of shape (2 * n_groups, n_samples)
+        """
+        begun = np.maximum(scores + 0.5, 0.0), scores > -0.5
+        ended = np.maximum(scores - 0.5, 0.0), scores > 0.5
+        (P, slope_of_P), (Q, slope_of_Q) = (
+            (self.events.means(value), self.events.averaging.multiply(rises).tocsr())
+            for value, rises in (begun, ended)
+        )
+        values, slopes = [], []
+        for end in self.interval:
+            first = (Q + end >= P).astype(float)
+            values.append(np.maximum(Q + end, P))
+            slopes.append(
+                sparse.diags_array(first) @ slope_of_Q + sparse.diags_array(1 - first) @ slope_of_P
+            )
+        return np.concatenate(values), sparse.csr_array(sparse.vstack(slopes))
+
+    @cached_property
+    def taken(self):
+        """What rows take of the maxima: those that are added, and those that are subtracted."""
+        n_groups = self.events.n_events
+        added, subtracted = np.zeros((2, len(self.pairs), 2 * n_groups))
+        for row, (k, other) in enumerate(self.pairs):
+            added[row, [k, n_groups + other]] = 1.0
+            subtracted[row, [n_groups + k, other]] = 1.0
+        return added, subtracted
+
+    def __call__(self, scores, aux):
+        """Rows and their subgradients."""
+        values, slopes = self.maxima(scores)
+        added, subtracted = self.taken
+        return _rows((added - subtracted) @ values, added - subtracted, slopes)
+
+    def majorant(self, scores, aux):
+        """The rows with what they subtract replaced by its tangent."""
+        return ConvexDemographicParity(self, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexDemographicParity:
+    """Rows of (21) at a point, as IDCA has them."""
+
+    constraint: PrintedDemographicParity
+    scores: np.ndarray  # (n_samples,) of the point
+
+    n_aux = 0
+
+    @property
+    def upper(self):
+        """Upper bounds of the rows."""
+        return self.constraint.upper
+
+    @property
+    def lower(self):
+        """There are no lower bounds."""
+        return self.constraint.lower
+
+    def initial_aux(self, scores):
+        """No unknowns."""
+        return NO_UNKNOWNS
+
+    def of_constraint(self, multipliers):
+        """Multipliers of the rows that are majorised: the same."""
+        return multipliers
+
+    @cached_property
+    def _tangent(self):
+        return self.constraint.maxima(self.scores)
+
+    def __call__(self, scores, aux):
+        """Rows and their subgradients."""
+        (values, slopes), (at_point, tangent) = self.constraint.maxima(scores), self._tangent
+        added, subtracted = self.constraint.taken
+        lines = at_point + tangent @ (scores - self.scores)
+        combine = np.hstack((added, -subtracted))
+        cells = sparse.vstack((slopes, tangent), format="csr")
+        return _rows(added @ values - subtracted @ lines, combine, cells)
+
+
+def _rows(values, combine, cells):
+    """Rows without unknowns or curvature, which subgradient methods do not ask for."""
+    return ConstraintValues(
+        values,
+        ScoreJacobian(combine, sparse.csr_array(cells)),
+        np.empty((len(values), 0)),
+        lambda v: np.zeros(cells.shape[1]),
+    )
