@@ -77,7 +77,14 @@ def test_settings_of_swaps_out_of_range_are_refused(blobs, settings):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"init": "k-means++"}, {"n_starts": 0}, {"max_size": 0}, {"keep_ties": 3}, {"n_child_iter": 0}, {"pairs": 7}],
+    [
+        {"init": "k-means++"},
+        {"n_starts": 0},
+        {"max_size": 0},
+        {"keep_ties": 3},
+        {"n_child_iter": 0},
+        {"pairs": 7},
+    ],
 )
 def test_settings_of_the_list_out_of_range_are_refused(blobs, settings):
     X, groups = blobs
