@@ -179,16 +179,8 @@ def fit_as_printed(problem, kappa, criterion="statistical_parity", **changes):
     -------
     model : PartialParityClassifier
     """
-    settings = {
-        "interval": problem.interval,
-        "tolerance": kappa,
-        "tolerance_scale": "raw",
-        "group_interactions": True,
-        "surrogate_width": 1.0,
-        "alpha": 0.0,
-        "enforcement": None,
-    }
-    model = PartialParityClassifier(criterion, **(settings | changes))
+    settings = {"criterion": criterion, "interval": problem.interval, "solver": "sqp"} | changes
+    model = PartialParityClassifier.from_paper(tolerance=kappa, **settings)
     return model.fit(problem.train.X, problem.train.y, sensitive_features=problem.train.groups)
 
 

@@ -44,6 +44,7 @@ SETTINGS = {  # kappas of (21), (102), (105) and (107), lambdas of (119): G.2.1,
 WIDER = (1.0, 0.3, 0.25, 0.2)
 """Further tolerances of ours, for methods that are less fair than ours at all of the paper's."""
 
+ALPHA = 1e-4
 HIGH = 0.85
 """From this fairness on the paper finds its method the most accurate on every data set."""
 
@@ -67,19 +68,27 @@ def partial_demographic(budget):
         for setting, of_seeds in of_settings.items()
     ]
     _draw(points)
-    behind = [
-        row["ours, as fair"] - row["accuracy"]
-        for row in records
-        if row["method"] != OURS and row["fairness"] >= HIGH and np.isfinite(row["ours, as fair"])
+    checks = [
+        Check(f"accuracy beyond baselines fairer than {HIGH}, {name}", _margins(rows), ">=", 0.0)
+        for name in NAMES
+        if (rows := [row for row in records if row["data"] == name])
     ]
-    check = Check(f"accuracy beyond baselines that are fairer than {HIGH}", behind, ">=", -0.001)
     title = (
         "Figure 1, second row: test accuracy and fairness (1 - difference above 0 in the interval, "
         "in units\nof whole groups, with half-widths of 95 % intervals over splits) at the paper's "
         "settings. The regularised\nproblem takes a tenth of the paper's steps, ten times as long. "
         "Ours is empty where no tolerance is\nas fair, or as unfair."
     )
-    return Report(title, records, [check])
+    return Report(title, records, checks)
+
+
+def _margins(records):
+    """Our accuracy beyond that of each baseline that is fair enough, at its fairness."""
+    return [
+        row["ours, as fair"] - row["accuracy"]
+        for row in records
+        if row["method"] != OURS and row["fairness"] >= HIGH and np.isfinite(row["ours, as fair"])
+    ]
 
 
 def _on_data(name, n_runs, share):
@@ -104,7 +113,7 @@ def _on_data(name, n_runs, share):
 
 
 def _ours(problem, kappa):
-    model = fit_as_printed(problem, kappa, "demographic_parity")
+    model = fit_as_printed(problem, kappa, "demographic_parity", alpha=ALPHA)
     return model.decision_function(problem.test.X, sensitive_features=problem.test.groups)
 
 

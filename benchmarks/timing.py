@@ -3,9 +3,15 @@
 CPU time is what a run takes on an idle machine, and other people's load hardly disturbs it.
 """
 
+import json
 from statistics import median
 from time import process_time
 from typing import NamedTuple
+
+from benchmarks.tables import FOLDER
+
+TAKEN = FOLDER / "seconds.json"
+"""Seconds that whole benchmarks took on this machine, by name."""
 
 
 class Budget(NamedTuple):
@@ -59,3 +65,14 @@ def in_turns(contenders, n_runs):
 def median_seconds(runs):
     """Median time of a contender's runs."""
     return median(run.seconds for run in runs)
+
+
+def seconds_taken():
+    """What whole benchmarks took here when they were last run: dict of str to float."""
+    return json.loads(TAKEN.read_text()) if TAKEN.is_file() else {}
+
+
+def note_seconds(name, seconds):
+    """Keep what a benchmark took, for the index of the papers."""
+    TAKEN.parent.mkdir(exist_ok=True)
+    TAKEN.write_text(json.dumps(seconds_taken() | {name: seconds}))

@@ -2,6 +2,7 @@
 
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import PARTIAL_CRITERIA
+from skfair.solvers import IDCA
 from skfair.training import CONFIDENCE_LEVELS, PartialParityModel, check_training
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import StrOptions, with_callbacks
@@ -230,6 +231,52 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+
+    @classmethod
+    def from_paper(cls, interval, tolerance, **changes):
+        r"""Problem (15) of [1]_ and its algorithm, as in the experiments there.
+
+        One linear model per group without penalty, the ramp of width 1 (its corners rounded over a
+        twentieth of that), ten percentiles, a tolerance in units of whole groups, coefficients of 0
+        to begin with, and the surrogate's tolerance left as it is. That takes minutes;
+        ``solver="sqp"`` finds a point of the same problem at least as good in seconds.
+
+        Parameters
+        ----------
+        interval : pair of floats
+            The interval I.
+        tolerance : float
+            Largest difference of shares above a threshold, :math:`\kappa` as the published
+            results have it.
+        **changes
+            Other parameters that should differ; ``criterion="demographic_parity"`` is problem (21).
+
+        Returns
+        -------
+        classifier : PartialParityClassifier
+
+        References
+        ----------
+        .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+           percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026, section G.2.
+
+        Examples
+        --------
+        >>> from skfair.classification import PartialParityClassifier
+        >>> PartialParityClassifier.from_paper((0.05, 0.3), 0.1).tolerance_scale
+        'raw'
+        """
+        settings = {
+            "interval": interval,
+            "tolerance": tolerance,
+            "tolerance_scale": "raw",
+            "surrogate_width": 1.0,
+            "group_interactions": True,
+            "enforcement": None,
+            "alpha": 0.0,
+            "solver": IDCA.from_paper(),
+        }
+        return cls(**(settings | changes))
 
     @all_or_nothing
     @with_callbacks

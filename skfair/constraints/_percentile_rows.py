@@ -96,6 +96,8 @@ def at_percentiles(compared, at, width):
     middle = np.clip(compared.percentiles(at + tolerances / 2, "left"), 0.0, 1.0)
 
     def midpoints(scores):
+        if not np.ptp(scores):  # no quantile tells where such a ramp is to stand
+            return scores[0] + width * (0.5 - middle.mean(axis=0))
         quantiles = [members.quantiles(e, scores, levels) for e, levels in enumerate(middle)]
         return (np.min(quantiles, axis=0) + np.max(quantiles, axis=0)) / 2
 

@@ -21,7 +21,7 @@ from skfair.metrics import (
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
-from skfair.solvers import SQP
+from skfair.solvers import IDCA, SQP
 
 INTERVAL = (0.1, 0.5)
 
@@ -123,6 +123,22 @@ def test_the_surrogate_is_held_as_written(people):
         for group in ("man", "woman"):
             # The corners are rounded, over a tenth of the width.
             assert p - 0.002 <= ramp[sex == group].mean() <= p + tau + 0.002
+
+
+def test_the_papers_problem_begins_feasible_and_the_default_solver_ends_no_worse(people):
+    X, y, sex = people
+    short = IDCA.from_paper(5e-3, inner_iter=50, max_iter=20)
+    paper = PartialParityClassifier.from_paper(INTERVAL, 0.03, solver=short)
+    paper.fit(X, y, sensitive_features=sex)
+    default = PartialParityClassifier.from_paper(INTERVAL, 0.03, solver="sqp")
+    default.fit(X, y, sensitive_features=sex)
+    assert np.log(2) > paper.objective_ > default.objective_
+    assert default.group_coef_.shape == (2, 4)
+    assert (
+        difference(default, people, scale="raw")
+        < 0.1
+        < difference(fitted(people, tolerance=1.0), people, scale="raw")
+    )
 
 
 def test_interactions_are_one_model_per_group(people):

@@ -58,6 +58,16 @@ def test_thresholds_start_between_the_groups_quantiles():
     assert bound.initial_aux(scores)[0] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("score", [0.0, -3.5])
+def test_where_scores_are_equal_thresholds_keep_the_rows(score):
+    scores = np.full(100, score)
+    compared = two_groups(scores, pairs=((0.1, 0.5),), tolerance=0.25)
+    bound = at_percentiles(compared, np.linspace(0.0, 1.0, 4), width=2.0)
+    assert kept(bound, scores)
+    middle = np.linspace(0.1, 0.5, 4) + 0.05
+    assert bound.initial_aux(scores) == pytest.approx(score + 2.0 * (0.5 - middle))
+
+
 def rates_of(first, second):
     """Scores of two groups of 50 of whom so many are positive."""
     return np.concatenate([np.where(np.arange(50) < n, 1.0, -1.0) for n in (first, second)])

@@ -38,6 +38,9 @@ class IDCA(Solver):
         ``tol``: by convexity the objective is then within ``tol`` of the best, for every unit of
         distance (in the 1-norm) to it. A :class:`SwitchingSubgradient` is as exact as its
         ``epsilon`` after enough iterations ([1]_, Proposition 6.4).
+    cold_start : bool, default=False
+        Whether to begin with the model's own parameters, 0 if it is linear, wherever the problem
+        says. Equal scores are fair, and iterates stay feasible ([1]_, Assumption 6.3E).
 
     See Also
     --------
@@ -55,14 +58,19 @@ class IDCA(Solver):
     0.0005
     """
 
-    _parameter_constraints = {**Solver._parameter_constraints, "inner": [Solver, None]}
+    _parameter_constraints = {
+        **Solver._parameter_constraints,
+        "inner": [Solver, None],
+        "cold_start": ["boolean"],
+    }
 
     requires = ("majorant",)
 
-    def __init__(self, max_iter=200, tol=1e-4, inner=None):
+    def __init__(self, max_iter=200, tol=1e-4, inner=None, cold_start=False):
         self.max_iter = max_iter
         self.tol = tol
         self.inner = inner
+        self.cold_start = cold_start
 
     @property
     def projects(self):
@@ -71,7 +79,7 @@ class IDCA(Solver):
 
     @classmethod
     def from_paper(cls, epsilon=1e-3, inner_iter=200, **changes):
-        """The settings of [1]_, section G.2.2.
+        """The settings of [1]_, section G.2.2, which begin with coefficients of 0.
 
         Parameters
         ----------
@@ -94,10 +102,12 @@ class IDCA(Solver):
            percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
         """
         inner = SwitchingSubgradient.from_partial_fairness_paper(epsilon, max_iter=inner_iter)
-        return cls(**({"max_iter": 400, "tol": epsilon, "inner": inner} | changes))
+        settings = {"max_iter": 400, "tol": epsilon, "inner": inner, "cold_start": True}
+        return cls(**(settings | changes))
 
     def _iterate(self, problem, x, random_state):
         inner = SQP(tol=self.tol) if self.inner is None else self.inner
+        x = problem.initial_point(random_state=random_state) if self.cold_start else x
         evaluation, n_oracle = problem.evaluate(x), 0
         multipliers = np.zeros(len(problem.lower))
         while True:

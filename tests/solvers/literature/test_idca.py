@@ -46,6 +46,16 @@ def equal_scores(task):
     return x
 
 
+def test_a_cold_start_is_feasible_wherever_the_problem_says():
+    task, start = problem()
+    np.testing.assert_allclose(task.initial_point(), equal_scores(task))
+    seen = []
+    IDCA(max_iter=2, cold_start=True).solve(task, start, callback=seen.append)
+    assert seen[0].evaluation.violation <= 1e-12
+    assert seen[0].evaluation.fun == pytest.approx(np.log(2.0))
+    assert max(step.evaluation.violation for step in seen) <= 1e-4
+
+
 def test_the_answer_is_certified_and_local_search_finds_no_better():
     task, start = problem()
     found = SQP(tol=1e-8).solve(task, start)
@@ -130,7 +140,7 @@ def test_idca_with_the_papers_settings_is_nearly_feasible():
     paper = IDCA.from_paper(epsilon=5e-3, inner_iter=150, max_iter=15)
     assert isinstance(paper.inner, SwitchingSubgradient)
     assert paper.inner.max_iter == 150
-    found = paper.solve(task, equal_scores(task))
+    found = paper.solve(task, start)  # wherever it is told to start
     assert found.violation <= 5e-3
     assert found.fun < np.log(2.0) - 0.05  # the loss of equal scores
 
