@@ -48,10 +48,10 @@ def sparse_sbm(n_nodes, n_clusters=20, probabilities=None):
     return Graph(f"SBM n={n_nodes}", adjacency, codes)
 
 
-def rand_laplace(n_nodes):
-    """RandLaplace: a random weighted graph without clusters, with two groups."""
-    adjacency, codes = make_rand_laplace(n_nodes, random_state=0)
-    return Graph("RandLaplace", adjacency, codes)
+def rand_laplace(n_nodes, group_shares=(0.7, 0.3)):
+    """RandLaplace: a random weighted graph without clusters."""
+    adjacency, codes = make_rand_laplace(n_nodes, group_shares=group_shares, random_state=0)
+    return Graph(f"RandLaplace h={len(group_shares)}", adjacency, codes)
 
 
 class Rows(NamedTuple):

@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import cases, table_1
 from benchmarks.cases import COST_RANGES, OTHER_METHODS, REAL, SYNTHETIC, problem, reference_fronts
 from benchmarks.runner import BENCHMARKS, main
 from benchmarks.tables import Check, Report, check_table, show
@@ -49,7 +50,20 @@ def test_reference_fronts_hold_cost_and_balance_of_every_method():
     assert all(points.shape[1] == 2 for points in fronts.values())
 
 
+def test_fronts_made_here_stand_in_for_the_file(monkeypatch, tmp_path):
+    fronts = {"Adult_K5": {"alternating": np.eye(2), "VfairKM": np.ones((1, 2))}}
+    monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
+    for room in (cases, table_1):
+        monkeypatch.setattr(room, "MADE_HERE", tmp_path / "fronts.npz")
+    table_1._keep(fronts | {"Syn_equal_ds1": {"homotopy": np.eye(2), "VfairKM": np.zeros((3, 2))}})
+    found = reference_fronts("Adult_K5")
+    assert set(found) == {"alg3_local", "vfairkm"}
+    assert np.array_equal(found["alg3_local"], np.eye(2))
+    assert reference_fronts("Syn_equal_ds1")["vfairkm"].shape == (3, 2)
+
+
 def test_without_the_file_there_are_no_reference_fronts(monkeypatch, tmp_path):
+    monkeypatch.setattr(cases, "MADE_HERE", tmp_path / "none.npz")
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
     assert reference_fronts("Adult_K10") == {}
 

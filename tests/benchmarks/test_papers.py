@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import timing
 from benchmarks.papers import NOTHING, PAPERS, names, papers, table
 from benchmarks.runner import BENCHMARKS
 from benchmarks.tables import show
@@ -32,6 +33,14 @@ def test_commands_exist(command):
         assert what in BENCHMARKS
     else:
         assert (ROOT / what).exists()
+
+
+def test_the_index_says_what_a_benchmark_took_here(monkeypatch, tmp_path):
+    monkeypatch.setattr(timing, "TAKEN", tmp_path / "seconds.json")
+    assert "s here" not in show(papers(QUICK))
+    timing.note_seconds("table-1", 12.4)
+    timing.note_seconds("table-1", 77.7)
+    assert show(papers(QUICK)).count("python -m benchmarks table-1 (78 s here)") == 1
 
 
 def test_whatever_is_not_reproduced_has_a_reason():
