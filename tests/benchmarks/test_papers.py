@@ -37,7 +37,7 @@ def test_commands_exist(command):
 
 def test_the_index_says_what_a_benchmark_took_here(monkeypatch, tmp_path):
     monkeypatch.setattr(timing, "TAKEN", tmp_path / "seconds.json")
-    assert "s here" not in show(papers(QUICK))
+    assert " s here)" not in show(papers(QUICK))
     timing.note_seconds("table-1", 12.4)
     timing.note_seconds("table-1", 77.7)
     assert show(papers(QUICK)).count("python -m benchmarks table-1 (78 s here)") == 1
