@@ -252,7 +252,7 @@ PAPERS = (
             Entry(
                 "Figures 10, 11",
                 "python -m benchmarks partial-courses",
-                "All 50,000 calls take hours, --quick makes 2,000: as drawn, the direct method ends "
+                "All 50,000 calls take hours, --quick has 2,000: as drawn, the direct method ends "
                 "far from feasible on law school, or is slow, and ties on a9a.",
             ),
             Entry("Figure 12", NOTHING, "The images of CelebA are not among the data sets."),
