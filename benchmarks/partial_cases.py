@@ -20,7 +20,7 @@ from skfair.metrics import partial_statistical_parity_difference
 from skfair.solvers import SQP
 
 NAMES = ("a9a", "bank", "law school")
-INTERVALS = {"a9a": (0.05, 0.3), "bank": (0.0, 0.25), "law school": (0.7, 1.0)}
+INTERVALS = {"a9a": (0.05, 0.3), "bank": (0.0, 0.25), "law school": (0.7, 1.0), "ACS": (0.2, 0.4)}
 SHARES = {"bank": (0.6, 0.2, 0.2), "law school": (0.5625, 0.1875, 0.25)}  # G.1
 
 UNCONSTRAINED = {"a9a": (0.5970, 0.8499), "bank": (0.4366, 0.9015), "law school": (0.5397, 0.9004)}

@@ -27,6 +27,7 @@ from benchmarks.learned_by_heart import learned_by_heart
 from benchmarks.network_time import network_time
 from benchmarks.networks import mlp_methods, mlp_tolerance
 from benchmarks.papers import papers
+from benchmarks.partial_acs import partial_acs
 from benchmarks.partial_courses import partial_courses
 from benchmarks.partial_demographic import partial_demographic
 from benchmarks.partial_densities import partial_densities
@@ -87,6 +88,7 @@ BENCHMARKS = {
     "partial-figures": partial_figures,
     "partial-densities": partial_densities,
     "partial-courses": partial_courses,
+    "partial-acs": partial_acs,
     "papers": papers,
 }
 """Functions of a `Budget` that return a `Report`; one line here is all that a new one needs."""

@@ -2,8 +2,12 @@
 
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import PARTIAL_CRITERIA
-from skfair.solvers import IDCA
-from skfair.training import CONFIDENCE_LEVELS, PartialParityModel, check_training
+from skfair.training import (
+    CONFIDENCE_LEVELS,
+    PartialParityModel,
+    check_training,
+    published_settings,
+)
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import StrOptions, with_callbacks
 
@@ -266,16 +270,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         >>> PartialParityClassifier.from_paper((0.05, 0.3), 0.1).tolerance_scale
         'raw'
         """
-        settings = {
-            "interval": interval,
-            "tolerance": tolerance,
-            "tolerance_scale": "raw",
-            "surrogate_width": 1.0,
-            "group_interactions": True,
-            "enforcement": None,
-            "alpha": 0.0,
-            "solver": IDCA.from_paper(),
-        }
+        settings = {"interval": interval, "tolerance": tolerance, **published_settings()}
         return cls(**(settings | changes))
 
     @all_or_nothing

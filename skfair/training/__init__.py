@@ -33,7 +33,7 @@ from skfair.training._outcome import (
     unconstrained,
     warn_of_outcome,
 )
-from skfair.training._partial_parity import PartialParityModel
+from skfair.training._partial_parity import PartialParityModel, published_settings
 
 __all__ = [
     "CONFIDENCE_LEVELS",
@@ -61,6 +61,7 @@ __all__ = [
     "make_folds",
     "mean_margins",
     "promised",
+    "published_settings",
     "status_of",
     "store_fit",
     "uncertain",

@@ -3,13 +3,25 @@
 from numbers import Integral, Real
 
 from skfair.constraints import PARTIAL_CRITERIA
-from skfair.solvers import SOLVERS, Solver
+from skfair.solvers import IDCA, SOLVERS, Solver
 from skfair.utils._sklearn import Interval, StrOptions
 
 PARTIAL_SOLVERS = {
     name for name, make in SOLVERS.items() if not {"batches", "decisions"} & set(make().requires)
 }
 """Solvers that can hold rows which count no decisions, and look at all samples at once."""
+
+
+def published_settings():
+    """How the paper on these criteria holds them in its experiments: parameters by name."""
+    return {
+        "tolerance_scale": "raw",
+        "surrogate_width": 1.0,
+        "group_interactions": True,
+        "enforcement": None,
+        "alpha": 0.0,
+        "solver": IDCA.from_paper(),
+    }
 
 
 class PartialParityModel:
