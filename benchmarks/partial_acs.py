@@ -2,8 +2,8 @@
 
 Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of percentiles by
 difference-of-convex constraints", arXiv:2505.12530, Section G.8: 1,664,500 people and 813 columns.
-The survey is read from files ``acs_income/*.csv``, one per state with the columns of Oklahoma's, in
-the folder that the environment variable ``SKFAIR_DATA`` names. Where there is one state only, people
+The survey is read from files ``acs_income/*.csv``, one per state with Oklahoma's columns, in the
+folder that the environment variable ``SKFAIR_DATA`` names. Where there is one state only, people
 drawn from Oklahoma stand in for the others, a few of them born in places that Oklahoma does not
 know, so that there are as many columns.
 """
@@ -57,8 +57,8 @@ def partial_acs(budget):
     ]
     title = (
         f"Table 2: test accuracy on [20 %, 40 %], {source}; {n_train:,} people in training, "
-        f"{n_columns} columns;\\n{before:.2g} GB when the data are made. Below ours, beside the paper's "
-        "at its fairness (empty where no\\ntolerance is as fair, or as unfair)"
+        f"{n_columns} columns;\n{before:.2g} GB when the data are made. Below, ours beside the "
+        "paper's at its fairness (empty where no\ntolerance is as fair, or as unfair)"
     )
     return Report(title, records + beside, [])
 
