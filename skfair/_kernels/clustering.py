@@ -53,21 +53,29 @@ def tabulate(X, weights, codes, labels, n_clusters, limits):
 
     The centre of an empty cluster is nan.
     """
+    labels = np.array(labels, dtype=np.int32)
+    return clustering_of(labels, tally(X, weights, codes, labels, n_clusters, limits))
+
+
+def clustering_of(labels, tallied):
+    """The clustering of some labels and what `tally` counts of it, over all of its parts."""
+    sums, sizes, counts, members = tallied
+    occupied = np.where(sizes == 0, np.nan, sizes)
+    return Clustering(labels, sums / occupied[:, np.newaxis], sizes, counts, members)
+
+
+def tally(X, weights, codes, labels, n_clusters, limits):
+    """What adds up over parts of the samples: their sums by cluster, then as in `Clustering`."""
     n_groups = limits.scales.shape[1]
-    clustering = Clustering(
-        labels=np.array(labels, dtype=np.int32),
-        centers=np.zeros((n_clusters, X.shape[1])),
-        sizes=np.zeros(n_clusters),
-        counts=np.zeros((n_clusters, n_groups)),
-        members=np.zeros((n_clusters, n_groups), dtype=np.int64),
-    )
-    _tabulate(X, weights, codes, clustering, limits.kinds)
-    return clustering
+    sums, sizes = np.zeros((n_clusters, X.shape[1])), np.zeros(n_clusters)
+    counts, members = np.zeros((n_clusters, n_groups)), np.zeros((n_clusters, n_groups), np.int64)
+    _tally(X, weights, codes, Clustering(labels, sums, sizes, counts, members), limits.kinds)
+    return sums, sizes, counts, members
 
 
 @jit
-def _tabulate(X, weights, codes, clustering, kinds):
-    labels, centers, sizes, counts, members = clustering
+def _tally(X, weights, codes, clustering, kinds):
+    labels, sums, sizes, counts, members = clustering
     # Kinds are counted, and groups from them: one sample is in one kind, not in several groups.
     n_kinds, n_attributes = kinds.shape
     weight_of, number_of = np.zeros((sizes.size, n_kinds)), np.zeros((sizes.size, n_kinds))
@@ -77,10 +85,8 @@ def _tabulate(X, weights, codes, clustering, kinds):
         weight_of[k, kind] += w
         number_of[k, kind] += 1.0
         for f in range(X.shape[1]):
-            centers[k, f] += w * X[p, f]
+            sums[k, f] += w * X[p, f]
     for k in range(sizes.size):
-        for f in range(X.shape[1]):
-            centers[k, f] /= sizes[k]
         for kind in range(n_kinds):
             for a in range(n_attributes):
                 counts[k, kinds[kind, a]] += weight_of[k, kind]

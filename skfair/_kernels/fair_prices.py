@@ -223,18 +223,6 @@ def newton_direction(rows, ratios, kinds, density, ridge):
 
 
 @part
-def size_gain(rows, values, limits):
-    """What other values of the rows add to the dual value through the bounds on sizes."""
-    gain = 0.0
-    for r in range(rows.n_rows):
-        if rows.cells[r, 1] < 0:
-            change = values[r] - rows.values[r]
-            at_least = rows.cells[r, 1] == AT_LEAST
-            gain += limits.smallest * change if at_least else -limits.largest * change
-    return gain
-
-
-@part
 def store(rows, values, prices):
     """Set the multipliers of the rows, in place."""
     multipliers, size_multipliers = prices
@@ -267,14 +255,6 @@ def worst_violation(prices, counts, limits, ratios):
             if size_multipliers[k, side] > 0.0:
                 worst = max(worst, -violation)
     return worst
-
-
-def size_value(prices, limits):
-    """What the bounds on sizes add to the dual value."""
-    at_least, at_most = prices.size_multipliers.T
-    low = limits.smallest * at_least[at_least > 0].sum() if (at_least > 0).any() else 0.0
-    high = limits.largest * at_most[at_most > 0].sum() if (at_most > 0).any() else 0.0
-    return float(low - high)
 
 
 def ratios_of(limits):

@@ -85,7 +85,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     random_state : int, RandomState instance or None, default=None
         Determines the starts. The same seed gives the same labels for any ``n_jobs``.
     n_jobs : int or None, default=None
-        Number of threads that run starts side by side.
+        Number of threads that run starts side by side, and blocks of 65,536 rows. None is 1 unless
+        in a ``joblib.parallel_config`` context, -1 is all processors.
     verbose : int, default=0
         Print cost and balance after every round if positive.
 

@@ -6,9 +6,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
-from skfair._kernels.clustering import cost_of
-from skfair._kernels.fair_assignment import cold_start, solve_dual
-from skfair._kernels.kmeans import squared_distances_by_cluster
+from skfair.cluster._dual import cold_start, places, solve_dual
 from skfair.cluster._limits import is_sized
 from skfair.cluster._local_search import (
     MAX_MOVES,
@@ -187,7 +185,7 @@ class Homotopy(BaseEstimator):
         if is_sized(samples.limits):
             return self._sized(samples, runs, random_state)
         starts = runs.starts(samples, random_state)
-        rough = Parallel(runs.n_jobs, prefer="threads")(
+        rough = Parallel(samples.n_jobs, prefer="threads")(
             delayed(lloyd)(samples, start, runs.max_iter, max(runs.tol, ROUGH_TOL))
             for start in starts
         )
@@ -208,7 +206,7 @@ class Homotopy(BaseEstimator):
             return advance(few, start, 0.0, max_iter, tol)[0].clustering
 
         starts = runs.starts(few, random_state)
-        rough = Parallel(runs.n_jobs, prefer="threads")(
+        rough = Parallel(samples.n_jobs, prefer="threads")(
             delayed(lead)(start, runs.max_iter, ROUGH_TOL) for start in starts
         )
         best, *others = distinct(few, rough)[: self.n_followed]
@@ -225,7 +223,7 @@ def distinct(samples, clusterings):
 
     Starts that ended in the same local minimum would be followed twice for nothing.
     """
-    costs = [cost_of(samples.X, samples.weights, clustering) for clustering in clusterings]
+    costs = [samples.cost_of(clustering) for clustering in clusterings]
     kept = []
     previous = -1.0
     for i in np.argsort(costs, kind="stable"):
@@ -309,18 +307,11 @@ def fair_assignment(samples, centers, ratio, dual=None, persons=0.75):
     """
     if dual is None:
         dual = cold_start(len(centers), samples.n_groups)
-    distances = squared_distances_by_cluster(samples.X, centers)
+    measured, limits = samples.measured(centers), samples.at_level(ratio)
     slack = max(persons * samples.largest_weight, SLACK * samples.weights.sum())
-    limits = samples.at_level(ratio)
-    return solve_dual(
-        distances,
-        samples.codes,
-        samples.weights,
-        limits,
-        dual,
-        slack,
-        dual_iterations(dual, limits),
-    )
+    solution, looked = solve_dual(measured, limits, dual, slack, dual_iterations(dual, limits))
+    labels, gaps = places(looked)
+    return solution._replace(labels=labels, gaps=gaps)
 
 
 def dual_iterations(dual, limits):

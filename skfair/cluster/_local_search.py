@@ -118,7 +118,7 @@ def near_ties(point):
 
 def lift(samples, point, goal, rows, max_moves):
     """Path of the cheapest single moves of some rows from a point to the balance ``goal``."""
-    X, weights, codes, _ = samples
+    X, weights, codes, *_ = samples
     movable = X if len(rows) == len(X) else X[rows]
     distances = squared_distances(movable, point.clustering.centers)
     clustering = copy_of(point.clustering)
@@ -138,7 +138,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
         "feasible" if passes came to gain less than a hundredth of ``tol`` times the cost, or
         more where samples are many.
     """
-    X, weights, codes, _ = samples
+    X, weights, codes, *_ = samples
     limits = samples.at_level(min(ratio, point.balance))
     equal_weights = samples.count_the_same
     status = "max_iter"

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from skfair._kernels.clustering import cost_of
 from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._balance import describe, groups_missing
 from skfair.cluster._homotopy import fair_assignment
@@ -57,7 +56,7 @@ class Population(NamedTuple):
     def describe_clustering(self, clustering, cost=None):
         """Fitted attributes of a clustering but for those that need a fair assignment."""
         samples = self.samples
-        cost = cost_of(samples.X, samples.weights, clustering) if cost is None else cost
+        cost = samples.cost_of(clustering) if cost is None else cost
         return {
             "labels_": self.complete(clustering.labels, clustering.centers),
             "cluster_centers_": clustering.centers + self.mean,
@@ -96,7 +95,7 @@ def check_population(estimator, X, sensitive_features, sample_weight):
     X -= mean
     rows, codes = X if everyone else X[present], people.groups.codes
     limits = asked.limits(weights_by_group(codes, people.weights, kinds), kinds)
-    samples = Samples(rows, people.weights, codes, limits)
+    samples = Samples(rows, people.weights, codes, limits, estimator.n_jobs)
     lacks_groups = missing is not None and sensitive_features is None
     return Population(X, mean, present, samples, groups, asked, lacks_groups)
 

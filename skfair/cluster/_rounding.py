@@ -7,7 +7,7 @@ from scipy import sparse
 
 from skfair._kernels import normalized_cut as kernels
 from skfair._kernels import normalized_cut_flows as flows
-from skfair._kernels.clustering import balance_limits, cost_of
+from skfair._kernels.clustering import balance_limits
 from skfair.cluster._limits import mixes
 from skfair.cluster._normalized_affinity import RBFAffinity
 from skfair.cluster._samples import Samples, lloyd
@@ -206,7 +206,7 @@ def _kmeans(samples, runs, random_state):
     """Labels of the cheapest run of k-means."""
     starts = runs.starts(samples, random_state)
     ends = [lloyd(samples, start, runs.max_iter, runs.tol) for start in starts]
-    return min(ends, key=lambda end: cost_of(samples.X, samples.weights, end)).labels
+    return min(ends, key=lambda end: samples.cost_of(end)).labels
 
 
 def _graph_of(operator, codes):

@@ -7,10 +7,15 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_array
 
-from skfair._kernels.clustering import Clustering, Limits, cost_of, tabulate
-from skfair._kernels.fair_assignment import DualSolution
-from skfair._kernels.kmeans import nearest_centers, squared_distances
+from skfair._kernels.clustering import Clustering, Limits, clustering_of, cost_of, tally
+from skfair._kernels.kmeans import (
+    nearest_centers,
+    squared_distances,
+    squared_distances_by_cluster,
+)
+from skfair.cluster._dual import DualSolution
 from skfair.cluster._limits import keeps_sizes, mixes
+from skfair.parts import BLOCK, InMemory, blocks
 
 
 class Samples(NamedTuple):
@@ -20,6 +25,24 @@ class Samples(NamedTuple):
     weights: np.ndarray  # (n_samples,) float64, all positive
     codes: np.ndarray  # (n_samples,) intp, of which of the limits' kinds a sample is
     limits: Limits  # what every cluster has to keep
+    n_jobs: int | None = None  # threads
+
+    @property
+    def parts(self):
+        """The samples in blocks of rows, each of them samples too."""
+        if len(self.weights) <= BLOCK:
+            return InMemory([self])
+        rows = blocks(len(self.weights))
+        X, weights, codes, limits, n_jobs = self
+        return InMemory([Samples(X[s], weights[s], codes[s], limits) for s in rows], n_jobs)
+
+    def in_parts(self, values):
+        """An array of one value per sample, in the same blocks."""
+        return InMemory([values[rows] for rows in blocks(len(values))], self.n_jobs)
+
+    def measured(self, centers):
+        """Parts for `solve_dual`: distances to centres, kinds and weights."""
+        return self.parts.each(_measured, centers)
 
     @property
     def n_groups(self):
@@ -80,7 +103,12 @@ class Samples(NamedTuple):
 
     def tabulate(self, labels, n_clusters):
         """The clustering that the labels describe; its cells are recomputed from scratch."""
-        return tabulate(self.X, self.weights, self.codes, labels, n_clusters, self.limits)
+        labels = np.array(labels, dtype=np.int32)
+        return clustering_of(labels, self.parts.total(_tallied, self.in_parts(labels), n_clusters))
+
+    def cost_of(self, clustering):
+        """Sum of weighted squared distances to the centres of a clustering, from scratch."""
+        return self.parts.total(_cost, self.in_parts(clustering.labels), clustering)
 
     def occupy(self, labels, centers):
         """The same, once every empty cluster has got the sample farthest from its own centre."""
@@ -115,7 +143,19 @@ class Samples(NamedTuple):
         everybody = np.bincount(self.codes, self.weights, minlength=n_kinds)
         drawn = np.bincount(codes, self.weights[rows], minlength=n_kinds)
         weights = self.weights[rows] * (everybody / drawn)[codes]
-        return Samples(self.X[rows], weights, codes, self.limits)
+        return Samples(self.X[rows], weights, codes, self.limits, self.n_jobs)
+
+
+def _measured(samples, centers):
+    return squared_distances_by_cluster(samples.X, centers), samples.codes, samples.weights
+
+
+def _tallied(samples, labels, n_clusters):
+    return tally(samples.X, samples.weights, samples.codes, labels, n_clusters, samples.limits)
+
+
+def _cost(samples, labels, clustering):
+    return cost_of(samples.X, samples.weights, clustering._replace(labels=labels))
 
 
 def weights_by_group(codes, weights, kinds):
@@ -133,7 +173,6 @@ class Runs(NamedTuple):
     n_init: int = 10
     max_iter: int = 300
     tol: float = 1e-5  # relative gain of the cost at which a run stops
-    n_jobs: int | None = None  # threads
 
     def starts(self, samples, random_state):
         """Starting centres of every run."""
@@ -160,7 +199,7 @@ def check_runs(parameters, mean):
     Parameters
     ----------
     parameters : FairKMeans
-        Has ``n_clusters``, ``init``, ``n_init``, ``max_iter``, ``tol`` and ``n_jobs``.
+        Has ``n_clusters``, ``init``, ``n_init``, ``max_iter`` and ``tol``.
     mean : ndarray of shape (n_features,)
 
     Returns
@@ -170,14 +209,7 @@ def check_runs(parameters, mean):
     init = parameters.init
     if not (isinstance(init, str) or callable(init)):
         init = check_centers(init, (parameters.n_clusters, len(mean))) - mean
-    return Runs(
-        parameters.n_clusters,
-        init,
-        parameters.n_init,
-        parameters.max_iter,
-        parameters.tol,
-        parameters.n_jobs,
-    )
+    return Runs(parameters.n_clusters, init, parameters.n_init, parameters.max_iter, parameters.tol)
 
 
 def check_centers(centers, shape):
@@ -207,7 +239,7 @@ def point_of(samples, labels, n_clusters, dual=None):
 
 def as_point(samples, clustering, dual):
     """The point of a clustering, and of the dual solution that led to it."""
-    cost = cost_of(samples.X, samples.weights, clustering)
+    cost = samples.cost_of(clustering)
     return Point(clustering, cost, dual, samples.balance_of(clustering.counts))
 
 
@@ -237,11 +269,11 @@ def relocate_centers(samples, clustering, patience, random_state, lead=None):
     takes centres to the clustering that other iterations than those of plain k-means lead to.
     """
     lead = lead or partial(lloyd, samples, max_iter=3, tol=0.0)
-    X, weights = samples.X, samples.weights
+    X = samples.X
     n_clusters = len(clustering.sizes)
     if n_clusters == 1:
         return clustering
-    cost = cost_of(X, weights, clustering)
+    cost = samples.cost_of(clustering)
     cheapest, errors = _relocation_costs(samples, clustering.centers)
     failures = 0
     while failures < patience and cost > 0:
@@ -249,7 +281,7 @@ def relocate_centers(samples, clustering, patience, random_state, lead=None):
         drawn = np.searchsorted(errors, random_state.uniform(0, errors[-1]), side="right")
         centers[random_state.choice(cheapest)] = X[min(drawn, len(X) - 1)]
         trial = lead(centers)
-        trial_cost = cost_of(X, weights, trial)
+        trial_cost = samples.cost_of(trial)
         if trial_cost < cost:
             clustering, cost, failures = trial, trial_cost, 0
             cheapest, errors = _relocation_costs(samples, clustering.centers)

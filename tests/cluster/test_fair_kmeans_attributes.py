@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from skfair._kernels.fair_assignment import cold_start, solve_dual
 from skfair.cluster import (
     AlternatingFront,
     AlternatingSwaps,
@@ -17,6 +16,7 @@ from skfair.cluster import (
     Homotopy,
     fair_kmeans_front,
 )
+from skfair.cluster._dual import cold_start, places, solve_dual
 from skfair.cluster._limits import Asked, mixes
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import (
@@ -27,6 +27,7 @@ from skfair.metrics import (
     get_scorer,
     share_ratio_score,
 )
+from skfair.parts import InMemory
 
 reached_or_not = pytest.mark.filterwarnings(
     f"ignore::{InfeasibleConstraintWarning.__module__}.InfeasibleConstraintWarning"
@@ -113,15 +114,14 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
         A_eq=np.tile(np.eye(n_samples), n_clusters),
         b_eq=np.ones(n_samples),
     ).fun
-    found = solve_dual(
-        distances, codes, np.ones(n_samples), limits, cold_start(n_clusters, 5), 0.0, 100
-    )
+    measured = InMemory([(distances, codes, np.ones(n_samples))])
+    found, looked = solve_dual(measured, limits, cold_start(n_clusters, 5), 0.0, 100)
     assert distances.min(axis=0).sum() < 0.95 * optimum  # else nothing would be shown
     assert found.value <= optimum * (1 + 1e-9)
     assert found.value == pytest.approx(optimum, rel=2e-3)
     # A sample pays the prices of all its groups.
     prices = distances + found.offsets @ in_group
-    np.testing.assert_array_equal(found.labels, prices.argmin(axis=0))
+    np.testing.assert_array_equal(places(looked)[0], prices.argmin(axis=0))
 
 
 # The promise --------------------------------------------------------------------------

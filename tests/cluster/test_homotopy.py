@@ -3,8 +3,8 @@ import pytest
 from sklearn.base import clone
 
 from skfair._kernels.clustering import balance_limits
-from skfair._kernels.fair_assignment import cold_start
 from skfair.cluster import FairKMeans, Homotopy, _homotopy, _local_search, fair_kmeans_front
+from skfair.cluster._dual import cold_start
 from skfair.cluster._homotopy import (
     MAX_DUAL_ITER,
     MIN_DUAL_ITER,
@@ -18,6 +18,7 @@ from skfair.cluster._homotopy import (
 from skfair.cluster._local_search import MIN_NEAR_TIES, near_ties, repair, search_locally
 from skfair.cluster._samples import Runs, Samples, lloyd, point_of
 from skfair.datasets import make_fair_blobs
+from skfair.parts import BLOCK
 
 
 def samples_of(n_samples=300, weights=None, **settings):
@@ -284,3 +285,14 @@ def test_many_small_groups_keep_what_is_promised():
     assert model.status_ in {"optimal", "feasible"}
     assert model.constraint_violation_ == 0
     assert model.lower_bound_ <= model.inertia_
+
+
+def test_blocks_of_rows_are_added_in_one_order_by_any_number_of_threads():
+    X, _, groups = make_fair_blobs(2 * BLOCK + 100, n_features=2, centers=3, random_state=0)
+    one, two = (
+        FairKMeans(3, random_state=0, n_jobs=n_jobs).fit(X, sensitive_features=groups)
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    np.testing.assert_array_equal(one.offsets_, two.offsets_)
+    assert (one.inertia_, one.lower_bound_) == (two.inertia_, two.lower_bound_)

@@ -5,6 +5,7 @@ give its slope is tested by the inequality that defines the supergradients of a 
 """
 
 import functools
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from scipy.optimize import linprog
 from skfair._kernels import fair_assignment as kernels
 from skfair._kernels import fair_prices
 from skfair._kernels.clustering import balance_limits
+from skfair.cluster import _dual
+from skfair.parts import InMemory
 from tests.kernels.alone import alone
 
 
@@ -30,7 +33,7 @@ def kinds(n_groups):
 
 def offsets_of(multipliers, ratio, sizes=None):
     n_clusters, n_groups, _ = multipliers.shape
-    prices = kernels.Prices(multipliers, np.zeros((n_clusters, 2)) if sizes is None else sizes)
+    prices = fair_prices.Prices(multipliers, np.zeros((n_clusters, 2)) if sizes is None else sizes)
     offsets = np.empty(multipliers.shape[:2])
     ratios = ratio if np.ndim(ratio) else ratios_of(n_groups, ratio)
     alone(fair_prices.fill_offsets)(prices, ratios, kinds(n_groups), offsets)
@@ -50,6 +53,10 @@ class Problem(NamedTuple):
     def limits(self):
         limits = balance_limits(self.n_groups, self.ratio)
         return limits._replace(smallest=self.smallest, largest=self.largest)
+
+    @property
+    def rows(self):
+        return self.distances, self.codes, self.weights
 
     @property
     def memberships(self):
@@ -84,21 +91,21 @@ def problems(draw):
     return problem, *(scale * random_multipliers(rng, n_clusters, n_groups) for _ in range(2))
 
 
-def dual(problem, multipliers):
-    """Value of the dual and the counts of the assignment at its prices."""
-    n_clusters, n_samples = problem.distances.shape
-    assignment = kernels.new_assignment(n_samples, n_clusters, problem.n_groups)
-    offsets = offsets_of(multipliers, problem.ratio)
-    distances, codes, weights = problem.distances, problem.codes, problem.weights
-    return alone(kernels.assign)(
-        distances, codes, weights, offsets, problem.limits.kinds, assignment
-    ), assignment
+def dual(problem, multipliers, width=np.inf):
+    """Value of the dual and the assignment at its prices."""
+    found = kernels.look(problem.rows, offsets_of(multipliers, problem.ratio), width)
+    return found.value, found
 
 
-def solve(problem, start=None, slack=0.0, max_iter=50):
-    start = start or kernels.cold_start(len(problem.distances), problem.n_groups)
-    distances, codes, weights, *_ = problem
-    return kernels.solve_dual(distances, codes, weights, problem.limits, start, slack, max_iter)
+def solve(problem, start=None, slack=0.0, max_iter=50, n_parts=1):
+    start = start or _dual.cold_start(len(problem.distances), problem.n_groups)
+    cuts = np.array_split(np.arange(len(problem.codes)), n_parts)
+    parts = InMemory(
+        [(problem.distances[:, p].copy(), problem.codes[p], problem.weights[p]) for p in cuts]
+    )
+    solution, looked = _dual.solve_dual(parts, problem.limits, start, slack, max_iter)
+    labels, gaps = _dual.places(looked)
+    return solution._replace(labels=labels, gaps=gaps)
 
 
 def programme_optimum(problem):
@@ -155,7 +162,9 @@ def test_an_assignment_is_the_argmin_of_the_prices(n_samples, n_clusters):
     ranked = np.argsort(prices, axis=0, kind="stable")
     np.testing.assert_array_equal(assignment.labels, ranked[0])
     if n_clusters > 1:
-        np.testing.assert_array_equal(assignment.runner_up, ranked[1])
+        next_to = np.zeros((problem.n_groups, n_clusters, n_clusters))
+        np.add.at(next_to, (problem.codes, *ranked[:2]), problem.weights)
+        np.testing.assert_allclose(assignment.ties, next_to, rtol=1e-12)
         gaps = np.diff(np.sort(prices, axis=0)[:2], axis=0)[0]
         np.testing.assert_array_equal(assignment.gaps, gaps)
     else:
@@ -170,7 +179,7 @@ def test_equal_prices_go_to_the_lowest_index():
     problem = Problem(distances, np.array([0, 1]), np.ones(2), 1.0, 2)
     _, assignment = dual(problem, np.zeros((3, 2, 2)))
     assert assignment.labels.tolist() == [1, 0]
-    assert assignment.runner_up.tolist() == [2, 1]
+    assert np.argwhere(assignment.ties).tolist() == [[0, 1, 2], [1, 0, 1]]
     assert assignment.gaps.tolist() == [0, 0]
 
 
@@ -196,26 +205,29 @@ def test_any_multipliers_bound_the_cost_from_below(drawn):
 # The parts of a Newton step -----------------------------------------------------------
 
 
-def test_density_counts_the_near_ties_of_each_pair_of_clusters():
-    rng = np.random.default_rng(0)
-    problem = make_problem(rng, 60, 3, 2)
-    _, assignment = dual(problem, np.zeros((3, 2, 2)))
-    density, width = np.empty((2, 3, 3)), 0.5
-    share = alone(kernels._tie_density)(assignment, problem.codes, problem.weights, width, density)
-    near = np.flatnonzero(assignment.gaps < width)
-    assert share == len(near) / 60
-    expected = np.zeros((2, 3, 3))
-    for p in near:
-        a, b, g = assignment.labels[p], assignment.runner_up[p], problem.codes[p]
-        expected[g, [a, b], [b, a]] += problem.weights[p] / (2 * width)
-    np.testing.assert_allclose(density, expected, rtol=1e-12)
+def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
+    problem = make_problem(np.random.default_rng(0), 60, 3, 2)
+    width, nothing = 0.5, np.zeros((3, 2, 2))
+    _, assignment = dual(problem, nothing, width)
+    near = assignment.gaps < width
+    assert 0 < assignment.n_near == near.sum() < 60
+    some = problem._replace(
+        distances=problem.distances[:, near].copy(),
+        codes=problem.codes[near],
+        weights=problem.weights[near],
+    )
+    np.testing.assert_array_equal(assignment.ties, dual(some, nothing)[1].ties)
+
+
+def fitting_width(gaps):
+    look = kernels.Look(None, gaps, 0.0, None, None, 0)
+    return _dual._fitting_width(SimpleNamespace(looked=InMemory([look]), n_samples=len(gaps)))
 
 
 def test_the_width_takes_in_a_share_of_the_gaps():
     gaps = np.random.default_rng(0).exponential(size=500)
-    width = alone(kernels._fitting_width)(gaps)
-    assert (gaps < width).mean() == pytest.approx(kernels.NEAR_TIES, abs=1 / 500)
-    assert alone(kernels._fitting_width)(np.zeros(9)) > 0
+    assert (gaps < fitting_width(gaps)).mean() == pytest.approx(_dual.NEAR_TIES, abs=1 / 500)
+    assert fitting_width(np.zeros(9)) > 0
 
 
 @pytest.fixture(params=[2, 3], ids=lambda n_groups: f"{n_groups} groups")
@@ -424,7 +436,7 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
 @settings(max_examples=25, deadline=None)
 def test_a_solution_is_consistent(drawn):
     problem, y, _ = drawn
-    start = kernels.cold_start(len(problem.distances), problem.n_groups)
+    start = _dual.cold_start(len(problem.distances), problem.n_groups)
     start = start._replace(prices=start.prices._replace(multipliers=y.copy()))
     solution = solve(problem, start)
     assert (solution.prices.multipliers >= 0).all()
@@ -446,6 +458,13 @@ def test_the_ascent_stops_where_every_constraint_holds_within_the_slack():
     assert violations(problem, assignment.counts).max() <= slack
     again = solve(problem, solution, slack=slack)  # a warm start that needs no step
     np.testing.assert_array_equal(again.prices.multipliers, solution.prices.multipliers)
+
+
+def test_samples_in_parts_have_the_same_solution():
+    problem = make_problem(np.random.default_rng(3), 400, 3, 2)
+    whole, parts = solve(problem), solve(problem, n_parts=9)
+    assert parts.value == pytest.approx(whole.value, rel=1e-7)
+    assert (parts.labels == whole.labels).mean() > 0.98
 
 
 def test_a_ratio_of_zero_asks_for_nothing():

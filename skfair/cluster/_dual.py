@@ -1,0 +1,125 @@
+"""The cheapest fair assignment to fixed centres, by ascent of its dual."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair._kernels.fair_assignment import look, newton_step, offsets_of, worst_breach
+from skfair._kernels.fair_prices import Prices, ratios_of
+
+LEAST_RIDGE = 1e-6  # relative to the mean of the Hessian's diagonal
+RIDGE_GROWTH = 30.0
+MAX_TRIALS = 10  # of a step, each with more ridge
+LEAST_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
+NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in ...
+NEAR_TIES_RANGE = (0.02, 0.32)  # ... and within which it may stay as it is
+N_GAPS = 1000  # so many tell the width
+
+
+class DualSolution(NamedTuple):
+    """What the dual ascent leaves behind."""
+
+    prices: Prices
+    offsets: np.ndarray  # (n_clusters, n_groups)
+    value: float  # L(multipliers)
+    width: float  # smoothing width of the last Hessian
+    ridge: float  # damping of the last step
+    labels: np.ndarray | None = None  # (n_samples,) argmin of distance + offset
+    gaps: np.ndarray | None = None  # (n_samples,) how much more the next cheapest cluster costs
+
+
+def cold_start(n_clusters, n_groups):
+    """Prices of zero, to start `solve_dual` from."""
+    return DualSolution(
+        prices=Prices(np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, 2))),
+        offsets=np.zeros((n_clusters, n_groups)),
+        value=-np.inf,
+        width=0.0,
+        ridge=LEAST_RIDGE,
+    )
+
+
+def solve_dual(measured, limits, start, slack, max_iter):
+    """Maximise the dual by projected, damped Newton ascent from the solution ``start``.
+
+    Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
+
+    Parameters
+    ----------
+    measured : Parts
+        Each of squared distances (n_clusters, n_samples), codes of kinds, and weights.
+    limits : Limits
+    start : DualSolution
+    slack : float
+    max_iter : int
+
+    Returns
+    -------
+    solution : DualSolution
+    looked : Parts
+        Each a `Look` at the prices of the solution.
+    """
+    ratios = ratios_of(limits)
+    prices, width, ridge = start.prices, start.width, start.ridge
+    now = _LookAtAll(measured, prices, limits, ratios, width)
+    for _ in range(max_iter):
+        if worst_breach(prices, now.counts, limits, ratios) <= slack:
+            break
+        # The Hessian: samples near a tie, over a width that takes in a fair share of them.
+        if not NEAR_TIES_RANGE[0] <= now.share_near <= NEAR_TIES_RANGE[1]:
+            width = _fitting_width(now)
+            now = _LookAtAll(measured, prices, limits, ratios, width)
+        # Ties lie on both sides of the border, over twice the width.
+        density = (now.ties + now.ties.transpose(0, 2, 1)) * (0.5 / width)
+        gain, damping = 0.0, ridge / RIDGE_GROWTH
+        for _ in range(MAX_TRIALS):
+            damping = max(damping, LEAST_RIDGE)
+            stepped = newton_step(prices, now.counts, density, damping, limits, ratios)
+            trial = _LookAtAll(measured, stepped, limits, ratios, width)
+            gain = trial.value - now.value
+            if gain > 0.0:
+                break
+            damping *= RIDGE_GROWTH
+        if not gain > 0.0:  # also where a gain is nan
+            break
+        prices, ridge, now = stepped, damping, trial
+        if gain <= LEAST_GAIN * abs(now.value):
+            break
+    return DualSolution(prices, now.offsets, now.value, width, ridge), now.looked
+
+
+class _LookAtAll:
+    """What all samples together tell of prices."""
+
+    def __init__(self, measured, prices, limits, ratios, width):
+        self.offsets, by_kind, value = offsets_of(prices, limits, ratios)
+        self.looked = measured.each(look, by_kind, width)
+        costs, self.counts, self.ties, n_near, self.n_samples = self.looked.total(_totals)
+        self.value = costs + value
+        self.share_near = n_near / self.n_samples
+
+
+def _totals(look):
+    return look.totals
+
+
+def _fitting_width(now):
+    """Width that takes in the wanted share of the gaps, judged by some of them."""
+    stride = 1 + now.n_samples // N_GAPS
+    gaps = np.sort(np.concatenate(now.looked.collect(_some_gaps, stride)))
+    wanted = gaps[int(np.ceil(NEAR_TIES * len(gaps))) - 1]
+    return max(wanted * (1 + 1e-9), gaps[-1] * 2.0**-30, 1e-150)
+
+
+def _some_gaps(look, stride):
+    return look.gaps[::stride].copy()
+
+
+def places(looked):
+    """Everybody's cheapest cluster, and the gap to the next."""
+    labels, gaps = zip(*looked.collect(_places), strict=True)
+    return np.concatenate(labels), np.concatenate(gaps)
+
+
+def _places(look):
+    return look.labels, look.gaps
