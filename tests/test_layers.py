@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "datasets": {"parts", "utils"},
     "callbacks": {"utils"},
     "cluster": {"_kernels", "exceptions", "metrics", "parts", "people", "utils"},
-    "enforcement": {"_kernels", "constraints", "solvers"},
+    "enforcement": {"_kernels", "constraints", "problems", "solvers"},
     "training": {"constraints", "enforcement", "exceptions", "losses", "models", "parts"}
     | {"people", "problems", "solvers", "surrogates", "utils"},
     "classification": {"constraints", "enforcement", "exceptions", "losses", "metrics", "models"}

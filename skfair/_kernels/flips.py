@@ -73,7 +73,7 @@ def sum_flips(entries, decisions, turns, n_events, n_turns):
     samples, events, effects = entries
     if len(samples) > _FEW:
         sums = np.zeros((n_events, n_turns + 1))
-        _sum_flips(samples, events, effects, decisions, turns, sums)
+        add_flips(samples, events, effects, decisions, turns, sums)
         return np.cumsum(sums, axis=1, out=sums)
     own, at = decisions[samples], turns[samples]
     sums = np.empty((n_events, n_turns + 1))
@@ -86,7 +86,11 @@ def sum_flips(entries, decisions, turns, n_events, n_turns):
 
 
 @jit
-def _sum_flips(samples, events, effects, decisions, turns, sums):
+def add_flips(samples, events, effects, decisions, turns, sums):
+    """Add to sums what positive decisions add before the first turn, and what every turn changes.
+
+    Arguments are those of `sum_flips`; ``sums`` has shape (n_events, n_turns + 1).
+    """
     n_turns = sums.shape[1] - 1
     for m in range(len(samples)):
         i, e = samples[m], events[m]

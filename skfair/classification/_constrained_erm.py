@@ -1,6 +1,6 @@
 """Classifiers trained under fairness constraints that their decisions keep."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import CONSTRAINTS, Constraint
@@ -72,6 +72,10 @@ class ConstrainedERMClassifier(LinearClassifier):
         Whether to start from the coefficients of the previous fit.
     random_state : int, RandomState instance or None, default=None
         Seed of stochastic solvers; "sqp" uses none.
+    n_jobs : int or None, default=None
+        Threads that look at more than 131,072 people, who are divided into blocks of rows; whatever
+        their number, coefficients are the same to the bit. None is 1 unless in a
+        `joblib.parallel_config` context, -1 is all processors.
     verbose : int, default=0
         Print every iteration if positive.
 
@@ -149,6 +153,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         "loss": [StrOptions(set(LOSSES)), callable],
         "surrogate": [StrOptions(set(SURROGATES)), callable],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -170,6 +175,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         pos_label=None,
         warm_start=False,
         random_state=None,
+        n_jobs=None,
         verbose=0,
     ):
         self.constraint = constraint
@@ -188,6 +194,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.pos_label = pos_label
         self.warm_start = warm_start
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @all_or_nothing

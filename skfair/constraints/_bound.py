@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from skfair.constraints._aggregates import Range, SingleRow
 from skfair.constraints._posterior import MeanPosterior, RatePosterior, moments_of
-from skfair.constraints._protocols import REPORT_COLUMNS
+from skfair.constraints._rate_report import report_of
 from skfair.constraints._values import ConstraintValues, EventJacobian
 from skfair.inference import Rates, estimates_of
 from skfair.losses import as_pointwise
@@ -69,6 +69,11 @@ class BoundConstraint:
     """Whether the rows count decisions, and can be told what they miss of these."""
 
     @property
+    def adds_up(self):
+        """Whether rows are linear in means, so that those of parts of the samples add up."""
+        return not isinstance(self.aggregate, SingleRow)
+
+    @property
     def jumps(self):
         """Whether the public metric jumps as scores move; mean losses do not."""
         return self.counts_decisions
@@ -115,7 +120,7 @@ class BoundConstraint:
         return self.aggregate.unknowns(self.means(scores))
 
     def __call__(self, scores, aux):
-        """Rows and their derivatives, as `ConstraintValues`."""
+        """Rows and derivatives, as `ConstraintValues`."""
         value, slope, curvature = self._smooth(scores)
         values, combine = self.rows.at(self.events.means(value) + self.offset, aux)
         return ConstraintValues(
@@ -124,6 +129,10 @@ class BoundConstraint:
             self.rows.aux,
             lambda v: self.events.spread(combine.T @ v) * curvature,
         )
+
+    def shift(self, aux):
+        """Value of the rows where all means are 0 before the offset, (n_rows,)."""
+        return self.rows.at(np.zeros(len(self.names)) + self.offset, aux)[0]
 
     def decision_means(self, scores):
         """Means of the public metric, (n_events,)."""
@@ -269,27 +278,14 @@ class BoundConstraint:
 
     def report(self, scores):
         """One row per rate that is compared, with the columns ``REPORT_COLUMNS``."""
-        import pandas as pd
+        return report_of(self, self.moments(scores))
 
-        values = self._decided(scores)
-        rates = self.events.means(values)
-        variances = np.maximum(0.0, self.events.means(values**2) - rates**2)
+    def moments(self, scores):
+        """What `report_of` needs, which parts add to: three (n_events,)."""
+        values, events = self._decided(scores), self.events
         # The sum of squared shares is one over the effective number of samples.
-        squares = self.events.averaging.power(2).sum(axis=1)
-        cells, groups = zip(*self.names, strict=True)
-        columns = {
-            "constraint": self.name,
-            "cell": list(cells),
-            "group": list(groups),
-            "n": self.counts,
-            # An array, since pandas 2 makes objects of a single nan.
-            "threshold": np.full(len(rates), 0.0 if self.counts_decisions else np.nan),
-            "rate": rates,
-            "standard_error": np.sqrt(variances * squares),
-            "gap": self.gap(scores),
-            "tolerance": self.tolerance,
-        }
-        return pd.DataFrame(columns, columns=list(REPORT_COLUMNS))
+        shares = events.averaging.power(2).sum(axis=1)
+        return events.means(values), events.means(values**2), shares
 
     def single(self):
         """The same constraint by the one row ``gap <= tolerance``: kinked, without unknowns."""
@@ -314,6 +310,22 @@ class BoundConstraint:
         """
         events = self.events.take(rows)
         return self._among(rows, events, np.diff(events.averaging.indptr))
+
+    def part(self, rows):
+        """The share of some samples in the constraint: rows of parts add up to those of all.
+
+        What is added to the means once is left out.
+
+        Parameters
+        ----------
+        rows : slice
+            Positions of the samples.
+
+        Returns
+        -------
+        constraint : BoundConstraint
+        """
+        return replace(self, events=self.events.part(rows), target=self.target[rows], offset=0.0)
 
     def placed(self, rows, n_samples):
         """The same constraint as a function of more scores, of which it looks at its own alone.

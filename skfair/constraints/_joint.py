@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair.constraints._protocols import REPORT_COLUMNS
-from skfair.constraints._values import joined, split, stacked
+from skfair.constraints._rate_report import report_of
+from skfair.constraints._values import block_diagonal, joined, split, stacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,27 @@ class JointConstraint:
         unknowns = split(aux, [part.n_aux for part in self.parts])
         found = [part(scores, own) for part, own in zip(self.parts, unknowns, strict=True)]
         return stacked(found, len(scores))
+
+    @property
+    def adds_up(self):
+        """Whether rows are linear in means, so that those of parts of the samples add up."""
+        return all(getattr(part, "adds_up", False) for part in self.parts)
+
+    def shift(self, aux):
+        """Value of the rows where all means are 0 before the offsets, (n_rows,).
+
+        Parameters
+        ----------
+        aux : ndarray of shape (n_aux,)
+            Auxiliary unknowns.
+        """
+        unknowns = split(aux, [part.n_aux for part in self.parts])
+        return joined(part.shift(own) for part, own in zip(self.parts, unknowns, strict=True))
+
+    @property
+    def aux_jacobian(self):
+        """Derivative by the auxiliary unknowns of rows that are linear in them, (n_rows, n_aux)."""
+        return block_diagonal([part.rows.aux for part in self.parts])
 
     @property
     def is_local(self):
@@ -228,11 +250,36 @@ class JointConstraint:
         report : DataFrame
             As in `AuditedConstraint.report`.
         """
-        import pandas as pd
+        return _one_below_the_other([part.report(scores) for part in self.parts])
 
-        if not self.parts:
-            return pd.DataFrame(columns=list(REPORT_COLUMNS))
-        return pd.concat([part.report(scores) for part in self.parts], ignore_index=True)
+    def moments(self, scores):
+        """What `report_of` needs, which parts of the samples add to, by constraint.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+
+        Returns
+        -------
+        moments : tuple of tuples of three ndarray
+        """
+        return tuple(part.moments(scores) for part in self.parts)
+
+    def report_of(self, moments):
+        """The reports of all parts from their moments, those of all samples.
+
+        Parameters
+        ----------
+        moments : tuple of tuples of three ndarray
+            As `moments` gives them.
+
+        Returns
+        -------
+        report : DataFrame
+        """
+        pairs = zip(self.parts, moments, strict=True)
+        return _one_below_the_other([report_of(part, own) for part, own in pairs])
 
     def single(self):
         """The same constraints, each that can be by its one row ``gap <= tolerance``."""
@@ -253,6 +300,20 @@ class JointConstraint:
         constraint : JointConstraint
         """
         return JointConstraint(tuple(part.take(rows) for part in self.parts))
+
+    def part(self, rows):
+        """The share of some samples in the constraints, as `BoundConstraint.part`.
+
+        Parameters
+        ----------
+        rows : slice
+            Positions of the samples.
+
+        Returns
+        -------
+        constraint : JointConstraint
+        """
+        return JointConstraint(tuple(part.part(rows) for part in self.parts))
 
     def draw(self, n_per_event, random_state=None, beside=()):
         """Draw equally many samples from every event of every part, as `BoundConstraint.draw`.
@@ -283,3 +344,11 @@ class JointConstraint:
             codes[start:end] = events
             parts.append(part._drawn(rows, codes))
         return rows, JointConstraint(tuple(parts))
+
+
+def _one_below_the_other(reports):
+    import pandas as pd
+
+    if not reports:
+        return pd.DataFrame(columns=list(REPORT_COLUMNS))
+    return pd.concat(reports, ignore_index=True)

@@ -174,13 +174,13 @@ def stacked(found, n_samples):
 
     def aux_curvature(v):
         combines, hessians = zip(*(_aux_curvature(one, own) for one, own in shares(v)), strict=True)
-        return _block_diagonal(combines), _block_diagonal(hessians)
+        return block_diagonal(combines), block_diagonal(hessians)
 
     is_linear = all(one.aux_curvature is None for one in found)
     return ConstraintValues(
         joined(one.values for one in found),
         JointJacobian([one.jacobian for one in found], n_samples),
-        _block_diagonal([one.aux_jacobian for one in found]),
+        block_diagonal([one.aux_jacobian for one in found]),
         curvature,
         None if is_linear else aux_curvature,
     )
@@ -198,7 +198,7 @@ def joined(vectors):
     return np.concatenate([np.empty(0), *vectors])
 
 
-def _block_diagonal(matrices):
+def block_diagonal(matrices):
     """Dense matrices along the diagonal of one; there may be none."""
     whole = np.zeros(np.sum([(0, 0), *(one.shape for one in matrices)], axis=0))
     row = column = 0

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from skfair.enforcement._at_large import enforce_at_large
 from skfair.enforcement._calibration import calibrate
 from skfair.enforcement._correction import corrections, path, tighten
 from skfair.enforcement._line_search import polish, sweep
@@ -31,6 +32,7 @@ from skfair.enforcement._promise import promise as promise
 from skfair.enforcement._task import Candidate as Candidate
 from skfair.enforcement._task import Task as Task
 from skfair.enforcement._task import rank
+from skfair.problems import ProblemInParts
 
 __all__ = ["ENFORCEMENTS"]
 
@@ -60,6 +62,8 @@ def enforce(task, strategy):
     ValueError
         If the strategy moves decisions, but the constraint compares ranks.
     """
+    if isinstance(task.problem, ProblemInParts):
+        return _at_large(task, strategy)
     if not task.constraint.parts:
         return task.plain()
     if strategy is None:
@@ -134,6 +138,12 @@ def enforce_for_all(task, strategy, confidence, unseen=None):
         return whole.judge(found.parameters, found.result)
 
     return promise(asked, confidence, fit)
+
+
+def _at_large(task, strategy):
+    """What everybody does where the problem lies in parts, after some have rehearsed it."""
+    few = task.rehearsal(task.start)
+    return enforce_at_large(task, strategy, few, enforce(few, strategy))
 
 
 def _without_polish(strategy, constraint):

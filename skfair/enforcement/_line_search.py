@@ -82,6 +82,12 @@ def _first(found, n_most):
     return sorted(itertools.islice(found, n_most), key=rank)
 
 
+def directions_of(task, candidate):
+    """Directions in which decisions of a linear model may gain, each with the slopes of scores."""
+    lines, way_back = _Layer(task, candidate).promising_lines()
+    return [*lines, *way_back(candidate)]
+
+
 class _Layer:
     """The last layer of a task's model at a candidate, all before it held fixed."""
 

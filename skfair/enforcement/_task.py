@@ -29,8 +29,8 @@ class Candidate(NamedTuple):
     ----------
     parameters : ndarray of shape (n_parameters,)
         Parameters of the model.
-    scores : ndarray of shape (n_samples,)
-        Its scores.
+    scores : ndarray of shape (n_samples,) or None
+        Its scores; None of problems in parts, where they lie with the samples.
     error : float
         Weighted share of wrong decisions.
     gaps : ndarray of shape (n_parts,)
@@ -41,15 +41,18 @@ class Candidate(NamedTuple):
         Whether no decision that the constraint counts hangs on rounding.
     result : Result
         What the solver found before any sweep.
+    decisions : ndarray of bool, shape (1,) or (2,)
+        Whether scores are positive: the answers that occur.
     """
 
     parameters: np.ndarray
-    scores: np.ndarray
+    scores: np.ndarray | None
     error: float
     gaps: np.ndarray
     violation: float
     is_clear: bool
     result: Result
+    decisions: np.ndarray
 
     @property
     def keeps_bound(self):
@@ -104,12 +107,16 @@ class Task:
         scores = problem.model.at(parameters).scores
         wrong = (scores > 0) != (problem.target > 0)
         gaps = np.array([part.gap(scores) for part in parts])
-        excess = np.where(np.isnan(gaps), np.inf, gaps - self.constraint.tolerances)
-        rounding = np.array([TIE if part.jumps else self.tol for part in parts])
-        violation = np.max(excess, where=excess > rounding, initial=0.0)
         is_clear = not any(part.counts_decisions for part in parts) or is_clear_of_0(scores)
         error = round(float(problem.share @ wrong), 12)
-        return Candidate(parameters, scores, error, gaps, float(violation), is_clear, result)
+        violation, decisions = self.violation(gaps), np.unique(scores > 0)
+        return Candidate(parameters, scores, error, gaps, violation, is_clear, result, decisions)
+
+    def violation(self, gaps):
+        """Largest excess of gaps (n_parts,) over their tolerances; 0 if it is rounding."""
+        excess = np.where(np.isnan(gaps), np.inf, gaps - self.constraint.tolerances)
+        rounding = [TIE if part.jumps else self.tol for part in self.constraint.parts]
+        return float(np.max(excess, where=excess > np.array(rounding), initial=0.0))
 
     def candidate(self, problem, x, solver=None):
         """Solve a problem from given unknowns, and judge its answer by the constraint of this task.
@@ -188,6 +195,8 @@ class Task:
 
     def among_few(self, problem):
         """A problem of everybody among some of very many people; itself where they are not many."""
+        if getattr(problem, "few", None) is not None:
+            return problem.few
         n_samples = len(problem.target)
         if n_samples <= _MANY:
             return problem

@@ -175,6 +175,16 @@ class Events(ABC):
             Number of all samples.
         """
 
+    @abstractmethod
+    def part(self, rows):
+        """The events' shares of some of the samples: means over parts add up to those of all.
+
+        Parameters
+        ----------
+        rows : slice
+            Positions of the samples.
+        """
+
     @property
     @abstractmethod
     def patterns(self):
@@ -271,6 +281,9 @@ class _DisjointEvents(Events):
         _check_taken(totals)
         return _DisjointEvents(codes, shares / np.append(totals, 1.0)[codes], self.n_events)
 
+    def part(self, rows):
+        return _DisjointEvents(self.codes[rows], self.shares[rows], self.n_events)
+
     def placed(self, rows, n_samples):
         codes, shares = np.full(n_samples, self.n_events), np.zeros(n_samples)
         codes[rows], shares[rows] = self.codes, self.shares
@@ -308,6 +321,9 @@ class _OverlappingEvents(Events):
         shares = kept.data / np.repeat(totals, np.diff(kept.indptr))
         entries = (shares, kept.indices, kept.indptr)
         return _OverlappingEvents(sparse.csr_array(entries, shape=kept.shape))
+
+    def part(self, rows):
+        return _OverlappingEvents(sparse.csr_array(self.averaging[:, rows]))
 
     def placed(self, rows, n_samples):
         own = self.averaging

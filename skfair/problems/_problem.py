@@ -36,6 +36,9 @@ class ConstrainedProblem:
     region : object, default=None
         Closed convex set of model parameters, with a method ``project(parameters)`` to its nearest
         point, such as :class:`Box` or :class:`Ball`; None is all of them.
+    total : float or None, default=None
+        Weight that losses are a mean over; None is that of these samples, more is that of a problem
+        of which this is a part.
 
     Examples
     --------
@@ -63,11 +66,12 @@ class ConstrainedProblem:
     alpha: float
     constraint: object
     region: object = None
+    total: float | None = None
     share: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self):
         """Weigh the samples by their shares."""
-        total = self.weights.sum()
+        total = self.weights.sum() if self.total is None else self.total
         # Of mini-batches for the constraint alone, no sample has a weight.
         object.__setattr__(self, "share", self.weights / total if total > 0 else self.weights)
 
@@ -144,19 +148,41 @@ class ConstrainedProblem:
         parameters = self.region.project(x[: self.n_parameters])
         return np.concatenate((parameters, x[self.n_parameters :]))
 
-    def evaluate(self, x):
+    def evaluate(self, x, multipliers=None):
         """Everything at x, computed when it is first asked for.
 
         Parameters
         ----------
         x : ndarray of shape (n_unknowns,)
             Model parameters and auxiliary unknowns.
+        multipliers : ndarray of shape (n_rows,), default=None
+            Those at which the Hessian will be asked for, if it is: of use to problems that take all
+            in one look at their samples.
 
         Returns
         -------
         Evaluation
         """
         return Evaluation(self, x)
+
+    def told(self, parameters):
+        """What is told of a model once it is taken.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Model parameters.
+
+        Returns
+        -------
+        objective : float
+        report : DataFrame
+            Of the constraint.
+        """
+        scores = self.model.at(parameters).scores
+        seen = replace(self, constraint=self.constraint.seen_from(scores))
+        evaluation = seen.evaluate(seen.initial_point(parameters))
+        return evaluation.fun, seen.constraint.report(scores)
 
     def take(self, rows):
         """The same problem on some of the samples.
@@ -177,6 +203,32 @@ class ConstrainedProblem:
             target=self.target[rows],
             weights=self.weights[rows],
             constraint=self.constraint.take(rows),
+        )
+
+    def part(self, rows):
+        """The share of some samples in the problem, without its penalty.
+
+        Objectives, rows and derivatives of parts add up to those of the problem, with auxiliary
+        unknowns 0 and without what is added to means.
+
+        Parameters
+        ----------
+        rows : slice
+            Positions of the samples.
+
+        Returns
+        -------
+        problem : ConstrainedProblem
+            In the same unknowns.
+        """
+        return replace(
+            self,
+            model=self.model.take(rows),
+            target=self.target[rows],
+            weights=self.weights[rows],
+            alpha=0.0,
+            constraint=self.constraint.part(rows),
+            total=float(self.weights.sum()) if self.total is None else self.total,
         )
 
     def sample(self, n_samples, n_per_event, random_state=None):

@@ -1,6 +1,6 @@
 """Regressors trained under fairness constraints that their predictions keep."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -83,6 +83,10 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         Whether to start from the coefficients of the previous fit.
     random_state : int, RandomState instance or None, default=None
         Seed of stochastic solvers; "sqp" uses none.
+    n_jobs : int or None, default=None
+        Threads that look at more than 131,072 people, who are divided into blocks of rows; whatever
+        their number, coefficients are the same to the bit. None is 1 unless in a
+        `joblib.parallel_config` context, -1 is all processors.
     verbose : int, default=0
         Print every iteration if positive.
 
@@ -154,6 +158,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "loss": [StrOptions({"squared", "absolute"})],
         "enforcement": [StrOptions({"auto"}), None],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -171,6 +176,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         tol=None,
         warm_start=False,
         random_state=None,
+        n_jobs=None,
         verbose=0,
     ):
         self.constraint = constraint
@@ -185,6 +191,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         self.tol = tol
         self.warm_start = warm_start
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @all_or_nothing

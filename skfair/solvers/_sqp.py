@@ -221,7 +221,7 @@ class _QuadraticModel:
         # Differences below the rounding of the merit say nothing.
         noise = 1e-14 * (abs(merit) + 1.0)
         for attempt in ("step", "correction"):
-            there = here.problem.evaluate(here.x + step.move)
+            there = here.problem.evaluate(here.x + step.move, step.multipliers)
             reduction = merit - _merit(there, penalty)
             if reduction >= 0.1 * predicted_reduction - noise:
                 return there, reduction / max(predicted_reduction, noise)

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skfair.enforcement import Task, enforce_for_all
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.people import check_alignment, match_groups
+from skfair.training._in_parts import divided
 from skfair.training._model import ConstrainedModel, features_seen
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
 from skfair.utils._sklearn import StrOptions
@@ -22,6 +23,9 @@ class ConstrainedLinearModel(ConstrainedModel):
 
     __metadata_request__predict = {"sensitive_features": True}
 
+    n_jobs = None
+    """Threads, of which estimators that use several have a parameter."""
+
     _parameter_constraints = {
         **ConstrainedModel._parameter_constraints,
         "fit_intercept": ["boolean"],
@@ -33,6 +37,9 @@ class ConstrainedLinearModel(ConstrainedModel):
         solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
         problem = self._problem(training, constraints, loss_weights)
         problem = problem.single() if solver.one_row else problem
+        confidence = None if training.lacks_groups else self.confidence_level
+        if confidence is None and self.enforcement in ("auto", None):
+            problem = divided(problem, solver, self.n_jobs)
         start = self._start(problem.model, training.unit)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -46,7 +53,6 @@ class ConstrainedLinearModel(ConstrainedModel):
             return (other or solver).solve(problem, x, random_state=random_state, callback=watch)
 
         task = Task(problem, solve, start, solver.tol)
-        confidence = None if training.lacks_groups else self.confidence_level
         promise = enforce_for_all(task, self.enforcement, confidence)
         found = promise.found
         fitted = self._outcome(problem, promise, training)

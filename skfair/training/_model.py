@@ -1,7 +1,6 @@
 """What all estimators share that are trained under constraints."""
 
 from abc import abstractmethod
-from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -97,15 +96,13 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
 
     def _fitted(self, problem, found, unit):
         """The fitted attributes that tell how the fit ended."""
-        problem = replace(problem, constraint=problem.constraint.seen_from(found.scores))
-        evaluation = problem.evaluate(problem.initial_point(found.parameters))
         multipliers = found.result.multipliers
-        report = problem.constraint.report(found.scores)
+        objective, report = problem.told(found.parameters)
         unknown = np.isnan(found.gaps).any()
         return {
             # The plain fit has no rows: where it keeps the bound, tolerance is worth nothing.
             "multipliers_": multipliers if len(multipliers) else np.zeros(len(problem.lower)),
-            "objective_": evaluation.fun,
+            "objective_": objective,
             "constraint_violation_": np.nan if unknown else found.violation,
             "constraint_report_": report.assign(threshold=unit.from_unit(report["threshold"])),
             "status_": status_of(found, self.enforcement),

@@ -104,7 +104,7 @@ def warn_of_outcome(estimator, constraint, promise):
     was_shaped = found.result.multipliers.any() or not found.is_solution
     # Without classes, as of pairs, nothing is given to anybody.
     counted = hasattr(estimator, "classes_") and any(p.counts_decisions for p in constraint.parts)
-    given = _decided(found.scores, estimator) if counted and was_shaped else []
+    given = _decided(found, estimator) if counted and was_shaped else []
     if len(np.unique(given)) == 1:
         warn(
             f"Every training sample is given the class {given[0]}: "
@@ -113,12 +113,12 @@ def warn_of_outcome(estimator, constraint, promise):
         )
 
 
-def _decided(scores, estimator):
-    """Class that each sample is given, by the score of the positive one or the leads of several."""
+def _decided(found, estimator):
+    """Classes that samples are given, by the score of the positive one or the leads of several."""
     if len(estimator.classes_) > 2:
-        leads = scores.reshape(len(estimator.classes_), -1)
+        leads = found.scores.reshape(len(estimator.classes_), -1)
         return estimator.classes_[leads.argmax(axis=0)]
-    return label_positive(scores > 0, estimator.classes_, estimator.pos_label_)
+    return label_positive(found.decisions, estimator.classes_, estimator.pos_label_)
 
 
 def uncertain(estimator, promise):

@@ -1,0 +1,181 @@
+"""Enforcement among very many people, who lie in parts: rehearsed among some, performed by all.
+
+The whole of enforcement is gone through by some of the people, in memory. Everybody's part is its
+end: how many decisions the smooth rates miss where the rehearsal ended, the smooth fit corrected by
+that, and searches along a few lines, all of them counted at once. Every step is one look at all
+parts, and there are about a dozen.
+"""
+
+import numpy as np
+
+from skfair.constraints import JointConstraint
+from skfair.enforcement._counts import N_TURNS, decide, flips, missed
+from skfair.enforcement._line_search import directions_of
+from skfair.enforcement._stops import between, place_stops
+from skfair.enforcement._task import DIGITS, TIE, Candidate, canonical, rank
+
+_MAX_CORRECTIONS = 4
+_MAX_ROUNDS = 2
+_MAX_TRIES = 2
+"""Fits, rounds of searches, and points of a round that everybody is asked about."""
+
+_NEAR = 0.02
+"""Share of the decisions that flip where half of the stops of a line are."""
+
+_LEAST_GAIN = 2e-5
+_POINT_BITS = 30
+
+
+def enforce_at_large(task, strategy, few, rehearsed):
+    """Find a model that keeps the constraint of a task whose problem lies in parts.
+
+    Parameters
+    ----------
+    task : Task
+        Of a `ProblemInParts`.
+    strategy : "auto" or None
+        As in `enforce`.
+    few : Task
+        The task among some of its people, in memory.
+    rehearsed : Candidate
+        Where these people's enforcement ended.
+
+    Returns
+    -------
+    candidate : Candidate
+    """
+    people = _Everybody(task, few)
+    start = rehearsed.parameters
+    is_free = not rehearsed.result.multipliers.any()
+    if is_free or not task.constraint.parts:
+        plain = people.solved(task.under(JointConstraint(())), start)
+        if plain.keeps_bound:
+            return plain
+    if strategy is None:
+        return people.solved(task.problem, start)
+    found = people.corrected(start)
+    if task.constraint.counts_decisions:
+        found = people.searched(found)
+    if found.keeps_bound:
+        return found
+    return min([found, *people.judged(task.problem.model.constants(), found.result)], key=rank)
+
+
+class _Everybody:
+    """Everybody's looks at models.
+
+    Parameters
+    ----------
+    task : Task
+        Of a `ProblemInParts`.
+    few : Task
+        Of some people, who tell which way to search.
+    """
+
+    def __init__(self, task, few):
+        self.task = task
+        self.few = few
+        self.parts = task.problem.parts
+
+    def judged(self, points, result):
+        """The candidates that several parameters make, from one look."""
+        errors, decided, unclear, means = self.parts.total(decide, np.array(points))
+        pairs = zip(self.task.constraint.parts, means, strict=True)
+        gaps = np.array([one.aggregate.gap(own.T) for one, own in pairs]).reshape(-1, len(points))
+        counts_any = any(one.counts_decisions for one in self.task.constraint.parts)
+        return [
+            Candidate(
+                own,
+                scores=None,
+                error=round(float(errors[k]), 12),
+                gaps=gaps[:, k],
+                violation=self.task.violation(gaps[:, k]),
+                is_clear=not (counts_any and unclear[k]),
+                result=result,
+                decisions=np.flatnonzero(decided[k]) == 1,
+            )
+            for k, own in enumerate(points)
+        ]
+
+    def solved(self, problem, start):
+        """The smooth fit of a problem, judged."""
+        result = self.task.solve(problem, problem.initial_point(start), None)
+        (found,) = self.judged([result.x[: problem.n_parameters]], result)
+        return found
+
+    def missed(self, parameters):
+        """What smooth rates miss of the decisions, by constraint."""
+        return self.parts.total(missed, parameters)
+
+    def corrected(self, start):
+        """The best of smooth fits, each corrected by what the last one missed of the decisions."""
+        task, best = self.task, None
+        for _ in range(_MAX_CORRECTIONS):
+            offsets = self.missed(start)
+            held = zip(task.constraint.parts, offsets, strict=True)
+            constraint = JointConstraint(tuple(one.shifted(own) for one, own in held))
+            found = self.solved(task.under(constraint), start)
+            best = found if best is None else min(best, found, key=rank)
+            # Searches lead decisions to their bounds, if there are any to flip.
+            if found.keeps_bound or task.constraint.counts_decisions:
+                break
+            start = found.parameters
+        return best
+
+    def searched(self, start):
+        """The best point along lines through a candidate, round after round."""
+        best = start
+        for _ in range(_MAX_ROUNDS):
+            points = self._promising(best)
+            if not points:
+                break
+            found = min(self.judged(points, best.result), key=rank)
+            if not found.rank < best.rank:
+                break
+            gain = best.error - found.error
+            is_slow = best.keeps_bound and gain < _LEAST_GAIN
+            best = found
+            if is_slow:
+                break
+        return best
+
+    def _promising(self, start):
+        """Points of lines through a candidate that are better than it by count, best first."""
+        origin = canonical(start.parameters, _POINT_BITS)
+        directions, typical = self._lines(origin)
+        if not len(directions):
+            return []
+        errors, means, negative = self.parts.total(flips, origin, directions, typical)
+        errors = np.round(np.cumsum(errors, axis=1), DIGITS)
+        violations = np.zeros_like(errors)
+        for one, own, low in zip(self.task.constraint.parts, means, negative, strict=True):
+            at = np.cumsum(own, axis=2).transpose(1, 0, 2) + low[:, np.newaxis, np.newaxis]
+            violations = np.maximum(violations, one.aggregate.gap(at) - one.tolerance)
+        violations = np.where(violations > TIE, np.round(violations, DIGITS), 0.0)
+        better = violations < start.violation
+        better |= (violations == start.violation) & (errors < start.error)
+        line, stop = np.nonzero(better)
+        if not len(line):
+            return []
+        order = np.lexsort((np.abs(stop - N_TURNS // 2), errors[better], violations[better]))
+        return [
+            origin + _length(typical[line[k]], stop[k]) * directions[line[k]]
+            for k in order[:_MAX_TRIES]
+        ]
+
+    def _lines(self, origin):
+        """Directions, and how far off half of the stops on each shall lie."""
+        start, directions, typical = self.few.judge(origin, None), [], []
+        for direction, slopes in directions_of(self.few, start):
+            lengths = np.abs(start.scores[slopes != 0.0] / slopes[slopes != 0.0])
+            near = np.quantile(lengths, _NEAR) if len(lengths) else 0.0
+            if near > 0.0:
+                directions.append(direction)
+                typical.append(np.exp2(np.rint(np.log2(near))))
+        return np.array(directions), np.array(typical)
+
+
+def _length(typical, stop):
+    """A length of few digits at a stop of a line."""
+    low, high = place_stops(typical, N_TURNS)
+    return between(low[stop], high[stop])

@@ -1,0 +1,196 @@
+"""A problem whose samples lie in parts: every question is one look at them all."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skfair.problems._evaluation import Evaluation
+from skfair.problems._problem import ConstrainedProblem
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemInParts(ConstrainedProblem):
+    """A problem as the sum of problems, each of which has some of the samples.
+
+    It has no samples of its own: model, target and weights are those of nobody.
+
+    Parameters
+    ----------
+    model, loss, target, weights, alpha, constraint, region, total
+        As of `ConstrainedProblem`, of a constraint whose rows are linear in the means of events.
+    parts : Parts
+        The problems of the samples, as `ConstrainedProblem.part` makes them.
+    few : ConstrainedProblem or None
+        The problem among some of the people, in memory, where solutions are tried first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import JointConstraint
+    >>> from skfair.losses import SquaredLoss
+    >>> from skfair.models import LinearModel
+    >>> from skfair.parts import InMemory, blocks
+    >>> from skfair.problems import ConstrainedProblem, ProblemInParts
+    >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
+    >>> model = LinearModel.standardized(X, weights)
+    >>> whole = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, JointConstraint(()))
+    >>> parts = InMemory([whole.part(rows) for rows in blocks(2, size=1)])
+    >>> ProblemInParts.of(whole, parts).evaluate(np.zeros(2)).grad
+    array([-1.,  0.])
+    """
+
+    parts: object = None
+    few: object = None
+
+    @classmethod
+    def of(cls, problem, parts, few=None):
+        """A problem's own frame around its parts.
+
+        Parameters
+        ----------
+        problem : ConstrainedProblem
+            The problem; of its samples nothing is taken.
+        parts : Parts
+            What they lie in.
+        few : ConstrainedProblem or None, default=None
+            The problem among some of the people.
+
+        Returns
+        -------
+        problem : ProblemInParts
+        """
+        nobody = slice(0, 0)
+        return cls(
+            model=problem.model.take(nobody),
+            loss=problem.loss,
+            target=problem.target[nobody],
+            weights=problem.weights[nobody],
+            alpha=problem.alpha,
+            constraint=problem.constraint,
+            total=1.0,
+            parts=parts,
+            few=few,
+        )
+
+    def initial_point(self, parameters=None, random_state=None):
+        """Parameters, and the auxiliary unknowns that suit them; as of `ConstrainedProblem`."""
+        parameters = self.model.initial(random_state) if parameters is None else parameters
+        if not self.constraint.n_aux:
+            return np.array(parameters)
+        means = self.parts.total(_means, parameters)
+        pairs = zip(self.constraint.parts, means, strict=True)
+        unknowns = [part.aggregate.unknowns(own + part.offset) for part, own in pairs]
+        return np.concatenate((parameters, *unknowns))
+
+    def told(self, parameters):
+        """Objective and report, from one look at all parts; as of `ConstrainedProblem`."""
+        objective, moments = self.parts.total(_told, parameters)
+        penalty = float(self.ridge @ parameters**2 / 2)
+        return float(objective) + penalty, self.constraint.report_of(moments)
+
+    @cached_property
+    def _known(self):
+        """The latest evaluation: a solver and its driver both ask for the start."""
+        return {}
+
+    def evaluate(self, x, multipliers=None):
+        """Everything at x, from one look at all parts; as of `ConstrainedProblem`."""
+        multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
+        key = (x.tobytes(), multipliers.tobytes())
+        if key not in self._known:
+            self._known.clear()
+            self._known[key] = EvaluationInParts(self, x, multipliers)
+        return self._known[key]
+
+
+class EvaluationInParts(Evaluation):
+    """A problem in parts at one point: all is summed in one look, with one Hessian.
+
+    Parameters
+    ----------
+    problem : ProblemInParts
+        The problem.
+    x : ndarray of shape (n_unknowns,)
+        The point.
+    multipliers : ndarray of shape (n_rows,)
+        Those at which the Hessian is taken.
+    """
+
+    def __init__(self, problem, x, multipliers):
+        super().__init__(problem, x)
+        self.multipliers = multipliers
+
+    @cached_property
+    def _sums(self):
+        return self.problem.parts.total(_look, self.parameters, self.multipliers)
+
+    @cached_property
+    def fun(self):
+        """The objective."""
+        return float(self._sums[0] + self.problem.ridge @ self.parameters**2 / 2)
+
+    @cached_property
+    def grad(self):
+        """Gradient of the objective, (n_unknowns,)."""
+        gradient = self._sums[1] + self.problem.ridge * self.parameters
+        return np.append(gradient, np.zeros(self.problem.constraint.n_aux))
+
+    @cached_property
+    def values(self):
+        """The rows c(x), (n_rows,)."""
+        return self._sums[2] + self.problem.constraint.shift(self.aux)
+
+    @cached_property
+    def aux_jacobian(self):
+        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
+        return self.problem.constraint.aux_jacobian
+
+    @cached_property
+    def jacobian(self):
+        """Derivative of the rows, (n_rows, n_unknowns)."""
+        return np.column_stack((self._sums[3], self.aux_jacobian))
+
+    def jacobian_of(self, rows):
+        """Derivative of some rows, (n_taken, n_unknowns)."""
+        return self.jacobian[rows]
+
+    def pull_back(self, v):
+        """Gradient of ``v @ values``, (n_rows,) -> (n_unknowns,)."""
+        return v @ self.jacobian
+
+    def lagrangian_gradient(self, multipliers):
+        """Gradient of ``fun + multipliers @ values``, (n_unknowns,)."""
+        return self.grad + multipliers @ self.jacobian
+
+    def hessian(self, multipliers):
+        """Second derivative of the Lagrangian; another look for other multipliers than foretold."""
+        if not np.array_equal(multipliers, self.multipliers):
+            return self.problem.evaluate(self.x, multipliers).hessian(multipliers)
+        p = self.problem.n_parameters
+        hessian = np.zeros((len(self.x), len(self.x)))
+        hessian[:p, :p] = self._sums[4] + np.diag(self.problem.ridge)
+        return hessian
+
+
+def _look(part, parameters, multipliers):
+    """What a part adds to objective and rows, and to their derivatives by the parameters."""
+    p = len(parameters)
+    found = part.evaluate(np.append(parameters, np.zeros(part.constraint.n_aux)))
+    if not len(multipliers):  # of the plain problem, whatever constraint its parts could answer for
+        no_rows = np.empty(0), np.empty((0, p))
+        return found.fun, found.grad[:p], *no_rows, found.point.gram(found.loss_curvature)
+    by_parameters = found.grad[:p], found.values, found.jacobian[:, :p]
+    return found.fun, *by_parameters, found.hessian(multipliers)[:p, :p]
+
+
+def _told(part, parameters):
+    """What a part adds to the objective, and to the moments of the report."""
+    found = part.evaluate(np.append(parameters, np.zeros(part.constraint.n_aux)))
+    return found.fun, part.constraint.moments(found.scores)
+
+
+def _means(part, parameters):
+    """What a part adds to the smooth means, constraint by constraint."""
+    scores = part.model.at(parameters).scores
+    return tuple(one.means(scores) for one in part.constraint.parts)

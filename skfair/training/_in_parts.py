@@ -1,0 +1,48 @@
+"""Problems of very many people, divided into blocks of rows that threads look at side by side."""
+
+import numpy as np
+
+from skfair.models import LinearModel
+from skfair.parts import InMemory, blocks
+from skfair.problems import ProblemInParts
+from skfair.solvers import SQP
+
+_MANY = 1 << 17
+_REHEARSED = 1 << 15
+"""From how many people on a problem is divided, and on how many its solution is rehearsed."""
+
+
+def divided(problem, solver, n_jobs):
+    """A problem of very many people in parts; itself where it is none, or no sum over parts.
+
+    Parameters
+    ----------
+    problem : ConstrainedProblem
+        The problem.
+    solver : Solver
+        What it is solved by.
+    n_jobs : int or None
+        Threads, as in `InMemory`.
+
+    Returns
+    -------
+    problem : ConstrainedProblem
+    """
+    n_samples = len(problem.target)
+    if n_samples <= _MANY or not is_sum_over_parts(problem, solver):
+        return problem
+    # Fixed draws: fits of the same people are the same.
+    drawn = np.unique(np.random.default_rng(0).integers(n_samples, size=_REHEARSED))
+    try:
+        few = problem.take(drawn)
+    except ValueError:  # an event has nobody among them
+        return problem
+    parts = InMemory([problem.part(rows) for rows in blocks(n_samples)], n_jobs)
+    return ProblemInParts.of(problem, parts, few)
+
+
+def is_sum_over_parts(problem, solver):
+    """Whether all that a solver asks of a problem is a sum over parts of its samples."""
+    is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
+    is_linear = isinstance(problem.model, LinearModel)
+    return is_exact and is_linear and problem.constraint.adds_up
