@@ -5,8 +5,15 @@ from numbers import Integral, Real
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
+from skfair.parts import is_in_parts
 from skfair.surrogates import SURROGATES
-from skfair.training import CONFIDENCE_LEVELS, check_training, class_weights, constraints_of
+from skfair.training import (
+    CONFIDENCE_LEVELS,
+    check_training,
+    class_weights,
+    constraints_of,
+    fit_collected,
+)
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
 
@@ -228,6 +235,9 @@ class ConstrainedERMClassifier(LinearClassifier):
             one; the message says what must hold.
         """
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        if is_in_parts(X, y, *people.values()):
+            self._validate_params()
+            return fit_collected(self, X, y, people, constraints_of(self.constraint))
         return fit_classifier(self, X, y, people)
 
 

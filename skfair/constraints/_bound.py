@@ -311,21 +311,13 @@ class BoundConstraint:
         events = self.events.take(rows)
         return self._among(rows, events, np.diff(events.averaging.indptr))
 
-    def part(self, rows):
-        """The share of some samples in the constraint: rows of parts add up to those of all.
+    def part(self, rows, factors=1.0):
+        """The share of some samples, as in `Events.part`: rows of parts add up to those of all.
 
         What is added to the means once is left out.
-
-        Parameters
-        ----------
-        rows : slice
-            Positions of the samples.
-
-        Returns
-        -------
-        constraint : BoundConstraint
         """
-        return replace(self, events=self.events.part(rows), target=self.target[rows], offset=0.0)
+        events = self.events.part(rows, factors)
+        return replace(self, events=events, target=self.target[rows], offset=0.0)
 
     def placed(self, rows, n_samples):
         """The same constraint as a function of more scores, of which it looks at its own alone.

@@ -301,19 +301,21 @@ class JointConstraint:
         """
         return JointConstraint(tuple(part.take(rows) for part in self.parts))
 
-    def part(self, rows):
-        """The share of some samples in the constraints, as `BoundConstraint.part`.
+    def part(self, rows, factors=1.0):
+        """The share of some samples in the constraints: rows of parts add up to those of all.
 
         Parameters
         ----------
-        rows : slice
-            Positions of the samples.
+        rows : slice or ndarray of int, shape (n_taken,)
+            Positions of the samples, which may repeat.
+        factors : ndarray of shape (n_taken,), default=1.0
+            How much of its sample each stands for.
 
         Returns
         -------
         constraint : JointConstraint
         """
-        return JointConstraint(tuple(part.part(rows) for part in self.parts))
+        return JointConstraint(tuple(part.part(rows, factors) for part in self.parts))
 
     def draw(self, n_per_event, random_state=None, beside=()):
         """Draw equally many samples from every event of every part, as `BoundConstraint.draw`.

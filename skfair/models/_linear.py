@@ -85,20 +85,52 @@ class LinearModel(LinearInParameters):
         X = stored(X)
         share = weights / weights.sum()
         mean, variance = moments(X, share)
-        second_moment = variance + mean**2
+        model = cls.of_moments(mean, variance, fit_intercept)
+        origin = np.where(full_columns(X), model.origin, 0.0)
+        if not origin.any():
+            center = mean if fit_intercept else model.center
+            return cls(X, center, model.scale, fit_intercept)
+        X = shifted(X, origin)
+        return cls(X, X.T @ share, model.scale, True, origin)
+
+    @classmethod
+    def of_moments(cls, mean, variance, fit_intercept=True):
+        """Make a model of nobody, by whose parameters columns of these moments are standardised.
+
+        Parameters
+        ----------
+        mean, variance : ndarray of shape (n_features,)
+            Weighted moments of the columns.
+        fit_intercept : bool, default=True
+            Whether there is an intercept.
+
+        Returns
+        -------
+        model : LinearModel
+            `on` gives it samples.
+        """
+        nobody, second_moment = np.empty((0, len(mean))), variance + mean**2
         if not fit_intercept:
-            return cls(X, np.zeros_like(mean), positive(np.sqrt(second_moment)), False)
+            return cls(nobody, np.zeros_like(mean), positive(np.sqrt(second_moment)), False)
         # A column that is constant up to rounding tells nothing once it is centred.
         constant = variance <= _ROUNDING**2 * second_moment
         scale = positive(np.sqrt(np.where(constant, second_moment, variance)))
-        far = ~constant & (np.abs(mean) > _FAR * scale)
-        if far.any():
-            far &= full_columns(X)
-        if not far.any():
-            return cls(X, mean, scale, True)
-        origin = np.where(far, mean, 0.0)
-        X = shifted(X, origin)
-        return cls(X, X.T @ share, scale, True, origin)
+        origin = np.where(~constant & (np.abs(mean) > _FAR * scale), mean, 0.0)
+        return cls(nobody, mean - origin, scale, True, origin)
+
+    def on(self, X):
+        """The same model of other samples.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Features as they came.
+
+        Returns
+        -------
+        model : LinearModel
+        """
+        return replace(self, X=shifted(X, self.origin) if np.any(self.origin) else X)
 
     @property
     def n_parameters(self):

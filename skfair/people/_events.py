@@ -176,13 +176,15 @@ class Events(ABC):
         """
 
     @abstractmethod
-    def part(self, rows):
+    def part(self, rows, factors=1.0):
         """The events' shares of some of the samples: means over parts add up to those of all.
 
         Parameters
         ----------
-        rows : slice
-            Positions of the samples.
+        rows : slice or ndarray of int, shape (n_taken,)
+            Positions of the samples, which may repeat.
+        factors : ndarray of shape (n_taken,), default=1.0
+            How much of its sample each stands for.
         """
 
     @property
@@ -281,8 +283,8 @@ class _DisjointEvents(Events):
         _check_taken(totals)
         return _DisjointEvents(codes, shares / np.append(totals, 1.0)[codes], self.n_events)
 
-    def part(self, rows):
-        return _DisjointEvents(self.codes[rows], self.shares[rows], self.n_events)
+    def part(self, rows, factors=1.0):
+        return _DisjointEvents(self.codes[rows], self.shares[rows] * factors, self.n_events)
 
     def placed(self, rows, n_samples):
         codes, shares = np.full(n_samples, self.n_events), np.zeros(n_samples)
@@ -322,8 +324,11 @@ class _OverlappingEvents(Events):
         entries = (shares, kept.indices, kept.indptr)
         return _OverlappingEvents(sparse.csr_array(entries, shape=kept.shape))
 
-    def part(self, rows):
-        return _OverlappingEvents(sparse.csr_array(self.averaging[:, rows]))
+    def part(self, rows, factors=1.0):
+        own = sparse.csr_array(self.averaging[:, rows])
+        factors = np.broadcast_to(factors, own.shape[1])
+        shares = (own.data * factors[own.indices], own.indices, own.indptr)
+        return _OverlappingEvents(sparse.csr_array(shares, shape=own.shape))
 
     def placed(self, rows, n_samples):
         own = self.averaging

@@ -75,6 +75,12 @@ class ConstrainedProblem:
         # Of mini-batches for the constraint alone, no sample has a weight.
         object.__setattr__(self, "share", self.weights / total if total > 0 else self.weights)
 
+    def __sizeof__(self):
+        """Bytes of the samples: a scheduler of parts must know what they take."""
+        arrays = (getattr(self.model, "X", None), self.target, self.weights, self.share)
+        # Of every constraint the events, their shares, and the same once more as a sparse array.
+        return sum(getattr(one, "nbytes", 0) for one in arrays) + 28 * len(self.target)
+
     @property
     def n_parameters(self):
         """Number of model parameters; the auxiliary unknowns follow them in x."""

@@ -1,5 +1,6 @@
 """What estimators that are trained under constraints share: their input, their fit, its outcome."""
 
+from skfair.training._collected import fit_collected
 from skfair.training._constraints import constraints_of
 from skfair.training._cross_fit import (
     before_last_step,
@@ -53,6 +54,7 @@ __all__ = [
     "constraints_of",
     "cross_fit",
     "distinct_levels",
+    "fit_collected",
     "fit_and_score",
     "fit_head",
     "fit_rows",

@@ -141,7 +141,7 @@ def check_training(estimator, X, y, people, request):
             f"data of positive sample_weight contains only one class: {classes[0]}."
         )
     is_compared = request is not None and not lacks_groups
-    positive = _positive_class(classes, estimator.pos_label, is_compared)
+    positive = positive_of(classes, estimator.pos_label, is_compared)
     target = np.where(classes[codes] == positive, 1.0, -1.0)
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
     return Training(X, classes, found._replace(target=target), positive, unit, lacks_groups)
@@ -163,7 +163,7 @@ def _check_many_classes(estimator, classes):
         )
 
 
-def _positive_class(classes, pos_label, is_compared):
+def positive_of(classes, pos_label, is_compared):
     """The positive class; where no groups are compared, it is the second if nothing is said."""
     if pos_label is None and not is_compared:
         return classes[1]

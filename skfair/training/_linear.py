@@ -34,12 +34,17 @@ class ConstrainedLinearModel(ConstrainedModel):
 
     def _fit(self, X, y, training, constraints, loss_weights=1.0):
         """Train on checked input, and keep what was found."""
-        solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
+        solver = self._chosen_solver()
         problem = self._problem(training, constraints, loss_weights)
         problem = problem.single() if solver.one_row else problem
-        confidence = None if training.lacks_groups else self.confidence_level
-        if confidence is None and self.enforcement in ("auto", None):
+        if self.confidence_level is None and self.enforcement in ("auto", None):
             problem = divided(problem, solver, self.n_jobs)
+        return self._fit_problem(X, y, training, problem, solver)
+
+    def _fit_problem(self, X, y, training, problem, solver):
+        """Solve the problem of checked input, and keep what was found."""
+        random_state = check_random_state(self.random_state)
+        confidence = None if training.lacks_groups else self.confidence_level
         start = self._start(problem.model, training.unit)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 from skfair.constraints import JointConstraint
 from skfair.enforcement import ENFORCEMENTS
 from skfair.losses import LOSSES
+from skfair.parts import is_in_parts
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, Solver
 from skfair.surrogates import SURROGATES
@@ -56,6 +57,10 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
 
     def _problem(self, training, constraints, loss_weights):
         """The problem with smooth rates."""
+        return self._problem_of(self._model(training), training, constraints, loss_weights)
+
+    def _problem_of(self, model, training, constraints, loss_weights):
+        """The problem of a model."""
         loss = by_name(LOSSES, self.loss, "loss")
         surrogate = by_name(SURROGATES, self.surrogate, "surrogate")
         parts = [
@@ -66,7 +71,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
             parts = [part for part in parts if not len(part.lower)]
         weights = training.weights * loss_weights
         return ConstrainedProblem(
-            self._model(training),
+            model,
             loss,
             training.target,
             weights,
@@ -126,6 +131,11 @@ def features_seen(X):
     -------
     fitted : dict
     """
+    if is_in_parts(X):
+        import pandas as pd
+
+        names = getattr(X, "columns", None)
+        X = np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
     probe = BaseEstimator()
     validate_data(probe, X, skip_check_array=True)
     return vars(probe)

@@ -65,7 +65,7 @@ class Curve:
         status = "optimal" if 1.0 - fun >= self.least else "infeasible"
         result = SimpleNamespace(fun=fun, x=np.empty(0), multipliers=np.ones(1), status=status)
         nothing = np.empty(0)
-        return Candidate(nothing, nothing, 0.0, np.array([gap]), violation, True, result)
+        return Candidate(nothing, nothing, 0.0, np.array([gap]), violation, True, result, nothing)
 
 
 def test_a_fair_plain_fit_is_the_answer():
