@@ -212,7 +212,9 @@ class ConstrainedERMClassifier(LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
+            Features; also a collection of Dask or `skfair.datasets.open_blocks`, as are the others
+            then. What is asked of people in parts must be a sum over them: of parities between
+            groups and classes, solved by "sqp" and with ``enforcement`` "auto" or None.
         y : array-like of shape (n_samples,)
             Two classes, by labels of any kind.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \

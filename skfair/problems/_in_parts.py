@@ -84,24 +84,43 @@ class ProblemInParts(ConstrainedProblem):
         return np.concatenate((parameters, *unknowns))
 
     def told(self, parameters):
-        """Objective and report, from one look at all parts; as of `ConstrainedProblem`."""
+        """What is told of a model, from one look at all parts; as of `ConstrainedProblem`."""
         objective, moments = self.parts.total(_told, parameters)
         penalty = float(self.ridge @ parameters**2 / 2)
-        return float(objective) + penalty, self.constraint.report_of(moments)
-
-    @cached_property
-    def _known(self):
-        """The latest evaluation: a solver and its driver both ask for the start."""
-        return {}
+        report = self.constraint.report_of(moments)
+        return float(objective) + penalty, len(self.lower), report
 
     def evaluate(self, x, multipliers=None):
         """Everything at x, from one look at all parts; as of `ConstrainedProblem`."""
         multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
-        key = (x.tobytes(), multipliers.tobytes())
-        if key not in self._known:
-            self._known.clear()
-            self._known[key] = EvaluationInParts(self, x, multipliers)
-        return self._known[key]
+        return EvaluationInParts(self, x, multipliers)
+
+    def look(self, parameters, multipliers):
+        """Sums of what `EvaluationInParts` is made of.
+
+        The latest ones are remembered, since a solver and its driver both ask for the start.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Model parameters.
+        multipliers : ndarray of shape (n_rows,)
+            Those at which the Hessian is taken.
+
+        Returns
+        -------
+        sums : tuple
+            Mean loss and its gradient, rows and their derivatives, and second derivatives.
+        """
+        key = (parameters.tobytes(), multipliers.tobytes())
+        if key not in self._latest:
+            self._latest.clear()
+            self._latest[key] = self.parts.total(_look, parameters, multipliers)
+        return self._latest[key]
+
+    @cached_property
+    def _latest(self):
+        return {}
 
 
 class EvaluationInParts(Evaluation):
@@ -123,7 +142,7 @@ class EvaluationInParts(Evaluation):
 
     @cached_property
     def _sums(self):
-        return self.problem.parts.total(_look, self.parameters, self.multipliers)
+        return self.problem.look(self.parameters, self.multipliers)
 
     @cached_property
     def fun(self):

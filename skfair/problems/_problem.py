@@ -182,13 +182,15 @@ class ConstrainedProblem:
         Returns
         -------
         objective : float
+        n_rows : int
+            Rows of the constraint, where the model is.
         report : DataFrame
             Of the constraint.
         """
         scores = self.model.at(parameters).scores
         seen = replace(self, constraint=self.constraint.seen_from(scores))
         evaluation = seen.evaluate(seen.initial_point(parameters))
-        return evaluation.fun, seen.constraint.report(scores)
+        return evaluation.fun, len(seen.lower), seen.constraint.report(scores)
 
     def take(self, rows):
         """The same problem on some of the samples.

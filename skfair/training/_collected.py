@@ -20,7 +20,6 @@ from skfair.problems import ProblemInParts
 from skfair.solvers import SQP
 from skfair.training._input import Training, Unit, positive_of
 from skfair.utils._messages import listing
-from skfair.utils._sklearn import check_sample_weight
 
 _REHEARSED = 1 << 15
 """How many people the client tries solutions on."""
@@ -125,19 +124,27 @@ def _count(part, name):
 def _columns(part, name):
     """Features, classes, weights and groups of the people of a part who have a weight."""
     X = part["X"]
-    kept = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-    kept = np.float32 if hasattr(X, "dtypes") and set(X.dtypes) == {np.dtype("f4")} else kept
+    kept = [np.float64, np.float32]  # sums are of float64 either way
     X = check_array(X, dtype=kept, ensure_min_samples=0, estimator=name, input_name="X")
+    X = np.ascontiguousarray(X)  # or sums would depend on where the rows came from
     y = column_or_1d(part["y"])
     if len(y) and (y != y).any():
         raise ValueError("Input y contains NaN.")
-    weights = check_sample_weight(part.get("sample_weight"), X, ensure_non_negative=True)
+    weights = _weights(part.get("sample_weight"), len(y))
     given = part.get("sensitive_features", np.full(len(y), "all"))
     groups = check_groups(given, len(y)) if len(y) else Groups.single(0)
     present = weights > 0
     if present.all():
         return X, y, weights, groups
     return X[present], y[present], weights[present], groups.take(present)
+
+
+def _weights(given, n_samples):
+    """Weights of a part, of whose people none need have any."""
+    weights = np.ones(n_samples) if given is None else column_or_1d(given).astype(np.float64)
+    if not (np.isfinite(weights) & (weights >= 0.0)).all():
+        raise ValueError("Sample weights must be finite and not negative numbers.")
+    return weights
 
 
 class _Census:

@@ -102,11 +102,11 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     def _fitted(self, problem, found, unit):
         """The fitted attributes that tell how the fit ended."""
         multipliers = found.result.multipliers
-        objective, report = problem.told(found.parameters)
+        objective, n_rows, report = problem.told(found.parameters)
         unknown = np.isnan(found.gaps).any()
         return {
             # The plain fit has no rows: where it keeps the bound, tolerance is worth nothing.
-            "multipliers_": multipliers if len(multipliers) else np.zeros(len(problem.lower)),
+            "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
             "objective_": objective,
             "constraint_violation_": np.nan if unknown else found.violation,
             "constraint_report_": report.assign(threshold=unit.from_unit(report["threshold"])),

@@ -57,10 +57,11 @@ def vars_of(problem):
 def test_what_is_told_of_a_model_is_what_the_whole_tells(spec):
     whole = make_problem(spec)
     parameters = RNG.normal(size=whole.n_parameters)
-    (objective, report), (other, other_report) = (
+    (objective, n_rows, report), (other, n_other, other_report) = (
         one.told(parameters) for one in (whole, in_parts(whole))
     )
     assert objective == pytest.approx(other, rel=1e-12)
+    assert n_rows == n_other
     assert report.equals(other_report) or np.allclose(
         report.select_dtypes("number"), other_report.select_dtypes("number"), equal_nan=True
     )
