@@ -24,7 +24,6 @@ from benchmarks.fair_regression import fair_regression
 from benchmarks.fronts import fronts
 from benchmarks.interrupts import interrupts
 from benchmarks.learned_by_heart import learned_by_heart
-from benchmarks.many_rows import many_groups, ranking_pairs
 from benchmarks.network_time import network_time
 from benchmarks.networks import mlp_methods, mlp_tolerance
 from benchmarks.papers import papers
@@ -77,8 +76,6 @@ BENCHMARKS = {
     "mlp-tolerance": mlp_tolerance,
     "mlp-methods": mlp_methods,
     "network-time": network_time,
-    "many-groups": many_groups,
-    "ranking-pairs": ranking_pairs,
     "any-model": any_model,
     "any-model-tolerance": any_model_tolerance,
     "any-model-peers": any_model_peers,

@@ -8,8 +8,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from skfair.cluster._balance import outcome, warn_of_status
+from skfair.cluster._census import header
 from skfair.cluster._pareto_front import ParetoFront
 from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.parts import is_in_parts
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import CallbackSupportMixin
 
@@ -45,7 +47,7 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         fitted |= outcome(fitted, search, data.lacks_groups)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)  # of an earlier fit, which may have had more of them
-        validate_data(self, X, skip_check_array=True)  # number and names of features
+        validate_data(self, header(X), skip_check_array=True)  # number and names of features
         vars(self).update(fitted)
         cut_short = self._cut_short(data, rounds.is_stopped)
         warn_of_status(self, data, search, self._advice(data), cut_short)
@@ -121,6 +123,11 @@ def front(estimator, X, people, n_levels, routes):
     if not isinstance(n_levels, Integral) or n_levels < 1:
         raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
     estimator._validate_params()
+    if is_in_parts(X, *people.values()):
+        raise TypeError(
+            "A front is a path of single people, who must lie in memory: pass a sample of them, or "
+            "fit FairKMeans to all at one min_balance."
+        )
     random_state = check_random_state(estimator.random_state)
     if people["sensitive_features"] is None:
         warn(

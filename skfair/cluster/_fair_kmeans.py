@@ -94,7 +94,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     ----------
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each sample. May differ from the argmin of distance plus offset for samples on a
-        tie or moved by the local search.
+        tie or moved by the local search. An array of Dask where the samples lie on a cluster.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters.
     inertia_ : float
@@ -248,7 +248,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows to cluster; not sparse.
+            Rows to cluster; not sparse. May lie in parts, as may the other columns: arrays and
+            dataframes of Dask, or what :func:`skfair.datasets.open_blocks` opens. Everybody then
+            moves as some have rehearsed in memory: sizes of clusters and ``algorithm`` other than
+            "homotopy" are refused, and callbacks see no rounds.
         y : Ignored
             Not used, present for API consistency.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
@@ -364,19 +367,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return check_population(self, X, sensitive_features, sample_weight)
 
     def _cluster(self, population, random_state, rounds):
-        samples = population.samples
-
-        def watch(clustering):
-            return rounds.show(lambda: population.describe_clustering(clustering))
-
-        point, n_iter, status = by_name(ALGORITHMS, self.algorithm, "algorithm").solve(
-            samples,
-            check_runs(self, population.mean),
-            samples.limits.level,
-            random_state,
-            watch,
+        algorithm = by_name(ALGORITHMS, self.algorithm, "algorithm")
+        return population.cluster(
+            algorithm, check_runs(self, population.mean), random_state, rounds
         )
-        return population.describe(point) | {"n_iter_": n_iter, "status_": status}
 
     def _describe(self, population, labels):
         point = point_of(population.samples, labels[population.present], self.n_clusters)

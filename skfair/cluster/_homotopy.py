@@ -117,6 +117,13 @@ class Homotopy(BaseEstimator):
         point, status = finish(samples, point, ratio, runs)
         return point, n_iter, status if converged else "max_iter"
 
+    def rehearse(self, samples, runs, ratio, random_state):
+        """Where everybody's rounds should start, of whom the samples are some; as `solve`."""
+        self._validate_params()
+        few = self._thin(samples, runs, random_state)
+        best = self._climb(few, self._plain(few, runs, random_state), ratio, runs.tol)
+        return advance(samples, best, ratio, runs.max_iter, runs.tol)[0]
+
     def front(self, samples, runs, n_levels, random_state):
         """Clusterings from plain k-means to the best attainable balance, each with a path upward.
 

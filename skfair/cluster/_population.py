@@ -7,9 +7,11 @@ from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._balance import describe, groups_missing
+from skfair.cluster._everybody import check_everybody
 from skfair.cluster._homotopy import fair_assignment
 from skfair.cluster._limits import Asked, check_asked
-from skfair.cluster._samples import Samples, weights_by_group
+from skfair.cluster._samples import Samples, compared, weights_by_group
+from skfair.parts import is_in_parts
 from skfair.people import GroupSummary, check_people
 
 
@@ -33,6 +35,17 @@ class Population(NamedTuple):
     def largest_weight(self):
         """Of a sample."""
         return self.samples.largest_weight
+
+    def cluster(self, algorithm, runs, random_state, rounds):
+        """Fitted attributes of the best clustering that an algorithm finds."""
+
+        def watch(clustering):
+            return rounds.show(lambda: self.describe_clustering(clustering))
+
+        point, n_iter, status = algorithm.solve(
+            self.samples, runs, self.samples.limits.level, random_state, watch
+        )
+        return self.describe(point) | {"n_iter_": n_iter, "status_": status}
 
     def complete(self, labels, centers):
         """Labels of all rows: rows without weight go to the nearest (centred) centre."""
@@ -78,6 +91,8 @@ def check_population(estimator, X, sensitive_features, sample_weight):
         For anything scikit-learn refuses in X, for rows that do not match, for negative weights,
         for fewer rows of positive weight than clusters, for sizes that no clusters have.
     """
+    if is_in_parts(X, sensitive_features, sample_weight):
+        return check_everybody(estimator, X, sensitive_features, sample_weight)
     given = X
     X = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator)
     missing = groups_missing(estimator)
@@ -88,7 +103,7 @@ def check_population(estimator, X, sensitive_features, sample_weight):
             f"n_samples={len(present)}{among} should be >= n_clusters={estimator.n_clusters}; "
             "ask for fewer clusters."
         )
-    groups, kinds, attributes = _compared(people.groups, estimator.attributes)
+    groups, kinds, attributes = compared(people.groups, estimator.attributes)
     asked = check_asked(estimator, people.weights)._replace(attributes=attributes)
     everyone = len(present) == len(X)
     mean = np.average(X if everyone else X[present], axis=0, weights=people.weights)
@@ -98,16 +113,3 @@ def check_population(estimator, X, sensitive_features, sample_weight):
     samples = Samples(rows, people.weights, codes, limits, estimator.n_jobs)
     lacks_groups = missing is not None and sensitive_features is None
     return Population(X, mean, present, samples, groups, asked, lacks_groups)
-
-
-def _compared(groups, attributes):
-    """The groups that are compared, which of them each combination is in, those of each attribute.
-
-    With ``attributes="each"`` they are the values of single attributes, else the combinations.
-    """
-    if attributes != "each":
-        return groups.summary, np.arange(len(groups.labels))[:, np.newaxis], (slice(None),)
-    kinds, labels = groups.by_attribute()
-    counts = weights_by_group(groups.codes, None, kinds).astype(np.intp)
-    columns = tuple(slice(column.min(), column.max() + 1) for column in kinds.T)
-    return GroupSummary(labels, counts), kinds, columns

@@ -16,6 +16,7 @@ from skfair._kernels.kmeans import (
 from skfair.cluster._dual import DualSolution
 from skfair.cluster._limits import keeps_sizes, mixes
 from skfair.parts import BLOCK, InMemory, blocks
+from skfair.people import GroupSummary
 
 
 class Samples(NamedTuple):
@@ -163,6 +164,19 @@ def weights_by_group(codes, weights, kinds):
     by_kind = np.bincount(codes, weights, minlength=len(kinds))
     n_attributes = kinds.shape[1]
     return np.bincount(kinds.ravel(), np.repeat(by_kind, n_attributes))
+
+
+def compared(groups, attributes):
+    """The groups that are compared, which of them each combination is in, those of each attribute.
+
+    With ``attributes="each"`` they are the values of single attributes, else the combinations.
+    """
+    if attributes != "each":
+        return groups.summary, np.arange(len(groups.labels))[:, np.newaxis], (slice(None),)
+    kinds, labels = groups.by_attribute()
+    counts = weights_by_group(groups.codes, None, kinds).astype(np.intp)
+    columns = tuple(slice(column.min(), column.max() + 1) for column in kinds.T)
+    return GroupSummary(labels, counts), kinds, columns
 
 
 class Runs(NamedTuple):

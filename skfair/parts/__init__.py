@@ -5,6 +5,7 @@ part and some small arguments. The sum is always taken in the same order, so tha
 give the same bits on any number of threads and workers.
 """
 
+from skfair.parts._afresh import Afresh
 from skfair.parts._blocks import Blocks, open_blocks
 from skfair.parts._collections import in_memory, is_in_parts, parts_of
 from skfair.parts._here import InMemory, Stored
@@ -13,6 +14,7 @@ from skfair.parts._on_dask import OnDask
 from skfair.parts._parts import BLOCK, Parts, blocks
 
 __all__ = [
+    "Afresh",
     "BLOCK",
     "Blocks",
     "InMemory",

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
 
+import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
@@ -26,6 +27,12 @@ class _Here(Parts):
 
     def collect(self, function, *arguments):
         return list(self._answers(function, arguments))
+
+    def beside(self, values):
+        return InMemory(values, self.n_jobs)
+
+    def joined(self, lengths, dtype):
+        return np.concatenate(self.collect(np.asarray)).astype(dtype, copy=False)
 
     def _answers(self, function, arguments):
         """Yield what the function makes of each part, in their order."""

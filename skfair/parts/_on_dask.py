@@ -48,6 +48,18 @@ class OnDask(Parts):
     def collect(self, function, *arguments):
         return self._gather(self._asked(function, arguments))
 
+    def beside(self, values):
+        return OnDask(self.client, [self.client.submit(_as_it_is, v, pure=False) for v in values])
+
+    def joined(self, lengths, dtype):
+        import dask.array as da
+        from dask import delayed
+
+        pieces = zip(map(delayed, self.futures), lengths, strict=True)
+        return da.concatenate(
+            [da.from_delayed(piece, shape=(length,), dtype=dtype) for piece, length in pieces]
+        )
+
     def _asked(self, function, arguments):
         """Futures of what the function makes of each part."""
         check_handed_out(self, arguments, OnDask)

@@ -93,6 +93,38 @@ class Parts(ABC):
             One per part, in their order.
         """
 
+    @abstractmethod
+    def beside(self, values):
+        """One value for every part, to be handed out with it.
+
+        Parameters
+        ----------
+        values : sequence
+            As many as there are parts.
+
+        Returns
+        -------
+        parts : Parts
+            The values.
+        """
+
+    @abstractmethod
+    def joined(self, lengths, dtype):
+        """Parts that are arrays of one dimension, one after the other as one array.
+
+        Parameters
+        ----------
+        lengths : sequence of int
+            How long each is.
+        dtype : dtype
+            Of all.
+
+        Returns
+        -------
+        array : array of shape (sum(lengths),)
+            An array of Dask where the parts lie on a cluster, and are left there.
+        """
+
 
 def blocks(n_samples, size=BLOCK):
     """Rows of parts of equal size; the last one may be smaller.

@@ -1,0 +1,300 @@
+"""Fair k-means of people who lie in parts: collections of Dask, or of files.
+
+Some people, drawn by their numbers, rehearse in memory: they find centres and prices of places.
+Everybody performs the end: rounds of fair assignments and means, of which all that is asked are
+sums over parts. Then moves and exchanges of those nearest to a tie make the counts whole people's.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from skfair._kernels.balance_path import raise_balance
+from skfair._kernels.clustering import clustering_of, cost_of, tally
+from skfair._kernels.exchange import exchange_pass
+from skfair._kernels.fair_assignment import look, offsets_of
+from skfair._kernels.fair_prices import ratios_of
+from skfair._kernels.hartigan import hartigan_pass
+from skfair._kernels.kmeans import (
+    nearest_centers,
+    squared_distances,
+    squared_distances_by_cluster,
+)
+from skfair.cluster._balance import describe
+from skfair.cluster._census import Census
+from skfair.cluster._dual import solve_dual
+from skfair.cluster._homotopy import Homotopy, dual_iterations
+from skfair.cluster._limits import Asked, mixes
+from skfair.cluster._samples import Samples, compared, weights_by_group
+from skfair.parts import Afresh, parts_of
+from skfair.people import Groups
+
+REHEARSED = 100_000  # people who find where to start
+SLACK = 1.5e-4  # share of everybody by which the dual may miss a count: moves repair it
+MIN_MOVABLE, MAX_MOVABLE = 5000, 200_000  # people nearest to a tie, who are moved one by one
+N_PASSES = 5  # of the search among them
+
+
+class Everybody:
+    """People of a fit who lie in parts; made by `check_population`.
+
+    Attributes
+    ----------
+    shards : Parts
+        Of `Shard`.
+    census : Census
+    groups : GroupSummary
+        The groups that are compared.
+    asked : Asked
+    limits : Limits
+    """
+
+    lacks_groups = False
+
+    def __init__(self, shards, census, groups, asked, limits):
+        self.shards, self.census = shards, census
+        self.groups, self.asked, self.limits = groups, asked, limits
+        self.mean, self.largest_weight = census.mean, census.weight_range[1]
+        self._rows = Afresh(shards, partial(_rows, self.mean, limits))
+
+    def cluster(self, algorithm, runs, random_state, rounds):
+        """Fitted attributes of the cheapest clustering found whose mix is as asked."""
+        if not isinstance(algorithm, Homotopy):
+            raise ValueError(
+                f"People in parts need algorithm='homotopy', got {algorithm!r}; or fit a sample of "
+                "them in memory."
+            )
+        start = algorithm.rehearse(self._some(), runs, self.limits.level, random_state)
+        centers, dual, n_iter = start.clustering.centers, start.dual, 0
+        previous, converged = np.inf, False
+        while n_iter < runs.max_iter and not converged:
+            places, dual = self._assign(centers, self.limits.level, dual)
+            tallied, n_near = places.total(_tallied, len(centers))
+            clustering = clustering_of(np.zeros(0, np.int32), tallied)
+            n_iter += 1
+            converged = previous - dual.value <= runs.tol * dual.value
+            previous = dual.value
+            assigned_at, centers = (
+                centers,
+                np.where(np.isnan(clustering.centers), centers, clustering.centers),
+            )
+        movers = self._whole_people(places, clustering, dual.width / max(n_near, 1))
+        prices = self._prices(dual, self.limits)
+        labels = self.shards.each(_labels, self.mean, self.limits, assigned_at, prices, movers)
+        return self._describe(labels, len(centers), dual) | {
+            "n_iter_": n_iter,
+            "status_": "feasible" if converged else "max_iter",
+        }
+
+    def _some(self):
+        """Some people, enough of every kind, who stand for everybody."""
+        numbers, weights = self.census.numbers, self.census.weights
+        least = REHEARSED / (4 * len(numbers))
+        rates = np.minimum(np.maximum(REHEARSED / numbers.sum(), least / numbers), 1.0)
+        drawn = self._rows.collect(_draw, rates)
+        X, own, codes = (np.concatenate(column) for column in zip(*drawn, strict=True))
+        stand_for = weights / np.bincount(codes, own, len(weights))
+        return Samples(X, own * stand_for[codes], codes, self.limits)
+
+    def _prices(self, dual, limits):
+        return offsets_of(dual.prices, limits, ratios_of(limits))[1]
+
+    def _assign(self, centers, level, start):
+        """Everybody with the place that is cheapest at fair prices, and the dual solution."""
+        limits = self.limits._replace(level=float(level))
+        slack = max(2 * self.largest_weight, SLACK * self.census.weights.sum())
+        measured = Afresh(self._rows, partial(_measured, centers))
+        dual, _ = solve_dual(measured, limits, start, slack, dual_iterations(start, limits))
+        prices = self._prices(dual, limits)
+        return Afresh(self._rows, partial(_placed, centers, prices, dual.width)), dual
+
+    def _whole_people(self, places, clustering, spacing):
+        """Who goes elsewhere so that counts are whole people's: their numbers, and where to.
+
+        Moved are those nearest to a tie, whose gaps lie so far apart as ``spacing``.
+        """
+        level, n_short = self.limits.level, self._shortage(clustering.counts)
+        wanted = int(np.clip(20 * n_short, MIN_MOVABLE, MAX_MOVABLE))
+        cut = spacing * wanted if spacing > 0 else np.inf
+        found = places.collect(_nearest_to_a_tie, cut, wanted)
+        numbers, X, weights, codes, labels, gaps = (
+            np.concatenate(column) for column in zip(*found, strict=True)
+        )
+        kept = np.sort(np.lexsort((_lots(numbers), gaps))[:wanted])
+        some = Samples(X[kept], weights[kept], codes[kept], self.limits)
+        moved = clustering._replace(labels=labels[kept].copy())
+        _move(some, moved, level, self.census.weight_range)
+        gone = np.flatnonzero(moved.labels != labels[kept])
+        return numbers[kept][gone], moved.labels[gone]
+
+    def _shortage(self, counts):
+        """By how many people a count falls short, at most."""
+        ratios = ratios_of(self.limits)
+        short = ratios * counts[:, np.newaxis, :] - counts[:, :, np.newaxis]
+        return max(0.0, short.max()) / self.largest_weight
+
+    def _describe(self, labels, n_clusters, dual):
+        """Fitted attributes, all of them counted anew over everybody."""
+        tallied = self._rows.total(_tallied_at, labels, n_clusters)
+        clustering = clustering_of(np.zeros(0, np.int32), tallied)
+        cost = float(self._rows.total(_cost_at, labels, clustering))
+        reached = float(mixes(clustering.counts, self.limits).min())
+        _, dual = self._assign(clustering.centers, reached, dual)
+        return {
+            "labels_": labels.joined(self.census.lengths, np.int32),
+            "cluster_centers_": clustering.centers + self.mean,
+            "_mean": self.mean,
+            "_centers": clustering.centers,
+            "inertia_": cost,
+            "objective_": cost / self.census.weights.sum(),
+            "groups_": self.groups,
+            "offsets_": dual.offsets,
+            "lower_bound_": min(float(dual.value), cost),
+            **describe(clustering.counts, self.asked, self.largest_weight),
+        }
+
+
+def check_everybody(estimator, X, sensitive_features, sample_weight):
+    """Validate the input of ``estimator.fit`` that lies in parts.
+
+    Raises
+    ------
+    ValueError
+        For what is refused of people in memory, with the number of the part; for bounds on sizes;
+        if groups are to be mixed, but none came.
+    """
+    for name in ("min_cluster_size", "max_cluster_size"):
+        if getattr(estimator, name) is not None:
+            raise ValueError(
+                f"People in parts need {name}=None, got {getattr(estimator, name)!r}; or fit a "
+                "sample of them in memory."
+            )
+    if sensitive_features is None and (estimator.min_balance or estimator.min_share_ratio):
+        raise ValueError(
+            "The groups of people in parts are mixed by sensitive_features, but none came; pass a "
+            "collection with the same parts, or min_balance=None."
+        )
+    people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    parts = parts_of(estimator.n_jobs, X=X, **people)
+    census = Census(parts, type(estimator).__name__)
+    n_samples = census.numbers.sum()
+    if n_samples < estimator.n_clusters:
+        raise ValueError(
+            f"n_samples={n_samples} should be >= n_clusters={estimator.n_clusters}; ask for fewer "
+            "clusters."
+        )
+    of_each = np.arange(len(census.labels))
+    one_of_each = Groups.disjoint(of_each, census.labels)
+    groups, kinds, attributes = compared(one_of_each, estimator.attributes)
+    groups = groups._replace(
+        counts=weights_by_group(of_each, census.numbers, kinds).astype(np.intp)
+    )
+    asked = Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
+    asked = asked._replace(attributes=attributes)
+    limits = asked.limits(weights_by_group(of_each, census.weights, kinds), kinds)
+    return Everybody(census.shards(parts), census, groups, asked, limits)
+
+
+def _lots(numbers):
+    """A number in [0, 1] for every row, by its number alone (SplitMix64, Steele et al. 2014)."""
+    z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    return (z ^ (z >> np.uint64(31))) / 2.0**64
+
+
+def _move(some, moved, level, weight_range):
+    """Single moves up to the level, then moves and exchanges that keep it, in place.
+
+    ``moved`` has the labels of the samples, all else of it is of everybody.
+    """
+    X, weights, codes, *_ = some
+    if not len(weights):
+        return
+    rows = np.arange(len(weights))
+    distances = squared_distances(X, moved.centers)
+    limits = some.at_level(level)
+    raise_balance(X, weights, codes, moved, rows, distances, limits, len(weights))
+    limits = some.at_level(min(level, some.balance_of(moved.counts)))
+    for _ in range(N_PASSES):
+        distances = squared_distances(X, moved.centers)
+        n_changes = hartigan_pass(X, distances, weights, codes, moved, limits)
+        if n_changes == 0 and weight_range[0] == weight_range[1]:
+            n_changes = exchange_pass(X, distances, weights, codes, moved, limits)
+        if n_changes == 0:
+            break
+
+
+def _rows(mean, limits, shard):
+    """People of a shard who have a weight: their numbers, what they are, and the first number."""
+    numbers = shard.first + np.arange(len(shard.X))
+    X, codes = shard.X - mean, shard.codes.astype(np.intp)
+    if shard.weights is None:
+        return numbers, Samples(X, np.ones(len(X)), codes, limits), shard.first
+    rows = np.flatnonzero(shard.weights > 0)
+    samples = Samples(X[rows], shard.weights[rows], codes[rows], limits)
+    return numbers[rows], samples, shard.first
+
+
+def _draw(rows, rates):
+    numbers, samples, _ = rows
+    drawn = _lots(numbers) < rates[samples.codes]
+    codes = samples.codes[drawn]
+    return samples.X[drawn], samples.weights[drawn] / rates[codes], codes
+
+
+def _measured(centers, rows):
+    samples = rows[1]
+    return squared_distances_by_cluster(samples.X, centers), samples.codes, samples.weights
+
+
+def _placed(centers, prices, width, rows):
+    """Numbers, samples, and what a look at them tells."""
+    return *rows[:2], look(_measured(centers, rows), prices, width)
+
+
+def _tallied(placed, n_clusters):
+    """What makes the clustering, and how many are near a tie."""
+    _, samples, looked = placed
+    X, weights, codes, limits, _ = samples
+    return tally(X, weights, codes, looked.labels, n_clusters, limits), looked.n_near
+
+
+def _nearest_to_a_tie(placed, cut, most):
+    """Of people whose gap is below the cut at most so many, those of least gaps, then of lots."""
+    numbers, samples, looked = placed
+    near = np.flatnonzero(looked.gaps < cut)
+    near = near[np.lexsort((_lots(numbers[near]), looked.gaps[near]))[:most]]
+    near.sort()
+    columns = samples.X, samples.weights, samples.codes, looked.labels, looked.gaps
+    return numbers[near], *(column[near] for column in columns)
+
+
+def _labels(shard, mean, limits, centers, prices, movers):
+    """Everybody's cluster; people without weight are in the nearest."""
+    numbers, _, _ = rows = _rows(mean, limits, shard)
+    labels = look(_measured(centers, rows), prices, 0.0).labels
+    if len(numbers) < len(shard.X):
+        placed, labels = labels, nearest_centers(shard.X - mean, centers)[0]
+        labels[numbers - shard.first] = placed
+    who, where = movers
+    here = (who >= shard.first) & (who < shard.first + len(shard.X))
+    labels[who[here] - shard.first] = where[here]
+    return labels
+
+
+def _own(rows, labels):
+    """Labels of those who have a weight."""
+    numbers, _, first = rows
+    return labels if len(labels) == len(numbers) else labels[numbers - first]
+
+
+def _tallied_at(rows, labels, n_clusters):
+    X, weights, codes, limits, _ = rows[1]
+    return tally(X, weights, codes, _own(rows, labels), n_clusters, limits)
+
+
+def _cost_at(rows, labels, clustering):
+    samples = rows[1]
+    own = clustering._replace(labels=_own(rows, labels))
+    return cost_of(samples.X, samples.weights, own)
