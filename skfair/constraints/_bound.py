@@ -1,7 +1,7 @@
 """Constraints bound to data: functions of the scores, with derivatives."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -358,25 +358,34 @@ class BoundConstraint:
         constraint : BoundConstraint
             A function of their scores.
         """
-        own, events = self._lots(n_per_event, check_random_state(random_state))
+        own = self.events.draw(n_per_event, check_random_state(random_state))
         rows = np.concatenate((np.array(beside, dtype=np.intp), own))
-        return rows, self._drawn(rows, np.concatenate((np.full(len(beside), -1), events)))
+        return rows, self._drawn(rows, len(beside), n_per_event)
 
-    def _lots(self, n_per_event, random_state):
-        """Positions of samples drawn, and the event that each is drawn from."""
-        rows = self.events.draw(n_per_event, random_state)
-        return rows, np.repeat(np.arange(len(self.names)), n_per_event)
-
-    def _drawn(self, rows, codes):
-        """The constraint on samples, each in one event, or in none where the code is -1."""
-        counts = np.bincount(codes[codes >= 0], minlength=len(self.names))
-        return self._among(rows, Events.disjoint(codes, len(counts)), counts)
+    def _drawn(self, rows, start, n_per_event):
+        """The constraint on samples, of which those from `start` on were drawn from its events."""
+        events, counts = _drawn_events(len(rows), start, self.n_events, n_per_event)
+        drawn = object.__new__(type(self))  # one is made in every step: nothing is checked again
+        own = {name: value for name, value in vars(self).items() if name in _FIELDS}
+        vars(drawn).update(own, events=events, counts=counts, target=self.target[rows])
+        return drawn
 
     def _among(self, rows, events, counts):
         return replace(self, events=events, target=self.target[rows], counts=counts)
+
+
+_FIELDS = frozenset(field.name for field in fields(BoundConstraint))
 
 
 @lru_cache(maxsize=128)
 def _rows(aggregate, n_events, tolerance):
     """Rows of an aggregate; constraints on the same events, as on mini-batches, share them."""
     return aggregate.rows(n_events, tolerance)
+
+
+@lru_cache(maxsize=128)
+def _drawn_events(n_samples, start, n_events, n_per_event):
+    """Events one after the other, from a position on, and counts; batches alike share them."""
+    codes = np.full(n_samples, -1)
+    codes[start : start + n_events * n_per_event] = np.repeat(np.arange(n_events), n_per_event)
+    return Events.disjoint(codes, n_events), np.full(n_events, n_per_event)

@@ -337,14 +337,12 @@ class JointConstraint:
             A function of their scores.
         """
         random_state = check_random_state(random_state)
-        lots = [part._lots(n_per_event, random_state) for part in self.parts]
-        rows = np.concatenate([np.array(beside, dtype=np.intp), *(own for own, _ in lots)])
-        parts, end = [], len(beside)
-        for part, (own, events) in zip(self.parts, lots, strict=True):
-            start, end = end, end + len(own)
-            codes = np.full(len(rows), -1)
-            codes[start:end] = events
-            parts.append(part._drawn(rows, codes))
+        lots = [part.events.draw(n_per_event, random_state) for part in self.parts]
+        rows = np.concatenate((np.array(beside, dtype=np.intp), *lots))
+        parts, start = [], len(beside)
+        for part, own in zip(self.parts, lots, strict=True):
+            parts.append(part._drawn(rows, start, n_per_event))
+            start += len(own)
         return rows, JointConstraint(tuple(parts))
 
 

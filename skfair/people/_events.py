@@ -105,12 +105,12 @@ class Events(ABC):
         rows : ndarray of int, shape (n_events * n_per_event,)
             Positions of the samples, event after event.
         """
-        lots = random_state.uniform(size=(self.n_events, n_per_event))
-        # The shares of event e add up from e to e + 1.
-        lots = (lots + np.arange(self.n_events)[:, np.newaxis]).ravel()
+        events = np.arange(self.n_events)[:, np.newaxis]
+        lots = random_state.random_sample((self.n_events, n_per_event))
+        lots += events  # the shares of event e add up from e to e + 1
         found = np.searchsorted(self._running_shares, lots, side="right")
-        last = np.repeat(self.averaging.indptr[1:] - 1, n_per_event)
-        return self.averaging.indices[np.minimum(found, last)]
+        np.minimum(found, self.averaging.indptr[events + 1] - 1, out=found)
+        return self.averaging.indices[found.ravel()]
 
     @cached_property
     def _running_shares(self):

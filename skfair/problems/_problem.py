@@ -262,7 +262,7 @@ class ConstrainedProblem:
             In the same unknowns.
         """
         random_state = check_random_state(random_state)
-        lots = random_state.uniform(size=n_samples) * self._running_share[-1]
+        lots = random_state.random_sample(n_samples) * self._running_share[-1]
         drawn = np.searchsorted(self._running_share, lots, side="right")
         rows, constraint = drawn, self.constraint
         if n_per_event:
@@ -270,15 +270,19 @@ class ConstrainedProblem:
         counts = np.zeros(len(rows))
         counts[:n_samples] = 1.0
         batch = getattr(self.model, "batch", self.model.take)
-        drawn = replace(
-            self,
+        problem = object.__new__(type(self))  # one is made in every step: nothing is made twice
+        vars(problem).update(
             model=batch(rows),
+            loss=self.loss,
             target=self.target[rows],
             weights=counts,
+            alpha=self.alpha,
             constraint=constraint,
+            region=self.region,
+            share=counts / max(1, n_samples),
+            ridge=self.ridge,
         )
-        drawn.__dict__["ridge"] = self.ridge  # it is asked for in every step, and the same
-        return drawn
+        return problem
 
     @cached_property
     def all_drawn(self):
