@@ -41,7 +41,8 @@ class FlatModule:
         self.tensors = dict(sorted(trained, key=lambda pair: id(pair[1]) in own))
         self.sizes = [tensor.numel() for tensor in self.tensors.values()]
         self.dtype, self.device = self.head.weight.dtype, self.head.weight.device
-        self.version, self._loaded, self._is_training = 0, None, None
+        self.version, self._is_training = 0, None
+        self._flat, self._loaded = None, None
 
     def copied(self, dtype=None):
         """The same with a module of its own, in another type if one is given."""
@@ -67,8 +68,10 @@ class FlatModule:
         if self._loaded is not None and np.array_equal(self._loaded, parameters):
             return
         torch = require_torch()
-        flat = torch.tensor(parameters, dtype=self.dtype, device=self.device)
-        torch.nn.utils.vector_to_parameters(flat, self.tensors.values())
+        if self._loaded is None:
+            self._flat = torch.empty(len(parameters), dtype=self.dtype, device=self.device)
+            torch.nn.utils.vector_to_parameters(self._flat, self.tensors.values())
+        self._flat.copy_(torch.as_tensor(parameters))  # the module's tensors are views of it
         self.version, self._loaded = self.version + 1, parameters.copy()
 
     def outputs(self, inputs, is_training):
