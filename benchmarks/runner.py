@@ -24,8 +24,9 @@ from benchmarks.fair_regression import fair_regression
 from benchmarks.fronts import fronts
 from benchmarks.interrupts import interrupts
 from benchmarks.learned_by_heart import learned_by_heart
+from benchmarks.mlp_methods import mlp_methods
 from benchmarks.network_time import network_time
-from benchmarks.networks import mlp_methods, mlp_tolerance
+from benchmarks.networks import mlp_tolerance
 from benchmarks.papers import papers
 from benchmarks.partial_acs import partial_acs
 from benchmarks.partial_courses import partial_courses
@@ -40,6 +41,7 @@ from benchmarks.spectral import spectral_fit, spectral_quality
 from benchmarks.spectral_large import spectral_large
 from benchmarks.spectral_tables import spectral_tables
 from benchmarks.speed import children, fit_large, fit_time, front_time
+from benchmarks.step_time import step_time
 from benchmarks.table_1 import table_1
 from benchmarks.tables import check_table, show
 from benchmarks.timing import FULL, QUICK, note_seconds
@@ -76,6 +78,7 @@ BENCHMARKS = {
     "mlp-tolerance": mlp_tolerance,
     "mlp-methods": mlp_methods,
     "network-time": network_time,
+    "step-time": step_time,
     "any-model": any_model,
     "any-model-tolerance": any_model_tolerance,
     "any-model-peers": any_model_peers,
@@ -98,6 +101,7 @@ def main(arguments):
     """Run benchmarks and print their tables; figures that are not reached end nothing early."""
     options = _parse(arguments)
     budget = QUICK if options.quick else FULL
+    budget = budget._replace(recorded_only=options.recorded)
     checks = []
     for name in options.names or BENCHMARKS:
         start = perf_counter()
@@ -127,6 +131,11 @@ def _parse(arguments):
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument(
         "--quick", action="store_true", help="one run each, a tenth of the papers' iterations"
+    )
+    parser.add_argument(
+        "--recorded",
+        action="store_true",
+        help="of benchmarks whose runs are kept on disk, show those that are; make no others",
     )
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.names) - set(BENCHMARKS))

@@ -1,0 +1,58 @@
+import pytest
+
+from benchmarks import records
+from benchmarks.records import Run, recorded
+from benchmarks.timing import FULL
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+
+
+def run(seed, made, settings="a"):
+    def make():
+        made.append(seed)
+        return {"seed": seed}
+
+    return Run("data", "method", seed, settings, make)
+
+
+def test_a_run_is_made_once():
+    made = []
+    for _ in range(2):
+        found = recorded("study", [run(seed, made) for seed in (0, 1)], FULL)
+        assert found == {("data", "method", seed): {"seed": seed} for seed in (0, 1)}
+    assert made == [0, 1]
+
+
+def test_a_record_of_other_settings_is_not_taken():
+    made = []
+    recorded("study", [run(0, made)], FULL)
+    recorded("study", [run(0, made, settings="b")], FULL)
+    assert made == [0, 0]
+
+
+def test_nothing_is_made_where_records_alone_are_asked_for():
+    made = []
+    recorded("study", [run(0, made)], FULL)
+    found = recorded("study", [run(0, made), run(1, made)], FULL._replace(recorded_only=True))
+    assert list(found) == [("data", "method", 0)] and made == [0]
+
+
+def test_an_interrupt_keeps_what_is_done_and_makes_no_more():
+    made = []
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    runs = [run(0, made), run(1, made)._replace(make=interrupted), run(2, made)]
+    assert list(recorded("study", runs, FULL)) == [("data", "method", 0)]
+    assert made == [0]
+
+
+def test_names_make_files_of_their_own(tmp_path):
+    plain = run(0, [])
+    named = plain._replace(method="SSw, equal steps", problem="Adult, parity")
+    assert named.path("study").parent == tmp_path / "study"
+    assert named.path("study") != plain.path("study")
