@@ -34,6 +34,7 @@ from benchmarks.partial_demographic import partial_demographic
 from benchmarks.partial_densities import partial_densities
 from benchmarks.partial_figures import partial_figures
 from benchmarks.partial_parity import partial_parity
+from benchmarks.parts import parts
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
 from benchmarks.redraws import redraws
@@ -85,6 +86,7 @@ BENCHMARKS = {
     "any-model-small": any_model_small,
     "fair-regression": fair_regression,
     "redraws": redraws,
+    "parts": parts,
     "partial-parity": partial_parity,
     "learned-by-heart": learned_by_heart,
     "partial-demographic": partial_demographic,

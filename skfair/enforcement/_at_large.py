@@ -46,13 +46,12 @@ def enforce_at_large(task, strategy, few, rehearsed):
     """
     people = _Everybody(task, few)
     start = rehearsed.parameters
-    is_free = not rehearsed.result.multipliers.any()
-    if is_free or not task.constraint.parts:
+    if strategy is None:
+        return people.solved(task.problem, start)
+    if not rehearsed.result.multipliers.any():  # perhaps everybody's decisions need nothing either
         plain = people.solved(task.under(JointConstraint(())), start)
         if plain.keeps_bound:
             return plain
-    if strategy is None:
-        return people.solved(task.problem, start)
     found = people.corrected(start)
     if task.constraint.counts_decisions:
         found = people.searched(found)
@@ -114,13 +113,20 @@ class _Everybody:
             offsets = self.missed(start)
             held = zip(task.constraint.parts, offsets, strict=True)
             constraint = JointConstraint(tuple(one.shifted(own) for one, own in held))
-            found = self.solved(task.under(constraint), start)
+            found = self.solved(task.under(constraint), self._rehearsed(start))
             best = found if best is None else min(best, found, key=rank)
             # Searches lead decisions to their bounds, if there are any to flip.
             if found.keeps_bound or task.constraint.counts_decisions:
                 break
             start = found.parameters
         return best
+
+    def _rehearsed(self, start):
+        """The same fit among few: everybody's is near."""
+        few = self.few
+        problem = few.under(few.constraint.corrected(few.problem.model.at(start).scores))
+        result = few.solve(problem, problem.initial_point(start), None)
+        return result.x[: problem.n_parameters]
 
     def searched(self, start):
         """The best point along lines through a candidate, round after round."""

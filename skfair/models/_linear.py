@@ -86,8 +86,10 @@ class LinearModel(LinearInParameters):
         share = weights / weights.sum()
         mean, variance = moments(X, share)
         model = cls.of_moments(mean, variance, fit_intercept)
-        origin = np.where(full_columns(X), model.origin, 0.0)
-        if not origin.any():
+        origin = model.origin
+        if np.any(origin):
+            origin = np.where(full_columns(X), origin, 0.0)
+        if not np.any(origin):
             center = mean if fit_intercept else model.center
             return cls(X, center, model.scale, fit_intercept)
         X = shifted(X, origin)

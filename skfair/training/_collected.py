@@ -6,6 +6,7 @@ the features, and who represents whom. Two looks at everybody come before those 
 of groups and classes, and the moments of the columns.
 """
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -106,8 +107,8 @@ def _count(part, name):
     trouble : str
         Empty if nothing is.
     counted : tuple
-        Group and class of every kind of people, number and weight of each kind, and the sum of
-        the features, weighted.
+        Every kind of people, that is group and class; number and weight of each kind; and the
+        weighted sum of the features.
     """
     try:
         X, y, weights, groups = _columns(part, name)
@@ -115,10 +116,11 @@ def _count(part, name):
         return str(error), ()
     classes, class_codes = np.unique(y, return_inverse=True)
     labels, group_codes = groups.labels, groups.codes
-    kinds, own = np.unique(group_codes * len(classes) + class_codes, return_inverse=True)
-    totals = np.bincount(own, weights, len(kinds)), weights @ X
-    pairs = labels[kinds // len(classes)], classes[kinds % len(classes)]
-    return "", (*pairs, np.bincount(own, minlength=len(kinds)), *totals)
+    cells, own = np.unique(group_codes * len(classes) + class_codes, return_inverse=True)
+    of_group = map(tuple, labels[cells // len(classes)].tolist())
+    kinds = list(zip(of_group, classes[cells % len(classes)].tolist(), strict=True))
+    numbers = np.bincount(own, minlength=len(kinds)).tolist()
+    return "", (kinds, numbers, np.bincount(own, weights, len(kinds)), weights @ X)
 
 
 def _columns(part, name):
@@ -170,48 +172,47 @@ class _Census:
         for number, (trouble, _) in enumerate(found):
             if trouble:
                 raise ValueError(f"Part {number}: {trouble}")
-        counted = [own for _, own in found if len(own[2])]
-        if not counted:
+        counts, weights, features = Counter(), Counter(), 0.0
+        for kinds, numbers, totals, sums in (counted for _, counted in found):
+            features = features + sums
+            for kind, number, total in zip(kinds, numbers, totals, strict=True):
+                counts[kind] += number
+                weights[kind] += total
+        if not counts:
             raise ValueError("There is nobody of positive sample_weight in any part.")
-        labels, classes, counts, weights, sums = zip(*counted, strict=True)
-        pairs = [
-            (tuple(group), label)
-            for own, of_class in zip(labels, classes, strict=True)
-            for group, label in zip(own.tolist(), of_class.tolist(), strict=True)
-        ]
-        self.classes = np.unique(np.concatenate(classes))
+        kinds = sorted(counts, key=_order)
+        groups = list(dict.fromkeys(group for group, _ in kinds))
+        self.classes = np.unique([label for _, label in kinds])
         if len(self.classes) != 2:
             raise ValueError(
                 f"{type(estimator).__name__} needs 2 classes among people in parts, but there are "
                 f"{len(self.classes)}: {listing(self.classes.tolist())}."
             )
-        known = sorted({group for group, _ in pairs}, key=lambda group: tuple(map(_order, group)))
-        self.labels = np.array(known, dtype=object).reshape(len(known), -1)
-        kinds = [(known.index(group), label) for group, label in pairs]
-        kinds = np.array([(g, self.classes.tolist().index(label)) for g, label in kinds])
-        cells = kinds[:, 0] * 2 + kinds[:, 1]
-        present, place = np.unique(cells, return_inverse=True)
-        self.places = np.full(2 * len(known), -1)
-        self.places[present] = np.arange(len(present))
-        self.places = self.places.reshape(-1, 2)
-        self.counts = np.bincount(place, np.concatenate(counts)).astype(np.intp)
-        weights = np.bincount(place, np.concatenate(weights))
-        self.center = np.sum(sums, axis=0) / weights.sum()
-        self.training = self._training(present, weights, estimator, is_compared)
+        codes = np.array([groups.index(group) for group, _ in kinds])
+        own_class = np.searchsorted(self.classes, [label for _, label in kinds])
+        self.labels = np.array(groups, dtype=object)
+        self.places = np.full((len(groups), 2), -1)
+        self.places[codes, own_class] = np.arange(len(kinds))
+        self.counts = np.array([counts[kind] for kind in kinds])
+        weights = np.array([weights[kind] for kind in kinds])
+        self.center = features / weights.sum()
+        self.training = self._training(codes, own_class, weights, estimator, is_compared)
 
-    def _training(self, present, weights, estimator, is_compared):
-        groups = Groups.disjoint(present // 2, self.labels)
+    def _training(self, codes, own_class, weights, estimator, is_compared):
+        groups = Groups.disjoint(codes, self.labels)
         # Those of everybody, not of their representatives.
-        vars(groups)["counts"] = np.bincount(present // 2, self.counts).astype(np.intp)
+        vars(groups)["counts"] = np.bincount(codes, self.counts).astype(np.intp)
         positive = positive_of(self.classes, estimator.pos_label, is_compared)
-        target = np.where(self.classes[present % 2] == positive, 1.0, -1.0)
+        target = np.where(self.classes[own_class] == positive, 1.0, -1.0)
         unit = Unit(spread=1.0 if positive == self.classes[1] else -1.0)
         people = People(target, groups, weights)
         return Training(None, self.classes, people, positive, unit)
 
 
-def _order(label):
-    return (str(type(label)), label)
+def _order(kind):
+    """Key by which groups and classes are put in order, whatever labels are."""
+    group, label = kind
+    return [(str(type(name)), name) for name in (*group, label)]
 
 
 class _Shard:

@@ -37,7 +37,7 @@ def divided(problem, solver, n_jobs):
         few = problem.take(drawn)
     except ValueError:  # an event has nobody among them
         return problem
-    parts = InMemory([problem.part(rows) for rows in blocks(n_samples)], n_jobs)
+    parts = InMemory(blocks(n_samples), n_jobs).each(problem.part)
     return ProblemInParts.of(problem, parts, few)
 
 

@@ -270,6 +270,8 @@ def class_weights(class_weight, training):
     -------
     factors : ndarray of shape (n_samples,)
     """
+    if class_weight is None:
+        return np.ones(len(training.target))
     labels = training.labels
     per_class = compute_class_weight(
         class_weight, classes=training.classes, y=labels, sample_weight=training.weights

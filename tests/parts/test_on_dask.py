@@ -86,6 +86,22 @@ def test_a_lost_worker_changes_no_bit(cluster):
     cluster.wait_for_workers(2, timeout=30)
 
 
+def test_an_interruption_cancels_what_was_asked(cluster, monkeypatch):
+    parts, cancelled = OnDask(cluster, cluster.map(shard, range(20))), []
+
+    def interrupt(futures):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cluster, "gather", interrupt)
+    monkeypatch.setattr(cluster, "cancel", cancelled.extend)
+    with pytest.raises(KeyboardInterrupt):
+        parts.collect(slow_outer, np.ones(3))
+    assert len(cancelled) == 20
+    monkeypatch.undo()
+    cluster.cancel(cancelled)
+    assert same_bits(parts.total(outer, 1.0), in_memory(20).total(outer, 1.0))
+
+
 def test_errors_of_a_part_are_those_of_the_question(cluster):
     parts = OnDask(cluster, cluster.map(shard, range(3)))
     with pytest.raises(RuntimeError, match="part without an end"):
