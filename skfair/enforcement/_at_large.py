@@ -15,14 +15,16 @@ from skfair.enforcement._stops import between, place_stops
 from skfair.enforcement._task import DIGITS, TIE, Candidate, canonical, rank
 
 _MAX_CORRECTIONS = 4
-_MAX_ROUNDS = 2
+_MAX_ROUNDS = 5
 _MAX_TRIES = 2
 """Fits, rounds of searches, and points of a round that everybody is asked about."""
 
 _NEAR = 0.02
 """Share of the decisions that flip where half of the stops of a line are."""
 
-_LEAST_GAIN = 2e-5
+_LEAST_GAIN = 1e-4
+"""Share of the people by which a round must lower the error for another one to follow."""
+
 _POINT_BITS = 30
 
 

@@ -1,5 +1,6 @@
 """Parts on a cluster of processes: the same bits as in memory, also where a worker is lost."""
 
+import gc
 import os
 import signal
 import time
@@ -50,6 +51,7 @@ def cluster():
         distributed.Client(cluster) as client,
     ):
         yield client
+    gc.collect()  # connections to those who were killed, while warnings of that are ignored
 
 
 def in_memory(n_parts):

@@ -1,5 +1,6 @@
 """Fits to people who lie in parts: on a cluster of processes, and read block by block."""
 
+import gc
 import os
 import signal
 import warnings
@@ -35,6 +36,7 @@ def client():
         distributed.Client(cluster) as client,
     ):
         yield client
+    gc.collect()  # connections to those who were killed, while warnings of that are ignored
 
 
 _MADE = (_collected._encode, _collected._problem)
