@@ -91,7 +91,7 @@ def parts_of(n_jobs=None, **columns):
     >>> from distributed import Client
     >>> from skfair.parts import parts_of
     >>> X, y = np.arange(12.0).reshape(6, 2), np.arange(6)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     parts = parts_of(X=da.from_array(X, chunks=(4, 2)), y=da.from_array(y, chunks=4))
     ...     [len(part["X"]) for part in parts.collect(dict)]
     [4, 2]

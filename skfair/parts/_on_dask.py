@@ -22,7 +22,7 @@ class OnDask(Parts):
     >>> import numpy as np
     >>> from distributed import Client
     >>> from skfair.parts import OnDask
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     OnDask(client, client.map(np.ones, range(1, 5))).total(np.sum)
     np.float64(10.0)
     """

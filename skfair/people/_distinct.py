@@ -42,7 +42,7 @@ def count_rows(sensitive_features, sample_weight, **columns):
     >>> from skfair.people import count_rows
     >>> decided = da.from_array(np.array([1, 0, 1, 1]), chunks=2)
     >>> sex = da.from_array(np.array(["f", "f", "f", "m"]), chunks=2)
-    >>> with Client(processes=False, dashboard_address=None):
+    >>> with Client(processes=False, dashboard_address=":0"):
     ...     groups, weights, columns = count_rows(sex, None, decided=decided)
     >>> groups.to_list(), weights, columns["decided"]
     (['f', 'f', 'm'], array([1., 2., 1.]), array([0, 1, 1]))

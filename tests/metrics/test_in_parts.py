@@ -38,7 +38,7 @@ OF_DECISIONS = [
 
 @pytest.fixture(scope="module")
 def client():
-    with distributed.Client(processes=False, dashboard_address=None) as client:
+    with distributed.Client(processes=False, dashboard_address=":0") as client:
         yield client
 
 

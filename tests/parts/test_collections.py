@@ -19,7 +19,7 @@ def columns_of(part):
 @pytest.fixture(scope="module")
 def client():
     distributed = pytest.importorskip("distributed")
-    with distributed.Client(processes=False, dashboard_address=None) as client:
+    with distributed.Client(processes=False, dashboard_address=":0") as client:
         yield client
 
 

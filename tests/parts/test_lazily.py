@@ -109,7 +109,7 @@ def test_a_frozen_classifier_is_made_fair_where_people_lie(is_frame):
     distributed = pytest.importorskip("distributed")
     frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
     here = PartialParityPostprocessor(frozen).fit(X, Y, sensitive_features=SEX)
-    with distributed.Client(processes=False, dashboard_address=None):
+    with distributed.Client(processes=False, dashboard_address=":0"):
         if is_frame:
             people = dd.from_pandas(pd.DataFrame(X).assign(y=Y, sex=SEX), npartitions=3)
             columns = people[[0, 1, 2]].values, people["y"], people["sex"]
