@@ -130,7 +130,7 @@ def test_different_divisions_are_refused(client):
     people = dd.from_pandas(TABLE, npartitions=2)
     with pytest.raises(ValueError, match="partitions differ: X has 3, y has 2"):
         parts_of(X=X, y=people["a"])
-    with pytest.raises(ValueError, match="in part 0 X has 4, y has 3"):
+    with pytest.raises(ValueError, match="in part (0 X has 4|2 X has 2), y has 3"):
         parts_of(X=X, y=people["a"].repartition(divisions=[0, 3, 7, 9])).collect(columns_of)
     with pytest.raises(TypeError, match="X lies in parts, but y in memory"):
         parts_of(X=X, y=np.arange(10))
