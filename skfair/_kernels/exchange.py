@@ -18,21 +18,22 @@ class ExchangeCandidates(NamedTuple):
     lowest: np.ndarray  # (n_clusters, n_clusters, n_kinds) the least bound of a to c
 
 
-def exchange_pass(X, distances, weights, codes, clustering, limits):
+def exchange(X, weights, codes, clustering, rows, bounds, cells, lowest, limits):
     """Exchange pairs of samples between clusters where that lowers the cost.
 
     For equal sample weights. The limits are kept; sizes stay as they are, and so does the mix in
-    an exchange within a kind. ``distances`` are those to the centres at the start: a pass that
-    makes no exchange proves that none lowers the cost. Returns the number of exchanges. Changes
+    an exchange within a kind. ``rows``, ``bounds`` and ``cells`` tell who `might_gain`: where
+    nobody is exchanged, no exchange lowers the cost. Returns the number of exchanges. Changes
     ``clustering`` in place.
     """
-    n_kinds = len(limits.kinds)
-    bounds, lowest = _exchange_bounds(distances, codes, weights[0], clustering, n_kinds)
-    candidates = _candidates(bounds, lowest, codes, clustering.labels)
+    order = np.argsort(bounds)
+    order = order[_order(cells[order], lowest.size)]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(cells, minlength=lowest.size))))
+    candidates = ExchangeCandidates(rows[order], bounds[order], starts, lowest)
     return _exchange_pass(X, weights, codes, clustering, candidates, limits)
 
 
-def _exchange_bounds(distances, codes, weight, clustering, n_kinds):
+def exchange_bounds(distances, codes, weight, clustering, n_kinds):
     """What each sample contributes at least to the change of an exchange between two clusters.
 
     Exchanging p of cluster a and q of cluster c, both of weight w, changes the cost by w times ::
@@ -41,6 +42,12 @@ def _exchange_bounds(distances, codes, weight, clustering, n_kinds):
 
     with kappa = w (1 / n_a + 1 / n_c). As |x_p - x_q|^2 <= 2 r_p^2 + 2 r_q^2, r the distance to
     the point halfway between the centres, h_p(c) - 2 kappa r_p^2 bounds the share of p from below.
+
+    Returns
+    -------
+    bounds : ndarray of shape (n_samples, n_clusters)
+    lowest : ndarray of shape (n_clusters, n_clusters, n_kinds)
+        The least bound of those of a kind in one cluster to go to another.
     """
     labels, centers, sizes, _, _ = clustering
     with np.errstate(divide="ignore", invalid="ignore"):  # empty clusters
@@ -73,19 +80,23 @@ def _order(cells, n_cells):
     return np.argsort(cells.astype(np.min_scalar_type(n_cells)), kind="stable")
 
 
-def _candidates(bounds, lowest, codes, labels):
-    """Those who might gain if whoever goes the other way contributed the least."""
+def might_gain(bounds, lowest, codes, labels):
+    """Those who might gain if whoever goes the other way contributed the least.
+
+    Returns
+    -------
+    rows : ndarray of intp, shape (n_candidates,)
+    bounds : ndarray of shape (n_candidates,)
+        What each contributes at least.
+    cells : ndarray of intp, shape (n_candidates,)
+        From which cluster to which, and kind, as one number.
+    """
     n_clusters, _, n_kinds = lowest.shape
     partner = lowest.min(axis=2).T.copy()
     np.fill_diagonal(partner, np.inf)
-    samples, targets = np.nonzero(bounds < -np.take(partner, labels, axis=0))
-    values = bounds[samples, targets]
-    cells = (labels[samples] * np.int64(n_clusters) + targets) * n_kinds + codes[samples]
-    order = np.argsort(values)
-    order = order[_order(cells[order], lowest.size)]
-    sizes = np.bincount(cells, minlength=lowest.size)
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    return ExchangeCandidates(samples[order], values[order], starts, lowest)
+    rows, targets = np.nonzero(bounds < -np.take(partner, labels, axis=0))
+    cells = (labels[rows] * np.int64(n_clusters) + targets) * n_kinds + codes[rows]
+    return rows, bounds[rows, targets], cells
 
 
 @jit

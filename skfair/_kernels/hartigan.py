@@ -25,18 +25,7 @@ def hartigan_pass(X, distances, weights, codes, clustering, limits):
     n_moves = 0
     row = np.empty(sizes.size)
     for p in range(labels.size):
-        a, w = labels[p], weights[p]
-        if sizes[a] <= w:
-            continue
-        leaving = distances[p, a] * sizes[a] / (sizes[a] - w)
-        attractive = 0
-        for k in range(sizes.size):
-            attractive += distances[p, k] * sizes[k] < leaving * (sizes[k] + w)
-        # Its own cluster is always attractive; for most samples it is the only one.
-        if (
-            attractive > 1
-            and _cheapest_move(distances[p], weights, codes, clustering, p, limits) >= 0
-        ):
+        if _might_move(distances, weights, codes, clustering, p, limits):
             for k in range(sizes.size):
                 row[k] = distance(X[p], centers[k])
             best = _cheapest_move(row, weights, codes, clustering, p, limits)
@@ -44,6 +33,34 @@ def hartigan_pass(X, distances, weights, codes, clustering, limits):
                 move(X, weights, codes, clustering, p, best, limits)
                 n_moves += 1
     return n_moves
+
+
+def might_move(distances, weights, codes, clustering, limits):
+    """Positions of the samples that an allowed move of their own would make cheaper."""
+    found = np.empty(len(weights), np.bool_)
+    _find_movers(distances, weights, codes, clustering, limits, found)
+    return np.flatnonzero(found)
+
+
+@jit
+def _find_movers(distances, weights, codes, clustering, limits, found):
+    for p in range(found.size):
+        found[p] = _might_move(distances, weights, codes, clustering, p, limits)
+
+
+@inlined
+def _might_move(distances, weights, codes, clustering, p, limits):
+    """Whether sample p, at these distances to all centres, has an allowed move that pays."""
+    sizes, a, w = clustering.sizes, clustering.labels[p], weights[p]
+    attractive = 0
+    if sizes[a] > w:
+        leaving = distances[p, a] * sizes[a] / (sizes[a] - w)
+        for k in range(sizes.size):
+            attractive += distances[p, k] * sizes[k] < leaving * (sizes[k] + w)
+    # Its own cluster is always attractive; for most samples it is the only one.
+    return (
+        attractive > 1 and _cheapest_move(distances[p], weights, codes, clustering, p, limits) >= 0
+    )
 
 
 @inlined

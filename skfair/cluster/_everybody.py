@@ -11,10 +11,8 @@ import numpy as np
 
 from skfair._kernels.balance_path import raise_balance
 from skfair._kernels.clustering import clustering_of, cost_of, tally
-from skfair._kernels.exchange import exchange_pass
 from skfair._kernels.fair_assignment import look, offsets_of
 from skfair._kernels.fair_prices import ratios_of
-from skfair._kernels.hartigan import hartigan_pass
 from skfair._kernels.kmeans import (
     nearest_centers,
     squared_distances,
@@ -25,6 +23,7 @@ from skfair.cluster._census import Census
 from skfair.cluster._dual import solve_dual
 from skfair.cluster._homotopy import Homotopy, dual_iterations
 from skfair.cluster._limits import Asked, mixes
+from skfair.cluster._local_search import change
 from skfair.cluster._samples import Samples, compared, weights_by_group
 from skfair.parts import Afresh, parts_of
 from skfair.people import Groups
@@ -217,11 +216,7 @@ def _move(some, moved, level, weight_range):
     raise_balance(X, weights, codes, moved, rows, distances, limits, len(weights))
     limits = some.at_level(min(level, some.balance_of(moved.counts)))
     for _ in range(N_PASSES):
-        distances = squared_distances(X, moved.centers)
-        n_changes = hartigan_pass(X, distances, weights, codes, moved, limits)
-        if n_changes == 0 and weight_range[0] == weight_range[1]:
-            n_changes = exchange_pass(X, distances, weights, codes, moved, limits)
-        if n_changes == 0:
+        if change(some, moved, limits, weight_range[0] == weight_range[1]) == 0:
             break
 
 

@@ -168,12 +168,15 @@ class Homotopy(BaseEstimator):
         """The cheapest of the ends of the ways from some points of plain k-means to a balance."""
         if ratio == 0 and is_sized(samples.limits):
             return points[0]  # the rounds came to their end there
-        ends = []
-        for point in points:
-            for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
-                point, _, _ = advance(samples, point, level, 1, tol)
-            ends.append(point)
+        ends = Parallel(samples.n_jobs, prefer="threads")(
+            delayed(self._climb_from)(samples, point, ratio, tol) for point in points
+        )
         return min(ends, key=lambda end: end.cost)
+
+    def _climb_from(self, samples, point, ratio, tol):
+        for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
+            point, _, _ = advance(samples, point, level, 1, tol)
+        return point
 
     def _thin(self, samples, runs, random_state):
         """Few samples to go the way on, but several for every cluster and group."""

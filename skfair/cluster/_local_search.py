@@ -1,15 +1,18 @@
 """From a fractional solution to whole samples: repairs, and a search that keeps the limits."""
 
+from operator import itemgetter
+
 import numpy as np
 
 from skfair._kernels.balance_path import raise_balance
 from skfair._kernels.clustering import Clustering
-from skfair._kernels.exchange import exchange_pass
-from skfair._kernels.hartigan import hartigan_pass
+from skfair._kernels.exchange import exchange, exchange_bounds, might_gain
+from skfair._kernels.hartigan import hartigan_pass, might_move
 from skfair._kernels.kmeans import squared_distances
 from skfair.cluster._limits import keeps_sizes
 from skfair.cluster._samples import point_of
 from skfair.cluster._tables import settle
+from skfair.parts import BLOCK
 
 MIN_NEAR_TIES = 5000
 MANY = 1_000_000  # samples, from which on a pass has to gain as much as a round
@@ -138,20 +141,14 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
         "feasible" if passes came to gain less than a hundredth of ``tol`` times the cost, or
         more where samples are many.
     """
-    X, weights, codes, *_ = samples
     limits = samples.at_level(min(ratio, point.balance))
     equal_weights = samples.count_the_same
     status = "max_iter"
     # A pass takes longer for many, and as each moves a smaller share of them there are more.
-    least_gain = tol * np.clip((len(weights) / MANY) ** 2, LEAST_GAIN, 1.0)
+    least_gain = tol * np.clip((len(samples.weights) / MANY) ** 2, LEAST_GAIN, 1.0)
     for _ in range(max_iter):
         clustering, cost = copy_of(point.clustering), point.cost
-        distances = squared_distances(X, clustering.centers)
-        # Hartigan's moves; exchanges where no move that keeps the balance is left.
-        n_changes = hartigan_pass(X, distances, weights, codes, clustering, limits)
-        if n_changes == 0 and equal_weights and exchange:
-            n_changes = exchange_pass(X, distances, weights, codes, clustering, limits)
-        if n_changes == 0:
+        if change(samples, clustering, limits, equal_weights and exchange) == 0:
             status = "optimal" if equal_weights and exchange else "feasible"
             break
         point = point_of(samples, clustering.labels, len(clustering.sizes), point.dual)
@@ -159,6 +156,79 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
             status = "feasible"
             break
     return point, status
+
+
+def change(samples, clustering, limits, exchange):
+    """Lower the cost by a pass of Hartigan's moves, in place; by exchanges if none is left.
+
+    Parameters
+    ----------
+    samples : Samples
+    clustering : Clustering
+        Labels are those of the samples; all else may be of more samples than these.
+    limits : Limits
+    exchange : bool
+        Whether exchanges are tried; samples must be of equal weights.
+
+    Returns
+    -------
+    n_changes : int
+        0 where no allowed move, nor exchange, lowers the cost.
+    """
+    parts, labels = samples.parts, samples.in_parts(clustering.labels)
+    distances = parts.each(_distances, clustering.centers)
+    found = parts.collect(_might_move, distances, labels, clustering, limits)
+    rows = _among_all(found)
+    n_changes = 0
+    if len(rows):
+        X, weights, codes, *_ = samples
+        some = clustering._replace(labels=clustering.labels[rows])
+        n_changes = hartigan_pass(
+            X[rows],
+            squared_distances(X[rows], some.centers),
+            weights[rows],
+            codes[rows],
+            some,
+            limits,
+        )
+        clustering.labels[rows] = some.labels
+    if n_changes == 0 and exchange:
+        n_changes = _change_places(samples, clustering, limits, distances, labels)
+    return n_changes
+
+
+def _change_places(samples, clustering, limits, distances, labels):
+    """Exchanges of those whom looks at all blocks find; the number of them."""
+    bounded = samples.parts.each(_exchange_bounds, distances, labels, clustering)
+    lowest = np.minimum.reduce(bounded.collect(itemgetter(1)))
+    found = samples.parts.collect(_might_gain, bounded, labels, lowest)
+    rows, bounds, cells = zip(*found, strict=True)
+    rows, bounds, cells = _among_all(rows), np.concatenate(bounds), np.concatenate(cells)
+    X, weights, codes, *_ = samples
+    return exchange(X, weights, codes, clustering, rows, bounds, cells, lowest, limits)
+
+
+def _among_all(rows):
+    """Positions within blocks as positions among all samples."""
+    return np.concatenate([own + BLOCK * number for number, own in enumerate(rows)])
+
+
+def _distances(samples, centers):
+    return squared_distances(samples.X, centers)
+
+
+def _might_move(samples, distances, labels, clustering, limits):
+    own = clustering._replace(labels=labels)
+    return might_move(distances, samples.weights, samples.codes, own, limits)
+
+
+def _exchange_bounds(samples, distances, labels, clustering):
+    own, n_kinds = clustering._replace(labels=labels), len(samples.limits.kinds)
+    return exchange_bounds(distances, samples.codes, samples.weights[0], own, n_kinds)
+
+
+def _might_gain(samples, bounded, labels, lowest):
+    return might_gain(bounded[0], lowest, samples.codes, labels)
 
 
 def copy_of(clustering):

@@ -30,7 +30,11 @@ def exchange(problem, floor):
     X, weights, codes, *_ = problem
     clustering, distances = problem.clustering(), problem.distances()
     limits = balance_limits(problem.n_groups, floor)
-    n_exchanges = kernels.exchange_pass(X, distances, weights, codes, clustering, limits)
+    bounds, lowest = kernels.exchange_bounds(
+        distances, codes, weights[0], clustering, problem.n_groups
+    )
+    found = kernels.might_gain(bounds, lowest, codes, clustering.labels)
+    n_exchanges = kernels.exchange(X, weights, codes, clustering, *found, lowest, limits)
     check_against_scratch(problem, clustering)
     return n_exchanges, problem.with_labels(clustering.labels)
 
@@ -62,7 +66,7 @@ def test_a_pass_without_an_exchange_proves_that_none_lowers_the_cost(problem, sh
 @settings(max_examples=25, deadline=None)
 def test_two_bounds_add_up_to_less_than_their_exchange(problem):
     clustering = problem.clustering()
-    bounds, lowest = kernels._exchange_bounds(
+    bounds, lowest = kernels.exchange_bounds(
         problem.distances(), problem.codes, 1.0, clustering, problem.n_groups
     )
     cost = cost_by_definition(problem)
@@ -95,18 +99,18 @@ def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
 @settings(max_examples=25, deadline=None)
 def test_candidates_are_all_whom_some_exchange_could_help(problem):
     labels, codes, clustering = problem.labels, problem.codes, problem.clustering()
-    bounds, lowest = kernels._exchange_bounds(
+    bounds, lowest = kernels.exchange_bounds(
         problem.distances(), codes, 1.0, clustering, problem.n_groups
     )
-    found = kernels._candidates(bounds, lowest, codes, labels)
+    rows, least, cells = kernels.might_gain(bounds, lowest, codes, labels)
     n_clusters, _, n_kinds = lowest.shape
     for a, c, g in np.ndindex(lowest.shape):
         cell = (a * n_clusters + c) * n_kinds + g
-        own = slice(found.starts[cell], found.starts[cell + 1])
+        own = cells == cell
         members = np.flatnonzero((labels == a) & (codes == g))
         hopeful = a != c and bounds[members, c] < -lowest[c, a].min()
-        assert sorted(found.samples[own]) == members[hopeful].ravel().tolist()
-        np.testing.assert_array_equal(found.bounds[own], np.sort(bounds[found.samples[own], c]))
+        assert sorted(rows[own]) == members[hopeful].ravel().tolist()
+        np.testing.assert_array_equal(least[own], bounds[rows[own], c])
 
 
 def test_samples_of_one_group_change_places_at_any_floor():
