@@ -118,7 +118,12 @@ def small_classifier(features):
     if sparse.issparse(features):
         return make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000))
     return HistGradientBoostingClassifier(
-        max_iter=30, max_leaf_nodes=4, min_samples_leaf=50, early_stopping=False, random_state=0
+        learning_rate=0.2,
+        max_iter=30,
+        max_leaf_nodes=4,
+        min_samples_leaf=50,
+        early_stopping=False,
+        random_state=0,
     )
 
 
