@@ -31,6 +31,7 @@ MUST_REACH = {  # (data, constraint): accuracy, and gap of new people
     ("Adult", "demographic_parity"): (0.850, 0.027),
     ("Adult", "equalized_odds"): (0.862, 0.037),
     ("ACSIncome", "demographic_parity"): (0.786, 0.025),
+    ("ACSIncome, sex", "demographic_parity"): (0.786, 0.025),
     ("Bank", "demographic_parity"): (0.895, 0.015),
 }
 
@@ -72,6 +73,17 @@ def outcome(decisions, part, constraint):
     return np.mean(decisions == part.y), gap
 
 
+def drawn_gaps(model, train, n_new, constraint, n_draws=50):
+    """Gaps that so many new people show by lot, if they are as the people of the fit.
+
+    A gap is never negative, so that in small groups even equal rates show one.
+    """
+    rng, decided = np.random.default_rng(0), (model.oof_scores_ > 0).astype(int)
+    draws = (rng.integers(len(decided), size=n_new) for _ in range(n_draws))
+    parts = [(decided[rows], Split(*(column[rows] for column in train))) for rows in draws]
+    return [outcome(decisions, part, constraint)[1] for decisions, part in parts]
+
+
 def any_model(budget):
     """Gradient boosting, plain and constrained: accuracy and gap of new people, and time."""
     records, checks = [], []
@@ -104,6 +116,8 @@ def _beside_plain(split, constraint):
         found = outcome(run.result.predict(test.X), test, constraint)
         figures |= {f"accuracy{suffix}": found[0], f"gap{suffix}": found[1]}
     figures |= {"x": five.seconds / plain.seconds, "x2": two.seconds / plain.seconds}
+    drawn = drawn_gaps(five.result, train, len(test.y), constraint)
+    figures |= {"gap drawn": np.mean(drawn), "its s.d.": np.std(drawn)}
     figures["loss"] = log_loss(test.y, five.result.predict_proba(test.X))
     figures["price"] = np.abs(five.result.multipliers_).max()
     return figures
@@ -195,10 +209,13 @@ def any_model_peers(budget):
         ]
         ours, peer = means["head"], means["ExponentiatedGradient"]
         what = f"{name}, {constraint}"
-        checks.append(Check(f"reductions / ours, {what}", [peer[0] / ours[0]], ">=", 5.0))
-        if ours[2] <= peer[2]:
-            gained = [ours[1] - peer[1]]
-            checks.append(Check(f"accuracy above that of reductions, {what}", gained, ">=", 0.0))
+        for method in ("head", "head, 2 folds"):
+            seconds, accuracy, gap = means[method]
+            faster = [peer[0] / seconds]
+            checks.append(Check(f"reductions / {method}, {what}", faster, ">=", 5.0))
+            if gap <= peer[2]:
+                gained = [accuracy - peer[1]]
+                checks.append(Check(f"accuracy above theirs, {method}, {what}", gained, ">=", 0))
         if name == "COMPAS":
             excess = [own[2] - tolerance for own in (ours, peer)]
             checks.append(
@@ -219,6 +236,7 @@ def _beside_peers(split, constraint, tolerance):
     found = {}
     contenders = {
         "head": lambda: head(train, constraint, tolerance).predict,
+        "head, 2 folds": lambda: head(train, constraint, tolerance, cv=2).predict,
         "linear": lambda: _linear_at(train, constraint, tolerance),
         "ExponentiatedGradient": lambda: exponentiated_gradient(
             base(), train, constraint, tolerance

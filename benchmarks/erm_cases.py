@@ -66,6 +66,7 @@ CASES = {
     "COMPAS": _compas_pair,
     "law school": partial(fetch_law_school, sensitive="race"),
     "ACSIncome": partial(fetch_acs_income, sensitive="race"),
+    "ACSIncome, sex": partial(fetch_acs_income, sensitive="sex"),
     "Adult, 5 races": partial(fetch_adult, sensitive="race"),
     "COMPAS, 6 races": partial(fetch_compas, sensitive="race"),
     "ACSIncome, 5 races": partial(fetch_acs_income, sensitive="race5"),

@@ -38,6 +38,7 @@ from benchmarks.parts import parts
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
 from benchmarks.redraws import redraws
+from benchmarks.several_classes import several_classes
 from benchmarks.spectral import spectral_fit, spectral_quality
 from benchmarks.spectral_large import spectral_large
 from benchmarks.spectral_tables import spectral_tables
@@ -84,6 +85,7 @@ BENCHMARKS = {
     "any-model-tolerance": any_model_tolerance,
     "any-model-peers": any_model_peers,
     "any-model-small": any_model_small,
+    "several-classes": several_classes,
     "fair-regression": fair_regression,
     "redraws": redraws,
     "parts": parts,
