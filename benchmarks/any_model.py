@@ -8,7 +8,10 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 
 from benchmarks.any_model_peers import (
     exponentiated_gradient,
@@ -34,6 +37,12 @@ MUST_REACH = {  # (data, constraint): accuracy, and gap of new people
     ("ACSIncome, sex", "demographic_parity"): (0.786, 0.025),
     ("Bank", "demographic_parity"): (0.895, 0.015),
 }
+
+GUESSES = {
+    "ACSIncome": make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=300)),
+    "ACSIncome, sex": make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=300)),
+}
+"""Models of groups where categories have hundreds of columns; chosen by the split of seed 100."""
 
 
 def base():
@@ -88,7 +97,8 @@ def any_model(budget):
     """Gradient boosting, plain and constrained: accuracy and gap of new people, and time."""
     records, checks = [], []
     for (name, constraint), (accuracy, gap) in MUST_REACH.items():
-        runs = [_beside_plain(split, constraint) for split in splits(name, budget)]
+        guess = GUESSES.get(name)
+        runs = [_beside_plain(split, constraint, guess) for split in splits(name, budget)]
         record = {key: np.mean([run[key] for run in runs]) for key in runs[0]}
         records.append({"data": name, "constraint": constraint} | record)
         what = f"{name}, {constraint}"
@@ -105,11 +115,11 @@ def any_model(budget):
     return Report(title, records, checks)
 
 
-def _beside_plain(split, constraint):
+def _beside_plain(split, constraint, guess):
     train, test = split.train, split.test
     plain = timed(base().fit, train.X, train.y)
-    five = timed(lambda: head(train, constraint))
-    two = timed(lambda: head(train, constraint, cv=2))
+    five = timed(lambda: head(train, constraint, group_estimator=guess))
+    two = timed(lambda: head(train, constraint, group_estimator=guess, cv=2))
     linear = timed(_linear, train, constraint)
     figures = {}
     for suffix, run in {" plain": plain, "": five, "2": two, " linear": linear}.items():
