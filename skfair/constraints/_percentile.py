@@ -249,6 +249,23 @@ class ConvexPercentileConstraint:
         """
         return multipliers.reshape(self.constraint.members.n_events, 2, -1).sum(axis=1).ravel()
 
+    @property
+    def n_events(self):
+        """Number of events, from each of which samples are drawn."""
+        return self.constraint.members.n_events
+
+    def _lots(self, n_per_event, random_state):
+        """Positions of samples drawn, and the event that each is drawn from."""
+        rows = self.constraint.members.draw(n_per_event, random_state)
+        return rows, np.repeat(np.arange(self.n_events), n_per_event)
+
+    def _drawn(self, rows, codes):
+        """The rows on samples, each in one event, or in none where the code is -1."""
+        members = Events.disjoint(codes, self.n_events)
+        return replace(
+            self, constraint=replace(self.constraint, members=members), scores=self.scores[rows]
+        )
+
     def _twice(self, of_upper, of_lower):
         """Rows of the upper and of the lower bounds, event by event."""
         n_events = self.constraint.members.n_events

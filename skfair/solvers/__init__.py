@@ -16,6 +16,7 @@ from skfair.solvers.literature._switching_subgradient import (
 )
 from skfair.solvers.stochastic._adam_primal_dual import AdamPrimalDual
 from skfair.solvers.stochastic._ghost import StochasticGhost
+from skfair.solvers.stochastic._idca import StochasticIDCA
 from skfair.solvers.stochastic._multiplier_model import MultiplierModel
 from skfair.solvers.stochastic._plada import StochasticPLADA
 from skfair.solvers.stochastic._sgd import SGD
@@ -41,6 +42,7 @@ SOLVERS = {
     "ghost": StochasticGhost,
     "stochastic-switching": StochasticSwitching,
     "stochastic-plada": StochasticPLADA,
+    "stochastic-idca": StochasticIDCA,
     "multiplier-model": MultiplierModel,
 }
 """Solvers that have a name of their own."""
@@ -66,6 +68,7 @@ __all__ = [
     "Result",
     "Solver",
     "StochasticGhost",
+    "StochasticIDCA",
     "StochasticPLADA",
     "StochasticSolver",
     "StochasticSwitching",

@@ -32,7 +32,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     constraint : str, Constraint, list of these, or None, default="demographic_parity"
         What must be fair, as in :class:`~skfair.classification.ConstrainedERMClassifier`.
         Constraints on intervals of percentiles compare ranks, which batches do not show: the last
-        layer alone keeps them.
+        layer alone keeps them, but with :class:`~skfair.solvers.StochasticIDCA` all layers learn
+        them.
     tolerance : float, default=0.02
         Largest gap allowed, in units of the constraint's public metric, for constraints that have
         no tolerance of their own.

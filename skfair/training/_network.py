@@ -107,7 +107,7 @@ class ConstrainedNetwork(ConstrainedModel):
         problem = replace(
             problem,
             model=problem.model.astype(np.float32 if is_drawn else np.float64),
-            constraint=self._of_batches(problem.constraint),
+            constraint=self._of_batches(problem.constraint, solver),
         )
         if self.early_stopping:
             rows, held_out = _split(strata, self.validation_fraction, random_state)
@@ -118,10 +118,11 @@ class ConstrainedNetwork(ConstrainedModel):
         trained = epochs.best if self.early_stopping else result.x[:n_parameters]
         return trained, result, epochs.curves
 
-    def _of_batches(self, constraint):
-        """The constraints that can be seen in part of the samples; ranks need everybody."""
-        drawn = tuple(part for part in constraint.parts if hasattr(part, "draw"))
-        others = [part.name for part in constraint.parts if not hasattr(part, "draw")]
+    def _of_batches(self, constraint, solver):
+        """The constraints that the solver can see in part of the samples; ranks need everybody."""
+        seen = "majorant" if "majorant" in solver.requires else "draw"
+        drawn = tuple(part for part in constraint.parts if hasattr(part, seen))
+        others = [part.name for part in constraint.parts if not hasattr(part, seen)]
         if others and self.enforcement is None:
             raise ValueError(
                 f"enforcement=None trains all layers on mini-batches, but {others[0]} compares "

@@ -5,7 +5,7 @@ import pytest
 
 from skfair.constraints import PartialStatisticalParity
 from skfair.metrics import METRICS, partial_statistical_parity_difference
-from skfair.solvers import SGD
+from skfair.solvers import SGD, StochasticIDCA
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
 
 torch = pytest.importorskip("torch")
@@ -136,6 +136,23 @@ def test_it_keeps_a_constraint_on_an_interval_in_its_last_layer(people):
         model.decision_function(X), sensitive_features=groups, interval=[0.2, 0.6]
     )
     assert gap <= 0.1 + 1e-12
+
+
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_all_layers_learn_a_constraint_on_an_interval(people):
+    X, y, groups = people
+    parity = PartialStatisticalParity([0.2, 0.6], tolerance=0.1)
+    settings = {"enforcement": None, "max_iter": None}
+    plain = fit(people, smooth, None, enforcement=None)
+    fair = fit(people, smooth, parity, solver=StochasticIDCA(max_iter=9, tol=0.02), **settings)
+    gaps = [
+        partial_statistical_parity_difference(
+            model.decision_function(X), sensitive_features=groups, interval=[0.2, 0.6]
+        )
+        for model in (plain, fair)
+    ]
+    assert gaps[1] < 0.5 * gaps[0]
 
 
 def test_a_module_starts_from_its_own_parameters_and_stays_as_it_is(people):

@@ -1,0 +1,67 @@
+"""IDCA on mini-batches: agreement with IDCA on all samples, and networks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skfair.classification import ConstrainedMLPClassifier
+from skfair.constraints import JointConstraint, PartialStatisticalParity
+from skfair.solvers import IDCA, StochasticIDCA
+from tests.solvers.literature.test_idca import people, problem
+
+
+@pytest.fixture(scope="module")
+def task():
+    """A small linear problem, where its plain fit ends, and the answer of IDCA."""
+    task, start = problem()
+    task = replace(task, constraint=JointConstraint((task.constraint,)))
+    return task, start, IDCA(tol=1e-6).solve(task, start)
+
+
+def test_with_everybody_in_a_batch_it_agrees_with_idca(task):
+    task, start, exact = task
+    solver = StochasticIDCA(max_iter=600, tol=2e-3, inner_epochs=30, batch_size=400)
+    found = solver.solve(task, start)
+    assert found.violation <= 2e-3
+    assert found.fun == pytest.approx(exact.fun, abs=5e-3)
+
+
+def test_on_mini_batches_it_comes_near(task):
+    task, start, exact = task
+    solver = StochasticIDCA(max_iter=30, tol=5e-3)
+    found = solver.solve(task, start, random_state=0)
+    assert found.violation <= 5e-3 < task.evaluate(start).violation
+    assert found.fun == pytest.approx(exact.fun, abs=0.03)
+    first, second = (solver.set_params(max_iter=2).solve(task, start, random_state=0) for _ in "ab")
+    np.testing.assert_array_equal(first.x, second.x)
+
+
+def test_rows_on_a_batch_are_those_of_everybody_on_average(task):
+    task, start, _ = task
+    here = task.evaluate(start)
+    majorant = task.constraint.majorant(here.scores, here.aux)
+    scores = here.scores + np.random.default_rng(0).normal(size=len(here.scores))
+    rng, drawn = np.random.RandomState(0), []
+    for _ in range(400):
+        rows, batch = majorant.draw(8, rng)
+        drawn.append(batch(scores[rows], here.aux).values)
+    whole = majorant(scores, here.aux).values
+    error = np.std(drawn, axis=0) / np.sqrt(len(drawn))
+    assert (np.abs(np.mean(drawn, axis=0) - whole) <= 4 * error + 1e-12).all()
+
+
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_all_layers_of_a_network_learn_it():
+    X, who = people(1000)
+    constraint = PartialStatisticalParity((0.1, 0.6), tolerance=0.1)
+    bound = constraint.bind(who, None, None, 0.1)
+    gaps = []
+    for asked, solver in ((None, "adam-pd"), (constraint, StochasticIDCA(max_iter=9, tol=0.02))):
+        model = ConstrainedMLPClassifier(
+            asked, enforcement=None, solver=solver, hidden_layer_sizes=(8,), random_state=0
+        )
+        model.fit(X, who.target, sensitive_features=who.groups.codes)
+        gaps.append(bound.gap(model.decision_function(X)))
+    assert gaps[1] < 0.5 * gaps[0]
