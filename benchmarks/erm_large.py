@@ -69,7 +69,7 @@ def measure(n_samples):
         "CPU s": run.seconds,
         "iterations": run.result.n_iter_,
         "gap": run.result.constraint_report_["gap"].max(),
-        "pressing": _n_pressing(run.result),
+        "pressing": n_pressing(run.result),
         "X GB": (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 1e9,
         "GB before": before,
         "peak GB": _peak(),
@@ -117,11 +117,11 @@ def _record(case, runs, gap):
         "iterations": model.n_iter_,
         "s / iteration": seconds / model.n_iter_,
         "gap": gap,
-        "pressing": _n_pressing(model),
+        "pressing": n_pressing(model),
     }
 
 
-def _n_pressing(model):
+def n_pressing(model):
     """Rows whose multiplier is clear of 0."""
     return int(np.count_nonzero(np.abs(model.multipliers_) > 1e-6))
 

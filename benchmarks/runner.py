@@ -25,6 +25,7 @@ from benchmarks.fronts import fronts
 from benchmarks.interrupts import interrupts
 from benchmarks.learned_by_heart import learned_by_heart
 from benchmarks.mlp_methods import mlp_methods
+from benchmarks.many_rows import many_groups, ranking_pairs
 from benchmarks.network_time import network_time
 from benchmarks.networks import mlp_tolerance
 from benchmarks.papers import papers
@@ -81,6 +82,8 @@ BENCHMARKS = {
     "mlp-methods": mlp_methods,
     "network-time": network_time,
     "step-time": step_time,
+    "many-groups": many_groups,
+    "ranking-pairs": ranking_pairs,
     "any-model": any_model,
     "any-model-tolerance": any_model_tolerance,
     "any-model-peers": any_model_peers,
