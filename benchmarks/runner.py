@@ -34,6 +34,7 @@ from benchmarks.partial_courses import partial_courses
 from benchmarks.partial_demographic import partial_demographic
 from benchmarks.partial_densities import partial_densities
 from benchmarks.partial_figures import partial_figures
+from benchmarks.partial_networks import partial_networks
 from benchmarks.partial_parity import partial_parity
 from benchmarks.parts import parts
 from benchmarks.peer_methods import peer_methods
@@ -96,6 +97,7 @@ BENCHMARKS = {
     "learned-by-heart": learned_by_heart,
     "partial-demographic": partial_demographic,
     "partial-figures": partial_figures,
+    "partial-networks": partial_networks,
     "partial-densities": partial_densities,
     "partial-courses": partial_courses,
     "partial-acs": partial_acs,
