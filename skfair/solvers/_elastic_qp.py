@@ -10,6 +10,12 @@ from skfair.solvers._one_sided import OneSided
 
 _MAX_ITER = 60
 
+_MANY = 128
+"""Bounds up to which all of them are in every equation."""
+
+_ROUNDING = 1e-12
+"""By how much a bound may be broken, relative to its size, that is in none."""
+
 
 def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     r"""Minimise a separable quadratic, with rows that yield, at a penalty.
@@ -46,8 +52,26 @@ def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     if len(rows) == 1:
         return _one_row(curvature, rows[0], lower[0], upper[0], penalty)
     one_sided = OneSided(lower, upper)
-    duals, z = _interior_point(curvature, one_sided.jacobian(rows), one_sided.bounds, penalty, tol)
+    solve = _interior_point if len(one_sided.rows) <= _MANY else _on_working_set
+    duals, z = solve(curvature, one_sided.jacobian(rows), one_sided.bounds, penalty, tol)
     return z, one_sided.multipliers(duals)
+
+
+def _on_working_set(h, G, b, penalty, tol):
+    """The same for many bounds, of which few press: the others are only looked at.
+
+    An answer for some bounds that keeps the others is one for all. The first are those that 0
+    breaks most; those that an answer breaks join them.
+    """
+    joining, kept = np.argsort(b)[: _MANY // 4], np.zeros(len(b), dtype=bool)
+    while len(joining):
+        kept[joining] = True
+        duals = np.zeros(len(b))
+        duals[kept], z = _interior_point(h, G[kept], b[kept], penalty, tol)
+        excess = np.where(kept, 0.0, G @ z - b)
+        worst = np.argsort(-excess)[: kept.sum()]  # at most twice as many in the next round
+        joining = worst[excess[worst] > _ROUNDING * (1.0 + np.abs(b[worst]))]
+    return duals, z
 
 
 def _one_row(h, row, lower, upper, penalty):

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from skfair.solvers._elastic_qp import solve_elastic_qp
+from skfair.solvers._elastic_qp import _interior_point, solve_elastic_qp
+from skfair.solvers._one_sided import OneSided
 
 
 def cost(z, curvature, rows, lower, upper, penalty):
@@ -159,3 +160,20 @@ def test_multipliers_keep_their_digits_where_unknowns_have_next_to_no_curvature(
     plain = solve_elastic_qp(curvature, np.hstack((rows, centers)), *bounds)
     np.testing.assert_allclose(scaled[1], plain[1], atol=1e-7)
     np.testing.assert_allclose(scaled[0][:6], plain[0][:6], atol=1e-7)
+
+
+@pytest.mark.parametrize("penalty", [0.1, 10.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_of_many_rows_the_answer_is_that_of_all(seed, penalty):
+    rng = np.random.default_rng(seed)
+    rows, curvature = rng.normal(size=(400, 6)), rng.uniform(0.5, 2.0, size=6)
+    lower = np.where(rng.random(400) < 0.5, -np.inf, rng.uniform(-4.0, 0.2, size=400))
+    upper = np.maximum(lower, 0.0) + rng.uniform(0.01, 4.0, size=400)
+    z, multipliers = solve_elastic_qp(curvature, rows, lower, upper, penalty)
+    assert_optimal(z, multipliers, curvature, rows, lower, upper, penalty)
+    assert 0 < np.count_nonzero(np.abs(multipliers) > 1e-6 * penalty) < 100
+    one_sided = OneSided(lower, upper)
+    whole = one_sided.jacobian(rows), one_sided.bounds
+    duals, point = _interior_point(curvature, *whole, penalty, 1e-12)
+    np.testing.assert_allclose(z, point, atol=1e-7)
+    np.testing.assert_allclose(multipliers, one_sided.multipliers(duals), atol=1e-5 * penalty)
