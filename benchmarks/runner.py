@@ -24,8 +24,8 @@ from benchmarks.fair_regression import fair_regression
 from benchmarks.fronts import fronts
 from benchmarks.interrupts import interrupts
 from benchmarks.learned_by_heart import learned_by_heart
-from benchmarks.mlp_methods import mlp_methods
 from benchmarks.many_rows import many_groups, ranking_pairs
+from benchmarks.mlp_methods import mlp_methods
 from benchmarks.network_time import network_time
 from benchmarks.networks import mlp_tolerance
 from benchmarks.papers import papers
