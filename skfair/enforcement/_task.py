@@ -104,7 +104,8 @@ class Task:
     def judge(self, parameters, result):
         """The candidate that parameters make."""
         problem, parts = self.problem, self.constraint.parts
-        scores = problem.model.at(parameters).scores
+        point = problem.model.at(parameters)
+        scores = point.predicted if hasattr(point, "predicted") else point.scores
         wrong = (scores > 0) != (problem.target > 0)
         gaps = np.array([part.gap(scores) for part in parts])
         is_clear = not any(part.counts_decisions for part in parts) or is_clear_of_0(scores)

@@ -51,7 +51,8 @@ class GroupInterceptsModel(LinearModel):
         stack = sparse.hstack if sparse.issparse(X) else np.hstack
         columns = [X, sparse.csr_array(others) if sparse.issparse(X) else others]
         model = super().standardized(stack(columns), weights)
-        return replace(model, n_unpenalized=others.shape[1])
+        given = None if model.given is None else X
+        return replace(model, n_unpenalized=others.shape[1], given=given)
 
     def parameters(self, coef, intercept):
         """Parameters of given coefficients.
@@ -86,3 +87,22 @@ class GroupInterceptsModel(LinearModel):
         coef, first = super().coefficients(parameters)
         coef, others = np.split(coef, [len(coef) - self.n_unpenalized])
         return coef, first + np.append(0.0, others)
+
+    def predicted(self, parameters):
+        """Score of each sample by `coefficients`, from the columns as they came.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the model.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        if self.given is None:
+            return self.scores(parameters)
+        coef, intercepts = self.coefficients(parameters)
+        members = self.X[:, len(coef) :]
+        codes = (members @ np.arange(1.0, len(intercepts))).astype(np.intp)
+        return self.given @ coef + intercepts[codes]

@@ -147,9 +147,26 @@ class GroupwiseModel(LinearInParameters):
         -------
         scores : ndarray of shape (n_samples,)
         """
+        return self._joined(LinearModel.scores, parameters)
+
+    def predicted(self, parameters):
+        """Score of each sample by `coefficients`, from the columns as they came.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the model.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        return self._joined(LinearModel.predicted, parameters)
+
+    def _joined(self, score, parameters):
         scores = np.empty(sum(map(len, self.rows)))
         for (part, rows), own in zip(self._each(), self._split(parameters), strict=True):
-            scores[rows] = part.scores(own)
+            scores[rows] = score(part, own)
         return scores
 
     def pull_back(self, slopes):

@@ -47,6 +47,8 @@ class LinearModel(LinearInParameters):
         digits would else be lost in products; 0 for all others.
     n_unpenalized : int, default=0
         How many of the last columns have coefficients without a penalty.
+    given : ndarray or csr_array of shape (n_samples, n_features) or None, default=None
+        Features as they came, where something was subtracted: predictions know these alone.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class LinearModel(LinearInParameters):
     fit_intercept: bool
     origin: np.ndarray | float = 0.0
     n_unpenalized: int = 0
+    given: object = None
 
     @classmethod
     def standardized(cls, X, weights, fit_intercept=True):
@@ -82,6 +85,7 @@ class LinearModel(LinearInParameters):
         -------
         model : LinearModel
         """
+        given = X
         X = stored(X)
         share = weights / weights.sum()
         mean, variance = moments(X, share)
@@ -93,7 +97,7 @@ class LinearModel(LinearInParameters):
             center = mean if fit_intercept else model.center
             return cls(X, center, model.scale, fit_intercept)
         X = shifted(X, origin)
-        return cls(X, X.T @ share, model.scale, True, origin)
+        return cls(X, X.T @ share, model.scale, True, origin, given=given)
 
     @classmethod
     def of_moments(cls, mean, variance, fit_intercept=True):
@@ -171,7 +175,8 @@ class LinearModel(LinearInParameters):
         model : LinearModel
             Its parameters mean the same: columns are scaled as before.
         """
-        return replace(self, X=self.X[rows])
+        given = None if self.given is None else self.given[rows]
+        return replace(self, X=self.X[rows], given=given)
 
     def coefficients(self, parameters):
         """Coefficients and intercept of the columns of X.
@@ -203,6 +208,26 @@ class LinearModel(LinearInParameters):
         """
         coef, intercept = self._stored_coefficients(parameters)
         return self.X @ coef + intercept
+
+    def predicted(self, parameters):
+        """Score of each sample by `coefficients`, from the columns as they came.
+
+        Far columns cost both sides digits, the products and the intercept: at 1e12 deviations from
+        0 four of them are left. Promises about decisions are about these scores.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the model.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        if self.given is None:
+            return self.scores(parameters)
+        coef, intercept = self.coefficients(parameters)
+        return self.given @ coef + intercept
 
     def _stored_coefficients(self, parameters):
         """Coefficients and intercept of the columns as they are stored, less their origin."""

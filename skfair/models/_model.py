@@ -61,7 +61,8 @@ class Model(Protocol):
             (n_rows, n_samples). Where it is cheap it also has ``gram(weights)``, the sum of
             ``weights[i]`` times the outer product of the gradient of the i-th score; a model that
             is linear in its parameters also has ``push_forward(direction)``, the scores' change
-            along a direction. Solvers that need these say so.
+            along a direction, and ``predicted``, scores as the coefficients that users see give
+            them: those of far columns have fewer digits. Solvers that need these say so.
         """
         ...
 
@@ -131,6 +132,11 @@ class LinearPoint:
     def scores(self):
         """Score of each sample, (n_samples,)."""
         return self.model.scores(self.parameters)
+
+    @property
+    def predicted(self):
+        """Score of each sample as predictions will have it, (n_samples,)."""
+        return self.model.predicted(self.parameters)
 
     def push_forward(self, direction):
         """Change of the scores along a direction, (n_parameters,) -> (n_samples,)."""

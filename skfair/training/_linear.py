@@ -1,7 +1,6 @@
 """Linear scores, trained under constraints."""
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -149,16 +148,13 @@ class ConstrainedLinearModel(ConstrainedModel):
         if not self.group_interactions:
             return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]
         codes = self._codes(X.shape[0], sensitive_features)
-        return self._products(X, codes) + self.group_intercept_[codes]
-
-    def _products(self, X, codes):
-        """Score of each row, less the intercept of its group."""
         if self._shares_coefficients:
-            return X @ np.ravel(self.coef_)
-        coef = self.group_coef_[codes]
-        if sparse.issparse(X):
-            return sparse.csr_array(X).multiply(coef).sum(axis=1)
-        return np.einsum("ij,ij->i", X, coef)
+            return X @ np.ravel(self.coef_) + self.group_intercept_[codes]
+        scores = np.empty(X.shape[0])
+        for code, coef in enumerate(self.group_coef_):
+            own = np.flatnonzero(codes == code)
+            scores[own] = X[own] @ coef + self.group_intercept_[code]
+        return scores
 
     def _codes(self, n_samples, sensitive_features):
         """Group of each row to be scored."""

@@ -100,6 +100,25 @@ def test_columns_far_from_0_keep_their_digits(data):
     assert keeps(fitted, far, y, groups)
 
 
+@pytest.mark.parametrize("group_interactions", [False, "intercept", True])
+def test_the_promise_is_about_the_digits_that_predictions_have(group_interactions):
+    """At 1e13 deviations from 0 products have three digits left, and decisions hang on them."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        groups = rng.integers(0, 2, 600)
+        X = rng.normal(size=(600, 3)) + 0.5 * groups[:, np.newaxis]
+        y = (X.sum(axis=1) + rng.logistic(size=600) > 0.5).astype(int)
+        X = 1e3 * X + 1e16
+        fitted = ConstrainedERMClassifier(tolerance=0.03, group_interactions=group_interactions)
+        decisions = fitted.fit(X, y, sensitive_features=groups).predict(
+            X, sensitive_features=groups
+        )
+        rates = [decisions[groups == g].mean() for g in (0, 1)]
+        assert fitted.constraint_violation_ == 0.0
+        assert abs(rates[0] - rates[1]) <= 0.03
+        assert fitted.constraint_report_["rate"].tolist() == pytest.approx(rates, abs=1e-12)
+
+
 def test_constant_and_repeated_columns_tell_nothing_new(data):
     X, y, groups = data
     more = np.column_stack((X, np.full(len(X), 7.0), np.zeros(len(X)), X[:, 0]))
