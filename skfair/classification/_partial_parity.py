@@ -117,9 +117,10 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         Coefficients of each group, with ``group_interactions=True``.
     group_intercept_ : ndarray of shape (n_groups,)
         Intercept of each group, with ``group_interactions``.
-    thresholds_ : ndarray of shape (n_percentiles,)
+    thresholds_ : ndarray of shape (n_thresholds,)
         Shared thresholds of the percentiles, on the scale of ``decision_function``, for
-        "statistical_parity"; empty for the plain fit.
+        "statistical_parity"; empty for the plain fit. There are ``n_percentiles``, or more where so
+        few did not show that groups differ.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the rows of the last problem solved.
     objective_ : float

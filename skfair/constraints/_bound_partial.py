@@ -228,6 +228,10 @@ class BoundPartialParity:
         constraint = clone(self.constraint).set_params(width=self.constraint.width * factor)
         return self._with(constraint=constraint)
 
+    def refined(self):
+        """The same constraint, compared at more places where it is compared at some."""
+        return self._with(constraint=self.constraint.refined())
+
     def ramped_like(self, other):
         """The same constraint with the ramp of another one, of some of the people for instance."""
         return self._with(constraint=other.constraint)

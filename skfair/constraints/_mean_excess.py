@@ -68,6 +68,11 @@ class MeanExcess(NamedTuple):
         shares, scored = np.hsplit(weights @ self.combine, 2)
         return np.hstack((np.kron(events, shares), np.kron(events, scored)))
 
+    def exact(self):
+        """The same with curvatures of the corners as long as they are."""
+        _, corners = np.hsplit(self.combine, 2)
+        return self._replace(bends=corners)
+
     def along(self, scores, kinks):
         """Value of the tangent after a move.
 

@@ -4,6 +4,7 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair import metrics
@@ -15,6 +16,9 @@ from skfair.constraints._percentile_rows import at_percentiles
 from skfair.constraints._sampled_partial import sampled_areas, sampled_curves
 from skfair.people import check_interval
 from skfair.utils._sklearn import Interval, StrOptions
+
+_MANY_PERCENTILES = 40
+"""Beyond which rows are not refined: their quadratic programs would cost more than the data."""
 
 
 class PartialParity(Constraint):
@@ -93,6 +97,15 @@ class PartialParity(Constraint):
         if not vacuous and not self.ranks_people_in_groups:
             bound.check_sizes(bound.positions)
         return bound
+
+    def refined(self):
+        """The same criterion, compared at more places where it is compared at some.
+
+        Returns
+        -------
+        constraint : PartialParity
+        """
+        return self
 
     def difference(self, people, intervals, scores):
         """The public metric.
@@ -275,6 +288,17 @@ class PartialStatisticalParity(PartialParity):
         rows : PercentileConstraint
         """
         return at_percentiles(compared, self.grid_positions(compared.tolerances), self.width)
+
+    def refined(self):
+        """The same criterion at more percentiles: between two of them groups differ by more.
+
+        Returns
+        -------
+        constraint : PartialStatisticalParity
+            With four times as many, up to 40; with no fewer.
+        """
+        more = min(4 * self.n_percentiles, _MANY_PERCENTILES)
+        return clone(self).set_params(n_percentiles=max(self.n_percentiles, more))
 
     def grid_positions(self, tolerances):
         """Positions of the percentiles in their interval.

@@ -115,19 +115,26 @@ class PercentileConstraint:
 
         Curvatures are those of the convex parts: of the two corners of a ramp, the one that the
         multiplier makes concave is left out, so that they are never negative. Samples around the
-        other one take part too (see `skfair.constraints._mean_excess`).
+        other one take part too (see `skfair.constraints._mean_excess`). The exact ones are those of
+        both corners, as long as these are.
         """
         excess, difference = self.excess(scores, aux), np.subtract(*self.ends)
         moved = -(excess.above @ difference.T)[:, :, np.newaxis] * self.by_threshold
-        return ConstraintValues(
+        found = ConstraintValues(
             (excess.values @ difference.T).ravel() - self.by_level @ aux,
             ScoreJacobian(excess.by_scores(difference), excess.cells),
             moved.reshape(self.by_level.shape) - self.by_level,
-            *self.convex_curvatures(excess, difference),
+            *self.curvatures(excess, difference, least=0.0),
         )
 
-    def convex_curvatures(self, excess, taken):
-        """Curvatures by scores and by unknowns of ``v @ rows``, without concave parts.
+        def exact():
+            curvature, aux_curvature = self.curvatures(excess.exact(), difference)
+            return found._replace(curvature=curvature, aux_curvature=aux_curvature)
+
+        return found._replace(exact=exact)
+
+    def curvatures(self, excess, taken, least=-np.inf):
+        """Curvatures by scores and by unknowns of ``v @ rows``.
 
         Parameters
         ----------
@@ -135,6 +142,8 @@ class PercentileConstraint:
             The convex functions.
         taken : ndarray of shape (n_rows_per_event, n_kinks)
             What the rows take of them.
+        least : float, default=-inf
+            Of what ``v @ rows`` takes of them; 0 leaves the concave parts out.
 
         Returns
         -------
@@ -144,7 +153,7 @@ class PercentileConstraint:
         moves = np.vstack((self.by_threshold, self.by_threshold))  # of kinks by unknowns
 
         def weights(v):
-            return np.maximum(0.0, v.reshape(self.members.n_events, -1) @ taken)
+            return np.maximum(least, v.reshape(self.members.n_events, -1) @ taken)
 
         def by_unknowns(v):
             combine, diagonal = excess.by_kinks(weights(v))
@@ -290,7 +299,7 @@ class ConvexPercentileConstraint:
         above = excess.above @ of_excess.T + tangent.above @ of_tangent.T
         moved = -above[:, :, np.newaxis] * np.vstack((constraint.by_threshold,) * 2)
         combine = np.hstack((excess.by_scores(of_excess), tangent.by_scores(of_tangent)))
-        curvature, by_unknowns = constraint.convex_curvatures(excess, of_excess)
+        curvature, by_unknowns = constraint.curvatures(excess, of_excess, least=0.0)
 
         def by_aux(v):
             mixed, hessian = by_unknowns(v)

@@ -105,7 +105,8 @@ class AuditedConstraint(RowConstraint, Protocol):
     Where the metric counts decisions (``counts_decisions``), searches over decisions also ask for
     ``decision_values``, ``decision_effects``, ``decision_pressure``, ``sweep`` and ``names``, as
     `BoundConstraint` has them. Rows that are not correctable are held to other tolerances instead,
-    and have ``narrowed(factor)``: the same rows, with a surrogate that much nearer to the step.
+    and have ``narrowed(factor)``: the same rows, with a surrogate that much nearer to the step; and
+    ``refined()``: the same constraint by more rows, if more are nearer to the metric.
 
     Attributes
     ----------

@@ -132,6 +132,9 @@ class ConstraintValues(NamedTuple):
         v -> (combine, hessian): its second derivatives by unknown and score, as
         ``combine @ jacobian.cells`` of shape (n_aux, n_samples), and by two unknowns, (n_aux,
         n_aux). None if the rows are linear in the unknowns.
+    exact : callable or None
+        () -> ConstraintValues: the same rows with the second derivatives that they have, where
+        `curvature` gives others that are safer to start with. None where it gives these.
 
     See Also
     --------
@@ -141,7 +144,7 @@ class ConstraintValues(NamedTuple):
     --------
     >>> from skfair.constraints import ConstraintValues
     >>> ConstraintValues._fields
-    ('values', 'jacobian', 'aux_jacobian', 'curvature', 'aux_curvature')
+    ('values', 'jacobian', 'aux_jacobian', 'curvature', 'aux_curvature', 'exact')
     """
 
     values: np.ndarray
@@ -149,6 +152,7 @@ class ConstraintValues(NamedTuple):
     aux_jacobian: np.ndarray
     curvature: Callable
     aux_curvature: Callable | None = None
+    exact: Callable | None = None
 
 
 def stacked(found, n_samples):
@@ -176,6 +180,9 @@ def stacked(found, n_samples):
         combines, hessians = zip(*(_aux_curvature(one, own) for one, own in shares(v)), strict=True)
         return block_diagonal(combines), block_diagonal(hessians)
 
+    def exact():
+        return stacked([one.exact() if one.exact else one for one in found], n_samples)
+
     is_linear = all(one.aux_curvature is None for one in found)
     return ConstraintValues(
         joined(one.values for one in found),
@@ -183,6 +190,7 @@ def stacked(found, n_samples):
         block_diagonal([one.aux_jacobian for one in found]),
         curvature,
         None if is_linear else aux_curvature,
+        exact if any(one.exact for one in found) else None,
     )
 
 

@@ -51,7 +51,21 @@ def calibrate(task):
             return start
     latest, rehearsed = _rehearse(task, start)
     found = [start, *islice(_calibrations(task, latest, rehearsed), MAX_SOLVES)]
-    return min(found, key=lambda candidate: (candidate.violation, candidate.result.fun))
+    best = min(found, key=lambda candidate: (candidate.violation, candidate.result.fun))
+    if best.result.residual > task.tol:
+        found.append(_finished(task, best))
+
+    def preference(candidate):
+        result = candidate.result
+        return candidate.violation, result.residual > task.tol, result.fun
+
+    return min(found, key=preference)
+
+
+def _finished(task, candidate):
+    """The answer to the problem of a rough fit."""
+    result = candidate.result
+    return task.candidate(result.evaluation.problem, result.x)
 
 
 def _rehearse(task, start):
@@ -96,17 +110,24 @@ def _calibrations(task, latest, rehearsed):
         is_warm = len(latest.result.x) == problem.n_unknowns
         is_warm = is_warm and not any(part.is_correctable for part in parts)
         x = latest.result.x if is_warm else problem.initial_point(latest.parameters)
-        latest = task.candidate(problem, x)
+        latest = task.roughly(problem, x)
         yield latest
-        if latest.keeps_bound and _uses_up(task.constraint, rows, latest):
-            return
+        if latest.keeps_bound and _uses_up(task, rows, latest):
+            latest = _finished(task, latest)
+            yield latest
+            if latest.keeps_bound:
+                return
 
 
-def _uses_up(constraint, rows, candidate):
-    """Whether the tolerances of all parts whose rows press are used."""
+def _uses_up(task, rows, candidate):
+    """Whether the tolerances of all parts whose rows press are used.
+
+    Multipliers up to the solver's tolerance are rounding: an interior point leaves no exact 0.
+    """
     ends = np.cumsum([len(row.lower) for row in rows])[:-1]
-    pressing = [own.any() for own in np.split(candidate.result.multipliers, ends)]
-    return (candidate.gaps >= constraint.tolerances - SLACK)[pressing].all()
+    prices = np.split(np.abs(candidate.result.multipliers), ends)
+    pressing = [own.max(initial=0.0) > task.tol for own in prices]
+    return (candidate.gaps >= task.constraint.tolerances - SLACK)[pressing].all()
 
 
 def _aim(tolerance):
@@ -137,8 +158,8 @@ def _secant(part, rehearsed):
 
     The share of the interval that the secant points to is kept away from the ends of the bracket.
     Where less tolerance takes the groups further apart, or none leaves them so, the ramp is made
-    narrower. None is the end: a tolerance of 0 is more than enough, or by a narrower ramp too
-    no model can keep one above it.
+    narrower, and the next time rows are refined too. None is the end: a tolerance of 0 is more than
+    enough, or by a narrower ramp too no model can keep one above it.
     """
     aim, asked = _aim(part.tolerance), part.tolerance
     scores, gap, _ = yield
@@ -172,7 +193,7 @@ def _secant(part, rehearsed):
             effective = low[0] + min(max(share, 0.1), 0.9) * (high[0] - low[0])
             if effective < 0.02 * asked:
                 effective = 0.0
-        part, is_narrowed = part.narrowed(_NARROWER), True
+        part, is_narrowed = (part.refined() if is_narrowed else part).narrowed(_NARROWER), True
 
 
 def _known(gap):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from skfair.constraints import JointConstraint
 from skfair.enforcement._stops import MARGIN
@@ -16,6 +17,9 @@ DIGITS = 10
 """Decimals to which errors and gaps are compared: people are added in any order."""
 
 _ROUGH = SQP(tol=1e-3)
+_FEW_DIGITS = 1e-5
+"""Tolerances of solvers: where the plain fit is only the start of another one, and where what is
+solved next depends on the metric alone."""
 
 _MANY = 1 << 17
 _REHEARSED = 1 << 16
@@ -83,9 +87,9 @@ class Task:
         choice.
     start : ndarray of shape (n_parameters,)
         Model parameters to start from.
-    tol : float
-        Violations up to it count as kept where the public metric is continuous, as mean losses
-        are: no solver returns the bound to the last digit.
+    solver : Solver
+        The solver of the user's choice. Violations up to its tolerance count as kept where the
+        public metric is continuous, as mean losses are: none returns the bound to the last digit.
     presses : bool
         Whether it is known that the constraint presses, so that the plain fit need not be tried.
     """
@@ -93,13 +97,18 @@ class Task:
     problem: object
     solve: object
     start: np.ndarray
-    tol: float
+    solver: object
     presses: bool = False
 
     @property
     def constraint(self):
         """The constraint, which knows the public metrics."""
         return self.problem.constraint
+
+    @property
+    def tol(self):
+        """The solver's tolerance."""
+        return self.solver.tol
 
     def judge(self, parameters, result):
         """The candidate that parameters make."""
@@ -133,6 +142,11 @@ class Task:
         """
         result = self.solve(problem, x, solver)
         return self.judge(result.x[: problem.n_parameters], result)
+
+    def roughly(self, problem, x):
+        """The same to fewer digits, for problems of which the metric tells where to go next."""
+        tol = max(_FEW_DIGITS, self.tol)
+        return self.candidate(problem, x, clone(self.solver).set_params(tol=tol))
 
     def under(self, constraint):
         """The problem under another constraint."""

@@ -196,21 +196,25 @@ class Evaluation:
         """
         return self.loss_curvature + self._constraint.curvature(multipliers)
 
-    def hessian(self, multipliers):
+    def hessian(self, multipliers, is_near=False):
         """Second derivative of the Lagrangian, with the curvatures that the constraint gives.
 
         Parameters
         ----------
         multipliers : ndarray of shape (n_rows,)
             As in `lagrangian_gradient`.
+        is_near : bool, default=False
+            Whether an answer is so near that curvatures shall be exact, safe or not.
 
         Returns
         -------
         hessian : ndarray of shape (n_unknowns, n_unknowns)
         """
         p, constraint = self.problem.n_parameters, self._constraint
+        if is_near and constraint.exact is not None:
+            constraint = constraint.exact()
         hessian = np.zeros((len(self.x), len(self.x)))
-        hessian[:p, :p] = self.point.gram(self.curvature(multipliers))
+        hessian[:p, :p] = self.point.gram(self.loss_curvature + constraint.curvature(multipliers))
         hessian[:p, :p] += np.diag(self.problem.ridge)
         if constraint.aux_curvature is not None:
             combine, hessian[p:, p:] = constraint.aux_curvature(multipliers)

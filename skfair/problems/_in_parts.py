@@ -182,10 +182,10 @@ class EvaluationInParts(Evaluation):
         """Gradient of ``fun + multipliers @ values``, (n_unknowns,)."""
         return self.grad + multipliers @ self.jacobian
 
-    def hessian(self, multipliers):
+    def hessian(self, multipliers, is_near=False):
         """Second derivative of the Lagrangian; another look for other multipliers than foretold."""
         if not np.array_equal(multipliers, self.multipliers):
-            return self.problem.evaluate(self.x, multipliers).hessian(multipliers)
+            return self.problem.evaluate(self.x, multipliers).hessian(multipliers, is_near)
         p = self.problem.n_parameters
         hessian = np.zeros((len(self.x), len(self.x)))
         hessian[:p, :p] = self._sums[4] + np.diag(self.problem.ridge)

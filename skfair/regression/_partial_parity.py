@@ -82,8 +82,10 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         Coefficients of each group, with ``group_interactions=True``.
     group_intercept_ : ndarray of shape (n_groups,)
         Intercept of each group, with ``group_interactions``.
-    thresholds_ : ndarray of shape (n_percentiles,)
-        Shared thresholds of the percentiles, for "statistical_parity"; empty for the plain fit.
+    thresholds_ : ndarray of shape (n_thresholds,)
+        Shared thresholds of the percentiles, for
+        "statistical_parity"; empty for the plain fit. There are ``n_percentiles``, or more where so
+        few did not show that groups differ.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the rows of the last problem solved, for a target of variance one.
     objective_ : float

@@ -10,12 +10,38 @@ import numpy as np
 from scipy.linalg import eigh, qr, solve_triangular
 from scipy.linalg.lapack import dpotrf
 
+from skfair.solvers._certificate import kkt_residual
+
 _STIFFNESSES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """Curvatures tried along the rows that press; parameters are of standardised columns."""
+
+_NEAR = 1e-3
+"""Violation and residual of the optimality conditions from which on exact Hessians are tried."""
 
 _FLOOR = 1e-10
 """Curvature added, relative to an unknown's own; relative to the largest for those that have none:
 a constant column, a threshold that enters linearly."""
+
+
+class ExactHessians:
+    """Hessians of the Lagrangian: such as are safe to start with, then those that it has.
+
+    Near an answer Newton's steps with the exact one halve the residual at least; where one does
+    not, the answer was further away than thought.
+    """
+
+    def __init__(self):
+        self._near, self._residual = _NEAR, np.inf
+
+    def __call__(self, iterate):
+        """The Hessian after the step that has led to an iterate, as an `ExactHessian`."""
+        evaluation, multipliers = iterate.evaluation, iterate.multipliers
+        before, self._residual = self._residual, kkt_residual(iterate)
+        if before <= self._near and self._residual > before / 2:
+            self._near = before / 3
+        self._residual = max(self._residual, evaluation.violation)
+        is_near = self._residual <= self._near
+        return ExactHessian(evaluation, multipliers, is_near)
 
 
 class ExactHessian:
@@ -29,10 +55,10 @@ class ExactHessian:
         Multipliers of the rows.
     """
 
-    def __init__(self, evaluation, multipliers):
+    def __init__(self, evaluation, multipliers, is_near=False):
         self._evaluation = evaluation
         self._multipliers = multipliers
-        self._matrix = evaluation.hessian(multipliers)
+        self._matrix = evaluation.hessian(multipliers, is_near)
 
     def root(self, damping):
         """Cholesky factor of the Hessian plus damping.
@@ -105,8 +131,9 @@ class Secants:
         self._changes = deque(maxlen=memory)
         self._previous = None
 
-    def __call__(self, evaluation, multipliers):
-        """The BFGS matrix after the step that has led to this evaluation, as a `LowRankHessian`."""
+    def __call__(self, iterate):
+        """The BFGS matrix after the step that has led to an iterate, as a `LowRankHessian`."""
+        evaluation, multipliers = iterate.evaluation, iterate.multipliers
         if self._previous is not None:
             step = evaluation.x - self._previous.x
             change = _lagrangian_slope(evaluation, multipliers)

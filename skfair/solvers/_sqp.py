@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from skfair.solvers._elastic_qp import solve_elastic_qp
-from skfair.solvers._hessians import ExactHessian, Secants
+from skfair.solvers._hessians import ExactHessians, Secants
 from skfair.solvers._solver import Iterate, Solver
 from skfair.utils._sklearn import Interval, StrOptions
 
@@ -97,11 +97,12 @@ class SQP(Solver):
         return ("gram",) if self.hessian == "exact" else ()
 
     def _iterate(self, problem, x, random_state):
-        hessian_at = ExactHessian if self.hessian == "exact" else Secants(self.memory)
+        hessian_at = ExactHessians() if self.hessian == "exact" else Secants(self.memory)
         evaluation, multipliers = problem.evaluate(x), np.zeros(len(problem.lower))
         penalty, damping = _FIRST_PENALTY, 0.0
-        yield _expanded(evaluation, multipliers)
-        hessian = hessian_at(evaluation, multipliers)
+        iterate = _expanded(evaluation, multipliers)
+        yield iterate
+        hessian = hessian_at(iterate)
         while damping <= _LARGEST_DAMPING and penalty <= _LARGEST_PENALTY:
             # Sub-problem: the quadratic model with elastic rows.
             model = _QuadraticModel(evaluation, hessian.root(damping))
@@ -120,8 +121,9 @@ class SQP(Solver):
                 if ratio > 0.5:
                     damping = damping / 4.0 if damping > _FIRST_DAMPING / 4.0 else 0.0
                 evaluation, multipliers = found, step.multipliers
-                yield _expanded(evaluation, multipliers)
-                hessian = hessian_at(evaluation, multipliers)
+                iterate = _expanded(evaluation, multipliers)
+                yield iterate
+                hessian = hessian_at(iterate)
 
 
 sqp_lbfgs = partial(SQP, max_iter=2000, hessian="lbfgs")

@@ -64,7 +64,7 @@ def fit_head(contests, constraints, tolerance, confidence=None, watch=None):
             joint = _joint(contests, constraints, (Sigmoid(temperature), loss, tolerance))
         problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, joint)
         solver = _OF_LEADS if len(contests) > 1 else _PATIENT if joint.is_local else _SOLVER
-        task = Task(problem, _solve_with(solver, watch), model.initial(), solver.tol)
+        task = Task(problem, _solve_with(solver, watch), model.initial(), solver)
         tried.append((task, enforce(task, "auto")))
         if joint.is_local or not any(part.counts_decisions for part in joint.parts):
             break  # no sigmoid takes part

@@ -56,7 +56,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         def solve(problem, x, other=None):
             return (other or solver).solve(problem, x, random_state=random_state, callback=watch)
 
-        task = Task(problem, solve, start, solver.tol)
+        task = Task(problem, solve, start, solver)
         promise = enforce_for_all(task, self.enforcement, confidence)
         found = promise.found
         fitted = self._outcome(problem, promise, training)

@@ -79,7 +79,7 @@ class ConstrainedNetwork(ConstrainedModel):
 
         confidence = None if training.lacks_groups else self.confidence_level
         if self.enforcement is None and confidence is None:
-            task, parameters = Task(problem, None, None, self._chosen_solver().tol), trained
+            task, parameters = Task(problem, None, None, self._chosen_solver()), trained
             promise = Promise(task.judge(trained, result), problem.constraint.tolerances)
         else:
             task = _of_last_layer(problem, trained)
@@ -188,7 +188,7 @@ def _of_last_layer(problem, parameters):
     def solve(problem, x, other=None):
         return (other or _EXACT).solve(problem, x)
 
-    return Task(problem, solve, last.parameters(own[:-1], own[-1]), _EXACT.tol)
+    return Task(problem, solve, last.parameters(own[:-1], own[-1]), _EXACT)
 
 
 def _all_layers(task, trained, found):

@@ -59,6 +59,6 @@ class PartialParityModel:
 
     def _fitted(self, problem, found, unit):
         unknowns = found.result.x[problem.n_parameters :]
-        n_thresholds = self.n_percentiles if self.criterion == "statistical_parity" else 0
-        thresholds = unit.from_unit(unknowns[:n_thresholds])
+        are_thresholds = self.criterion == "statistical_parity"
+        thresholds = unit.from_unit(unknowns if are_thresholds else unknowns[:0])
         return super()._fitted(problem, found, unit) | {"thresholds_": thresholds}

@@ -95,3 +95,21 @@ def test_every_group_can_have_coefficients_of_its_own(people):
     first = again.n_iter_
     again.fit(X, y, sensitive_features=sex)
     assert again.n_iter_ < first
+
+
+def test_a_constraint_that_does_not_press_hardly_costs_anything():
+    """Rounding left of its multipliers once kept the search for a tolerance going."""
+    rng = np.random.default_rng(1)
+    sex = rng.integers(2, size=1500)
+    X = rng.normal(size=(1500, 4))
+    X[:, 0] += sex
+    y = X.sum(axis=1) + rng.logistic(size=1500) > 0.5
+    parity = PartialStatisticalParity((0.1, 0.5), tolerance=0.05)
+    alone, both = (
+        ConstrainedERMClassifier(constraint).fit(X, y, sensitive_features=sex)
+        for constraint in (parity, [parity, DemographicParity(tolerance=0.9)])
+    )
+    assert both.n_iter_ <= 2 * alone.n_iter_ < 200
+    for model in (alone, both):
+        assert model.status_ == "optimal"
+        assert model.constraint_violation_ == 0.0

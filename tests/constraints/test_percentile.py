@@ -141,3 +141,31 @@ def test_multipliers_of_a_majorant_are_those_of_the_rows():
         gradient(constraint, majorant.of_constraint(v), scores, aux),
         atol=1e-12,
     )
+
+
+def test_exact_curvatures_are_second_derivatives():
+    constraint, v = bound(0.3), np.random.default_rng(2).normal(size=6)
+    scores, aux = point(1)
+
+    def slope(scores, aux):
+        values = constraint(scores, aux)
+        return np.concatenate((values.jacobian.adjoint(v), v @ values.aux_jacobian))
+
+    found = constraint(scores, aux)
+    exact = found.exact()
+    combine, by_two_unknowns = exact.aux_curvature(v)
+    hessian = np.block(
+        [
+            [np.diag(exact.curvature(v)), (combine @ exact.jacobian.cells).T],
+            [combine @ exact.jacobian.cells, by_two_unknowns],
+        ]
+    )
+    step = 1e-7
+    moves = step * np.eye(33)
+    numeric = [
+        slope(scores + move[:30], aux + move[30:]) - slope(scores - move[:30], aux - move[30:])
+        for move in moves
+    ]
+    np.testing.assert_allclose(hessian, np.array(numeric) / (2 * step), atol=1e-6)
+    assert (found.curvature(v) >= 0).all()
+    assert (exact.curvature(v) < 0).any()

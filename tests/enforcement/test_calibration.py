@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skfair.constraints import JointConstraint
-from skfair.enforcement._calibration import MAX_SOLVES, calibrate
+from skfair.enforcement._calibration import MAX_SOLVES, _uses_up, calibrate
 from skfair.enforcement._task import Candidate
 
 
@@ -16,17 +16,20 @@ class Part:
     is_correctable = False
     lower = np.zeros(1)
 
-    def __init__(self, tolerance, width=1.0):
-        self.tolerance, self.width = tolerance, width
+    def __init__(self, tolerance, width=1.0, n_rows=1):
+        self.tolerance, self.width, self.n_rows = tolerance, width, n_rows
 
     def seen_from(self, scores):
         return self
 
     def held_to(self, tolerance):
-        return Part(tolerance, self.width)
+        return Part(tolerance, self.width, self.n_rows)
 
     def narrowed(self, factor):
-        return Part(self.tolerance, self.width * factor)
+        return Part(self.tolerance, self.width * factor, self.n_rows)
+
+    def refined(self):
+        return Part(self.tolerance, self.width, 4 * self.n_rows)
 
 
 class Curve:
@@ -37,7 +40,8 @@ class Curve:
         self.least = least  # tolerance that a model can keep
         self.rough_gap = plain if rough is None else rough
         self.constraint = JointConstraint((Part(tolerance),))
-        self.tolerances, self.widths = [], []
+        self.tolerances, self.widths, self.n_rows = [], [], []
+        self.tol = 1e-6
 
     def rough(self):
         return self._candidate(self.rough_gap, 0.0)
@@ -53,18 +57,26 @@ class Curve:
             constraint=constraint, n_unknowns=0, initial_point=lambda parameters: np.empty(0)
         )
 
-    def candidate(self, problem, x):
+    def candidate(self, problem, x, solver=None):
         (part,) = problem.constraint.parts
         self.tolerances.append(part.tolerance)
         self.widths.append(part.width)
-        return self._candidate(self.gap(part.tolerance, part.width), 1.0 - part.tolerance)
+        self.n_rows.append(part.n_rows)
+        found = self._candidate(self.gap(part.tolerance, part.width), 1.0 - part.tolerance)
+        found.result.evaluation = SimpleNamespace(problem=problem)
+        return found
+
+    def roughly(self, problem, x):
+        return self.candidate(problem, x)
 
     def _candidate(self, gap, fun):
         (part,) = self.constraint.parts
         violation = np.inf if np.isnan(gap) else max(0.0, gap - part.tolerance)
         status = "optimal" if 1.0 - fun >= self.least else "infeasible"
-        result = SimpleNamespace(fun=fun, x=np.empty(0), multipliers=np.ones(1), status=status)
         nothing = np.empty(0)
+        result = SimpleNamespace(
+            fun=fun, x=nothing, multipliers=np.ones(1), status=status, residual=0.0
+        )
         return Candidate(nothing, nothing, 0.0, np.array([gap]), violation, True, result, nothing)
 
 
@@ -147,3 +159,22 @@ def test_less_than_a_tolerance_that_no_model_keeps_is_not_asked_for():
         assert min(kept) >= 0.05 > last > 0.0
     assert min(task.widths) == 0.25
     assert found.gaps == 0.3 + min(task.tolerances)
+
+
+def test_rows_are_refined_where_a_narrower_ramp_does_not_help():
+    task = Curve(lambda t, width: t + 0.2 * (width > 0.1), 0.1)
+    assert 0.09 <= calibrate(task).gaps <= 0.1
+    ramps = dict(zip(task.widths, task.n_rows, strict=True))
+    assert ramps == {1.0: 1, 0.25: 1, 0.0625: 4}
+
+
+def test_rows_that_press_by_rounding_alone_do_not_go_on():
+    """An interior point leaves next to nothing of a multiplier, but not 0."""
+    constraint = JointConstraint((Part(0.1), Part(0.5)))
+    task = SimpleNamespace(constraint=constraint, tol=1e-6)
+    multipliers = np.array([0.3, -1e-9])
+    gaps = np.array([0.099, 0.01])
+    candidate = SimpleNamespace(gaps=gaps, result=SimpleNamespace(multipliers=multipliers))
+    assert _uses_up(task, constraint.parts, candidate)
+    multipliers[1] = -1e-3
+    assert not _uses_up(task, constraint.parts, candidate)

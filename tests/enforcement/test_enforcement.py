@@ -44,7 +44,7 @@ def make_task(X, target, groups, specs, tolerance=0.05, weights=None, fit_interc
     def solve(problem, x, solver=None):
         return (solver or SQP()).solve(problem, x)
 
-    return Task(problem, solve, np.zeros(model.n_parameters), tol=1e-6)
+    return Task(problem, solve, np.zeros(model.n_parameters), SQP(tol=1e-6))
 
 
 def draw(seed, n_samples=60, n_groups=2, ties=False):
@@ -270,7 +270,7 @@ def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
     problem = network_problem()
     solver = SQP(max_iter=1000, tol=1e-4, hessian="lbfgs")
     start = problem.model.initial(0)
-    task = Task(problem, lambda p, x, other: (other or solver).solve(p, x), start, solver.tol)
+    task = Task(problem, lambda p, x, other: (other or solver).solve(p, x), start, solver)
     plain, found = task.plain(), enforce(task, strategy)
     assert plain.violation > 0.05
     assert found.keeps_bound

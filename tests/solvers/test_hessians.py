@@ -84,7 +84,7 @@ def test_an_unknown_in_other_units_does_not_hold_the_others():
     class Bowl:
         jacobian = np.empty((0, 2))
 
-        def hessian(self, multipliers):
+        def hessian(self, multipliers, is_near):
             return np.diag([1e-4, 1e9])
 
     root = ExactHessian(Bowl(), np.empty(0)).root(0.0)
