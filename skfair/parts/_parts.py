@@ -49,7 +49,7 @@ class Parts(ABC):
         Parameters
         ----------
         function : callable
-            (part, *arguments) -> a number, an array, or a tuple of such or of tuples.
+            ``(part, *arguments)`` -> a number, an array, or a tuple of such or of tuples.
         *arguments : object
             Handed to the function.
 
@@ -66,7 +66,7 @@ class Parts(ABC):
         Parameters
         ----------
         function : callable
-            (part, *arguments) -> part.
+            ``(part, *arguments)`` -> part.
         *arguments : object
             Handed to the function.
 
@@ -83,7 +83,7 @@ class Parts(ABC):
         Parameters
         ----------
         function : callable
-            (part, *arguments) -> something small.
+            ``(part, *arguments)`` -> something small.
         *arguments : object
             Handed to the function.
 
