@@ -74,7 +74,19 @@ class ProblemInParts(ConstrainedProblem):
         )
 
     def initial_point(self, parameters=None, random_state=None):
-        """Parameters, and the auxiliary unknowns that suit them; as of `ConstrainedProblem`."""
+        """Parameters, and the auxiliary unknowns that suit them.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,), default=None
+            Model parameters; None starts from 0.
+        random_state : int, RandomState instance or None, default=None
+            Not used by linear models.
+
+        Returns
+        -------
+        x : ndarray of shape (n_unknowns,)
+        """
         parameters = self.model.initial(random_state) if parameters is None else parameters
         if not self.constraint.n_aux:
             return np.array(parameters)
@@ -84,14 +96,40 @@ class ProblemInParts(ConstrainedProblem):
         return np.concatenate((parameters, *unknowns))
 
     def told(self, parameters):
-        """What is told of a model, from one look at all parts; as of `ConstrainedProblem`."""
+        """What is told of a model once it is taken, from one look at all parts.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Model parameters.
+
+        Returns
+        -------
+        objective : float
+        n_rows : int
+            Rows of the constraint.
+        report : DataFrame
+            Of the constraint.
+        """
         objective, moments = self.parts.total(_told, parameters)
         penalty = float(self.ridge @ parameters**2 / 2)
         report = self.constraint.report_of(moments)
         return float(objective) + penalty, len(self.lower), report
 
     def evaluate(self, x, multipliers=None):
-        """Everything at x, from one look at all parts; as of `ConstrainedProblem`."""
+        """Everything at x, from one look at all parts when it is first asked for.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_unknowns,)
+            Model parameters and auxiliary unknowns.
+        multipliers : ndarray of shape (n_rows,), default=None
+            Those at which the Hessian is taken in the same look; None is 0.
+
+        Returns
+        -------
+        EvaluationInParts
+        """
         multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
         return EvaluationInParts(self, x, multipliers)
 
