@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from skfair.constraints._cells import cell_events
 from skfair.constraints._joint import JointConstraint
+from skfair.constraints._percentile import SHAPES
 from skfair.constraints._percentile_rows import Compared, Position, at_percentiles
 from skfair.constraints._posterior import CurvePosterior, kish_sizes
 from skfair.constraints._protocols import REPORT_COLUMNS
@@ -318,7 +319,8 @@ class BoundPartialParity:
             return np.array([self.constraint.threshold])
         at = self.constraint.grid_positions(self.compared.tolerances)
         at = at if n_positions is None else np.linspace(0.0, 1.0, n_positions)
-        return at_percentiles(self.compared, at, self.constraint.width).initial_aux(scores)
+        midpoints = at_percentiles(self.compared, at, self.constraint.width, SHAPES["ramp"])
+        return midpoints.initial_aux(scores)
 
 
 def _as_ranked_in_group(position, of_group, of_event, scores):

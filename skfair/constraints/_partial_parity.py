@@ -12,6 +12,7 @@ from skfair.constraints._bound_partial import BoundPartialParity
 from skfair.constraints._cells import everybody
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._group_auc import GroupAUCConstraint
+from skfair.constraints._percentile import SHAPES
 from skfair.constraints._percentile_rows import at_percentiles
 from skfair.constraints._sampled_partial import sampled_areas, sampled_curves
 from skfair.people import check_interval
@@ -224,6 +225,9 @@ class PartialStatisticalParity(PartialParity):
         in Lemma 5.1 of [1]_, which leaves a gap next to that end.
     width : float, default=2.0
         Width of the ramp, in units of the score.
+    surrogate : {"ramp", "sigmoid"}, default="ramp"
+        What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle ([1]_,
+        Examples D.3 and D.4).
     min_group_size : int or None, default=None
         Groups with fewer samples are left out, with a warning that names them.
 
@@ -249,6 +253,7 @@ class PartialStatisticalParity(PartialParity):
         "scale": [StrOptions({"normalized", "raw"})],
         "n_percentiles": [Interval(Integral, 2, None, closed="left")],
         "grid": [StrOptions({"inclusive", "lemma"})],
+        "surrogate": [StrOptions(set(SHAPES))],
     }
 
     metric = "partial_statistical_parity_difference"
@@ -263,11 +268,13 @@ class PartialStatisticalParity(PartialParity):
         n_percentiles=10,
         grid="inclusive",
         width=2.0,
+        surrogate="ramp",
         min_group_size=None,
     ):
         self.interval = interval
         self.tolerance = tolerance
         self.scale = scale
+        self.surrogate = surrogate
         self.n_percentiles = n_percentiles
         self.grid = grid
         self.width = width
@@ -287,7 +294,8 @@ class PartialStatisticalParity(PartialParity):
         -------
         rows : PercentileConstraint
         """
-        return at_percentiles(compared, self.grid_positions(compared.tolerances), self.width)
+        at, shape = self.grid_positions(compared.tolerances), SHAPES[self.surrogate]
+        return at_percentiles(compared, at, self.width, shape)
 
     def refined(self):
         """The same criterion at more percentiles: between two of them groups differ by more.

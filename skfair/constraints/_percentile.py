@@ -7,7 +7,8 @@ difference of two convex functions of scores and threshold ([1]_, Example D.3),
 
     S_e(\theta) = \tfrac1s \bigl( P_e(\theta - \tfrac s2) - P_e(\theta + \tfrac s2) \bigr),
 
-with the mean excesses P of `skfair.constraints._mean_excess`.
+with the mean excesses P of `skfair.constraints._mean_excess`. A sigmoid is such a difference too,
+of the functions in `skfair.constraints._mean_sigmoid`.
 
 .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
    percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
@@ -19,16 +20,49 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
+from scipy.special import logit
 
 from skfair.constraints._mean_excess import mean_excess
+from skfair.constraints._mean_sigmoid import MeanSigmoid
 from skfair.constraints._values import ConstraintValues, ScoreJacobian
 from skfair.people import Events
 
 _ROUNDING = 0.05
+_LEAST_SHARE = 1e-3
+"""Smaller shares of a sigmoid are very far from its threshold."""
 
 
-def ramp_shares(members, scores, threshold, width):
-    """Shares of events above a threshold, counted by the ramp with rounded corners.
+class Shape:
+    """What stands for decisions: how it is made of convex functions.
+
+    Parameters
+    ----------
+    parts : callable
+        (members, scores, kinks, corner) -> `MeanExcess` or what has its methods.
+    rounding : float
+        Length of a corner, in units of the width.
+    reach : callable
+        By how much scores exceed a threshold that given shares are above, in units of the width.
+    """
+
+    def __init__(self, parts, rounding, reach):
+        self.parts = parts
+        self.rounding = rounding
+        self.reach = reach
+
+
+def _log_odds(shares):
+    return logit(np.clip(shares, _LEAST_SHARE, 1 - _LEAST_SHARE)) / 4
+
+
+SHAPES = {
+    "ramp": Shape(mean_excess, _ROUNDING, lambda shares: shares - 0.5),
+    "sigmoid": Shape(MeanSigmoid, 1.0, _log_odds),
+}
+
+
+def smooth_shares(members, scores, threshold, width, shape):
+    """Shares of events above a threshold, counted by a stand-in for decisions.
 
     Parameters
     ----------
@@ -37,16 +71,19 @@ def ramp_shares(members, scores, threshold, width):
     scores : ndarray of shape (n_samples,)
         Scores.
     threshold : float
-        Where the ramp is at one half.
+        Where the stand-in is at one half.
     width : float
-        Width of the ramp.
+        Its width.
+    shape : Shape
+        What it is.
 
     Returns
     -------
     shares : ndarray of shape (n_events,)
     """
     kinks = threshold + width * np.array([-0.5, 0.5])
-    return mean_excess(members, scores, kinks, _ROUNDING * width).values @ [1.0, -1.0] / width
+    parts = shape.parts(members, scores, kinks, shape.rounding * width)
+    return parts.values @ [1.0, -1.0] / width
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +111,8 @@ class PercentileConstraint:
         scores -> auxiliary unknowns to start from, (n_aux,).
     rounding : float, default=0.05
         Share of the width over which each of the two corners is rounded; 0 is the ramp itself.
+    parts : callable, default=mean_excess
+        The convex functions whose difference the shares are, as in `Shape`.
     """
 
     members: Events
@@ -85,6 +124,7 @@ class PercentileConstraint:
     upper: np.ndarray
     initial_aux: Callable = field(repr=False)
     rounding: float = _ROUNDING
+    parts: Callable = mean_excess
 
     @property
     def n_aux(self):
@@ -98,7 +138,7 @@ class PercentileConstraint:
 
     def excess(self, scores, aux):
         """Mean excesses over the kinks, as `MeanExcess`."""
-        return mean_excess(self.members, scores, self.kinks(aux), self.rounding * self.width)
+        return self.parts(self.members, scores, self.kinks(aux), self.rounding * self.width)
 
     def shares(self, scores, aux):
         """Shares of the events above the thresholds, (n_events, n_thresholds)."""

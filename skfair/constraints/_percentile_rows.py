@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair.constraints._percentile import PercentileConstraint, ramp_shares
+from skfair.constraints._percentile import PercentileConstraint, smooth_shares
 
 _GUARD = 1e-9
 """Percentiles nearer than this to where a pair begins or ends count as there."""
@@ -69,7 +69,7 @@ class Compared:
         return np.array([position.percentile(own, side) for position, own in paired])
 
 
-def at_percentiles(compared, at, width):
+def at_percentiles(compared, at, width, shape):
     """Free thresholds with ``p <= S_e <= p + tolerance`` for all events ([1]_, (15)).
 
     Parameters
@@ -79,7 +79,9 @@ def at_percentiles(compared, at, width):
     at : ndarray of shape (n_thresholds,)
         Positions in their intervals of the percentiles p.
     width : float
-        Width of the ramp.
+        Width of what stands for decisions.
+    shape : Shape
+        What that is.
 
     Returns
     -------
@@ -97,7 +99,7 @@ def at_percentiles(compared, at, width):
 
     def midpoints(scores):
         if not np.ptp(scores):  # no quantile tells where such a ramp is to stand
-            return scores[0] + width * (0.5 - middle.mean(axis=0))
+            return scores[0] - width * shape.reach(middle.mean(axis=0))
         quantiles = [members.quantiles(e, scores, levels) for e, levels in enumerate(middle)]
         return (np.min(quantiles, axis=0) + np.max(quantiles, axis=0)) / 2
 
@@ -110,10 +112,12 @@ def at_percentiles(compared, at, width):
         lower=np.where(lower > _GUARD, lower, -np.inf).ravel(),
         upper=np.where(upper < 1.0 - _GUARD, upper, np.inf).ravel(),
         initial_aux=midpoints,
+        rounding=shape.rounding,
+        parts=shape.parts,
     )
 
 
-def at_threshold(compared, threshold, width, scores):
+def at_threshold(compared, threshold, width, shape, scores):
     """Shares at one threshold that differ by the tolerance inside their intervals ([1]_, (21)).
 
     Cut off at its interval, a share differs from the others by the tolerance at most in three
@@ -128,7 +132,9 @@ def at_threshold(compared, threshold, width, scores):
     threshold : float
         Where decisions are made.
     width : float
-        Width of the ramp.
+        Width of what stands for decisions.
+    shape : Shape
+        What that is.
     scores : ndarray of shape (n_samples,)
         Scores near those to come.
 
@@ -149,7 +155,8 @@ def at_threshold(compared, threshold, width, scores):
 
     def positions(scores):
         """Where the shares lie in their intervals."""
-        return (ramp_shares(compared.members, scores, threshold, width) - begin) / widths
+        shares = smooth_shares(compared.members, scores, threshold, width, shape)
+        return (shares - begin) / widths
 
     at, free = positions(scores), []
     for block in np.unique(compared.blocks):
@@ -175,6 +182,8 @@ def at_threshold(compared, threshold, width, scores):
         lower=lower,
         upper=upper,
         initial_aux=initial_levels,
+        rounding=shape.rounding,
+        parts=shape.parts,
     )
 
 

@@ -4,6 +4,7 @@ from numbers import Real
 
 from skfair.constraints._cells import each_class, everybody, positives
 from skfair.constraints._partial_parity import PartialParity
+from skfair.constraints._percentile import SHAPES
 from skfair.constraints._percentile_rows import at_threshold
 from skfair.utils._sklearn import Interval, StrOptions
 
@@ -32,6 +33,8 @@ class ThresholdParity(PartialParity):
 
     is_correctable = True
 
+    surrogate = "ramp"
+
     def rows(self, compared, scores):
         """Shares at the threshold, between levels that suit the scores given.
 
@@ -46,7 +49,7 @@ class ThresholdParity(PartialParity):
         -------
         rows : PercentileConstraint
         """
-        return at_threshold(compared, self.threshold, self.width, scores)
+        return at_threshold(compared, self.threshold, self.width, SHAPES[self.surrogate], scores)
 
 
 class PartialDemographicParity(ThresholdParity):
@@ -73,6 +76,9 @@ class PartialDemographicParity(ThresholdParity):
         Where decisions are made.
     width : float, default=0.5
         Width of the ramp, in units of the score; a wide one mistakes decisions.
+    surrogate : {"ramp", "sigmoid"}, default="ramp"
+        What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle ([1]_,
+        Examples D.5 and D.6).
     min_group_size : int or None, default=None
         Groups with fewer samples are left out, with a warning that names them.
 
@@ -88,6 +94,11 @@ class PartialDemographicParity(ThresholdParity):
     PartialDemographicParity(interval=(0.2, 0.6), tolerance=0.05)
     """
 
+    _parameter_constraints = {
+        **ThresholdParity._parameter_constraints,
+        "surrogate": [StrOptions(set(SHAPES))],
+    }
+
     metric = "partial_demographic_parity_difference"
     cells = staticmethod(everybody)
 
@@ -99,6 +110,7 @@ class PartialDemographicParity(ThresholdParity):
         scale="normalized",
         threshold=0.0,
         width=0.5,
+        surrogate="ramp",
         min_group_size=None,
     ):
         self.interval = interval
@@ -106,6 +118,7 @@ class PartialDemographicParity(ThresholdParity):
         self.scale = scale
         self.threshold = threshold
         self.width = width
+        self.surrogate = surrogate
         self.min_group_size = min_group_size
 
 

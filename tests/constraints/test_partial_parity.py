@@ -5,7 +5,12 @@ import pytest
 from scipy import sparse
 
 from skfair import metrics
-from skfair.constraints import PARTIAL_CRITERIA
+from skfair.classification import ConstrainedERMClassifier
+from skfair.constraints import (
+    PARTIAL_CRITERIA,
+    PartialDemographicParity,
+    PartialStatisticalParity,
+)
 from skfair.people import Groups, People, check_groups
 
 
@@ -167,3 +172,31 @@ def test_some_of_the_people_are_bound_as_if_they_were_all(criterion, people):
 def test_too_few_people_are_refused(rows, people):
     with pytest.raises(ValueError, match="needs"):
         bind("statistical_parity", people, 0.1).take(rows)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "make"),
+    [
+        ("statistical_parity", PartialStatisticalParity),
+        ("demographic_parity", PartialDemographicParity),
+    ],
+)
+def test_a_fit_by_the_sigmoid_keeps_its_tolerance_and_uses_it(criterion, make):
+    rng = np.random.default_rng(0)
+    sex = rng.integers(2, size=1200)
+    X = rng.normal(size=(1200, 3))
+    X[:, 0] += sex
+    y = X.sum(axis=1) + rng.logistic(size=1200) > 0.7
+    model = ConstrainedERMClassifier(make((0.1, 0.5), surrogate="sigmoid"), tolerance=0.1)
+    model.fit(X, y, sensitive_features=sex)
+    gap = getattr(metrics, f"partial_{criterion}_difference")(
+        model.decision_function(X), sensitive_features=sex, interval=(0.1, 0.5)
+    )
+    assert 0.08 <= gap <= 0.1
+
+
+@pytest.mark.parametrize("make", [PartialStatisticalParity, PartialDemographicParity])
+def test_an_unknown_surrogate_is_named(make, people):
+    who, _ = people
+    with pytest.raises(ValueError, match=f"'surrogate' parameter of {make.__name__}"):
+        make(surrogate="step").bind(who, None, None, 0.1)

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skfair.constraints._mean_excess import mean_excess
+from skfair.constraints._mean_sigmoid import MeanSigmoid
 from skfair.constraints._percentile import PercentileConstraint
 from skfair.people import Events
-from skfair.surrogates import Ramp
+from skfair.surrogates import Ramp, Sigmoid
 
 
-def bound(rounding, seed=0):
+def bound(rounding, seed=0, parts=mean_excess):
     """Three overlapping events, two thresholds that depend on three unknowns, and levels."""
     rng = np.random.default_rng(seed)
     members = Events.overlapping(
@@ -25,7 +27,13 @@ def bound(rounding, seed=0):
         upper=np.full(6, 0.5),
         initial_aux=lambda scores: np.zeros(3),
         rounding=rounding,
+        parts=parts,
     )
+
+
+def sigmoid():
+    """The same with a sigmoid."""
+    return bound(1.0, parts=MeanSigmoid)
 
 
 def point(seed):
@@ -33,13 +41,16 @@ def point(seed):
     return rng.normal(size=30), rng.normal(size=3)
 
 
-def test_without_rounding_shares_are_means_of_the_ramp():
-    constraint, (scores, aux) = bound(0.0), point(1)
+@pytest.mark.parametrize(
+    ("constraint", "surrogate"), [(bound(0.0), Ramp(1.5)), (sigmoid(), Sigmoid(1.5 / 4))]
+)
+def test_shares_are_means_of_the_surrogate(constraint, surrogate):
+    scores, aux = point(1)
     thresholds = constraint.origin + constraint.by_threshold @ aux
     members = constraint.members
     for e in range(3):
         samples, shares = members.members(e)
-        expected = [shares @ Ramp(1.5)(scores[samples] - t).value for t in thresholds]
+        expected = [shares @ surrogate(scores[samples] - t).value for t in thresholds]
         np.testing.assert_allclose(constraint.shares(scores, aux)[e], expected, atol=1e-13)
 
 
@@ -55,8 +66,9 @@ def rows_and_derivatives(constraint):
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["rows", "majorant"])
-def test_derivatives_are_those_of_finite_differences(which):
-    constraint, (scores, aux) = rows_and_derivatives(bound(0.4))[which], point(3)
+@pytest.mark.parametrize("rows", [bound(0.4), sigmoid()], ids=["ramp", "sigmoid"])
+def test_derivatives_are_those_of_finite_differences(rows, which):
+    constraint, (scores, aux) = rows_and_derivatives(rows)[which], point(3)
     found, step = constraint(scores, aux), 1e-6
     jacobian = found.jacobian.combine @ found.jacobian.cells.toarray()
     for i in range(30):
@@ -77,9 +89,14 @@ def gradient(constraint, v, scores, aux):
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["rows", "majorant"])
-def test_curvature_is_that_of_the_convex_part(which):
-    # Curvatures are those of corners twice as long.
-    constraint, longer = (rows_and_derivatives(bound(r))[which] for r in (0.5, 1.0))
+@pytest.mark.parametrize(
+    # Curvatures are those of corners twice as long; a sigmoid has none.
+    "pair",
+    [(bound(0.5), bound(1.0)), (sigmoid(), sigmoid())],
+    ids=["ramp", "sigmoid"],
+)
+def test_curvature_is_that_of_the_convex_part(pair, which):
+    constraint, longer = (rows_and_derivatives(rows)[which] for rows in pair)
     (scores, aux) = point(4)
     n_rows, step = len(constraint.lower), 1e-6
     v = np.abs(np.random.default_rng(5).normal(size=n_rows))
@@ -104,9 +121,9 @@ def test_curvature_is_that_of_the_convex_part(which):
         assert np.abs(given - exact).max() > 1e-3
 
 
-@pytest.mark.parametrize("rounding", [0.0, 0.4])
-def test_a_majorant_touches_at_its_point_and_is_nowhere_easier(rounding):
-    constraint, (scores, aux) = bound(rounding), point(6)
+@pytest.mark.parametrize("constraint", [bound(0.0), bound(0.4), sigmoid()])
+def test_a_majorant_touches_at_its_point_and_is_nowhere_easier(constraint):
+    scores, aux = point(6)
     majorant = constraint.majorant(scores, aux)
     capped = np.isfinite(majorant.upper)
     np.testing.assert_allclose(
@@ -122,8 +139,9 @@ def test_a_majorant_touches_at_its_point_and_is_nowhere_easier(rounding):
         assert (rows[~capped] <= values + 1e-12).all()
 
 
-def test_a_majorant_is_convex_along_every_line():
-    constraint, (scores, aux) = bound(0.0), point(6)
+@pytest.mark.parametrize("constraint", [bound(0.0), sigmoid()])
+def test_a_majorant_is_convex_along_every_line(constraint):
+    scores, aux = point(6)
     majorant = constraint.majorant(scores, aux)
     sign = np.where(np.isfinite(majorant.upper), 1.0, -1.0)
     for seed in range(20):

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skfair.constraints._percentile import SHAPES
 from skfair.constraints._percentile_rows import Compared, Position, at_percentiles, at_threshold
 from skfair.people import Events
 
 UNION = Position(np.array([[0.1, 0.3], [0.6, 0.8]]))
+
+RAMP = SHAPES["ramp"]
 
 
 def test_positions_walk_through_a_union():
@@ -38,7 +41,7 @@ def two_groups(scores, width_of_ramp=1e-6, pairs=((0.0, 0.5),), tolerance=0.2):
 def test_free_thresholds_hold_shares_at_their_percentiles():
     scores = np.random.default_rng(0).normal(size=100)
     compared = two_groups(scores, pairs=((0.1, 0.5),), tolerance=0.25)
-    bound = at_percentiles(compared, np.array([0.0, 0.5, 1.0]), width=2.0)
+    bound = at_percentiles(compared, np.array([0.0, 0.5, 1.0]), width=2.0, shape=RAMP)
     assert bound.n_aux == 3
     np.testing.assert_allclose(bound.lower.reshape(2, 3), [[0.1, 0.3, 0.5]] * 2)
     np.testing.assert_allclose(bound.upper.reshape(2, 3), [[0.2, 0.4, 0.6]] * 2)
@@ -46,7 +49,7 @@ def test_free_thresholds_hold_shares_at_their_percentiles():
 
 def test_percentiles_0_and_1_bind_nobody():
     compared = two_groups(np.zeros(100), pairs=((0.0, 1.0),), tolerance=0.2)
-    bound = at_percentiles(compared, np.array([0.0, 1.0]), width=2.0)
+    bound = at_percentiles(compared, np.array([0.0, 1.0]), width=2.0, shape=RAMP)
     np.testing.assert_array_equal(np.isfinite(bound.lower), [False, True] * 2)
     np.testing.assert_array_equal(np.isfinite(bound.upper), [True, False] * 2)
 
@@ -54,18 +57,21 @@ def test_percentiles_0_and_1_bind_nobody():
 def test_thresholds_start_between_the_groups_quantiles():
     scores = np.concatenate((np.linspace(0, 1, 50), np.linspace(1, 2, 50)))
     compared = two_groups(scores, pairs=((0.4, 0.6),), tolerance=0.0)
-    bound = at_percentiles(compared, np.array([0.5]), width=0.1)
+    bound = at_percentiles(compared, np.array([0.5]), width=0.1, shape=RAMP)
     assert bound.initial_aux(scores)[0] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("score", [0.0, -3.5])
-def test_where_scores_are_equal_thresholds_keep_the_rows(score):
+@pytest.mark.parametrize("shape", SHAPES)
+def test_where_scores_are_equal_thresholds_keep_the_rows(score, shape):
     scores = np.full(100, score)
     compared = two_groups(scores, pairs=((0.1, 0.5),), tolerance=0.25)
-    bound = at_percentiles(compared, np.linspace(0.0, 1.0, 4), width=2.0)
+    bound = at_percentiles(compared, np.linspace(0.0, 1.0, 4), width=2.0, shape=SHAPES[shape])
     assert kept(bound, scores)
     middle = np.linspace(0.1, 0.5, 4) + 0.05
-    assert bound.initial_aux(scores) == pytest.approx(score + 2.0 * (0.5 - middle))
+    assert bound(scores, bound.initial_aux(scores)).values.reshape(2, 4) == pytest.approx(
+        np.tile(middle, (2, 1))
+    )
 
 
 def rates_of(first, second):
@@ -94,7 +100,7 @@ def kept(bound, scores):
 def test_one_threshold_compares_what_lies_in_the_interval(first, second, n_levels, keeps):
     scores = rates_of(first, second)
     compared = two_groups(scores, pairs=((0.2, 0.6),), tolerance=0.25)
-    bound = at_threshold(compared, 0.0, 1e-6, scores)
+    bound = at_threshold(compared, 0.0, 1e-6, RAMP, scores)
     assert kept(bound, scores) == keeps
     if keeps:
         assert bound.n_aux in (n_levels, 1)
@@ -102,7 +108,7 @@ def test_one_threshold_compares_what_lies_in_the_interval(first, second, n_level
 
 def test_shifted_rows_count_the_decisions():
     scores = np.random.default_rng(1).normal(size=100)
-    bound = at_threshold(two_groups(scores), 0.3, 2.0, scores)
+    bound = at_threshold(two_groups(scores), 0.3, 2.0, RAMP, scores)
     missed = bound.missed(scores)
     decided = [(scores[:50] > 0.3).mean(), (scores[50:] > 0.3).mean()]
     np.testing.assert_allclose(bound.shares(scores, np.zeros(1))[:, 0] + missed, decided)

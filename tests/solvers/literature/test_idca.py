@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from skfair.constraints import DemographicParity, JointConstraint, PartialStatisticalParity, People
+from skfair.constraints._mean_sigmoid import MeanSigmoid
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
 from skfair.people import check_groups
@@ -24,7 +25,7 @@ def people(n_samples=400, seed=0):
     return X, People(y, check_groups(groups, n_samples), np.ones(n_samples))
 
 
-def problem(tolerance=0.05, width=2.0, rounding=0.1):
+def problem(tolerance=0.05, width=2.0, **changes):
     """Partial statistical parity on a small sample, and where its plain fit ends."""
     X, who = people()
     model = LinearModel.standardized(X, who.weights)
@@ -34,7 +35,7 @@ def problem(tolerance=0.05, width=2.0, rounding=0.1):
     start = SQP(tol=1e-10).solve(plain).x
     parity = PartialStatisticalParity((0.1, 0.6), n_percentiles=4, width=width)
     rows = parity.bind(who, None, None, tolerance).rows
-    constrained = replace(plain, constraint=replace(rows, rounding=rounding))
+    constrained = replace(plain, constraint=replace(rows, **{"rounding": 0.1} | changes))
     return constrained, constrained.initial_point(start)
 
 
@@ -143,6 +144,15 @@ def test_idca_with_the_papers_settings_is_nearly_feasible():
     found = paper.solve(task, start)  # wherever it is told to start
     assert found.violation <= 5e-3
     assert found.fun < np.log(2.0) - 0.05  # the loss of equal scores
+
+
+def test_a_sigmoid_is_a_difference_of_convex_functions_too():
+    task, start = problem(rounding=1.0, parts=MeanSigmoid)
+    direct, found = SQP(tol=1e-6).solve(task, start), IDCA(tol=1e-4).solve(task, start)
+    assert direct.status == "optimal"
+    assert found.violation <= 1e-4
+    assert found.fun == pytest.approx(direct.fun, abs=1e-4)
+    assert direct.fun > problem()[0].evaluate(start).fun + 1e-3  # the rows bind
 
 
 def test_idca_refuses_rows_without_a_convex_majorant():
