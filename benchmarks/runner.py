@@ -36,6 +36,7 @@ from benchmarks.partial_densities import partial_densities
 from benchmarks.partial_figures import partial_figures
 from benchmarks.partial_networks import partial_networks
 from benchmarks.partial_parity import partial_parity
+from benchmarks.partial_theory import partial_theory
 from benchmarks.parts import parts
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
@@ -101,6 +102,7 @@ BENCHMARKS = {
     "partial-densities": partial_densities,
     "partial-courses": partial_courses,
     "partial-acs": partial_acs,
+    "partial-theory": partial_theory,
     "papers": papers,
 }
 """Functions of a `Budget` that return a `Report`; one line here is all that a new one needs."""
