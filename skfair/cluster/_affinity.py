@@ -48,14 +48,14 @@ class Affinity:
         """
         n_samples = X.shape[0]
         if self.kind == "precomputed":
-            return check_affinity(X)
+            return check_affinity(X, self.n_jobs)
         if self.kind == "nearest_neighbors":
             n_neighbors = min(self.n_neighbors, n_samples)
             graph = kneighbors_graph(X, n_neighbors, include_self=True, n_jobs=self.n_jobs)
             return sparse.csr_array(0.5 * (graph + graph.T))
         n_bytes = 8 * n_samples**2
         if n_bytes <= self.memory_limit:
-            return check_affinity(self._kernel(X, X))
+            return check_affinity(self._kernel(X, X), self.n_jobs)
         if sparse.issparse(X) or not self.may_tile:
             raise MemoryError(
                 f"The affinity of {n_samples} rows would take {n_bytes} bytes, above "
@@ -63,7 +63,7 @@ class Affinity:
                 "dense rows and another eigen_solver, which recomputes the kernel tile by tile, or "
                 "affinity='nearest_neighbors'."
             )
-        return RBFAffinity(X, self.gamma)
+        return RBFAffinity(X, self.gamma, self.n_jobs)
 
     def between(self, X, Y):
         """Similarities of new rows to those of the fit.

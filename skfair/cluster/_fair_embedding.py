@@ -10,11 +10,13 @@ from skfair.cluster._eigen_solvers import EIGEN_SOLVERS, nullspace
 from skfair.cluster._normalized_affinity import NormalizedAffinity, RBFAffinity
 from skfair.cluster._orthonormalize import orthonormalize
 from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
+from skfair.parts import InMemory, blocks
 from skfair.people import check_groups
 from skfair.utils._graph import group_constraint
 
 SMALL = 600  # nodes up to which the dense eigenproblem is fastest
 SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities that single precision can take
+BLOCK = 512  # rows of a dense affinity that a thread checks
 SYMMETRIC = 1e-8  # difference of mirrored entries of M that counts as rounding
 
 
@@ -65,6 +67,7 @@ def fair_embedding(
     eigen_solver="auto",
     tol=3e-5,
     random_state=None,
+    n_jobs=None,
 ):
     r"""Spectral embedding in which every group has the same mean.
 
@@ -98,6 +101,9 @@ def fair_embedding(
         Chebyshev filter stop. It is estimated from residuals and from gaps between eigenvalues.
     random_state : int, RandomState instance or None, default=None
         Determines the start of the solver.
+    n_jobs : int or None, default=None
+        Threads that multiply by a dense affinity; None is 1 unless in a ``joblib.parallel_config``
+        context, -1 is all processors. An `RBFAffinity` has its own.
 
     Returns
     -------
@@ -132,7 +138,7 @@ def fair_embedding(
             f"eigen_solver must be one of {['auto', *EIGEN_SOLVERS]}, an SFSC or a DCADMM, got "
             f"{eigen_solver!r}."
         )
-    operator = NormalizedAffinity(check_affinity(affinity))
+    operator = NormalizedAffinity(check_affinity(affinity, n_jobs), n_jobs)
     groups = check_groups(sensitive_features, operator.n_nodes)
     random_state = check_random_state(random_state)
     return embed(operator, groups, n_components, eigen_solver, tol, random_state)
@@ -212,7 +218,7 @@ def _fix_signs(H):
     return H * np.where(signs == 0, 1.0, signs)
 
 
-def check_affinity(affinity):
+def check_affinity(affinity, n_jobs=None):
     """A finite, non-negative, symmetric affinity in double precision, as CSR where sparse.
 
     No result depends on its scale; extreme ones are scaled to about 1 by a power of two.
@@ -224,14 +230,15 @@ def check_affinity(affinity):
     )
     if affinity.shape[0] != affinity.shape[1]:
         raise ValueError(f"affinity must be square, but its shape is {affinity.shape}.")
-    least = affinity.min()
+    # A pass over a dense affinity is bound by memory, of which threads have more.
+    least, largest = _range(affinity, n_jobs)
     if least < 0:
         raise ValueError(
             f"affinity must not be negative, but its least entry is {least:g}; degrees would lose "
             "their meaning. Clip it, or use another kernel."
         )
-    affinity = _at_a_common_scale(affinity)
-    gap = _asymmetry(affinity)
+    affinity = _at_a_common_scale(affinity, largest)
+    gap = _asymmetry(affinity, n_jobs)
     if gap > SYMMETRIC:
         raise ValueError(
             f"affinity must be symmetric, but two mirrored entries differ by {gap:.2g} of the root "
@@ -240,9 +247,20 @@ def check_affinity(affinity):
     return affinity
 
 
-def _at_a_common_scale(affinity):
+def _range(affinity, n_jobs):
+    """The least and the largest entry."""
+    if sparse.issparse(affinity):
+        return affinity.min(), affinity.max()
+    rows = _rows_of(affinity, n_jobs)
+    return min(rows.collect(np.min)), max(rows.collect(np.max))
+
+
+def _rows_of(affinity, n_jobs):
+    return InMemory([affinity[rows] for rows in blocks(len(affinity), BLOCK)], n_jobs)
+
+
+def _at_a_common_scale(affinity, largest):
     """The same, or a scaled copy if single precision cannot hold what is computed of it."""
-    largest = affinity.max()
     if largest == 0 or SMALLEST_SCALE <= largest <= LARGEST_SCALE:
         return affinity
     exponent = int(np.frexp(largest)[1])
@@ -253,22 +271,28 @@ def _at_a_common_scale(affinity):
     return scaled
 
 
-def _asymmetry(affinity, block=512):
+def _asymmetry(affinity, n_jobs):
     """Largest difference of two mirrored entries of the normalised affinity.
 
     Relative to the degrees, so that small entries count where all of a node's are small. Dense
     arrays are not copied.
     """
-    sums = np.asarray(affinity.sum(axis=0)).ravel() + np.asarray(affinity.sum(axis=1)).ravel()
-    root = np.sqrt(np.where(sums > 0, sums / 2, 1.0))
     if sparse.issparse(affinity):
+        sums = np.asarray(affinity.sum(axis=0)).ravel() + np.asarray(affinity.sum(axis=1)).ravel()
+        root = np.sqrt(np.where(sums > 0, sums / 2, 1.0))
         gaps = abs(affinity - affinity.T).tocoo()
         return np.max(gaps.data / root[gaps.row] / root[gaps.col], initial=0.0)
-    slices = [slice(start, start + block) for start in range(0, len(affinity), block)]
+    parts, rows = _rows_of(affinity, n_jobs), blocks(len(affinity), BLOCK)
+    sums = parts.total(np.sum, 0) + np.concatenate(parts.collect(np.sum, 1))
+    root = np.sqrt(np.where(sums > 0, sums / 2, 1.0))
+    return max(InMemory(rows, n_jobs).collect(_asymmetry_of, rows, affinity, root))
+
+
+def _asymmetry_of(a, rows, affinity, root):
+    """The same of a block of rows and of those beyond it."""
     worst = 0.0
-    for i, a in enumerate(slices):
-        for b in slices[i:]:
-            gaps = np.abs(affinity[a, b] - affinity[b, a].T)
-            if gaps.any():
-                worst = max(worst, (gaps / root[a, None] / root[b]).max())
+    for b in rows[rows.index(a) :]:
+        gaps = np.abs(affinity[a, b] - affinity[b, a].T)
+        if gaps.any():
+            worst = max(worst, (gaps / root[a, None] / root[b]).max())
     return worst

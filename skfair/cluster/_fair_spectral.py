@@ -65,7 +65,8 @@ class FairSpectralClustering(FairClusterer):
     random_state : int, RandomState instance or None, default=None
         Determines the solver's and k-means' starts.
     n_jobs : int or None, default=None
-        Number of jobs of the neighbours search.
+        Number of jobs of the neighbours search, and of threads that multiply by a dense affinity or
+        by tiles of a kernel; None is 1 unless in a ``joblib.parallel_config`` context.
     verbose : int, default=0
         Print cut and balance after every round if positive.
 

@@ -75,6 +75,6 @@ def check_network(estimator, X, sensitive_features):
     missing = groups_missing(estimator)
     people, _ = check_people(sensitive_features, None, missing=missing, X=given)
     asked = Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
-    operator = NormalizedAffinity(Affinity(estimator).of(X))
+    operator = NormalizedAffinity(Affinity(estimator).of(X), estimator.n_jobs)
     lacks_groups = missing is not None and sensitive_features is None
     return Network(X, operator, people.groups, asked, lacks_groups)

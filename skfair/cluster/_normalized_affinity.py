@@ -3,8 +3,10 @@
 import numpy as np
 from scipy import sparse
 
+from skfair.parts import InMemory, blocks
 from skfair.utils._graph import degrees_of
 
+COLUMNS = 1024  # of a dense affinity, multiplied by one thread at a time
 TILE_BYTES = 2**22  # of one tile of kernel values: it stays in the cache
 
 
@@ -19,6 +21,8 @@ class RBFAffinity:
         Rows.
     gamma : float, default=1.0
         Inverse squared width of the kernel, positive.
+    n_jobs : int or None, default=None
+        Threads that multiply tiles; None is 1 unless in a ``joblib.parallel_config`` context.
 
     Examples
     --------
@@ -30,9 +34,10 @@ class RBFAffinity:
            [0.368, 1.   ]])
     """
 
-    def __init__(self, X, gamma=1.0):
+    def __init__(self, X, gamma=1.0, n_jobs=None):
         self.X = X
         self.gamma = gamma
+        self.n_jobs = n_jobs
         self.shape = (len(X), len(X))
         self.dtype = X.dtype
         self._half_norms = 0.5 * np.einsum("ij,ij->i", X, X)
@@ -45,7 +50,7 @@ class RBFAffinity:
         dtype : dtype
             Floating point type.
         """
-        return RBFAffinity(self.X.astype(dtype), self.gamma)
+        return RBFAffinity(self.X.astype(dtype), self.gamma, self.n_jobs)
 
     def __getitem__(self, rows):
         """Rows of the kernel as an array, chosen by a slice or by an array of positions."""
@@ -59,23 +64,22 @@ class RBFAffinity:
     def __matmul__(self, V):
         """Product with a matrix of shape (n_samples, n_columns)."""
         n_samples = len(self.X)
-        product = np.empty((n_samples, V.shape[1]), dtype=np.result_type(self.X, V))
         tile = max(1, TILE_BYTES // (self.X.itemsize * n_samples))
-        for start in range(0, n_samples, tile):
-            rows = slice(start, start + tile)
-            product[rows] = self[rows] @ V
-        return product
+        tiles = InMemory(blocks(n_samples, tile), self.n_jobs)
+        return np.concatenate(tiles.collect(_rows_times, self, V))
 
 
 class NormalizedAffinity:
     r"""The linear map :math:`M = D^{-1/2} K D^{-1/2}`, with D the degrees (row sums) of K.
 
     A node without any edge counts as of degree 1. Products are made in the precision of what is
-    multiplied; `n_products` counts the columns multiplied so far.
+    multiplied, by ``n_jobs`` threads where K is dense; `n_products` counts the columns multiplied
+    so far.
     """
 
-    def __init__(self, affinity):
+    def __init__(self, affinity, n_jobs=None):
         self.affinity = affinity
+        self.n_jobs = n_jobs
         self.n_nodes = affinity.shape[0]
         self.degrees, self.isolated = degrees_of(affinity)
         self.n_products = 0
@@ -90,8 +94,9 @@ class NormalizedAffinity:
         if sparse.issparse(K):
             return K @ V
         if isinstance(K, np.ndarray):
-            # K is symmetric, and BLAS is faster with the few rows of V' on the left.
-            return scale * ((scale * V).T @ K).T
+            scaled = np.ascontiguousarray((scale * V).T)
+            products = self._columns().collect(_columns_times, K, scaled)
+            return scale * np.concatenate(products)
         return scale * (K @ (scale * V))
 
     def _factors(self, dtype):
@@ -101,9 +106,15 @@ class NormalizedAffinity:
         if sparse.issparse(K):
             values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
             K = sparse.csr_array((values.astype(dtype), K.indices, K.indptr), shape=K.shape)
+        elif K.dtype != dtype and isinstance(K, np.ndarray):
+            stored, K = K, np.empty(K.shape, dtype)
+            self._columns().collect(_copy_rows, stored, K)
         elif K.dtype != dtype:
             K = K.astype(dtype)
         return K, scale[:, None]
+
+    def _columns(self):
+        return InMemory(blocks(self.n_nodes, COLUMNS), self.n_jobs)
 
     def __getstate__(self):
         """Return what is pickled: the copies in other precisions are made again."""
@@ -131,3 +142,16 @@ class NormalizedAffinity:
     def to_dense(self):
         """M as an array, (n_nodes, n_nodes) float64."""
         return self.rows(np.arange(self.n_nodes))
+
+
+def _rows_times(rows, affinity, V):
+    return affinity[rows] @ V
+
+
+def _columns_times(columns, K, V):
+    """Some rows of K V, from V', which is faster with few rows on the left; K is symmetric."""
+    return (V @ K[:, columns]).T
+
+
+def _copy_rows(rows, stored, copy):
+    copy[rows] = stored[rows]

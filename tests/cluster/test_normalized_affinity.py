@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from skfair.cluster import RBFAffinity
+from skfair.cluster import RBFAffinity, _normalized_affinity, fair_embedding
 from skfair.cluster._normalized_affinity import NormalizedAffinity
 from skfair.datasets import make_fair_sbm
 
@@ -36,3 +36,19 @@ def test_graphs_are_told_from_kernels():
     assert not NormalizedAffinity(kernel).is_graph
     assert not NormalizedAffinity(linalg.block_diag(kernel, 0)).is_graph
     assert not NormalizedAffinity(RBFAffinity(np.arange(6.0)[:, None])).is_graph
+
+
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
+    monkeypatch.setattr(_normalized_affinity, "COLUMNS", 16)
+    monkeypatch.setattr(_normalized_affinity, "TILE_BYTES", 4096)
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(700, 2)), np.arange(700) % 2
+    for affinities in ([rbf_kernel(X)] * 2, [RBFAffinity(X, 0.5, n_jobs) for n_jobs in (1, 2)]):
+        one, two = (
+            fair_embedding(
+                affinity, sensitive_features=groups, n_components=4, random_state=0, n_jobs=n_jobs
+            )
+            for affinity, n_jobs in zip(affinities, (1, 2), strict=True)
+        )
+        np.testing.assert_array_equal(one.embedding, two.embedding)
+        np.testing.assert_array_equal(one.eigenvalues, two.eigenvalues)
