@@ -25,7 +25,7 @@ N_COLUMNS, N_WORKERS = 10, 2
 N_BLOCKS, LEAST = 16, 4
 """A million people and a little more, and those of a quick look."""
 
-_KEEP_MEMORY = {
+KEEP_MEMORY = {
     f"distributed.nanny.pre-spawn-environ.MALLOC_{kind}_THRESHOLD_": 1 << 28
     for kind in ("TRIM", "MMAP")
 }
@@ -41,7 +41,7 @@ def parts(budget):
     here = [np.concatenate(own) for own in zip(*map(block, range(n_blocks)), strict=True)]
     records = []
     with (
-        dask.config.set(_KEEP_MEMORY),
+        dask.config.set(KEEP_MEMORY),
         LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):

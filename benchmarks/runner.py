@@ -38,6 +38,7 @@ from benchmarks.partial_networks import partial_networks
 from benchmarks.partial_parity import partial_parity
 from benchmarks.partial_theory import partial_theory
 from benchmarks.parts import parts
+from benchmarks.parts_clusters import clusters_in_parts
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
 from benchmarks.redraws import redraws
@@ -94,6 +95,7 @@ BENCHMARKS = {
     "fair-regression": fair_regression,
     "redraws": redraws,
     "parts": parts,
+    "parts-clusters": clusters_in_parts,
     "partial-parity": partial_parity,
     "learned-by-heart": learned_by_heart,
     "partial-demographic": partial_demographic,
