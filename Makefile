@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 
 export MPLBACKEND = Agg
 
-.PHONY: help demo test doctest lint format doc bench clean
+.PHONY: help demo demo-dask test doctest lint format doc bench clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo    fair clusterings and classifiers beside plain ones, as tables and pictures"
+	@echo "make demo-dask  the same of ten million people in files, by a cluster of two workers"
 	@echo "make test    the whole test suite with the docstrings' examples"
 	@echo "make doctest every example of the documentation"
 	@echo "make lint    style and formatting, checked"
@@ -22,6 +23,9 @@ help:
 
 demo: $(VENV)/.has-plot
 	$(BIN)/python examples/demo.py
+
+demo-dask: $(VENV)/.has-dask
+	$(BIN)/python examples/demo_dask.py
 
 # One worker per core, each with one thread of its own: libraries that start threads in every
 # worker would get in one another's way.

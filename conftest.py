@@ -8,7 +8,12 @@ import pytest
 ROOT = Path(__file__).parent
 NEED = {
     "torch": (ROOT / "skfair" / "torch", ROOT / "doc" / "networks.rst"),
-    "distributed": (ROOT / "skfair" / "parts" / "_on_dask.py",),
+    "distributed": (
+        ROOT / "doc" / "large_data.rst",
+        ROOT / "skfair" / "parts" / "_collections.py",
+        ROOT / "skfair" / "parts" / "_on_dask.py",
+        ROOT / "skfair" / "people" / "_distinct.py",
+    ),
 }
 """Examples that need an optional package, by its name."""
 

@@ -21,8 +21,9 @@ def is_lazy(rows):
 def row_by_row(empty):
     """Let a method that answers row by row give lazy answers about lazy samples.
 
-    Of an array or a dataframe of Dask the decorated method returns an array of Dask, with the same
-    chunks of rows; about all others it answers at once.
+    Of an array of Dask the decorated method returns an array of Dask, with the same chunks of rows;
+    of a dataframe of Dask a series, or a dataframe where it gives several columns, with the same
+    index. About all others it answers at once.
 
     Parameters
     ----------
@@ -76,7 +77,10 @@ def _chunk_by_chunk(function, X, others, empty):
                 f"same people; but X is a {kinds[0]} and {name} a {kinds[1]}."
             )
     if is_frame:
-        return X.map_partitions(function, *others.values(), meta=empty, align_dataframes=False)
+        framed = partial(_framed, function)
+        return X.map_partitions(
+            framed, *others.values(), meta=_as_frame(empty, None), align_dataframes=False
+        )
     inner = range(1, X.ndim)
     X = X.rechunk(dict.fromkeys(inner, -1))  # a row is never cut
     # Arrays of fewer dimensions would be matched by their last ones.
@@ -85,3 +89,13 @@ def _chunk_by_chunk(function, X, others, empty):
     if empty.ndim > 1:
         shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}
     return X.map_blocks(function, *others, meta=empty, **shape)
+
+
+def _framed(function, X, *others):
+    return _as_frame(function(X, *others), X.index)
+
+
+def _as_frame(answers, index):
+    import pandas as pd
+
+    return (pd.Series if answers.ndim == 1 else pd.DataFrame)(answers, index=index)

@@ -54,11 +54,14 @@ def test_lazy_answers_are_the_answers(estimator, methods, is_frame):
     lazy = dd.from_pandas(TABLE, npartitions=3) if is_frame else da.from_array(X, chunks=(50, 2))
     for method in methods:
         asked, here = getattr(fitted, method)(lazy), getattr(fitted, method)(given)
-        assert isinstance(asked, da.Array)
-        assert asked.dtype == here.dtype
+        assert isinstance(asked, da.Array) != is_frame
         assert asked.ndim == here.ndim
         assert asked.npartitions == 3
-        np.testing.assert_allclose(asked.compute(scheduler="sync"), here, rtol=1e-12)
+        found = asked.compute(scheduler="sync")
+        np.testing.assert_allclose(found, here, rtol=1e-12)
+        assert np.asarray(found).dtype == here.dtype
+        if is_frame:
+            assert found.index.equals(TABLE.index)
 
 
 @pytest.mark.filterwarnings("ignore")
