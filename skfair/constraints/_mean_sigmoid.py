@@ -58,6 +58,10 @@ class MeanSigmoid:
         combine = np.kron(np.eye(len(self.values)), weights)
         return np.hstack((combine, np.zeros_like(combine)))
 
+    def exact(self):
+        """The same: its curvatures are its own."""
+        return self
+
     def along(self, scores, kinks):
         """Value of the tangent after a move of scores and kinks, (n_events, n_kinks)."""
         raised = self.cells[: self.values.size] @ scores

@@ -161,8 +161,9 @@ def test_multipliers_of_a_majorant_are_those_of_the_rows():
     )
 
 
-def test_exact_curvatures_are_second_derivatives():
-    constraint, v = bound(0.3), np.random.default_rng(2).normal(size=6)
+@pytest.mark.parametrize("constraint", [bound(0.3), sigmoid()], ids=["ramp", "sigmoid"])
+def test_exact_curvatures_are_second_derivatives(constraint):
+    v = np.random.default_rng(2).normal(size=6)
     scores, aux = point(1)
 
     def slope(scores, aux):
