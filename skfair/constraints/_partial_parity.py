@@ -18,7 +18,7 @@ from skfair.constraints._sampled_partial import sampled_areas, sampled_curves
 from skfair.people import check_interval
 from skfair.utils._sklearn import Interval, StrOptions
 
-_MANY_PERCENTILES = 40
+_MANY_PERCENTILES = 20
 """Beyond which rows are not refined: their quadratic programs would cost more than the data."""
 
 
@@ -303,9 +303,9 @@ class PartialStatisticalParity(PartialParity):
         Returns
         -------
         constraint : PartialStatisticalParity
-            With four times as many, up to 40; with no fewer.
+            With twice as many, up to 20; with no fewer.
         """
-        more = min(4 * self.n_percentiles, _MANY_PERCENTILES)
+        more = min(2 * self.n_percentiles, _MANY_PERCENTILES)
         return clone(self).set_params(n_percentiles=max(self.n_percentiles, more))
 
     def grid_positions(self, tolerances):

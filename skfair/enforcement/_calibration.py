@@ -193,7 +193,9 @@ def _secant(part, rehearsed):
             effective = low[0] + min(max(share, 0.1), 0.9) * (high[0] - low[0])
             if effective < 0.02 * asked:
                 effective = 0.0
-        part, is_narrowed = (part.refined() if is_narrowed else part).narrowed(_NARROWER), True
+        if is_narrowed and asked > 0.0:  # of a tolerance of 0 more rows are only missed by more
+            part = part.refined()
+        part, is_narrowed = part.narrowed(_NARROWER), True
 
 
 def _known(gap):
