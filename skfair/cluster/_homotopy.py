@@ -118,7 +118,18 @@ class Homotopy(BaseEstimator):
         return point, n_iter, status if converged else "max_iter"
 
     def rehearse(self, samples, runs, ratio, random_state):
-        """Where everybody's rounds should start, of whom the samples are some; as `solve`."""
+        """Where everybody's rounds should start, of whom the samples are some.
+
+        Parameters
+        ----------
+        samples, runs, ratio, random_state
+            As in `solve`.
+
+        Returns
+        -------
+        point : Point
+            Of these samples.
+        """
         self._validate_params()
         few = self._thin(samples, runs, random_state)
         best = self._climb(few, self._plain(few, runs, random_state), ratio, runs.tol)
