@@ -17,7 +17,7 @@ class GroupInterceptsModel(LinearModel):
 
     Parameters
     ----------
-    X, center, scale, fit_intercept, origin, n_unpenalized
+    X, center, scale, fit_intercept, origin, n_unpenalized, given
         As in `LinearModel`, with the columns of the groups at the end; use `standardized`.
 
     Examples
