@@ -125,6 +125,16 @@ def test_the_report_is_of_the_decisions(strategy, name, data):
         assert fitted.status_ in ("optimal", "feasible")
 
 
+def test_what_searches_have_moved_is_no_more_than_feasible(data):
+    """The solver certifies the point where it stopped, and no other one."""
+    X, y, groups = data
+    smooth = model("demographic_parity", enforcement=None).fit(X, y, sensitive_features=groups)
+    fitted = model("demographic_parity").fit(X, y, sensitive_features=groups)
+    assert smooth.status_ == "optimal"
+    assert not np.allclose(fitted.coef_, smooth.coef_)
+    assert fitted.status_ == "feasible"
+
+
 @pytest.mark.parametrize("other", ["equal_opportunity", "equalized_odds", "loss_parity"])
 def test_all_constraints_of_a_list_are_kept(other, data):
     X, y, groups = data
