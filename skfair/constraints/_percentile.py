@@ -299,17 +299,21 @@ class ConvexPercentileConstraint:
         return multipliers.reshape(self.constraint.members.n_events, 2, -1).sum(axis=1).ravel()
 
     @property
+    def events(self):
+        """Events from each of which samples are drawn."""
+        return self.constraint.members
+
+    @property
     def n_events(self):
-        """Number of events, from each of which samples are drawn."""
-        return self.constraint.members.n_events
+        """How many there are."""
+        return self.events.n_events
 
-    def _lots(self, n_per_event, random_state):
-        """Positions of samples drawn, and the event that each is drawn from."""
-        rows = self.constraint.members.draw(n_per_event, random_state)
-        return rows, np.repeat(np.arange(self.n_events), n_per_event)
-
-    def _drawn(self, rows, codes):
-        """The rows on samples, each in one event, or in none where the code is -1."""
+    def _drawn(self, rows, start, n_per_event):
+        """The rows on samples, of which those from `start` on were drawn from the events."""
+        codes = np.full(len(rows), -1)
+        codes[start : start + self.n_events * n_per_event] = np.repeat(
+            np.arange(self.n_events), n_per_event
+        )
         members = Events.disjoint(codes, self.n_events)
         return replace(
             self, constraint=replace(self.constraint, members=members), scores=self.scores[rows]

@@ -17,10 +17,11 @@ from benchmarks.partial_cases import (
     Rows,
     accuracy_at,
     case,
+    fit_as_printed,
     judge,
 )
 from benchmarks.partial_idca import _excesses, descend, scores_of, solve_idca
-from benchmarks.partial_parity import FRONTIER, _as_printed, _violation
+from benchmarks.partial_parity import FRONTIER, _violation
 from benchmarks.runner import BENCHMARKS
 
 LEVELS = np.linspace(0.2, 0.6, 5)
@@ -111,13 +112,13 @@ def test_idca_keeps_its_infeasibility_and_comes_near_the_default_solver():
     losses = np.logaddexp(0, -np.where(part.y, 1, -1) * scores_of(found.coef, part))
     assert found.objective == pytest.approx(losses.mean())
     problem = Case("a9a", part, part)
-    exact = _as_printed(problem, 0.02)
+    exact = fit_as_printed(problem, 0.02)
     assert exact.objective_ <= found.objective + 0.01
 
 
 def test_the_violation_of_the_default_is_taken_from_the_definition():
     problem = Case("a9a", rows(), rows())
-    model = _as_printed(problem, 0.05)
+    model = fit_as_printed(problem, 0.05)
     levels = np.linspace(*problem.interval, 10)
     assert _violation(model, problem.train, levels, 0.05) <= 1e-4
     assert _violation(model, problem.train, levels, 0.0) == pytest.approx(0.05, abs=0.02)
