@@ -218,7 +218,8 @@ def _distances(samples, centers):
 
 
 def _might_move(samples, distances, labels, clustering, limits):
-    own = clustering._replace(labels=labels)
+    # To see what a move would do the kernel makes it, and takes it back: threads must not share.
+    own = copy_of(clustering._replace(labels=labels))
     return might_move(distances, samples.weights, samples.codes, own, limits)
 
 
