@@ -106,8 +106,7 @@ PAPERS = (
             Entry(
                 "Table 7",
                 SPECTRAL,
-                "Deviations of the seconds over five runs, of smaller problems; like the printed "
-                "ones they are a few per cent of the seconds.",
+                "Deviations of the seconds over five runs, of smaller problems, beside their means.",
             ),
             Entry(
                 "Table 9",
