@@ -106,7 +106,7 @@ PAPERS = (
             Entry(
                 "Table 7",
                 SPECTRAL,
-                "Deviations of the seconds over five runs, of smaller problems, beside their means.",
+                "Deviations of seconds over five runs, of smaller problems, beside their means.",
             ),
             Entry(
                 "Table 9",

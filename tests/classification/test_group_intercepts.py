@@ -57,6 +57,7 @@ def model(constraint="demographic_parity", **params):
 
 
 @pytest.mark.filterwarnings("ignore:Every training sample")
+@pytest.mark.filterwarnings("ignore:SQP stopped after")  # which its status says too
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
