@@ -2,6 +2,7 @@
 
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import PARTIAL_CRITERIA
+from skfair.losses import AUCLoss
 from skfair.training import (
     CONFIDENCE_LEVELS,
     PartialParityModel,
@@ -75,8 +76,11 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     enforcement : {"auto", "calibration"} or None, default="auto"
         "auto" and "calibration": the tolerance holds for the training scores, and is used up to .01
         where it binds. None: the problem as written, :math:`\tau` from the tolerance.
-    loss : {"logistic", "squared", "hinge"}, default="logistic"
-        Loss of a score; the hinge has its kink rounded.
+    loss : {"logistic", "squared", "hinge", "auc"} or AUCLoss, default="logistic"
+        Loss of a score; the hinge has its kink rounded. "auc" and an
+        :class:`~skfair.losses.AUCLoss` compare pairs instead ([1]_, D.2): they are about the order
+        of ``decision_function`` alone, for "statistical_parity" and "group_auc", and ``predict``
+        has no cut-off to go by.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss. Groups of less than a few hundred with
         ``group_interactions=True`` need more, of the order of one over their size.
@@ -188,7 +192,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         "criterion": [StrOptions(set(PARTIAL_CRITERIA))],
         "confidence_level": CONFIDENCE_LEVELS,
         "rank_within": [StrOptions({"group", "class"})],
-        "loss": [StrOptions({"logistic", "squared", "hinge"})],
+        "loss": [StrOptions({"logistic", "squared", "hinge", "auc"}), AUCLoss],
     }
 
     def __init__(

@@ -6,8 +6,6 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from skfair.losses import as_pointwise
-
 
 class Evaluation:
     """A problem at one point; each property is computed once, when it is first asked for.
@@ -75,8 +73,7 @@ class Evaluation:
 
     @cached_property
     def _losses(self):
-        found = self.problem.loss(self.scores, self.problem.target)
-        return as_pointwise(found, len(self.scores), "The loss")
+        return self.problem.losses(self.scores)
 
     @cached_property
     def fun(self):

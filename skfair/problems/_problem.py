@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skfair.losses import as_pointwise, over_pairs
 from skfair.problems._evaluation import Evaluation
 
 
@@ -24,7 +25,7 @@ class ConstrainedProblem:
     model : Model
         Scores from parameters.
     loss : callable
-        (scores, target) -> Pointwise.
+        (scores, target) -> Pointwise; of pairs (scores, target, share) -> Pointwise.
     target : ndarray of shape (n_samples,)
         Classes -1 and +1, or real numbers.
     weights : ndarray of shape (n_samples,)
@@ -105,6 +106,40 @@ class ConstrainedProblem:
     def ridge(self):
         """Second derivative of the penalty by each model parameter, (n_parameters,)."""
         return self.model.ridge(self.alpha)
+
+    def losses(self, scores):
+        """Loss of each sample, of which the objective has the mean.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+
+        Returns
+        -------
+        losses : Pointwise
+        """
+        known = (self.target, self.share) if over_pairs(self.loss) else (self.target,)
+        return as_pointwise(self.loss(scores, *known), len(scores), "The loss")
+
+    def majorant(self, evaluation):
+        """A convex problem, for a linear model, that is nowhere easier and equal at one point.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            This problem at the point; concave parts of rows and of a loss of pairs are replaced by
+            their tangents there.
+
+        Returns
+        -------
+        problem : ConstrainedProblem
+            In the same unknowns.
+        """
+        loss, scores = self.loss, evaluation.scores
+        if over_pairs(loss):
+            loss = loss.majorant(scores, self.target, self.share)
+        return replace(self, loss=loss, constraint=self.constraint.majorant(scores, evaluation.aux))
 
     def initial_point(self, parameters=None, random_state=None):
         """Parameters, and the auxiliary unknowns that suit them.

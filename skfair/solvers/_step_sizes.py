@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skfair.losses import over_pairs
+
 _POWER_ITERATIONS = 30
 _TINY = 1e-100  # where a model has no columns, nothing bends
 
@@ -86,6 +88,9 @@ def _largest_eigenvalue(point, weights):
 
 def _largest_curvature(problem):
     """Largest curvature of the loss at scores from 0 to the target."""
+    if over_pairs(problem.loss):
+        # Where all pairs are right by nearly the margin, all bend.
+        return problem.losses(0.48 * problem.target).curvature.max()
     targets = np.array([problem.target.min(), problem.target.max()])
     # Kinks are rounded over a short interval of scores: look closely.
     scores = np.outer(np.linspace(0.0, 1.0, 1001), targets)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skfair.losses import over_pairs
 from skfair.models import LinearModel
 from skfair.parts import InMemory, blocks
 from skfair.problems import ProblemInParts
@@ -45,4 +46,5 @@ def is_sum_over_parts(problem, solver):
     """Whether all that a solver asks of a problem is a sum over parts of its samples."""
     is_exact = isinstance(solver, SQP) and solver.hessian == "exact"
     is_linear = isinstance(problem.model, LinearModel)
-    return is_exact and is_linear and problem.constraint.adds_up
+    adds_up = problem.constraint.adds_up and not over_pairs(problem.loss)
+    return is_exact and is_linear and adds_up

@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from skfair.constraints import JointConstraint
 from skfair.enforcement import ENFORCEMENTS
-from skfair.losses import LOSSES
+from skfair.losses import OBJECTIVES, over_pairs
 from skfair.parts import is_in_parts
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, Solver
@@ -61,7 +61,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
 
     def _problem_of(self, model, training, constraints, loss_weights):
         """The problem of a model."""
-        loss = by_name(LOSSES, self.loss, "loss")
+        loss = by_name(OBJECTIVES, self.loss, "loss")
         surrogate = by_name(SURROGATES, self.surrogate, "surrogate")
         parts = [
             constraint.bind(training.people, surrogate, loss, self.tolerance)
@@ -69,6 +69,8 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         ]
         if training.lacks_groups:  # not even by bounds that hold for one group
             parts = [part for part in parts if not len(part.lower)]
+        if over_pairs(loss):
+            _refuse_cut_offs(loss, parts)
         weights = training.weights * loss_weights
         return ConstrainedProblem(
             model,
@@ -117,6 +119,18 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _refuse_cut_offs(loss, parts):
+    """Refuse criteria that a loss of pairs can keep by moving all scores."""
+    for part in parts:
+        if not part.is_local or part.is_correctable:
+            raise ValueError(
+                f"{type(loss).__name__} orders people and knows no cut-off, but {part.name} is "
+                "about decisions or about the losses of single people; pass a criterion on ranks "
+                '("statistical_parity" or "group_auc" on an interval of percentiles), or '
+                "loss='logistic'."
+            )
 
 
 def features_seen(X):

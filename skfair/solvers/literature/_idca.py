@@ -1,7 +1,5 @@
 """The inexact difference-of-convex algorithm."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from skfair.solvers._solver import Iterate, Solver
@@ -21,7 +19,9 @@ class IDCA(Solver):
         \min_v f(v) \quad \text{s.t.} \quad g_i(v) \le 0,
 
     so nearly that :math:`\max(f(w_{k+1}) - f^*, \max_i g_i(w_{k+1})) \le \epsilon_k` ([1]_,
-    Algorithm 1 and (33)). Iterates that are feasible stay feasible up to :math:`\epsilon_k`.
+    Algorithm 1 and (33)). Iterates that are feasible stay feasible up to :math:`\epsilon_k`. Of an
+    objective that is such a difference, as that of :class:`skfair.losses.AUCLoss` is, the concave
+    part is majorised likewise.
 
     It needs a constraint with a ``majorant``, as percentile constraints are. Callbacks are told
     ``details["n_oracle"]``, the (sub)gradients of convex problems computed so far, which is the
@@ -112,11 +112,10 @@ class IDCA(Solver):
         multipliers = np.zeros(len(problem.lower))
         while True:
             yield Iterate(evaluation, multipliers, details={"n_oracle": n_oracle})
-            majorant = problem.constraint.majorant(evaluation.scores, evaluation.aux)
-            convex = replace(problem, constraint=majorant)
+            convex = problem.majorant(evaluation)
             found = inner.solve(convex, evaluation.x, random_state=random_state)
             n_oracle += found.n_iter
             if not (found.x != evaluation.x).any():
                 return
             evaluation = problem.evaluate(found.x)
-            multipliers = majorant.of_constraint(found.multipliers)
+            multipliers = convex.constraint.of_constraint(found.multipliers)

@@ -10,17 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = [
-    "LOSSES",
-    "AbsoluteLoss",
-    "HingeLoss",
-    "LogisticLoss",
-    "Pointwise",
-    "ScoreFunction",
-    "SquaredHingeLoss",
-    "SquaredLoss",
-]
-
 _BLOCK = 1 << 14
 """Scores that are evaluated at a time."""
 
