@@ -7,9 +7,9 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from skfair.cluster._balance import outcome, warn_of_status
+from skfair.cluster._balance import describe, outcome, warn_of_status
 from skfair.cluster._census import header
-from skfair.cluster._pareto_front import ParetoFront
+from skfair.cluster._pareto_front import CRITERIA, ParetoFront
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.parts import is_in_parts
 from skfair.utils._messages import warn
@@ -99,8 +99,8 @@ class Rounds:
         )
 
 
-def front(estimator, X, people, n_levels, routes):
-    """The Pareto front of a clusterer's cost and balance.
+def front(estimator, X, people, n_levels, routes, criterion):
+    """The Pareto front of a clusterer's cost and balance, or ratio of shares.
 
     Parameters
     ----------
@@ -113,13 +113,17 @@ def front(estimator, X, people, n_levels, routes):
     n_levels : int
         Number of balances at which a clustering is computed.
     routes : callable
-        (estimator, checked input, n_levels, random_state) -> list of Route.
+        (estimator, checked input, n_levels, random_state, criterion) -> list of Route.
+    criterion : {"balance", "share_ratio"}
+        What rises along the front.
 
     Returns
     -------
     front : ParetoFront
         Its points can become fitted clones of the estimator.
     """
+    if criterion not in CRITERIA:
+        raise ValueError(f"criterion must be one of {CRITERIA}, got {criterion!r}.")
     if not isinstance(n_levels, Integral) or n_levels < 1:
         raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
     estimator._validate_params()
@@ -139,17 +143,29 @@ def front(estimator, X, people, n_levels, routes):
     data = estimator._check(X, **people)
     validate_data(estimator, X, skip_check_array=True)  # number and names of features
     data = estimator._prepare(data, random_state)
-    found = routes(estimator, data, n_levels, random_state)
     return ParetoFront.from_routes(
-        found, data.data_balance, partial(_at_labels, estimator, data), estimator._cost_name
+        routes(estimator, data, n_levels, random_state, criterion),
+        partial(_measure, data, estimator.n_clusters),
+        partial(_at_labels, estimator, data, criterion),
+        data_balance=data.data_balance,
+        cost_name=estimator._cost_name,
+        criterion=criterion,
     )
 
 
-def _at_labels(estimator, data, labels):
+def _measure(data, n_clusters, labels):
+    """Balance and ratio of shares of a clustering."""
+    fitted = describe(data.counts(labels, n_clusters), data.asked)
+    return fitted["balance_"], fitted["share_ratio_"]
+
+
+def _at_labels(estimator, data, criterion, labels):
     """A fitted clone whose clustering is the given one: a point of a front."""
     point = clone(estimator)
     vars(point).update(point._describe(data, labels) | {"status_": "feasible", "n_iter_": 0})
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(estimator, name):
             setattr(point, name, getattr(estimator, name))
-    return point.set_params(min_balance=min(1.0, point.relative_balance_))
+    if criterion == "balance":
+        return point.set_params(min_balance=min(1.0, point.relative_balance_))
+    return point.set_params(min_share_ratio=min(1.0, point.share_ratio_))

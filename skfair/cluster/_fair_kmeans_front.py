@@ -19,6 +19,7 @@ def fair_kmeans_front(
     sensitive_features,
     n_clusters=8,
     n_levels=40,
+    criterion="balance",
     attributes="intersections",
     min_cluster_size=None,
     max_cluster_size=None,
@@ -31,10 +32,16 @@ def fair_kmeans_front(
     random_state=None,
     n_jobs=None,
 ):
-    """What every degree of balance costs: a front of k-means clusterings.
+    r"""What every degree of balance costs: a front of k-means clusterings.
 
     Both objectives are those of :class:`FairKMeans`: the mean squared distance to the means of
-    the clusters (f1, less is better) and the least balance of a cluster (f2, more is better).
+    the clusters (f1, less is better) and the least balance of a cluster (f2, more is better), or
+    else the least ratio of the shares of two groups that are in a cluster,
+
+    .. math::
+        \min_{k, j, j'} \; \frac{n_{kj} / N_j}{n_{kj'} / N_{j'}},
+
+    which also tells how common a group becomes.
 
     Parameters
     ----------
@@ -47,9 +54,13 @@ def fair_kmeans_front(
     n_levels : int, default=40
         Number of balances at which a fair clustering is computed; single moves fill the gaps
         between them. Not used by the alternating algorithm.
+    criterion : {"balance", "share_ratio"}, default="balance"
+        What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
+        :class:`FairKMeans` ask for it. The alternating algorithm knows balance alone.
     attributes : {"intersections", "each"}, default="intersections"
         With "each", every one of several sensitive attributes has a balance of its own, as in
-        :class:`FairKMeans`; the front's is the least of them, relative to the data's.
+        :class:`FairKMeans`; the front's is the least of them, relative to the data's. So with
+        ratios of shares.
     min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
         Bounds on sizes that every clustering keeps, as in :class:`FairKMeans`. The alternating
         algorithm does not aim at them.
@@ -65,7 +76,7 @@ def fair_kmeans_front(
     Returns
     -------
     front : ParetoFront
-        Cost, balance and labels of every clustering, sorted by cost.
+        Cost, balance, ratio of shares and labels of every clustering, sorted by cost.
 
     Raises
     ------
@@ -88,6 +99,14 @@ def fair_kmeans_front(
     >>> model = front.to_estimator(front.select(min_balance=0.9))
     >>> bool(model.relative_balance_ >= 0.9)
     True
+
+    What the four-fifths rule costs:
+
+    >>> front = fair_kmeans_front(
+    ...     X, sensitive_features=groups, n_clusters=2, criterion="share_ratio", random_state=0
+    ... )
+    >>> bool(front.share_ratio[front.select(min_share_ratio=0.8)] >= 0.8)
+    True
     """
     estimator = FairKMeans(
         n_clusters,
@@ -104,13 +123,20 @@ def fair_kmeans_front(
     )
     algorithm = by_name(FRONT_ALGORITHMS, algorithm, "algorithm", tuple(FRONT_ALGORITHMS.values()))
     people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    return front(estimator, X, people, n_levels, partial(_routes, algorithm))
+    if criterion == "share_ratio" and isinstance(algorithm, AlternatingFront):
+        raise ValueError(
+            "algorithm='alternating' balances groups, whose shares it does not see: its front is "
+            "one of criterion='balance'. Use algorithm='homotopy' for criterion='share_ratio'."
+        )
+    return front(estimator, X, people, n_levels, partial(_routes, algorithm), criterion)
 
 
-def _routes(algorithm, estimator, population, n_levels, random_state):
+def _routes(algorithm, estimator, population, n_levels, random_state, criterion):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
-    runs = check_runs(estimator, population.mean)
-    routes = algorithm.front(population.samples, runs, n_levels, random_state)
+    runs, samples = check_runs(estimator, population.mean), population.samples
+    asked = population.asked._replace(**{criterion: 1.0})
+    samples = samples._replace(limits=asked.limits(samples.group_weights, samples.limits.kinds))
+    routes = algorithm.front(samples, runs, n_levels, random_state)
     if len(population.present) == len(population.X):
         return routes
     return [_over_everyone(route, population, runs.n_clusters) for route in routes]

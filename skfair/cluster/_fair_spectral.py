@@ -18,7 +18,6 @@ from skfair.cluster._samples import Runs
 from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.metrics import normalized_cut
 from skfair.parts import row_by_row
-from skfair.utils._balance import count_table
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
 
@@ -322,9 +321,7 @@ default=None
         }
 
     def _describe(self, network, labels):
-        operator, groups, embedded = network.operator, network.groups, network.embedded
-        n_groups = len(groups.labels)
-        counts = count_table(labels, groups.codes, None, self.n_clusters, n_groups)
+        operator, embedded = network.operator, network.embedded
         is_stored = not isinstance(operator.affinity, RBFAffinity)
         return {
             "labels_": labels.copy(),
@@ -332,8 +329,8 @@ default=None
             "embedding_violation_": embedded.violation,
             "eigenvalues_": embedded.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
-            "groups_": groups.summary,
-            **describe(counts, network.asked),
+            "groups_": network.groups.summary,
+            **describe(network.counts(labels, self.n_clusters), network.asked),
             "_X_fit": None if self.affinity == "precomputed" else network.X,
             "_extension": network.extension(),
             "_means": network.means(labels, self.n_clusters),

@@ -16,6 +16,7 @@ def fair_spectral_front(
     sensitive_features,
     n_clusters=8,
     n_levels=20,
+    criterion="balance",
     affinity="rbf",
     gamma=1.0,
     n_neighbors=10,
@@ -29,8 +30,8 @@ def fair_spectral_front(
 ):
     """What every degree of balance costs: a front of spectral clusterings.
 
-    The cost is the normalised cut, the balance the least balance of a cluster; the embedding is
-    computed once, the rounding at every level.
+    The cost is the normalised cut, the balance the least balance of a cluster, or else the least
+    ratio of two groups' shares in one; the embedding is computed once, the rounding at every level.
 
     Parameters
     ----------
@@ -42,6 +43,8 @@ def fair_spectral_front(
         Number of clusters.
     n_levels : int, default=20
         Number of balances at which a clustering is computed.
+    criterion : {"balance", "share_ratio"}, default="balance"
+        What rises along the front, as in :func:`fair_kmeans_front`.
     random_state : int, RandomState instance or None, default=None
         Determines the solver's and k-means' starts.
     n_jobs : int or None, default=None
@@ -50,7 +53,7 @@ def fair_spectral_front(
     Returns
     -------
     front : ParetoFront
-        Normalised cut, balance and labels of every clustering, sorted by cut.
+        Normalised cut, balance, ratio of shares and labels of every clustering, sorted by cut.
 
     Raises
     ------
@@ -84,14 +87,16 @@ def fair_spectral_front(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    return front(estimator, X, {"sensitive_features": sensitive_features}, n_levels, _routes)
+    people = {"sensitive_features": sensitive_features}
+    return front(estimator, X, people, n_levels, _routes, criterion)
 
 
-def _routes(estimator, network, n_levels, random_state):
+def _routes(estimator, network, n_levels, random_state, criterion):
     """Clusterings at every level, without moves that lead on."""
     if not network.embedded.converged:
         warn(inaccuracy(estimator), ConvergenceWarning)
     runs = Runs(estimator.n_clusters, n_init=estimator.n_init)
     embedding = network.embedded.embedding
     searches = ncut_path(network, embedding, runs, random_state, n_levels)
-    return [Route.at(search.labels, search.ncut, search.balance) for search in searches]
+    limits = network.asked._replace(**{criterion: 1.0}).limits(network.groups.counts)
+    return [Route.at(search.labels, search.ncut, search.mix(limits)) for search in searches]

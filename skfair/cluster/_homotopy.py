@@ -351,8 +351,8 @@ def route_from(samples, point, goal):
     labels = point.clustering.labels.astype(np.min_scalar_type(len(point.clustering.sizes) - 1))
     costs = point.cost + np.concatenate([[0.0], np.cumsum(path.gains)])
     costs /= samples.weights.sum()
-    balances = np.concatenate([[point.balance], path.balances])
-    return Route(labels, path.samples, path.clusters, costs, balances)
+    mixes = np.concatenate([[point.balance], path.balances])
+    return Route(labels, path.samples, path.clusters, costs, mixes)
 
 
 def looks_aside(samples, point):

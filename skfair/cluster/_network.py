@@ -11,7 +11,7 @@ from skfair.cluster._fair_embedding import FairEmbedding
 from skfair.cluster._limits import Asked
 from skfair.cluster._normalized_affinity import NormalizedAffinity
 from skfair.people import Groups, check_people
-from skfair.utils._balance import data_balance
+from skfair.utils._balance import count_table, data_balance
 
 
 class Network(NamedTuple):
@@ -30,6 +30,11 @@ class Network(NamedTuple):
     def data_balance(self):
         """Balance of everybody as one cluster."""
         return data_balance(self.groups.counts)
+
+    def counts(self, labels, n_clusters):
+        """Members of every group in every cluster."""
+        groups = self.groups
+        return count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
 
     def coordinates(self):
         """The embedding as it extends to new rows, D^(-1/2) H, (n_nodes, n_components)."""

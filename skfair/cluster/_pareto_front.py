@@ -10,6 +10,9 @@ from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import hypervolume, non_dominated
 from skfair.utils._messages import warn
 
+CRITERIA = ("balance", "share_ratio")
+"""What may rise along a front; `skfair.cluster._limits.Asked` asks for both by these names."""
+
 
 class Route(NamedTuple):
     """A labelling and moves that lead on from it; each prefix of the moves is a labelling."""
@@ -18,21 +21,29 @@ class Route(NamedTuple):
     samples: np.ndarray  # (n_moves,)
     clusters: np.ndarray  # (n_moves,)
     costs: np.ndarray  # (n_moves + 1,) of the labelling and after each move
-    balances: np.ndarray  # (n_moves + 1,)
+    mixes: np.ndarray  # (n_moves + 1,) balances or ratios of shares
 
     @classmethod
-    def at(cls, labels, cost, balance):
+    def at(cls, labels, cost, mix):
         """A labelling from which no move leads on."""
         nobody = np.empty(0, dtype=np.intp)
-        return cls(labels, nobody, nobody, np.array([cost]), np.array([balance]))
+        return cls(labels, nobody, nobody, np.array([cost]), np.array([mix]))
+
+    def labels_after(self, n_moves):
+        """Cluster of each sample after so many moves, (n_samples,) int32."""
+        labels = self.labels.astype(np.int32)
+        # Of several moves of one sample the last counts, which is what numpy's assignment does.
+        labels[self.samples[:n_moves]] = self.clusters[:n_moves]
+        return labels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParetoFront:
-    """Clusterings of which none is both cheaper and better balanced than another.
+    """Clusterings of which none is both cheaper and better mixed than another.
 
     Made by `fair_kmeans_front` or `fair_spectral_front`. Points are sorted by cost, so that the
-    balance rises along the front: point 0 is the cheapest, the last point is the best balanced.
+    criterion, balance or the ratio of shares, rises along the front: point 0 is the cheapest, the
+    last point is the best mixed. The other of the two is told as well, and may fall on the way.
 
     Attributes
     ----------
@@ -42,10 +53,15 @@ class ParetoFront:
     balance : ndarray of shape (n_points,)
         Balance of each clustering: the least ratio, over its clusters, of the rarest to the
         commonest group (f2, in [0, 1]).
+    share_ratio : ndarray of shape (n_points,)
+        Least ratio of two groups' shares in a cluster, of each clustering: from 0.8 on the
+        four-fifths rule is kept.
     data_balance : float
-        The same ratio in the data as a whole, which no clustering exceeds.
+        The balance of the data as a whole, which no clustering exceeds; its ratio of shares is 1.
     cost_name : str
         What the cost is, in words: the label of an axis.
+    criterion : {"balance", "share_ratio"}
+        What rises along the front.
 
     Examples
     --------
@@ -61,56 +77,72 @@ class ParetoFront:
 
     cost: np.ndarray
     balance: np.ndarray
+    share_ratio: np.ndarray
     data_balance: float
     cost_name: str
+    criterion: str
     _routes: tuple
     _positions: np.ndarray  # (n_points, 2): route, number of its moves
     _build: Callable  # labels -> fitted estimator
 
     @classmethod
-    def from_routes(cls, routes, data_balance, build, cost_name):
+    def from_routes(cls, routes, measure, build, data_balance, cost_name, criterion="balance"):
         """The non-dominated points of all prefixes of the routes.
 
         Parameters
         ----------
         routes : sequence of Route
             Labellings, and moves that lead on from them.
-        data_balance : float
-            Balance of the data as one cluster.
+        measure : callable
+            Tells the balance and the ratio of shares of labels.
         build : callable
             Turns labels into a fitted estimator.
+        data_balance : float
+            Balance of the data as one cluster.
         cost_name : str
             What the cost is, in words.
+        criterion : {"balance", "share_ratio"}, default="balance"
+            What the mixes of the routes are.
 
         Returns
         -------
         front : ParetoFront
         """
         cost = np.concatenate([route.costs for route in routes])
-        balance = np.concatenate([route.balances for route in routes])
+        mix = np.concatenate([route.mixes for route in routes])
         positions = np.array(
             [(r, m) for r, route in enumerate(routes) for m in range(len(route.costs))]
         )
-        kept = np.flatnonzero(non_dominated(cost, balance))
+        kept = np.flatnonzero(non_dominated(cost, mix))
         kept = kept[np.argsort(cost[kept], kind="stable")]
+        measured = [measure(routes[r].labels_after(m)) for r, m in positions[kept]]
+        columns = dict(zip(CRITERIA, np.array(measured).T, strict=True))
         return cls(
             cost[kept],
-            balance[kept],
-            data_balance,
-            cost_name,
-            tuple(routes),
-            positions[kept],
-            build,
+            **(columns | {criterion: mix[kept]}),
+            data_balance=data_balance,
+            cost_name=cost_name,
+            criterion=criterion,
+            _routes=tuple(routes),
+            _positions=positions[kept],
+            _build=build,
         )
 
     def __len__(self):
         return len(self.cost)
 
     def __repr__(self):
+        least, most = self.mix[[0, -1]]
+        of_data = f" of {self.data_balance:.3g}" if self.criterion == "balance" else ""
         return (
             f"ParetoFront({len(self)} points, cost {self.cost[0]:.4g} to {self.cost[-1]:.4g}, "
-            f"balance {self.balance[0]:.3g} to {self.balance[-1]:.3g} of {self.data_balance:.3g})"
+            f"{self.criterion} {least:.3g} to {most:.3g}{of_data})"
         )
+
+    @property
+    def mix(self):
+        """What rises along the front, balance or the ratio of shares, (n_points,)."""
+        return getattr(self, self.criterion)
 
     @property
     def relative_balance(self):
@@ -130,11 +162,7 @@ class ParetoFront:
         labels : ndarray of int32, shape (n_samples,)
         """
         position, n_moves = self._positions[i]
-        route = self._routes[position]
-        labels = route.labels.astype(np.int32)
-        # Of several moves of one sample the last counts, which is what numpy's assignment does.
-        labels[route.samples[:n_moves]] = route.clusters[:n_moves]
-        return labels
+        return self._routes[position].labels_after(n_moves)
 
     def centers(self, i):
         """Means of the clusters at point ``i``, (n_clusters, n_features); of k-means only.
@@ -160,51 +188,73 @@ class ParetoFront:
         """
         return self._build(self.labels(i))
 
-    def select(self, *, min_balance):
-        """Position of the cheapest point with at least the given balance.
+    def select(self, *, min_balance=0.0, min_share_ratio=0.0):
+        """Position of the cheapest point with at least the given balance, or ratio of shares.
 
         Parameters
         ----------
-        min_balance : float in [0, 1]
+        min_balance : float in [0, 1], default=0.0
             Relative to the data's own balance, as in `FairKMeans`.
+        min_share_ratio : float in [0, 1], default=0.0
+            Least ratio of two groups' shares in a cluster, as in `FairKMeans`.
 
         Returns
         -------
         i : int
-            The best balanced point, with an `InfeasibleConstraintWarning`, if none reaches it.
+            If no point reaches both, the one that lacks least, with an
+            `InfeasibleConstraintWarning`.
 
         Raises
         ------
         ValueError
-            If ``min_balance`` is outside [0, 1].
+            If one of them is outside [0, 1].
         """
-        if not 0 <= min_balance <= 1:
-            raise ValueError(
-                f"min_balance must be a share of the data's own balance in [0, 1], got "
-                f"{min_balance}; 0.8 asks for four fifths of it."
-            )
-        reached = self.balance >= min_balance * self.data_balance * (1 - 1e-12)
-        if not reached.any():
+        for name, least in {"min_balance": min_balance, "min_share_ratio": min_share_ratio}.items():
+            if not 0 <= least <= 1:
+                raise ValueError(
+                    f"{name} must be a share in [0, 1], got {least}; 0.8 asks for four fifths."
+                )
+        lacking = np.maximum(
+            min_balance - self.relative_balance * (1 + 1e-12),
+            min_share_ratio - self.share_ratio * (1 + 1e-12),
+        )
+        if (lacking > 0).all():
+            nearest = int(np.argmin(lacking))
             warn(
-                f"No point of the front reaches min_balance={min_balance}; the best balanced one "
-                f"has {self.relative_balance[-1]:.4f} of the data's balance and is selected. "
-                "Whole persons cannot always be split evenly: ask for less, or use fewer clusters.",
+                self._out_of_reach(nearest, min_balance, min_share_ratio),
                 InfeasibleConstraintWarning,
             )
-            return len(self) - 1
-        return int(np.argmax(reached))
+            return nearest
+        return int(np.argmax(lacking <= 0))
+
+    def _out_of_reach(self, i, min_balance, min_share_ratio):
+        """What to say where point ``i`` lacks least of what was asked."""
+        asked, reached = [], []
+        if min_balance > 0:
+            asked.append(f"min_balance={min_balance}")
+            reached.append(f"{self.relative_balance[i]:.4f} of the data's balance")
+        if min_share_ratio > 0:
+            asked.append(f"min_share_ratio={min_share_ratio}")
+            reached.append(f"a ratio of shares of {self.share_ratio[i]:.4f}")
+        advice = "Whole persons cannot always be split evenly: ask for less, or use fewer clusters."
+        if min_share_ratio > 0 and self.criterion == "balance":
+            advice = "This front is one of balances: ask for one with criterion='share_ratio'."
+        return (
+            f"No point of the front reaches {' and '.join(asked)}; the nearest has "
+            f"{' and '.join(reached)} and is selected. {advice}"
+        )
 
     def hypervolume(self, *, reference, ideal=None):
         """Area that the front dominates, see `skfair.metrics.hypervolume`.
 
         Parameters
         ----------
-        reference : tuple of (cost, balance)
+        reference : tuple of (cost, criterion)
             The worst corner.
-        ideal : tuple of (cost, balance), default=None
+        ideal : tuple of (cost, criterion), default=None
             The best corner; with it the area is a share of the box between the two.
         """
-        return hypervolume(self.cost, self.balance, reference=reference, ideal=ideal)
+        return hypervolume(self.cost, self.mix, reference=reference, ideal=ideal)
 
     def to_frame(self):
         """The front as a table.
@@ -212,8 +262,8 @@ class ParetoFront:
         Returns
         -------
         frame : pandas.DataFrame
-            Columns cost, balance, relative_balance, and extra_cost: what the balance costs on top
-            of the cheapest point, as a share of that point's cost.
+            Columns cost, balance, relative_balance, share_ratio, and extra_cost: what the mix costs
+            on top of the cheapest point, as a share of that point's cost.
         """
         import pandas as pd
 
@@ -224,6 +274,7 @@ class ParetoFront:
                 "cost": self.cost,
                 "balance": self.balance,
                 "relative_balance": self.relative_balance,
+                "share_ratio": self.share_ratio,
                 "extra_cost": extra / cheapest if cheapest > 0 else np.where(extra > 0, np.inf, 0),
             }
         )

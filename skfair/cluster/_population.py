@@ -13,6 +13,7 @@ from skfair.cluster._limits import Asked, check_asked
 from skfair.cluster._samples import Samples, compared, weights_by_group
 from skfair.parts import is_in_parts
 from skfair.people import GroupSummary, check_people
+from skfair.utils._balance import count_table
 
 
 class Population(NamedTuple):
@@ -46,6 +47,16 @@ class Population(NamedTuple):
             self.samples, runs, self.samples.limits.level, random_state, watch
         )
         return self.describe(point) | {"n_iter_": n_iter, "status_": status}
+
+    def counts(self, labels, n_clusters):
+        """Weight of every group in every cluster, of labels of all rows."""
+        samples, kinds = self.samples, self.samples.limits.kinds
+        labels = labels[self.present]
+        by_kind = count_table(labels, samples.codes, samples.weights, n_clusters, len(kinds))
+        counts = np.zeros((n_clusters, samples.n_groups))
+        for groups in kinds.T:  # of one attribute
+            np.add.at(counts, (slice(None), groups), by_kind)
+        return counts
 
     def complete(self, labels, centers):
         """Labels of all rows: rows without weight go to the nearest (centred) centre."""

@@ -7,6 +7,10 @@ from skfair.plotting._style import COLORS, INK, LINES, MARKERS, cycle, new_axes,
 
 _GID = "skfair-pareto-front"
 _MOST_MARKERS = 25
+_LABELS = {
+    "balance": "balance (rarest / commonest group, worst cluster)",
+    "share_ratio": "share ratio (least / largest share of a group, worst cluster)",
+}
 
 
 class ParetoFrontDisplay:
@@ -23,7 +27,8 @@ class ParetoFrontDisplay:
         Clustering cost of each point, such as the mean squared distance to the cluster's centre or
         the normalised cut.
     balance : array-like of shape (n_points,)
-        Balance of each point, in [0, 1]: rarest over commonest group, in the worst cluster.
+        Balance of each point, in [0, 1]: rarest over commonest group, in the worst cluster; or what
+        ``criterion`` names.
     data_balance : float, default=None
         Balance of the data, which no clustering exceeds by more than rounding; drawn as a
         vertical line.
@@ -33,6 +38,9 @@ class ParetoFrontDisplay:
         Name of the front in the legend.
     cost_name : str, default="cost"
         Label of the cost axis.
+    criterion : {"balance", "share_ratio"}, default="balance"
+        What ``balance`` holds: with "share_ratio" the least ratio of two groups' shares in a
+        cluster.
 
     Attributes
     ----------
@@ -57,7 +65,15 @@ class ParetoFrontDisplay:
     """
 
     def __init__(
-        self, cost, balance, *, data_balance=None, selected=None, name=None, cost_name="cost"
+        self,
+        cost,
+        balance,
+        *,
+        data_balance=None,
+        selected=None,
+        name=None,
+        cost_name="cost",
+        criterion="balance",
     ):
         self.cost = cost
         self.balance = balance
@@ -65,6 +81,7 @@ class ParetoFrontDisplay:
         self.selected = selected
         self.name = name
         self.cost_name = cost_name
+        self.criterion = criterion
 
     @classmethod
     def from_front(cls, front, *, selected=None, name=None, ax=None):
@@ -73,8 +90,8 @@ class ParetoFrontDisplay:
         Parameters
         ----------
         front : ParetoFront
-            The front, for instance from :func:`skfair.cluster.fair_kmeans_front`: its `cost`,
-            `balance` and `data_balance` are drawn, its `cost_name` labels the axis.
+            The front, for instance from :func:`skfair.cluster.fair_kmeans_front`: its `cost` and
+            `balance`, or `share_ratio`, are drawn, its `cost_name` labels the axis.
         selected : int, default=None
             Index of the point to mark, for instance ``front.select(min_balance=0.8)``.
         name : str, default=None
@@ -89,11 +106,12 @@ class ParetoFrontDisplay:
         """
         display = cls(
             front.cost,
-            front.balance,
-            data_balance=front.data_balance,
+            getattr(front, front.criterion),
+            data_balance=front.data_balance if front.criterion == "balance" else None,
             selected=selected,
             name=name,
             cost_name=front.cost_name,
+            criterion=front.criterion,
         )
         return display.plot(ax=ax)
 
@@ -115,7 +133,7 @@ class ParetoFrontDisplay:
         self._draw_front(n_before=sum(line.get_gid() == _GID for line in ax.lines))
         self._draw_limit()
         self._draw_selected()
-        ax.set_xlabel("balance (rarest / commonest group, worst cluster)")
+        ax.set_xlabel(_LABELS[self.criterion])
         ax.set_ylabel(self.cost_name)
         strip_frame(ax, "top", "right")
         self._write_legend()
@@ -158,7 +176,7 @@ class ParetoFrontDisplay:
             markeredgecolor=INK,
             markeredgewidth=1.6,
             zorder=3,
-            label=f"selected: balance {balance:.3g}, cost {cost:.4g}",
+            label=f"selected: {self.criterion.replace('_', ' ')} {balance:.3g}, cost {cost:.4g}",
         )
 
     def _write_legend(self):

@@ -14,6 +14,7 @@ from skfair.cluster import (
 )
 from skfair.datasets import make_fair_blobs, make_fair_synthetic
 from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.metrics import balance_score, cluster_share_ratios, share_ratio_score
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +178,7 @@ def test_a_cluster_for_everybody_costs_nothing():
     front = fair_kmeans_front(X, sensitive_features=[0, 1] * 3, n_clusters=6, n_levels=3)
     assert front.cost.tolist() == [0]
     assert front.balance.tolist() == [0]
-    assert front.to_frame().shape == (1, 4)
+    assert front.to_frame().shape == (1, 5)
 
 
 def test_the_seed_decides(front, blobs):
@@ -212,6 +213,8 @@ def test_missing_groups_warn(blobs):
     [
         ({"n_levels": 0}, "n_levels must be a positive int, got 0"),
         ({"n_levels": 2.5}, "n_levels must be a positive int, got 2.5"),
+        ({"criterion": "shares"}, "criterion must be one of .*, got 'shares'"),
+        ({"criterion": "share_ratio", "algorithm": "alternating"}, "Use algorithm='homotopy'"),
         ({"algorithm": "fairlets"}, "one of .*'alternating', 'homotopy'.*got 'fairlets'"),
         ({"algorithm": AlternatingSwaps()}, "AlternatingFront; got AlternatingSwaps"),
         ({"n_clusters": 0}, "'n_clusters' parameter"),
@@ -226,6 +229,100 @@ def test_bad_settings_are_refused(blobs, settings, message):
     X, groups = blobs
     with pytest.raises(ValueError, match=message):
         fair_kmeans_front(X, **{"sensitive_features": groups, **settings})
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    """Three groups of unequal size, of which balance alone lets the rare ones gather."""
+    X, _, groups = make_fair_blobs(
+        300, centers=4, group_shares=(0.5, 0.3, 0.2), group_separation=0.8, random_state=0
+    )
+    return X, groups
+
+
+@pytest.fixture(scope="module")
+def shares(skewed):
+    X, groups = skewed
+    return fair_kmeans_front(
+        X,
+        sensitive_features=groups,
+        n_clusters=4,
+        n_levels=10,
+        criterion="share_ratio",
+        random_state=0,
+    )
+
+
+def test_share_ratios_rise_and_are_those_of_the_labels(shares, skewed, from_scratch):
+    X, groups = skewed
+    assert len(shares) > 20
+    assert (np.diff(shares.cost) > 0).all()
+    assert (np.diff(shares.share_ratio) > 0).all()
+    for i in range(0, len(shares), 3):
+        labels = shares.labels(i)
+        told = share_ratio_score(labels, sensitive_features=groups)
+        assert shares.share_ratio[i] == pytest.approx(told, rel=1e-12)
+        balance = balance_score(labels, sensitive_features=groups)
+        assert shares.balance[i] == pytest.approx(balance, rel=1e-12)
+        truth = from_scratch(X, labels, groups)
+        assert shares.cost[i] == pytest.approx(truth.cost / len(X), rel=1e-9)
+
+
+def test_a_front_of_share_ratios_is_about_as_good_as_single_fits(shares, skewed):
+    X, groups = skewed
+    plain = FairKMeans(4, min_balance=None, n_init=10, random_state=0)
+    plain.fit(X, sensitive_features=groups)
+    assert shares.cost[0] == pytest.approx(plain.objective_, rel=1e-3)
+    assert shares.share_ratio[-1] > 0.9
+    for asked in (0.5, 0.8, 1.0):
+        model = FairKMeans(4, min_share_ratio=asked, random_state=0)
+        model.fit(X, sensitive_features=groups)
+        reached = min(model.share_ratio_, shares.share_ratio[-1])
+        chosen = shares.select(min_share_ratio=reached)
+        assert shares.cost[chosen] <= 1.02 * model.objective_
+
+
+def test_a_front_of_balances_knows_no_cheaper_way_to_the_four_fifths_rule(shares, skewed):
+    X, groups = skewed
+    balances = fair_kmeans_front(
+        X, sensitive_features=groups, n_clusters=4, n_levels=10, random_state=0
+    )
+    kept = balances.share_ratio >= 0.8
+    chosen = shares.select(min_share_ratio=0.8)
+    assert shares.cost[chosen] <= balances.cost[kept].min(initial=np.inf) * 1.01
+
+
+def test_a_point_of_share_ratios_becomes_an_estimator_that_asks_for_its_own(shares, skewed):
+    X, groups = skewed
+    model = shares.to_estimator(shares.select(min_share_ratio=0.8))
+    assert model.min_balance is None
+    assert model.min_share_ratio == model.share_ratio_ >= 0.8
+    assert model.constraint_violation_ == 0
+    ratios = cluster_share_ratios(model.labels_, sensitive_features=groups)
+    np.testing.assert_allclose(model.cluster_share_ratios_, ratios)
+
+
+def test_share_ratios_of_several_attributes_and_weights(skewed):
+    X, groups = skewed
+    people = np.column_stack([groups, np.arange(len(X)) % 2])
+    weights = (np.arange(len(X)) % 5 > 0).astype(float)  # of some none
+    front = fair_kmeans_front(
+        X,
+        sensitive_features=people,
+        sample_weight=weights,
+        n_clusters=3,
+        n_levels=3,
+        criterion="share_ratio",
+        attributes="each",
+        random_state=0,
+    )
+    assert (np.diff(front.share_ratio) > 0).all()
+    present = weights > 0
+    for i in range(len(front)):
+        told = share_ratio_score(
+            front.labels(i)[present], sensitive_features=people[present], attributes="each"
+        )
+        assert front.share_ratio[i] == pytest.approx(told, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -5,7 +5,7 @@ import pytest
 
 from skfair.cluster import fair_spectral_front
 from skfair.datasets import make_fair_sbm
-from skfair.metrics import balance_score, normalized_cut
+from skfair.metrics import balance_score, normalized_cut, share_ratio_score
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,27 @@ def test_a_point_becomes_a_fitted_estimator(front, network):
     assert estimator.balance_ == front.balance[i]
     assert estimator.status_ == "feasible"
     assert estimator.n_features_in_ == network[0].shape[1]
+
+
+def test_a_front_of_share_ratios_rises_in_them(front, network):
+    adjacency, _, groups = network
+    groups = np.where(np.arange(len(groups)) % 3 == 0, 2, groups)  # a third group, more common
+    front = fair_spectral_front(
+        adjacency,
+        sensitive_features=groups,
+        n_clusters=3,
+        n_levels=4,
+        criterion="share_ratio",
+        affinity="precomputed",
+        random_state=0,
+    )
+    assert (np.diff(front.share_ratio) > 0).all()
+    for i in range(len(front)):
+        labels = front.labels(i)
+        told = share_ratio_score(labels, sensitive_features=groups)
+        assert front.share_ratio[i] == pytest.approx(told, rel=1e-12)
+    model = front.to_estimator(len(front) - 1)
+    assert model.min_share_ratio == pytest.approx(front.share_ratio[-1], rel=1e-12)
 
 
 def test_the_number_of_levels_must_be_positive(network):

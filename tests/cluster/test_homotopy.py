@@ -130,7 +130,7 @@ def test_a_route_records_the_cost_and_balance_of_all_its_prefixes():
             labels[route.samples[m - 1]] = route.clusters[m - 1]
         point = point_of(samples, labels, 3)
         assert route.costs[m] == pytest.approx(point.cost / 300, rel=1e-12)
-        assert route.balances[m] == pytest.approx(point.balance, rel=1e-12)
+        assert route.mixes[m] == pytest.approx(point.balance, rel=1e-12)
     assert route.labels.dtype == np.uint8
     np.testing.assert_array_equal(route.labels, start.clustering.labels)
 
@@ -171,7 +171,7 @@ def test_a_front_has_a_route_from_kmeans_from_every_level_and_from_the_top(n_lev
     runs = Runs(3, n_init=3, max_iter=100)
     routes = Homotopy().front(samples, runs, n_levels, np.random.RandomState(0))
     assert len(routes) == n_levels + 2  # and one from the best balance there is
-    starts = [route.balances[0] for route in routes]
+    starts = [route.mixes[0] for route in routes]
     assert starts == sorted(starts)
     assert starts[-1] >= samples.attainable_balance(3)
 

@@ -19,6 +19,11 @@ class Built:
         self.cluster_centers_ = np.bincount(labels)[:, None]
 
 
+def measured(labels):
+    """What stands in for balance and ratio of shares: the latter falls as cluster 1 shrinks."""
+    return 0.0, np.mean(labels)
+
+
 ROUTES = [
     # Sample 1 goes to cluster 1 and returns; the second clustering is dominated.
     Route(
@@ -26,7 +31,7 @@ ROUTES = [
         samples=np.array([2, 1, 1]),
         clusters=np.array([0, 1, 0]),
         costs=np.array([1.0, 3.0, 2.0, 4.0]),
-        balances=np.array([0.1, 0.1, 0.2, 0.4]),
+        mixes=np.array([0.1, 0.1, 0.2, 0.4]),
     ),
     # A single clustering, equal in both objectives to the third of the route above.
     Route(
@@ -34,14 +39,16 @@ ROUTES = [
         samples=np.array([], dtype=int),
         clusters=np.array([], dtype=int),
         costs=np.array([2.0]),
-        balances=np.array([0.2]),
+        mixes=np.array([0.2]),
     ),
 ]
 
 
 @pytest.fixture
 def front():
-    return ParetoFront.from_routes(ROUTES, 0.5, Built, cost_name="cost")
+    return ParetoFront.from_routes(
+        ROUTES, measured, Built, data_balance=0.5, cost_name="cost", criterion="balance"
+    )
 
 
 def test_the_points_are_those_that_no_other_dominates_by_rising_cost(front):
@@ -50,6 +57,7 @@ def test_the_points_are_those_that_no_other_dominates_by_rising_cost(front):
     assert front.balance.tolist() == [0.1, 0.2, 0.4]
     assert front.data_balance == 0.5
     np.testing.assert_allclose(front.relative_balance, [0.2, 0.4, 0.8])
+    assert front.share_ratio.tolist() == [0.5, 0.5, 0.25]
 
 
 def test_labels_are_those_after_the_moves(front):
@@ -85,6 +93,39 @@ def test_the_cheapest_point_of_enough_relative_balance_is_selected(front, min_ba
         assert front.select(min_balance=min_balance) == i
 
 
+@pytest.mark.parametrize(
+    ("asked", "i"),
+    [
+        ({}, 0),
+        ({"min_share_ratio": 0.5}, 0),
+        ({"min_balance": 0.4, "min_share_ratio": 0.5}, 1),
+        ({"min_balance": 0.8, "min_share_ratio": 0.25}, 2),
+    ],
+)
+def test_the_cheapest_point_that_has_both_is_selected(front, asked, i):
+    assert front.select(**asked) == i
+
+
+def test_what_is_asked_besides_the_criterion_may_be_out_of_reach(front):
+    message = (
+        r"min_balance=0.8 and min_share_ratio=0.5; the nearest has 0\.8000 .* 0\.2500 .*criterion"
+    )
+    with pytest.warns(InfeasibleConstraintWarning, match=message):
+        assert front.select(min_balance=0.8, min_share_ratio=0.5) == 2
+
+
+def test_a_front_of_share_ratios_rises_in_them():
+    front = ParetoFront.from_routes(
+        ROUTES, measured, Built, data_balance=0.5, cost_name="cost", criterion="share_ratio"
+    )
+    assert front.share_ratio.tolist() == [0.1, 0.2, 0.4]
+    assert front.hypervolume(reference=(5, 0)) == pytest.approx(0.1 + 0.2 * 2 + 0.4)
+    assert repr(front) == "ParetoFront(3 points, cost 1 to 4, share_ratio 0.1 to 0.4)"
+    assert front.select(min_share_ratio=0.2) == 1
+    with pytest.warns(InfeasibleConstraintWarning, match=r"0.4000 and is selected. Whole"):
+        assert front.select(min_share_ratio=0.8) == 2
+
+
 def test_a_balance_out_of_reach_selects_the_best_and_says_so(front):
     with pytest.warns(InfeasibleConstraintWarning, match=r"min_balance=0.9.*has 0\.8000") as caught:
         assert front.select(min_balance=0.9) == 2
@@ -111,6 +152,7 @@ def test_the_table_has_a_row_for_every_point(front):
             "cost": [1.0, 2.0, 4.0],
             "balance": [0.1, 0.2, 0.4],
             "relative_balance": [0.2, 0.4, 0.8],
+            "share_ratio": [0.5, 0.5, 0.25],
             "extra_cost": [0.0, 1.0, 3.0],
         }
     )

@@ -14,7 +14,14 @@ BALANCE = np.array([0.4, 0.1, 0.3])
 
 @pytest.fixture
 def front():
-    return SimpleNamespace(cost=COST, balance=BALANCE, data_balance=0.5, cost_name="the cost")
+    return SimpleNamespace(
+        cost=COST,
+        balance=BALANCE,
+        share_ratio=BALANCE / 2,
+        data_balance=0.5,
+        cost_name="the cost",
+        criterion="balance",
+    )
 
 
 def legend_of(ax):
@@ -46,6 +53,14 @@ def test_axes_say_what_and_in_which_unit(front):
     ax = ParetoFrontDisplay.from_front(front).ax_
     assert "balance" in ax.get_xlabel() and "rarest / commonest" in ax.get_xlabel()
     assert ax.get_ylabel() == front.cost_name
+
+
+def test_a_front_of_share_ratios_says_so_and_has_no_limit_of_the_data(front):
+    front.criterion = "share_ratio"
+    display = ParetoFrontDisplay.from_front(front, selected=2)
+    assert display.line_.get_xdata().tolist() == [0.05, 0.15, 0.2]
+    assert "share ratio" in display.ax_.get_xlabel()
+    assert legend_of(display.ax_) == ["selected: share ratio 0.15, cost 1.1"]
 
 
 def test_the_selected_point_is_marked_with_its_numbers(front):
