@@ -31,7 +31,7 @@ def decide(part, points):
     means : tuple of ndarray, each of shape (n_points, n_events)
         One for every constraint.
     """
-    all_scores = [part.model.at(own).scores for own in points]
+    all_scores = [part.predicted(own) for own in points]
     wrong = [part.share @ ((scores > 0) != (part.target > 0)) for scores in all_scores]
     positives = np.array([np.count_nonzero(scores > 0) for scores in all_scores])
     means = tuple(

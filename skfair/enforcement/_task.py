@@ -113,8 +113,7 @@ class Task:
     def judge(self, parameters, result):
         """The candidate that parameters make."""
         problem, parts = self.problem, self.constraint.parts
-        point = problem.model.at(parameters)
-        scores = point.predicted if hasattr(point, "predicted") else point.scores
+        scores = problem.predicted(parameters)
         wrong = (scores > 0) != (problem.target > 0)
         gaps = np.array([part.gap(scores) for part in parts])
         is_clear = not any(part.counts_decisions for part in parts) or is_clear_of_0(scores)

@@ -136,7 +136,9 @@ class LinearModel(LinearInParameters):
         -------
         model : LinearModel
         """
-        return replace(self, X=shifted(X, self.origin) if np.any(self.origin) else X)
+        if not np.any(self.origin):
+            return replace(self, X=X)
+        return replace(self, X=shifted(X, self.origin), given=X)
 
     @property
     def n_parameters(self):

@@ -244,7 +244,7 @@ def _look(part, parameters, multipliers):
 def _told(part, parameters):
     """What a part adds to the objective, and to the moments of the report."""
     found = part.evaluate(np.append(parameters, np.zeros(part.constraint.n_aux)))
-    return found.fun, part.constraint.moments(found.scores)
+    return found.fun, part.constraint.moments(part.predicted(parameters))
 
 
 def _means(part, parameters):

@@ -206,6 +206,22 @@ class ConstrainedProblem:
         """
         return Evaluation(self, x)
 
+    def predicted(self, parameters):
+        """Scores as predictions will have them, by which decisions are counted.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Model parameters.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            A model whose scores lose digits in predictions says so by ``predicted``.
+        """
+        point = self.model.at(parameters)
+        return point.predicted if hasattr(point, "predicted") else point.scores
+
     def told(self, parameters):
         """What is told of a model once it is taken.
 
@@ -225,7 +241,8 @@ class ConstrainedProblem:
         scores = self.model.at(parameters).scores
         seen = replace(self, constraint=self.constraint.seen_from(scores))
         evaluation = seen.evaluate(seen.initial_point(parameters))
-        return evaluation.fun, len(seen.lower), seen.constraint.report(scores)
+        report = seen.constraint.report(self.predicted(parameters))
+        return evaluation.fun, len(seen.lower), report
 
     def take(self, rows):
         """The same problem on some of the samples.
