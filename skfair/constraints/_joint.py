@@ -351,4 +351,4 @@ def _one_below_the_other(reports):
 
     if not reports:
         return pd.DataFrame(columns=list(REPORT_COLUMNS))
-    return pd.concat(reports, ignore_index=True)
+    return pd.concat(reports, ignore_index=True) if len(reports) > 1 else reports[0]

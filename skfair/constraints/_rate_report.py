@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from skfair.constraints._protocols import REPORT_COLUMNS
-
 
 def report_of(constraint, moments):
     """One row per rate that is compared.
@@ -23,18 +21,18 @@ def report_of(constraint, moments):
     import pandas as pd
 
     rates, squares, shares = moments
-    variances = np.maximum(0.0, squares - rates**2)
+    n_rates, variances = len(rates), np.maximum(0.0, squares - rates**2)
     cells, groups = zip(*constraint.names, strict=True)
+    # Whole columns, in order: of single values, or told the order, pandas makes three frames.
     columns = {
-        "constraint": constraint.name,
         "cell": list(cells),
         "group": list(groups),
-        "n": constraint.counts,
-        # An array, since pandas 2 makes objects of a single nan.
-        "threshold": np.full(len(rates), 0.0 if constraint.counts_decisions else np.nan),
         "rate": rates,
+        "n": constraint.counts,
         "standard_error": np.sqrt(variances * shares),
-        "gap": float(constraint.aggregate.gap(rates)),
-        "tolerance": constraint.tolerance,
+        "constraint": [constraint.name] * n_rates,
+        "threshold": np.full(n_rates, 0.0 if constraint.counts_decisions else np.nan),
+        "gap": np.full(n_rates, float(constraint.aggregate.gap(rates))),
+        "tolerance": np.full(n_rates, float(constraint.tolerance)),
     }
-    return pd.DataFrame(columns, columns=list(REPORT_COLUMNS))
+    return pd.DataFrame(columns)

@@ -6,6 +6,9 @@ import numpy as np
 
 from skfair.utils._messages import listing
 
+_FEW = 4
+"""Values that are looked for one after the other, before what is left is sorted."""
+
 
 def attribute_columns(sensitive_features):
     """One array per sensitive attribute; no conversion may merge values that differ."""
@@ -69,8 +72,17 @@ def _times(values):
 def distinct(column):
     """Sorted distinct values, and the position of each entry among them."""
     # Faster than the inverse of np.unique, which sorts the positions too.
-    values = np.unique(column)
+    values = _distinct_values(column)
     return values, np.searchsorted(values, column)
+
+
+def _distinct_values(column):
+    """Sorted distinct values; few, as groups have, are found by looking for one after the other."""
+    found, left = [], column
+    while len(left) and len(found) < _FEW:
+        found.append(left[:1])
+        left = left[left != left[0]]
+    return np.unique(np.concatenate([*found, left]))
 
 
 def _encode_objects(column, attribute):

@@ -105,13 +105,14 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         """The fitted attributes that tell how the fit ended."""
         multipliers = found.result.multipliers
         objective, n_rows, report = problem.told(found.parameters)
+        report["threshold"] = unit.from_unit(report["threshold"].to_numpy())
         unknown = np.isnan(found.gaps).any()
         return {
             # The plain fit has no rows: where it keeps the bound, tolerance is worth nothing.
             "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
             "objective_": objective,
             "constraint_violation_": np.nan if unknown else found.violation,
-            "constraint_report_": report.assign(threshold=unit.from_unit(report["threshold"])),
+            "constraint_report_": report,
             "status_": status_of(found, self.enforcement),
         }
 
