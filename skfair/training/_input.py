@@ -152,8 +152,9 @@ def _check_many_classes(estimator, classes):
     if not get_tags(estimator).classifier_tags.multi_class:
         raise ValueError(
             f"Only binary classification is supported. The type of the target has {len(classes)} "
-            f"classes: {classes[:5].tolist()}. ConstrainedClassifierCV holds constraints for each "
-            f"of more than two classes; sklearn.multiclass.OneVsRestClassifier fits a "
+            f"classes: {classes[:5].tolist()}. ConstrainedClassifierCV(LogisticRegression()) holds "
+            "the constraints for each of more than two classes, with linear scores, and so it does "
+            "around any classifier; sklearn.multiclass.OneVsRestClassifier fits a "
             f"{type(estimator).__name__} for each, but promises nothing of their joint decisions."
         )
     if estimator.pos_label is not None:

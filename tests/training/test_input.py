@@ -100,7 +100,7 @@ def test_sparse_features_become_csr_arrays_of_float64():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"y": list("aabbcc")}, "3 classes: .*OneVsRestClassifier"),
+        ({"y": list("aabbcc")}, "3 classes: .*CV.LogisticRegression.*OneVsRestClassifier"),
         ({"y": ["no"] * 6}, "at least 2 classes.*only one class"),
         ({"sample_weight": [1, 0, 1, 0, 1, 0]}, "only one class: .*no"),
         ({"sample_weight": np.zeros(6)}, "at least one non-zero"),
