@@ -1,19 +1,15 @@
 """Whether the selected of one group tend to score above those of another."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 from scipy import sparse
 
+from skfair.constraints._pair_excess import PairExcess, Ranking, convex_parts
 from skfair.constraints._values import ConstraintValues, ScoreJacobian
 from skfair.people import Events
-
-_TAPER = 0.1
-"""Length over which the ends of an interval taper off, relative to its width."""
-
-_REACH = 0.05
-"""Distance to either side over which a density of scores is averaged, in widths of the ramp."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,93 +68,173 @@ class GroupAUCConstraint:
         """No unknowns."""
         return np.empty(0)
 
+    def rankings(self, scores):
+        """Every group in the order of its scores."""
+        return [
+            Ranking(pairs, *self.members.members(group), scores)
+            for group, pairs in enumerate(self.intervals)
+        ]
+
     def __call__(self, scores, aux):
         r"""Rows and their derivatives, as `ConstraintValues`.
 
         Of the curvature only that of the ramp's convex corner is taken. It is one of differences of
         two scores; by :math:`(a - b)^2 \le 2 a^2 + 2 b^2` a curvature of single ones lies above it.
         """
-        rankings = [
-            _Ranking(pairs, *self.members.members(group), scores)
-            for group, pairs in enumerate(self.intervals)
+        rankings, half, n_samples = self.rankings(scores), self.width / 2, len(scores)
+        selected = [ranking.selected() for ranking in rankings]
+        corners = [
+            [PairExcess(selected[k], selected[j], shift, self.width) for shift in (half, -half)]
+            for k, j in self.pairs
         ]
-        values, rows, columns, slopes = [], [], [], []
-        for row, (k, other) in enumerate(self.pairs):
-            auc, slope = _win_rate(rankings[k], rankings[other], self.width)
-            _, slope_of_other = _win_rate(rankings[other], rankings[k], self.width)
-            values.append(auc)
-            columns += [rankings[k].samples, rankings[other].samples]
-            slopes += [slope, -slope_of_other]
-            rows.append(np.full(len(slope) + len(slope_of_other), row))
-        n_rows = len(self.pairs)
-        entries = (np.concatenate(slopes), (np.concatenate(rows), np.concatenate(columns)))
-        cells = sparse.csr_array(entries, shape=(n_rows, len(scores)))
-        return ConstraintValues(
-            np.array(values),
-            ScoreJacobian(sparse.eye_array(n_rows, format="csr"), cells),
-            np.empty((n_rows, 0)),
-            lambda v: self._curvature(v, rankings),
-        )
 
-    def _curvature(self, v, rankings):
-        curvature = np.zeros(self.members.n_samples)
-        for weight, (k, other) in zip(v, self.pairs, strict=True):
+        def curvature(v):
             # The ramp's convex corner is where it begins, or where it ends if it counts negatively.
-            lead = np.copysign(self.width / 2, weight)
-            for one, two, shift in ((k, other, lead), (other, k, -lead)):
-                density = _density(rankings[one].scores + shift, rankings[two], self.width)
-                pairs = 2 * abs(weight) / self.width * rankings[one].shares * density
-                curvature[rankings[one].samples] += pairs
-        return curvature
+            chosen = zip(v, corners, strict=True)
+            return _bend(
+                [(abs(weight), [both[int(weight < 0)]]) for weight, both in chosen], scores
+            )
+
+        return _rows([([begin], [end]) for begin, end in corners], n_samples, curvature)
+
+    def majorant(self, scores, aux):
+        """Convex rows that are nowhere easier to keep, and equal to these at the given point.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores where concave parts are replaced by their tangents.
+        aux : ndarray of shape (0,)
+            No unknowns.
+
+        Returns
+        -------
+        majorant : ConvexGroupAUCConstraint
+        """
+        return ConvexGroupAUCConstraint(self, scores)
+
+    def convex_parts(self, scores):
+        r"""Two convex functions of the scores for each row, which is their difference.
+
+        The weight of somebody is a difference of weights of all who rank first, up to the ends and
+        up to the beginnings of the interval, or of weights of all who rank last. A mean excess
+        :math:`\sum_{ij} a_i b_j \max(0, h_i - h_j + c)` is convex if a falls from the first to the
+        last and b rises, for these weights make it as large as any order of theirs; and a row is
+        made of eight of them. [1]_ (Example D.7) shows such functions for the sigmoid, which are as
+        many times as steep as a group has members; these are not.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+
+        Returns
+        -------
+        parts : list of pair of list of PairExcess
+            Of each row those that are added, and those that are taken away.
+
+        References
+        ----------
+        .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+           percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+        """
+        rankings = self.rankings(scores)
+        return [convex_parts(rankings[k], rankings[j], self.width) for k, j in self.pairs]
 
 
-class _Ranking:
-    """Those who rank in an interval, by ascending score, with shares that sum to 1.
+class ConvexGroupAUCConstraint:
+    """Rows of pairs of groups whose concave parts are replaced by tangents.
 
-    Ties are broken, so that the rows are continuous.
+    The rows of all upper bounds come first, then those of all lower bounds.
+
+    Parameters
+    ----------
+    constraint : GroupAUCConstraint
+        The rows to majorise.
+    scores : ndarray of shape (n_samples,)
+        Scores of the point.
     """
 
-    def __init__(self, pairs, samples, shares, scores):
-        ascending = np.argsort(scores[samples], kind="stable")
-        samples, shares = samples[ascending], shares[ascending]
-        ranks = np.cumsum(shares[::-1])[::-1] - shares / 2
-        weights = shares * _window(ranks, pairs)
-        within = weights > 0
-        self.samples = samples[within]
-        self.scores = scores[self.samples]
-        self.shares = weights[within] / weights[within].sum()
+    n_aux = 0
+
+    def __init__(self, constraint, scores):
+        self.constraint = constraint
+        self.scores = scores
+
+    @property
+    def lower(self):
+        """Lower bounds of the rows, (n_rows,)."""
+        lower = self.constraint.lower
+        return np.concatenate((np.full_like(lower, -np.inf), lower))
+
+    @property
+    def upper(self):
+        """Upper bounds of the rows, (n_rows,)."""
+        upper = self.constraint.upper
+        return np.concatenate((upper, np.full_like(upper, np.inf)))
+
+    def initial_aux(self, scores):
+        """No unknowns."""
+        return np.empty(0)
+
+    def of_constraint(self, multipliers):
+        """Multipliers of the rows that are majorised, (n_rows,) -> (n_rows / 2,)."""
+        return multipliers.reshape(2, -1).sum(axis=0)
+
+    @cached_property
+    def _at_point(self):
+        return self.constraint.convex_parts(self.scores)
+
+    def __call__(self, scores, aux):
+        """Rows and their derivatives, as `ConstraintValues`."""
+        parts, moved = self.constraint.convex_parts(scores), scores - self.scores
+        lines = [
+            tuple([one.line(moved) for one in half] for half in both) for both in self._at_point
+        ]
+        pairs = list(zip(parts, lines, strict=True))
+        upper = [(up, line) for (up, _), (_, line) in pairs]
+        lower = [(line, down) for (_, down), (line, _) in pairs]
+
+        def curvature(v):
+            of_upper, of_lower = np.reshape(v, (2, -1))
+            pressed = [(weight, up) for weight, (up, _) in zip(of_upper, upper, strict=True)]
+            pressed += [(-weight, down) for weight, (_, down) in zip(of_lower, lower, strict=True)]
+            return _bend(pressed, scores)
+
+        return _rows(upper + lower, len(scores), curvature)
 
 
-def _window(ranks, pairs):
-    """1 inside an interval and 0 outside, tapered at its ends but not at ranks 0 and 1."""
-    length = _TAPER * np.diff(pairs).sum()
+def _rows(functions, n_samples, curvature):
+    """Rows that are sums of functions less sums of others, as `ConstraintValues`."""
+    signed = [
+        (row, sign, one)
+        for row, both in enumerate(functions)
+        for sign, half in zip((1.0, -1.0), both, strict=True)
+        for one in half
+    ]
+    values = np.zeros(len(functions))
+    for row, sign, one in signed:
+        values[row] += sign * one.value
+    rows = np.repeat([row for row, _, _ in signed], [len(one.samples) for _, _, one in signed])
+    none = np.empty(0)
+    columns = np.concatenate([none.astype(int), *(one.samples for _, _, one in signed)])
+    slopes = np.concatenate([none, *(sign * one.slopes for _, sign, one in signed)])
+    shape = len(functions), n_samples
+    return ConstraintValues(
+        values,
+        ScoreJacobian(
+            sparse.eye_array(len(functions), format="csr"),
+            sparse.csr_array((slopes, (rows, columns)), shape=shape),
+        ),
+        np.empty((len(functions), 0)),
+        curvature,
+    )
 
-    def past(end):
-        if end <= 0.0 or end >= 1.0:
-            return np.full(len(ranks), float(end <= 0.0))
-        return np.clip((ranks - end) / length + 0.5, 0.0, 1.0)
 
-    return sum(past(begin) - past(end) for begin, end in pairs)
-
-
-def _win_rate(ranking, other, width):
-    """Mean ramp of the differences to another group, and its derivative by the own scores."""
-    below = np.concatenate(([0.0], np.cumsum(other.shares)))
-    moment = np.concatenate(([0.0], np.cumsum(other.shares * other.scores)))
-
-    def past(shift):
-        """Share of the others below ``score + shift``, and the mean excess over them."""
-        at = np.searchsorted(other.scores, ranking.scores + shift)
-        return below[at], (ranking.scores + shift) * below[at] - moment[at]
-
-    (share_up, excess_up), (share_down, excess_down) = past(width / 2), past(-width / 2)
-    auc = ranking.shares @ (excess_up - excess_down) / width
-    return float(auc), ranking.shares * (share_up - share_down) / width
-
-
-def _density(points, ranking, width):
-    """Share of a group per unit of score around given points."""
-    reach = _REACH * width
-    below = np.concatenate(([0.0], np.cumsum(ranking.shares)))
-    first, last = (np.searchsorted(ranking.scores, points + by) for by in (-reach, reach))
-    return (below[last] - below[first]) / (2 * reach)
+def _bend(weighted, scores):
+    """Curvature by each score of functions with weights, those of negative weights left out."""
+    curvature = np.zeros(len(scores))
+    for weight, functions in weighted:
+        for one in functions if weight > 0.0 else ():
+            np.add.at(curvature, one.samples, weight * one.bend())
+    return curvature

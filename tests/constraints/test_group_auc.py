@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.constraints._group_auc import GroupAUCConstraint, _window
+from skfair.classification import PartialParityClassifier
+from skfair.constraints._group_auc import GroupAUCConstraint
+from skfair.constraints._pair_excess import Ranking
 from skfair.metrics import partial_group_auc_difference
 from skfair.people import Events
+from skfair.solvers import IDCA, SQP
 from skfair.surrogates import Ramp
 
 
@@ -67,11 +70,13 @@ def test_rows_hold_the_distance_from_one_half():
 
 
 def test_weights_taper_off_at_the_ends_of_an_interval():
-    ranks = (np.arange(1000) + 0.5) / 1000
-    window = _window(ranks, np.array([[0.0, 0.2], [0.5, 0.7]]))
-    assert (window[ranks < 0.18] == 1.0).all()
+    ranks, pairs = (np.arange(1000) + 0.5) / 1000, np.array([[0.0, 0.2], [0.5, 0.7]])
+    ranking = Ranking(pairs, np.arange(1000), np.full(1000, 1e-3), -ranks)
+    window = np.zeros(1000)
+    window[ranking.selected().samples] = ranking.selected().counts / 1e-3 * 0.4
+    np.testing.assert_allclose(window[ranks < 0.18], 1.0)
     assert (window[(ranks > 0.22) & (ranks < 0.48)] == 0.0).all()
-    assert (window[(ranks > 0.52) & (ranks < 0.68)] == 1.0).all()
+    np.testing.assert_allclose(window[(ranks > 0.52) & (ranks < 0.68)], 1.0)
     assert (window[ranks > 0.72] == 0.0).all()
     assert window.mean() == pytest.approx(0.4)
 
@@ -102,3 +107,76 @@ def test_curvature_is_felt_where_the_ramp_bends_upwards():
     assert (curvature(np.array([-3.0])) >= 0).all()
     near = np.flatnonzero(curvature(np.array([-3.0]))[1:])
     assert np.abs(scores[1:][near] + 1.0).max() <= 0.1
+
+
+intervals = pytest.mark.parametrize("pairs", [((0.0, 1.0),), ((0.1, 0.4), (0.6, 1.0))])
+
+
+def values_of(parts):
+    return np.array([[sum(one.value for one in half) for half in both] for both in parts])
+
+
+@intervals
+def test_rows_are_differences_of_convex_functions(pairs):
+    constraint, _, _ = bound(pairs=pairs)
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        one, other = rng.normal(size=(2, 60))
+        here = values_of(constraint.convex_parts(one))
+        np.testing.assert_allclose(here[:, 0] - here[:, 1], constraint(one, np.empty(0)).values)
+        there = values_of(constraint.convex_parts(other))
+        between = values_of(constraint.convex_parts((one + other) / 2))
+        assert (between <= (here + there) / 2 + 1e-12).all()
+
+
+@intervals
+def test_the_majorant_touches_the_rows_at_one_point_and_is_nowhere_easier(pairs):
+    constraint, _, _ = bound(pairs=pairs)
+    rng = np.random.default_rng(6)
+    scores, none = rng.normal(size=60), np.empty(0)
+    majorant, rows = constraint.majorant(scores, none), constraint(scores, none)
+    found = majorant(scores, none)
+    np.testing.assert_allclose(found.values, np.tile(rows.values, 2))
+    slopes = np.vstack([(rows.jacobian.combine @ rows.jacobian.cells).toarray()] * 2)
+    np.testing.assert_allclose(
+        (found.jacobian.combine @ found.jacobian.cells).toarray(), slopes, atol=1e-12
+    )
+    for other in scores + rng.normal(size=(20, 60)):
+        upper, lower = np.reshape(majorant(other, none).values, (2, -1))
+        true = constraint(other, none).values
+        assert (upper >= true - 1e-12).all()
+        assert (lower <= true + 1e-12).all()
+
+
+def test_rows_of_the_majorant_have_the_bounds_and_multipliers_of_the_rows():
+    constraint, _, _ = bound()
+    majorant = constraint.majorant(np.zeros(60), np.empty(0))
+    assert majorant.upper.tolist() == [0.55] * 3 + [np.inf] * 3
+    assert majorant.lower.tolist() == [-np.inf] * 3 + [0.45] * 3
+    pressing = majorant.of_constraint(np.array([0.1, 0.0, 0.0, 0.0, -0.2, 0.0]))
+    assert pressing.tolist() == [0.1, -0.2, 0.0]
+    curvature = majorant(np.random.default_rng(7).normal(size=60), np.empty(0)).curvature
+    assert (curvature(np.array([0.1, 0.0, 0.0, 0.0, -0.2, 0.0])) >= 0).all()
+    assert not curvature(np.zeros(6)).any()
+
+
+def test_idca_ends_where_sqp_does():
+    rng = np.random.default_rng(8)
+    groups = np.arange(400) % 2
+    X = rng.normal(size=(400, 3))
+    X[:, 0] += groups
+    y = X.sum(axis=1) + rng.logistic(size=400) > 0.5
+    fits = [
+        PartialParityClassifier(
+            "group_auc",
+            interval=(0.1, 0.6),
+            tolerance=0.1,
+            enforcement=None,
+            alpha=1e-2,
+            solver=solver,
+        ).fit(X, y, sensitive_features=groups)
+        for solver in (SQP(tol=1e-4), IDCA(tol=1e-3))
+    ]
+    direct, by_parts = (fit.objective_ for fit in fits)
+    assert np.abs(fits[1].multipliers_).max() > 1e-2  # the row binds
+    assert by_parts == pytest.approx(direct, abs=1e-3)
