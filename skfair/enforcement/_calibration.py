@@ -24,6 +24,9 @@ SLACK = 0.01
 
 _NARROWER = 0.25
 
+_IN_VAIN = 2
+"""So many ramps in a row that come no nearer to a tolerance of 0 are the last."""
+
 _EXACT = SQP(tol=1e-8)
 """Newton's method: problems without constraint are smooth and convex."""
 
@@ -159,11 +162,11 @@ def _secant(part, rehearsed):
     The share of the interval that the secant points to is kept away from the ends of the bracket.
     Where less tolerance takes the groups further apart, or none leaves them so, the ramp is made
     narrower, and the next time rows are refined too. None is the end: a tolerance of 0 is more than
-    enough, or by a narrower ramp too no model can keep one above it.
+    enough, or narrower ramps come no nearer to it, or by one too no model can keep more than 0.
     """
     aim, asked = _aim(part.tolerance), part.tolerance
     scores, gap, _ = yield
-    is_narrowed = False
+    is_narrowed, of_zero = False, []
     while True:
         effective, low = asked, (0.0, 0.0)
         high = (max(asked, _known(gap)), _known(gap))
@@ -174,7 +177,8 @@ def _secant(part, rehearsed):
         while True:
             scores, gap, is_infeasible = yield part.seen_from(scores).held_to(effective)
             if effective == 0.0:
-                if _known(gap) <= asked:
+                of_zero.append(_known(gap))
+                if of_zero[-1] <= asked or _in_vain(of_zero):
                     yield None
                 break
             if _known(gap) > aim:
@@ -196,6 +200,11 @@ def _secant(part, rehearsed):
         if is_narrowed and asked > 0.0:  # of a tolerance of 0 more rows are only missed by more
             part = part.refined()
         part, is_narrowed = part.narrowed(_NARROWER), True
+
+
+def _in_vain(gaps):
+    """Whether the latest gaps are no smaller than one before them."""
+    return min(gaps[-_IN_VAIN:]) >= min(gaps[:-_IN_VAIN], default=np.inf)
 
 
 def _known(gap):
