@@ -1,5 +1,7 @@
 """More than two classes: the gap of every class's rate, counted on the decisions of argmax."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -46,7 +48,7 @@ def draw(n_samples, seed):
 
 @pytest.fixture(scope="module")
 def people():
-    return draw(800, 0)
+    return draw(500, 0)
 
 
 def fit(people, constraint="demographic_parity", estimator=BASE, **params):
@@ -55,6 +57,12 @@ def fit(people, constraint="demographic_parity", estimator=BASE, **params):
     return ConstrainedClassifierCV(estimator, constraint, **params).fit(
         X, y, sensitive_features=group
     )
+
+
+@pytest.fixture(scope="module")
+def model_of(people):
+    """A function that gives the model of a constraint's name, fitted once."""
+    return cache(lambda constraint: fit(people, constraint))
 
 
 def unseen_decisions(model):
@@ -71,15 +79,15 @@ def largest_gap(metric, people, decisions, **params):
 
 
 @pytest.mark.parametrize("constraint", DECISIONS)
-def test_argmax_decisions_about_unseen_people_keep_the_tolerance(people, constraint):
-    model, metric = fit(people, constraint), CONSTRAINTS[constraint].metric
+def test_argmax_decisions_about_unseen_people_keep_the_tolerance(people, constraint, model_of):
+    model, metric = model_of(constraint), CONSTRAINTS[constraint].metric
     decisions = unseen_decisions(model)
     gap = largest_gap(metric, people, decisions)
     assert gap <= 0.04
     assert gap == pytest.approx(model.constraint_report_["gap"].max())
     assert model.constraint_violation_ == 0
     assert set(decisions) == set(LABELS)
-    plain = fit(people, None)
+    plain = model_of(None)
     assert largest_gap(metric, people, unseen_decisions(plain)) > 0.04
     right = np.mean(decisions == people[1])
     assert np.mean(unseen_decisions(plain) == people[1]) >= right - 0.01
@@ -155,9 +163,9 @@ def largest_gap_fast(given, codes):
 # What it says -------------------------------------------------------------------------
 
 
-def test_probabilities_agree_with_decisions_and_stay_calibrated(people):
+def test_probabilities_agree_with_decisions_and_stay_calibrated(people, model_of):
     X, y, _ = people
-    fair, plain = fit(people), fit(people, None)
+    fair, plain = model_of("demographic_parity"), model_of(None)
     p = fair.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     np.testing.assert_array_equal(LABELS[p.argmax(axis=1)], fair.predict(X))
@@ -168,8 +176,8 @@ def test_probabilities_agree_with_decisions_and_stay_calibrated(people):
     assert same.mean() > 0.5
 
 
-def test_the_report_has_every_class(people):
-    report = fit(people, "equal_opportunity").constraint_report_
+def test_the_report_has_every_class(people, model_of):
+    report = model_of("equal_opportunity").constraint_report_
     assert report["class"].tolist() == np.repeat(LABELS, 3).tolist()
     assert report["group"].tolist() == ["a", "b", "c"] * 3
     assert report["n"].sum() == len(people[1])
@@ -183,9 +191,9 @@ def test_a_forest_by_its_own_strangers_and_one_model_of_everybody(people):
     assert largest_gap("demographic_parity_difference", people, decisions) <= 0.04
 
 
-def test_it_is_blind_unless_told(people):
+def test_it_is_blind_unless_told(people, model_of):
     X, _, group = people
-    model = fit(people)
+    model = model_of("demographic_parity")
     blind = model.predict(X)
     np.testing.assert_array_equal(model.predict(X, sensitive_features=group[::-1]), blind)
 
