@@ -214,7 +214,8 @@ def _check_weights(sensitive_features, sample_weight, data):
             "The sum of sample_weight must be finite, but it overflows: the largest weight is "
             f"{weights.max():g}. Only their ratios count, so divide them by the largest."
         )
-    return weights
+    # Kernels would be compiled once more for weights that nobody may write to.
+    return np.require(weights, requirements="W")
 
 
 def check_alignment(**named):
