@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier, is_clusterer, is_regressor
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import get_tags
@@ -56,6 +57,13 @@ EXPECTED_FAILURES = {
         ),
     },
 }
+QUICK = {
+    "ConstrainedClassifierCV": {
+        "estimator": HistGradientBoostingClassifier(max_iter=5, random_state=0),
+        "cv": 3,
+    },
+}
+"""Settings with which fits are short, where those of the defaults are not."""
 OF_WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 CHECKED_WITH = {("ConstrainedClassifierCV", OF_WEIGHTS): {"estimator": LogisticRegression()}}
 """Boosting on histograms has no such promise (scikit-learn makes the exception); what is fitted
@@ -69,7 +77,7 @@ around it has."""
     "ignore:The scores of .* do not tell",
 )
 @parametrize_with_checks(
-    [estimator() for estimator in ESTIMATORS],
+    [estimator(**QUICK.get(estimator.__name__, {})) for estimator in ESTIMATORS],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
 )
 def test_scikit_learn_checks(estimator, check):
@@ -169,7 +177,8 @@ def predict(model, people, X=None):
 def small(estimator):
     """Instance whose fit is short and repeatable."""
     wanted = {"n_clusters": 4, "random_state": 0, "tolerance": 0.2}
-    return estimator(**{k: v for k, v in wanted.items() if k in parameters_of(estimator)})
+    wanted = {k: v for k, v in wanted.items() if k in parameters_of(estimator)}
+    return estimator(**wanted, **QUICK.get(estimator.__name__, {}))
 
 
 @pytest.mark.parametrize("configurable", CONFIGURABLE)

@@ -210,13 +210,12 @@ def test_a_fitted_classifier_is_taken_as_it_is():
         )
 
 
-@pytest.mark.parametrize("cv", [5, StratifiedKFold(3), "oob"])
-def test_a_classifier_that_knows_its_people_by_heart_is_fair_to_others(cv):
+def test_a_classifier_that_knows_its_people_by_heart_is_fair_to_others():
     X, y, groups = population(seed=1, n_samples=24000)
     seen, new = slice(6000), slice(6000, None)
     gaps = {}
     forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0, oob_score=True)
-    for one in (cv, "prefit"):
+    for one in ("prefit", "oob", StratifiedKFold(3)):
         known = clone(forest).fit(X[seen], y[seen]) if one == "prefit" else forest
         model = PartialParityPostprocessor(known, interval=INTERVAL, tolerance=0.05, cv=one)
         model.fit(X[seen], y[seen], sensitive_features=groups[seen])
@@ -225,7 +224,8 @@ def test_a_classifier_that_knows_its_people_by_heart_is_fair_to_others(cv):
             scores, sensitive_features=groups[new], interval=INTERVAL
         )
     # The asked .05, and the noise of 6,000 people.
-    assert gaps[cv] < 0.08 < 0.11 < gaps["prefit"], gaps
+    assert gaps.pop("prefit") > 0.11
+    assert max(gaps.values()) < 0.08, gaps
 
 
 def test_folds_are_dealt_out_by_group_and_class():
