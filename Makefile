@@ -49,6 +49,7 @@ format: $(VENV)/.has-test
 doc: $(VENV)/.has-doc
 	rm -rf doc/api/generated doc/gallery/*.* # a page of a name that is gone would stay
 	$(BIN)/python -m sphinx -W --keep-going -b html doc doc/_build/html
+	$(BIN)/python doc/widths.py
 	@echo "The documentation is in doc/_build/html/index.html"
 
 bench: $(VENV)/.has-bench
