@@ -50,9 +50,9 @@ class Homotopy(BaseEstimator):
         The best start tries to leave its local minimum by moving one centre at a time; it gives up
         after this many failures in a row.
     max_samples : int, default=20000
-        The way is gone on about this many samples, drawn by group. At its end ten times as many
-        take over, and so on until all have joined. Centres and dual are properties of the
-        population, so little is lost.
+        The way is gone on about this many samples, drawn by group, and whoever lies so far out
+        that clusters hang on single samples. At its end ten times as many take over, and so on
+        until all have joined. Centres and dual are properties of the population, so little is lost.
 
     See Also
     --------

@@ -18,6 +18,8 @@ from skfair.cluster._limits import keeps_sizes, mixes
 from skfair.parts import BLOCK, InMemory, blocks
 from skfair.people import GroupSummary
 
+OUTLYING = 4  # times the squared distance of all per sample drawn: of these at most a quarter
+
 
 class Samples(NamedTuple):
     """Rows to cluster, centred so that sums of squares lose no digits."""
@@ -129,22 +131,30 @@ class Samples(NamedTuple):
     def thin(self, size, random_state):
         """About ``size`` of the samples, drawn by kind and weighted up to each kind's weight.
 
-        Of a rare kind at least ``size / (4 n_kinds)`` are kept, or all there are.
+        Of a rare kind at least ``size / (4 n_kinds)`` are kept, or all there are; and whoever lies
+        so far out that clusters hang on single persons, for no others can stand for them.
         """
         n_samples = len(self.weights)
         if n_samples <= size:
             return self
         kept, n_kinds = [], len(self.limits.kinds)
+        is_far = self._far(OUTLYING / size)
         for kind in range(n_kinds):
-            rows = np.flatnonzero(self.codes == kind)
+            rows = np.flatnonzero((self.codes == kind) & ~is_far)
             share = max(size * len(rows) // n_samples, size // (4 * n_kinds))
             kept.append(random_state.choice(rows, min(share, len(rows)), replace=False))
         rows = np.sort(np.concatenate(kept))
-        codes = self.codes[rows]
-        everybody = np.bincount(self.codes, self.weights, minlength=n_kinds)
-        drawn = np.bincount(codes, self.weights[rows], minlength=n_kinds)
-        weights = self.weights[rows] * (everybody / drawn)[codes]
-        return Samples(self.X[rows], weights, codes, self.limits, self.n_jobs)
+        everybody = np.bincount(self.codes, self.weights * ~is_far, minlength=n_kinds)
+        drawn = np.bincount(self.codes[rows], self.weights[rows], minlength=n_kinds)
+        factors = np.divide(everybody, drawn, out=np.ones(n_kinds), where=drawn > 0)
+        weights = self.weights * np.where(is_far, 1.0, factors[self.codes])
+        rows = np.sort(np.concatenate((rows, np.flatnonzero(is_far))))
+        return Samples(self.X[rows], weights[rows], self.codes[rows], self.limits, self.n_jobs)
+
+    def _far(self, share):
+        """Which samples make up more than a share of all squared distances to the mean."""
+        squares = self.weights * np.einsum("ij,ij->i", self.X, self.X)
+        return squares > share * squares.sum()
 
 
 def _measured(samples, centers):

@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from skfair.cluster import AlternatingSwaps, FairKMeans
 from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.metrics import balance_score
 
 # Random people may be so few that the balance is out of reach; that is tested by itself.
 reached_or_not = pytest.mark.filterwarnings(
@@ -227,6 +228,18 @@ def test_one_group_is_plain_kmeans(blobs):
     assert fair.lower_bound_ == pytest.approx(fair.inertia_, rel=1e-3)
 
 
+def test_heavy_tails_are_not_dearer_than_plain_clusters_that_are_balanced():
+    """30,000 people whose cost hangs on a few: most of them would be missed by drawing some."""
+    rng = np.random.default_rng(2)
+    groups = (rng.random(30_000) < 0.5).astype(int)
+    X = np.exp(rng.normal(size=(30_000, 5)))
+    plain = KMeans(8, n_init=3, random_state=0).fit(X)
+    fair = FairKMeans(8, min_balance=0.8, random_state=0).fit(X, sensitive_features=groups)
+    assert balance_score(plain.labels_, sensitive_features=groups, relative=True) > 0.8
+    assert fair.relative_balance_ >= 0.8
+    assert fair.inertia_ <= 1.01 * plain.inertia_
+
+
 def test_balance_without_groups_warns_and_says_what_to_do(blobs):
     X, _ = blobs
     with pytest.warns(MissingSensitiveFeaturesWarning, match="enable_metadata_routing=True") as w:
@@ -376,6 +389,20 @@ def test_alternating_swaps_do_not_aim_at_a_balance(blobs):
     with pytest.warns(InfeasibleConstraintWarning, match="use algorithm='homotopy'"):
         model.fit(X, sensitive_features=unbalanced)
     assert model.status_ == "infeasible"
+
+
+def test_alternating_swaps_may_leave_a_group_out_and_say_so():
+    """67 people of three groups in four clusters: the nearest cluster has nobody to give."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1, 2], [23, 22, 22])
+    X = rng.normal(size=(67, 2)) + 3 * groups[:, np.newaxis]
+    model = FairKMeans(4, min_balance=0.5, algorithm=AlternatingSwaps(n_iter=200), random_state=0)
+    with pytest.warns(InfeasibleConstraintWarning, match=r"is not reached.* 0\.0000"):
+        model.fit(X, sensitive_features=groups)
+    assert model.status_ == "infeasible"
+    assert not model.group_counts_.all()
+    model.set_params(algorithm="homotopy").fit(X, sensitive_features=groups)
+    assert model.constraint_violation_ == 0 and model.group_counts_.all()
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e12, -1e13])

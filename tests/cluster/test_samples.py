@@ -157,6 +157,19 @@ def test_relocation_never_raises_the_cost():
     assert unchanged is clustering
 
 
+def test_whoever_lies_far_out_is_kept_and_stands_for_nobody_else():
+    """1,000 people of two groups about 0, and three of one group who make up most of the cost."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(1000, 2)), [[900.0, 0], [0, 700], [-800, 0]]])
+    codes, weights = np.append(np.arange(1000) % 2, [0, 0, 0]), np.append(np.ones(1000), [3, 2, 1])
+    samples = samples_of(X, codes, weights)
+    few = samples.thin(100, random_state())
+    far = np.flatnonzero(np.abs(few.X).max(axis=1) > 100)
+    assert few.weights[far].tolist() == [3, 2, 1]
+    assert len(few.weights) <= 103
+    np.testing.assert_allclose(few.group_weights, samples.group_weights)
+
+
 @pytest.mark.parametrize("X", [np.arange(6.0)[:, None], np.zeros((6, 1))])
 def test_there_is_nothing_to_relocate(X):
     samples = samples_of(X)

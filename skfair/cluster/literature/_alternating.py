@@ -42,6 +42,10 @@ class AlternatingSwaps(BaseEstimator):
     the two aims: f1, the mean squared distance to the cluster means, and f2, the least balance of
     a cluster.
 
+    As printed, no swap is made where C_h has no point of V1. So with three groups or more a cluster
+    may lack one to the end though there are members enough, more often with local targets; the fit
+    is then "infeasible".
+
     Parameters
     ----------
     n_kmeans_updates : int, default=20
