@@ -10,7 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.classification._rank_shift import ranks_in_groups, shifted
 from skfair.parts import row_by_row
 from skfair.people import check_alignment, match_groups
-from skfair.training import Storable, at_levels, label_positive, mean_margins
+from skfair.training import (
+    Storable,
+    at_levels,
+    distinct_levels,
+    label_positive,
+    mean_margins,
+)
 
 
 class RankClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -93,7 +99,9 @@ class RankClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
         margins = mean_margins([self.estimator_], X)[:, 0]
-        y_score = self._unit.to_unit(at_levels(margins, self._levels))
+        margins = at_levels(margins, self._levels)
+        # New people of equal features are equal too, though at no level of the fit.
+        y_score = self._unit.to_unit(at_levels(margins, distinct_levels(margins)))
         codes = self._codes(sensitive_features, len(y_score))
         ranks = ranks_in_groups(self._curves, y_score, codes)
         return shifted(ranks, self._zeros[codes], self.center_)

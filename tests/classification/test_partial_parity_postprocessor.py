@@ -487,6 +487,23 @@ def test_ties_that_no_shift_can_part_are_told():
     assert model.constraint_violation_ == pytest.approx(reached - 0.05)
 
 
+@pytest.mark.parametrize("seed", [5, 8])
+def test_new_people_of_equal_features_and_group_are_scored_alike(seed):
+    """Products give rows that are equal other last bits, by where they stand."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(300, 1200)), int(rng.integers(3, 40))
+    who, i = rng.normal(size=(25, p)), rng.integers(0, 25, n)
+    X, groups = who[i], rng.integers(0, 2, n)
+    y = X.sum(axis=1) + rng.logistic(size=n) > 0
+    model = PartialParityPostprocessor(interval=(0, 0.8), tolerance=0.1)
+    scores = model.fit(X, y, sensitive_features=groups).decision_function(
+        X, sensitive_features=groups
+    )
+    for who_is_it in range(25):
+        for group in (0, 1):
+            assert len(set(scores[(i == who_is_it) & (groups == group)])) == 1
+
+
 def test_a_tolerance_of_zero_needs_groups_of_one_distribution():
     X, y, groups = population()
     with pytest.warns(InfeasibleConstraintWarning, match="different size"):
