@@ -150,18 +150,6 @@ def test_groups_and_enough_people_are_needed(in_files):
 # On a cluster -------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 def chunked(*columns, chunks=CHUNK):
     da = pytest.importorskip("dask.array")
     return [da.from_array(own, chunks=(chunks, *own.shape[1:])) for own in columns]
@@ -199,7 +187,7 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
     monkeypatch.setattr(OnDask, "_asked", ask_or_lose)
     same_bits(fitted(*chunked(X, groups)), expected)
     assert len(asked) > 8
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
 
 def test_parts_may_be_empty_and_know_some_of_the_groups_alone(client):

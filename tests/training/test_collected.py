@@ -1,6 +1,5 @@
 """Fits to people who lie in parts: on a cluster of processes, and read block by block."""
 
-import gc
 import os
 import signal
 import warnings
@@ -18,25 +17,13 @@ from skfair.training import _collected
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 
 # What dask's own processes warn about when they are killed is not about this package.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 N_PEOPLE, CHUNK = 4000, 512
 SMOOTH = {"enforcement": None, "tol": 1e-10}
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-    gc.collect()  # connections to those who were killed, while warnings of that are ignored
 
 
 _MADE = (_collected._encode, _collected._problem)
@@ -127,7 +114,7 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
     monkeypatch.setattr(OnDask, "_asked", ask_or_lose)
     same_bits(fitted(*chunked(X, y, sex)), expected)
     assert len([function for function in asked if function not in _MADE]) <= 14
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
 
 def test_parts_may_be_empty_and_know_some_of_the_groups_and_classes_alone(client):
