@@ -1,7 +1,6 @@
 """What the suite leaves out where an optional package is not installed."""
 
 from importlib.util import find_spec
-from inspect import getsource
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ def pytest_collection_modifyitems(items):
     """Skip what needs a package, or a scikit-learn with callbacks, that is not installed."""
     skip = pytest.mark.skip(reason="callbacks came with scikit-learn 1.9")
     for item in () if find_spec("sklearn.callback") else items:
-        if isinstance(item, pytest.Function) and "set_callbacks" in getsource(item.function):
+        if item.get_closest_marker("callbacks"):
             item.add_marker(skip)
     for package, places in NEED.items():
         skip = pytest.mark.skip(reason=f"{package} is not installed")

@@ -63,6 +63,7 @@ def X():
     return np.zeros((12, 1))
 
 
+@pytest.mark.callbacks
 def test_one_row_per_iteration(X):
     monitor = FairnessMonitor()
     Halving().set_callbacks(monitor).fit(X)
@@ -74,12 +75,14 @@ def test_one_row_per_iteration(X):
     assert log["seconds"].is_monotonic_increasing and (log["seconds"] >= 0).all()
 
 
+@pytest.mark.callbacks
 def test_what_is_not_reported_is_nan(X):
     monitor = FairnessMonitor()
     Halving().set_callbacks(monitor).fit(X)
     assert monitor.log[["violation", "residual"]].isna().all(axis=None)
 
 
+@pytest.mark.callbacks
 def test_an_empty_log_has_the_same_columns(X):
     monitor = FairnessMonitor()
     assert monitor.log.columns.tolist() == COLUMNS
@@ -87,6 +90,7 @@ def test_an_empty_log_has_the_same_columns(X):
     assert monitor.log.empty
 
 
+@pytest.mark.callbacks
 def test_every_fit_is_a_run(X):
     monitor = FairnessMonitor()
     model = Halving(n_iter=2).set_callbacks(monitor)
@@ -96,6 +100,7 @@ def test_every_fit_is_a_run(X):
     assert monitor.log["objective"].tolist() == [8.0, 4.0, 2.0, 1.0]
 
 
+@pytest.mark.callbacks
 def test_clones_share_the_monitor(X):
     monitor = FairnessMonitor()
     model = Halving().set_callbacks(monitor)
@@ -103,6 +108,7 @@ def test_clones_share_the_monitor(X):
     assert len(monitor.log) == 3
 
 
+@pytest.mark.callbacks
 def test_a_pickled_copy_keeps_its_rows_and_goes_on_alone(X):
     monitor = FairnessMonitor()
     model = Halving().set_callbacks(monitor).fit(X)
@@ -113,6 +119,7 @@ def test_a_pickled_copy_keeps_its_rows_and_goes_on_alone(X):
     assert len(restored.log) == 6 and len(monitor.log) == 3
 
 
+@pytest.mark.callbacks
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_search_fills_the_log_whatever_n_jobs(X, n_jobs):
     monitor = FairnessMonitor()
@@ -123,6 +130,7 @@ def test_a_search_fills_the_log_whatever_n_jobs(X, n_jobs):
     assert sorted(first["objective"]) == [2.0, 2.0, 2.0, 8.0, 8.0]
 
 
+@pytest.mark.callbacks
 def test_stands_beside_the_progress_bar(X, capsys):
     monitor = FairnessMonitor()
     Halving().set_callbacks(callback.ProgressBar(), monitor).fit(X)

@@ -320,6 +320,7 @@ class Interrupted(Tasks):
             raise KeyboardInterrupt
 
 
+@pytest.mark.callbacks
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_every_fit_tells_how_it_ended(estimator, people):
     tasks = Tasks()
@@ -337,6 +338,7 @@ def test_every_fit_tells_how_it_ended(estimator, people):
         assert tuple(model.constraint_report_.columns) == REPORT_COLUMNS
 
 
+@pytest.mark.callbacks
 @pytest.mark.parametrize("estimator", WATCHED)
 def test_an_interrupted_fit_leaves_the_earlier_one(estimator, people):
     model = fit(small(estimator), people)

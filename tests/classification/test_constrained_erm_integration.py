@@ -209,6 +209,7 @@ class AfterIterations:
         return self.n_seen >= self.n_iterations
 
 
+@pytest.mark.callbacks
 def test_a_monitor_sees_every_iteration(data):
     X, y, groups = data
     monitor = FairnessMonitor()
@@ -222,6 +223,7 @@ def test_a_monitor_sees_every_iteration(data):
     assert log["residual"].min() < 1e-3
 
 
+@pytest.mark.callbacks
 def test_a_progress_bar_leaves_the_fit_as_it_is(data, capsys):
     callback = pytest.importorskip("sklearn.callback")
     X, y, groups = data
@@ -229,6 +231,7 @@ def test_a_progress_bar_leaves_the_fit_as_it_is(data, capsys):
     np.testing.assert_array_equal(shown.coef_, model().fit(X, y, sensitive_features=groups).coef_)
 
 
+@pytest.mark.callbacks
 def test_a_callback_stops_the_whole_fit_and_the_tolerance_is_kept(data):
     X, y, groups = data
     stop = AfterIterations(2)
@@ -239,6 +242,7 @@ def test_a_callback_stops_the_whole_fit_and_the_tolerance_is_kept(data):
     assert gap(fitted, data) <= 0.02
 
 
+@pytest.mark.callbacks
 def test_an_interrupt_leaves_the_earlier_fit(data):
     X, y, groups = data
     fitted = model().fit(X, y, sensitive_features=groups)

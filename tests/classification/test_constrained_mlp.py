@@ -195,6 +195,7 @@ def test_probabilities_need_the_logistic_loss(people):
     assert not hasattr(model, "predict_proba")
 
 
+@pytest.mark.callbacks
 def test_a_callback_that_stops_leaves_a_model_that_keeps_its_bound(people):
     X, y, groups = people
 

@@ -298,6 +298,7 @@ class Views:
         return len(self.scores) >= self.n_iterations
 
 
+@pytest.mark.callbacks
 @pytest.mark.parametrize("interactions", [False, True])
 def test_callbacks_see_a_fitted_classifier_at_every_iteration(people, interactions):
     X, y, sex = people
@@ -312,6 +313,7 @@ def test_callbacks_see_a_fitted_classifier_at_every_iteration(people, interactio
     np.testing.assert_allclose(views.scores[-1], last)
 
 
+@pytest.mark.callbacks
 def test_a_callback_stops_the_whole_fit(people):
     X, y, sex = people
     views = Views(people, n_iterations=6)

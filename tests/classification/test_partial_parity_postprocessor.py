@@ -258,6 +258,7 @@ def test_equal_people_get_equal_scores():
             assert np.ptp(everybody[alike]) <= 1e-12
 
 
+@pytest.mark.callbacks
 def test_callbacks_see_every_gap_and_may_end_the_search():
     class Watch:
         def __init__(self, most=np.inf):

@@ -65,6 +65,7 @@ class Callback:
             return len(self.views) == self.stop_after
 
 
+@pytest.mark.callbacks
 def test_every_task_that_begins_ends(model, data):
     X, groups = data
     callback = Callback()
@@ -73,6 +74,7 @@ def test_every_task_that_begins_ends(model, data):
     assert callback.begun == callback.ended == model.n_iter_ + 1
 
 
+@pytest.mark.callbacks
 def test_the_views_of_rounds_are_fitted(model, data):
     X, groups = data
     callback = Callback()
@@ -87,6 +89,7 @@ def test_the_views_of_rounds_are_fitted(model, data):
     assert callback.last_view.labels_ is model.labels_  # the end of the whole fit
 
 
+@pytest.mark.callbacks
 def test_callbacks_change_nothing(model, data, capsys):
     callback = pytest.importorskip("sklearn.callback")
     X, groups = data
@@ -99,6 +102,7 @@ def test_callbacks_change_nothing(model, data, capsys):
     assert np.isfinite(monitor.log[["objective", "balance"]]).all(axis=None)
 
 
+@pytest.mark.callbacks
 def test_a_fit_stopped_by_a_callback_is_not_called_optimal(model, data):
     X, groups = data
     callback = Callback(stop_after=1)
@@ -111,12 +115,14 @@ def test_a_fit_stopped_by_a_callback_is_not_called_optimal(model, data):
     assert model.status_ == ("max_iter" if kept else "infeasible")
 
 
+@pytest.mark.callbacks
 def test_a_fit_without_balance_that_is_stopped(model, data):
     X, groups = data
     model.set_params(min_balance=None).set_callbacks(Callback(stop_after=1))
     assert model.fit(X, sensitive_features=groups).status_ == "max_iter"
 
 
+@pytest.mark.callbacks
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize(
     "where", ["setup", "begin", "begin of round", "round 0", "round 1", "end", "teardown"]
@@ -143,6 +149,7 @@ def test_a_refused_refit_leaves_the_earlier_fit_whole(model, data):
     np.testing.assert_array_equal(model.predict(X), labels)
 
 
+@pytest.mark.callbacks
 def test_a_broken_first_fit_leaves_no_fit(model, data):
     X, groups = data
     with pytest.raises(KeyboardInterrupt):
@@ -164,6 +171,7 @@ def test_the_status_is_one_of_four(model, data):
         assert model.n_iter_ >= 1
 
 
+@pytest.mark.callbacks
 def test_a_fit_without_the_groups_it_asks_for_certifies_nothing(model, data):
     X, groups = data
     callback = Callback()
@@ -190,6 +198,7 @@ def test_verbose_prints_every_round(model, data, capsys):
 # Embeddings that are not accurate -----------------------------------------------------
 
 
+@pytest.mark.callbacks
 def test_an_embedding_that_has_not_converged_is_told(data):
     X, groups = data
     model = FairSpectralClustering(3, eigen_solver="dca-admm", random_state=0)

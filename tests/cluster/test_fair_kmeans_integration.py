@@ -301,6 +301,7 @@ class Recorder(Callback):
             return len(self.views) == self.stop_after
 
 
+@pytest.mark.callbacks
 def test_the_progress_bar_shows_the_fit(data, capsys):
     callback = pytest.importorskip("sklearn.callback")
     X, groups = data
@@ -309,6 +310,7 @@ def test_the_progress_bar_shows_the_fit(data, capsys):
     np.testing.assert_array_equal(fitted.labels_, model().fit(X, sensitive_features=groups).labels_)
 
 
+@pytest.mark.callbacks
 @pytest.mark.parametrize("min_balance", [None, 0.8])
 def test_the_monitor_has_a_row_for_every_round(data, min_balance):
     X, groups = data
@@ -322,6 +324,7 @@ def test_the_monitor_has_a_row_for_every_round(data, min_balance):
     assert log["balance"].between(0, 1).all()
 
 
+@pytest.mark.callbacks
 def test_callbacks_see_a_fitted_view_of_every_round(data):
     X, groups = data
     recorder = Recorder()
@@ -332,6 +335,7 @@ def test_callbacks_see_a_fitted_view_of_every_round(data):
         assert view.balance_ == view.cluster_balances_.min()
 
 
+@pytest.mark.callbacks
 def test_a_callback_stops_a_fit_that_still_keeps_its_promise(data):
     X, groups = data
     settings = {"tol": 0, "min_balance": 0.9}
@@ -344,6 +348,7 @@ def test_a_callback_stops_a_fit_that_still_keeps_its_promise(data):
     assert stopped.status_ == "max_iter"
 
 
+@pytest.mark.callbacks
 def test_a_monitor_watches_all_fits_of_a_search(routing, data):
     X, groups = data
     monitor = FairnessMonitor()
