@@ -4,6 +4,11 @@ import gc
 import os
 
 import pytest
+from hypothesis import settings
+
+# A busy machine may take its time over an example.
+settings.register_profile("suite", max_examples=50, deadline=None)
+settings.load_profile("suite")
 
 # Figures are drawn into memory; this must be said before matplotlib is imported.
 os.environ.setdefault("MPLBACKEND", "Agg")
