@@ -53,7 +53,7 @@ def people():
 
 def fit(people, constraint="demographic_parity", estimator=BASE, **params):
     X, y, group = people
-    params = {"tolerance": 0.04, "cv": 3, "group_estimator": BASE} | params
+    params = {"tolerance": 0.08, "cv": 3, "group_estimator": BASE} | params
     return ConstrainedClassifierCV(estimator, constraint, **params).fit(
         X, y, sensitive_features=group
     )
@@ -83,12 +83,12 @@ def test_argmax_decisions_about_unseen_people_keep_the_tolerance(people, constra
     model, metric = model_of(constraint), CONSTRAINTS[constraint].metric
     decisions = unseen_decisions(model)
     gap = largest_gap(metric, people, decisions)
-    assert gap <= 0.04
+    assert gap <= 0.08
     assert gap == pytest.approx(model.constraint_report_["gap"].max())
     assert model.constraint_violation_ == 0
     assert set(decisions) == set(LABELS)
     plain = model_of(None)
-    assert largest_gap(metric, people, unseen_decisions(plain)) > 0.04
+    assert largest_gap(metric, people, unseen_decisions(plain)) > 0.08
     right = np.mean(decisions == people[1])
     assert np.mean(unseen_decisions(plain) == people[1]) >= right - 0.01
     always_the_same = max(np.mean(people[1] == label) for label in LABELS)
@@ -188,7 +188,7 @@ def test_a_forest_by_its_own_strangers_and_one_model_of_everybody(people):
     model = fit(people, estimator=forest, cv="oob", ensemble=False)
     assert len(model.estimators_) == 1
     decisions = unseen_decisions(model)
-    assert largest_gap("demographic_parity_difference", people, decisions) <= 0.04
+    assert largest_gap("demographic_parity_difference", people, decisions) <= 0.08
 
 
 def test_it_is_blind_unless_told(people, model_of):
