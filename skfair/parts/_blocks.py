@@ -133,7 +133,7 @@ def open_blocks(path):
     FileNotFoundError
         If nothing is there.
     ValueError
-        If the files are of another kind, differ in their columns, or hold no table.
+        If the files are of another kind, cut off, differ in their columns, or hold no table.
 
     Examples
     --------
@@ -159,7 +159,10 @@ def open_blocks(path):
 
 
 def _open_array(path):
-    shape = np.load(path, mmap_mode="r").shape
+    try:
+        shape = np.load(path, mmap_mode="r").shape
+    except (EOFError, ValueError) as error:  # it is cut off, or something else
+        raise ValueError(f"{path} is no whole array of numbers: {error}") from error
     if len(shape) != 2:
         raise ValueError(
             f"{path} must hold a table, an array of 2 dimensions, but its shape is {shape}."

@@ -57,6 +57,22 @@ def test_parquet_is_read_by_row_groups(tmp_path):
     }
 
 
+@pytest.mark.parametrize("kept", [0, 3, 40, 1000], ids="{} bytes".format)
+def test_a_table_of_numpy_that_is_cut_off_is_named(tmp_path, kept):
+    np.save(tmp_path / "rows.npy", np.ones((100, 2)))
+    whole = (tmp_path / "rows.npy").read_bytes()
+    (tmp_path / "rows.npy").write_bytes(whole[:kept])
+    with pytest.raises(ValueError, match=r"rows\.npy is no whole array of numbers: ."):
+        open_blocks(tmp_path / "rows.npy")
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"PAR1"])
+def test_a_table_of_numpy_that_is_something_else_is_named(tmp_path, content):
+    (tmp_path / "rows.npy").write_bytes(content)
+    with pytest.raises(ValueError, match=r"rows\.npy is no whole array of numbers: ."):
+        open_blocks(tmp_path / "rows.npy")
+
+
 def test_what_files_cannot_be(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         open_blocks(tmp_path / "nowhere")
