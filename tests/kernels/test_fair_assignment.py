@@ -417,7 +417,7 @@ def test_the_ascent_reaches_the_optimum_of_the_programme(n_groups):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.9])
-@pytest.mark.parametrize("sizes", [(95, np.inf), (-np.inf, 105), (100, 100), (90, 120)])
+@pytest.mark.parametrize("sizes", [(95.0, np.inf), (-np.inf, 105.0), (100.0, 100.0), (90.0, 120.0)])
 def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
     problem = make_problem(np.random.default_rng(1), 400, 4, 2, share)
     problem = problem._replace(weights=np.ones(400), smallest=sizes[0], largest=sizes[1])
