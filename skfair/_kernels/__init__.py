@@ -49,6 +49,13 @@ def part(function):
     return _part(function)
 
 
+def stage(function):
+    """Compile a part that is called so rarely that optimising it is left to the kernel."""
+    from skfair._kernels._stages import StageCompiler
+
+    return _part(function, pipeline_class=StageCompiler)
+
+
 def inlined(function):
     """Compile what kernels call once per candidate: passing structs would take longer than it."""
     return _part(function, forceinline=True)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import jit, part
+from skfair._kernels import jit, stage
 from skfair._kernels.clustering import (
     binding_groups,
     change,
@@ -28,7 +28,7 @@ class Path(NamedTuple):
     balances: np.ndarray  # (n_moves,) balance after the move
 
 
-@part
+@stage
 def _stays_above(counts, members, kind, change, above, limits):
     """Whether a cluster's ratio stays above a bound after a change.
 
@@ -43,7 +43,7 @@ def _stays_above(counts, members, kind, change, above, limits):
     return ratio_after(counts, members, kind, change, limits) > above
 
 
-@part
+@stage
 def _may_change(clustering, k, target, kind, change, above, limits):
     """Whether cluster k may gain or lose a sample of a kind, whose weight has the sign.
 
@@ -62,7 +62,7 @@ def _may_change(clustering, k, target, kind, change, above, limits):
     return after > above or (after == above and change > 0.0)
 
 
-@part
+@stage
 def _cheapest(rows, distances, weights, codes, clustering, target, above, limits, queue, prices):
     """Fill ``queue`` with the positions of the rows that help ``target`` most cheaply, in order.
 
@@ -116,7 +116,7 @@ def _cheapest(rows, distances, weights, codes, clustering, target, above, limits
     return length, destination
 
 
-@part
+@stage
 def _queue_cheapest(rows, distances, weights, codes, clustering, target, above, limits, queue):
     """Fill ``queue`` with samples; how many there are, and the price that no other goes below."""
     prices = np.empty(queue.size)
@@ -128,7 +128,7 @@ def _queue_cheapest(rows, distances, weights, codes, clustering, target, above, 
     return length, prices[queue.size - 1]
 
 
-@part
+@stage
 def _cheapest_queued(X, weights, codes, clustering, target, above, queue, limits):
     """Position in the queue, price and destination of the cheapest move at today's centres."""
     labels, centers, sizes, _, _ = clustering
@@ -166,7 +166,7 @@ def raise_balance(X, weights, codes, clustering, rows, distances, limits, max_mo
     return Path(*(column[:n_moves] for column in path))
 
 
-@part
+@stage
 def _lowest(values):
     """Position of the least value, ties to the lowest."""
     lowest = 0
@@ -176,7 +176,7 @@ def _lowest(values):
     return lowest
 
 
-@part
+@stage
 def _write_move(X, weights, clustering, p, k, path, n_moves):
     """Write down that a sample is about to move, and what that costs."""
     labels, centers, sizes, _, _ = clustering

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import NONE, jit, part
+from skfair._kernels import NONE, jit, stage
 from skfair._kernels.clustering import distance, enter, is_single, move, ratio_after
 from skfair._kernels.kmeans import squared_distances
 
@@ -117,7 +117,7 @@ def _exchange_pass(X, weights, codes, clustering, candidates, limits):
     return n_exchanges
 
 
-@part
+@stage
 def _may_exchange(clustering, a, c, g, h, w, limits):
     """Whether both clusters keep the limits when a gives one of kind g for one of h from c."""
     counts, members = clustering.counts, clustering.members
@@ -135,7 +135,7 @@ def _may_exchange(clustering, a, c, g, h, w, limits):
     return True
 
 
-@part
+@stage
 def _exchange(X, weights, codes, clustering, candidates, limits, cell):
     """Exchange each giver of a for the taker of c that lowers the cost most, if one does."""
     labels, centers, sizes, _, _ = clustering

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import inlined, part
+from skfair._kernels import inlined, stage
 from skfair._kernels.clustering import rarest_and_commonest
 
 MAX_CG_ITER = 100
@@ -32,7 +32,7 @@ class DualRows(NamedTuple):
     violations: np.ndarray  # (n_rows,) the gradient of the dual
 
 
-@part
+@stage
 def fill_offsets(prices, ratios, kinds, offsets):
     """Price of a place in cluster k for a member of group i (see the module's formula)."""
     multipliers, size_multipliers = prices
@@ -49,7 +49,7 @@ def fill_offsets(prices, ratios, kinds, offsets):
             offsets[k, i] += size_multipliers[k, 1] / kinds.shape[1]
 
 
-@part
+@stage
 def fill_kind_offsets(offsets, kinds, by_kind):
     """Price of a place in cluster k for a sample of a kind: that of all its groups."""
     for k in range(offsets.shape[0]):
@@ -59,7 +59,7 @@ def fill_kind_offsets(offsets, kinds, by_kind):
                 by_kind[k, c] += offsets[k, kinds[c, a]]
 
 
-@part
+@stage
 def add_kinds(by_kind, kinds, by_group):
     """The transpose of `fill_kind_offsets`: what a group has is the sum over its kinds."""
     by_group[:] = 0.0
@@ -69,7 +69,7 @@ def add_kinds(by_kind, kinds, by_group):
                 by_group[k, kinds[c, a]] += by_kind[k, c]
 
 
-@part
+@stage
 def _mark_extremes(counts, scales, rare, common):
     """Mark the rarest and the commonest group of a cluster in every scale."""
     rare[:], common[:] = False, False
@@ -78,7 +78,7 @@ def _mark_extremes(counts, scales, rare, common):
         rare[i], common[j] = True, True
 
 
-@part
+@stage
 def free_rows(prices, counts, limits, ratios):
     """The constraints whose multipliers a step may change, and how far each is violated.
 
@@ -119,7 +119,7 @@ def _total(values):
     return total
 
 
-@part
+@stage
 def fill_row_offsets(rows, values, ratios, kinds, offsets):
     """The same as `fill_offsets`, from the values of the rows and in the same order."""
     n_clusters, n_groups = offsets.shape
@@ -137,7 +137,7 @@ def fill_row_offsets(rows, values, ratios, kinds, offsets):
                 offsets[k, g] += -price if i == AT_LEAST else price
 
 
-@part
+@stage
 def _apply_hessian(direction, rows, density, ratios, kinds, shift, result):
     """Minus the smoothed Hessian of the dual times a direction, plus ``shift`` times it.
 
@@ -166,7 +166,7 @@ def _apply_hessian(direction, rows, density, ratios, kinds, shift, result):
         result[r] = change + shift * direction[r]
 
 
-@part
+@stage
 def _mean_diagonal(rows, density, ratios, kinds):
     """Mean of the diagonal of the matrix of `_apply_hessian`.
 
@@ -192,7 +192,7 @@ def _mean_diagonal(rows, density, ratios, kinds):
     return total / max(rows.n_rows, 1)
 
 
-@part
+@stage
 def newton_direction(rows, ratios, kinds, density, ridge):
     """Newton direction on the multipliers of the rows, by conjugate gradients."""
     n_rows = rows.n_rows
@@ -222,7 +222,7 @@ def newton_direction(rows, ratios, kinds, density, ridge):
     return solution
 
 
-@part
+@stage
 def store(rows, values, prices):
     """Set the multipliers of the rows, in place."""
     multipliers, size_multipliers = prices
@@ -234,7 +234,7 @@ def store(rows, values, prices):
             size_multipliers[k, AT_LEAST - i] = values[r]
 
 
-@part
+@stage
 def worst_violation(prices, counts, limits, ratios):
     """Largest breach of feasibility or of complementary slackness, in units of weight."""
     multipliers, size_multipliers = prices

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import NONE, inlined, jit, part
+from skfair._kernels import NONE, inlined, jit, stage
 
 EPSILON = 1e-10  # a change of the normalised cut below this is rounding error
 
@@ -88,7 +88,7 @@ def may_leave(graph, partition, i):
     return d == 0.0 or partition.volumes[partition.labels[i]] > d * (1.0 + 1e-9)
 
 
-@part
+@stage
 def _shift(graph, partition, i, a, b):
     """Move the affinities to node i from column a to column b of the links."""
     if graph.is_computed:
@@ -116,7 +116,7 @@ def _kernel(graph, i, j):
     return np.exp(-graph.gamma * distance)
 
 
-@part
+@stage
 def affinity(graph, i, j):
     """One entry of the affinity."""
     if graph.is_computed:
@@ -133,7 +133,7 @@ def affinity(graph, i, j):
     return 0.0
 
 
-@part
+@stage
 def move(graph, partition, i, b):
     """Give node i to cluster b."""
     labels, links, within, volumes, counts = partition

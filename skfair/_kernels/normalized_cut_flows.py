@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import NONE, inlined, jit, part
+from skfair._kernels import NONE, inlined, jit, stage
 from skfair._kernels.normalized_cut import EPSILON, affinity, may_leave, move, price_of, share
 
 QUEUE_SIZE = 16  # candidates kept for every pair of clusters
@@ -24,7 +24,7 @@ class ResidualArcs(NamedTuple):
     movers: np.ndarray  # (n_clusters, n_clusters) int64, which one that is
 
 
-@part
+@stage
 def _new_arcs(graph, partition, members):
     """Queues for all pairs of clusters, filled; no arc is priced yet."""
     n = partition.volumes.size
@@ -43,7 +43,7 @@ def _new_arcs(graph, partition, members):
     return arcs
 
 
-@part
+@stage
 def _fill(graph, partition, arcs, a, first, last):
     """Fill the queues from cluster a to the clusters ``first`` to ``last - 1``."""
     for b in range(first, last):
@@ -105,7 +105,7 @@ def repair(graph, partition, bounds, members):
         n_paths += 1
 
 
-@part
+@stage
 def _mark_ends(counts, bounds, g, sources, sinks):
     """Mark where a path may start and end.
 
@@ -122,7 +122,7 @@ def _mark_ends(counts, bounds, g, sources, sinks):
         sinks[k] = counts[k, g] < (upper if n_under == 0 and n_over > 0 else lower)
 
 
-@part
+@stage
 def _price_arc(graph, partition, arcs, a, b):
     """Price the arc from a to b by its queue, which is filled again once all in it have left."""
     if a == b:
@@ -134,7 +134,7 @@ def _price_arc(graph, partition, arcs, a, b):
     arcs.costs[a, b], arcs.movers[a, b] = least, best
 
 
-@part
+@stage
 def _cheapest_queued(graph, partition, arcs, a, b):
     """The queued node whose move from a to b costs least now, and what it costs."""
     best, least = NONE, np.inf
@@ -147,7 +147,7 @@ def _cheapest_queued(graph, partition, arcs, a, b):
     return best, least
 
 
-@part
+@stage
 def _cheapest_path(costs, sources, sinks, path):
     """Cheapest simple path from a source to a sink (Bellman and Ford); its length, 0 if none.
 
@@ -183,7 +183,7 @@ def _cheapest_path(costs, sources, sinks, path):
     return length
 
 
-@part
+@stage
 def _is_ancestor(parents, b, a):
     """Whether the path to a runs through b."""
     while a >= 0 and a != b:
@@ -210,7 +210,7 @@ def exchange_pass(graph, partition, members):
     return n_exchanges
 
 
-@part
+@stage
 def _exchange(graph, partition, arcs, a, b):
     """Make the best exchange between the queues of two clusters, if one lowers the cut."""
     best_i, best_j, least = NONE, NONE, -EPSILON
