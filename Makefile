@@ -7,13 +7,14 @@ BIN := $(VENV)/bin
 
 export MPLBACKEND = Agg
 
-.PHONY: help demo demo-dask test doctest lint format doc bench clean
+.PHONY: help demo demo-dask test test-lowest doctest lint format doc bench clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo    fair clusterings and classifiers beside plain ones, as tables and pictures"
 	@echo "make demo-dask  the same of ten million people in files, by a cluster of two workers"
 	@echo "make test    the whole test suite with the docstrings' examples"
+	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
 	@echo "make doctest every example of the documentation"
 	@echo "make lint    style and formatting, checked"
 	@echo "make format  style and formatting, repaired"
@@ -34,6 +35,17 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n au
 test: $(VENV)/.has-test
 	$(PYTEST)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/kernels
+
+# Old versions warn of one another, and know no callbacks: the tests that need these are skipped.
+LOWEST := .venv-lowest
+
+test-lowest: $(LOWEST)/.installed
+	NUMBA_CACHE_DIR=$(LOWEST)/numba OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+		$(LOWEST)/bin/python -W ignore::DeprecationWarning -m pytest -W ignore::DeprecationWarning \
+		-p no:cacheprovider -n auto $(addprefix tests/,people models inference metrics plotting \
+		constraints problems ranking regression training cluster/test_fair_kmeans.py \
+		cluster/test_fair_kmeans_input.py classification/test_constrained_erm.py \
+		classification/test_constrained_erm_input.py)
 
 doctest: $(VENV)/.has-test
 	$(PYTEST) $(wildcard doc/*.rst) skfair tests/test_readme.py
@@ -56,7 +68,7 @@ bench: $(VENV)/.has-bench
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst
+	rm -rf $(VENV) $(LOWEST) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(VENV)/.has-NAME: the package with its extra NAME is installed in the environment.
@@ -66,6 +78,13 @@ $(VENV)/.has-%: pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]" || { \
 		echo "Could not install skfair[$*]: pip's message is above (is a package index reachable?)." >&2; \
 		exit 1; }
+	@touch $@
+
+$(LOWEST)/.installed: pyproject.toml tests/lowest.py
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(PYTHON) tests/lowest.py > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --requirement $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --no-deps --editable .
 	@touch $@
 
 $(BIN)/python:

@@ -73,7 +73,9 @@ class Estimates(ABC):
         """
         low, high = self.limits(level)
         up, down = sparse.diags_array(high - self.values), sparse.diags_array(self.values - low)
-        margins = contrasts.maximum(0.0) @ up + contrasts.minimum(0.0) @ down
+        # No zeros may be stored, as a limit may be at infinity.
+        positive, negative = (contrasts.multiply(side) for side in (contrasts > 0, contrasts < 0))
+        margins = positive @ up + negative @ down
         return contrasts @ self.values + np.sqrt(_squared_length(margins, self.correlation))
 
 

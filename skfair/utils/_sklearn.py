@@ -1,7 +1,9 @@
 """The only place that imports private names of scikit-learn, or asks for its version.
 
-Callbacks came with 1.9; before, fits go unwatched.
+Callbacks came with 1.9; before, fits go unwatched. So did the refusal of weights that are all zero.
 """
+
+import inspect
 
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
@@ -12,6 +14,17 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+
+if "allow_all_zero_weights" not in inspect.signature(check_sample_weight).parameters:
+    check_any_weight = check_sample_weight
+
+    def check_sample_weight(sample_weight, X, **options):
+        """The weights, if one of them is not zero."""
+        weights = check_any_weight(sample_weight, X, **options)
+        if not weights.any():
+            raise ValueError("Sample weights must contain at least one non-zero number.")
+        return weights
+
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
