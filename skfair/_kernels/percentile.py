@@ -29,6 +29,45 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
     return indptr, order, moments
 
 
+def place_members(scores, samples, bounds):
+    """Interval between bounds of each member, as those of `sort_members`, for thousands of bounds.
+
+    Returns
+    -------
+    places : ndarray of intp, shape (n_members,)
+    """
+    places = np.empty(len(samples), dtype=np.intp)
+    _place_members(scores, samples, bounds, np.zeros(_N_STEPS + 1, dtype=np.intp), places)
+    return places
+
+
+_N_STEPS = 1 << 14
+"""Steps of equal length, in most of which there are few bounds."""
+
+
+@jit
+def _place_members(scores, samples, bounds, up_to, places):
+    # Steps never go down as numbers go up, whatever the rounding: bounds of lower steps are lower.
+    outside, n_steps = len(bounds) // 64, len(up_to) - 1  # the outermost may be very far
+    first, last = bounds[outside], bounds[len(bounds) - 1 - outside]
+    scale = n_steps / max(last - first, 1e-300)
+    for b in range(len(bounds)):
+        up_to[int(min(max((bounds[b] - first) * scale, 0.0), n_steps - 1.0)) + 1] += 1
+    for step in range(n_steps):
+        up_to[step + 1] += up_to[step]
+    for m in range(len(samples)):
+        score = scores[samples[m]]
+        step = int(min(max((score - first) * scale, 0.0), n_steps - 1.0))
+        low, high = up_to[step], up_to[step + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if bounds[middle] < score:
+                low = middle + 1
+            else:
+                high = middle
+        places[m] = low
+
+
 @jit
 def _sort_members(scores, samples, events, shares, bounds, indptr, order, moments):
     n_buckets, n_cells = len(bounds) + 1, len(indptr) - 1

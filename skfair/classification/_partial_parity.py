@@ -1,12 +1,16 @@
 """Classifiers that are fair where it matters: on an interval of percentiles."""
 
+from numbers import Integral
+
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import PARTIAL_CRITERIA
 from skfair.losses import AUCLoss
+from skfair.parts import is_in_parts
 from skfair.training import (
     CONFIDENCE_LEVELS,
     PartialParityModel,
     check_training,
+    fit_collected,
     published_settings,
 )
 from skfair.utils._fit import all_or_nothing
@@ -104,6 +108,10 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         Whether to start from the coefficients of the previous fit.
     random_state : int, RandomState instance or None, default=None
         Seed of stochastic solvers; those with a name here use none.
+    n_jobs : int or None, default=None
+        Threads that look at very many people (of "statistical_parity", by "sqp"); None is 1 unless
+        in a :func:`joblib.parallel_config` context, -1 is all processors. The fit is the same to
+        the bit for any number.
     verbose : int, default=0
         Print every iteration if positive.
 
@@ -193,6 +201,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         "confidence_level": CONFIDENCE_LEVELS,
         "rank_within": [StrOptions({"group", "class"})],
         "loss": [StrOptions({"logistic", "squared", "hinge", "auc"}), AUCLoss],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -218,6 +227,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         pos_label=None,
         warm_start=False,
         random_state=None,
+        n_jobs=None,
         verbose=0,
     ):
         self.criterion = criterion
@@ -234,11 +244,10 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
+        self.max_iter, self.tol = max_iter, tol
         self.pos_label = pos_label
         self.warm_start = warm_start
-        self.random_state = random_state
+        self.random_state, self.n_jobs = random_state, n_jobs
         self.verbose = verbose
 
     @classmethod
@@ -286,7 +295,9 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
+            Features; also a collection of Dask or `skfair.datasets.open_blocks`, as are the others
+            then: for "statistical_parity", solved by "sqp", without ``confidence_level`` and
+            ``group_interactions``.
         y : array-like of shape (n_samples,)
             Two classes, by labels of any kind.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
@@ -312,6 +323,9 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         """
         self._validate_params()
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        if is_in_parts(X, y, *people.values()):
+            constraint = self._constraint(rank_within=self.rank_within)
+            return fit_collected(self, X, y, people, [constraint])
         training = check_training(self, X, y, people, self._request)
         constraint = self._constraint(rank_within=self.rank_within)
         return self._fit(X, y, training, [constraint])

@@ -65,6 +65,12 @@ class BoundConstraint:
     is_local = False
     """Whether the rows suit only scores near those that they are seen from."""
 
+    bends_safely = False
+    """Whether curvatures are others than those of the rows, which are safer to start with."""
+
+    criterion = None
+    """What of the constraint may change from fit to fit beside its bounds."""
+
     is_correctable = True
     """Whether the rows count decisions, and can be told what they miss of these."""
 
@@ -133,6 +139,15 @@ class BoundConstraint:
     def shift(self, aux):
         """Value of the rows where all means are 0 before the offset, (n_rows,)."""
         return self.rows.at(np.zeros(len(self.names)) + self.offset, aux)[0]
+
+    @property
+    def aux_jacobian(self):
+        """Derivative of `shift` by the auxiliary unknowns, (n_rows, n_aux)."""
+        return self.rows.aux
+
+    def by(self, criterion):
+        """The same constraint, of which nothing changes but bounds."""
+        return self
 
     def decision_means(self, scores):
         """Means of the public metric, (n_events,)."""
@@ -278,7 +293,9 @@ class BoundConstraint:
 
     def report(self, scores):
         """One row per rate that is compared, with the columns ``REPORT_COLUMNS``."""
-        return report_of(self, self.moments(scores))
+        return self.report_of(self.moments(scores))
+
+    report_of = report_of
 
     def moments(self, scores):
         """What `report_of` needs, which parts add to: three (n_events,)."""
@@ -320,19 +337,7 @@ class BoundConstraint:
         return replace(self, events=events, target=self.target[rows], offset=0.0)
 
     def placed(self, rows, n_samples):
-        """The same constraint as a function of more scores, of which it looks at its own alone.
-
-        Parameters
-        ----------
-        rows : slice or ndarray of int, shape (n_own,)
-            Positions of its own samples among all.
-        n_samples : int
-            Number of all samples.
-
-        Returns
-        -------
-        constraint : BoundConstraint
-        """
+        """The same constraint as a function of more scores, as in `Events.placed`."""
         target = np.ones(n_samples)
         target[rows] = self.target
         return replace(self, events=self.events.placed(rows, n_samples), target=target)

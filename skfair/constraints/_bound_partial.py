@@ -6,13 +6,14 @@ from functools import cached_property
 import numpy as np
 from sklearn.base import clone
 
+from skfair.constraints import _condensed
 from skfair.constraints._cells import cell_events
 from skfair.constraints._joint import JointConstraint
 from skfair.constraints._percentile import SHAPES
 from skfair.constraints._percentile_rows import Compared, Position, at_percentiles
 from skfair.constraints._posterior import CurvePosterior, kish_sizes
-from skfair.constraints._protocols import REPORT_COLUMNS
-from skfair.people import Events
+from skfair.constraints._rate_report import report_of_shares
+from skfair.people import Events, Groups, People
 from skfair.utils._messages import listing
 
 _LEAST_SELECTED = 20
@@ -58,11 +59,18 @@ class BoundPartialParity:
     is_local = True
     counts_decisions = False
     jumps = True
+    bends_safely = True
+    """Whether curvatures are others than those of the rows, which are safer to start with."""
 
     @property
     def name(self):
         """What the constraint is called."""
         return type(self.constraint).__name__
+
+    @property
+    def adds_up(self):
+        """Whether the rows of parts of the people add up to those of all."""
+        return self.constraint.adds_up
 
     @property
     def is_correctable(self):
@@ -77,7 +85,7 @@ class BoundPartialParity:
     @cached_property
     def members(self):
         """Who belongs to which event, as `Events`."""
-        return Events.overlapping(self.events.members.T, self.people.weights)
+        return self.events.weighted(self.people.weights)
 
     @cached_property
     def positions(self):
@@ -107,13 +115,15 @@ class BoundPartialParity:
         """What solvers hold, corrections included; no rows for a single group."""
         if len(self.people.groups.names) == 1:
             return JointConstraint(())
-        self.check_sizes(self.positions)
+        if self.constraint.ranks_people_in_groups:
+            self.check_sizes(self.positions)
         rows = self.constraint.rows(self.compared, self.scores)
         return rows.shifted(self.offset) if self.is_correctable else rows
 
     def check_sizes(self, positions):
         """Refuse events with too few samples in their intervals."""
-        selected = self.events.counts * np.array([position.width for position in positions])
+        widths = np.array([position.width for position in positions])
+        selected = self.events.counted(self.people) * widths
         sized = [*zip(self.events.names, selected, strict=True)]
         sized += [(names, 0.0) for names in self.events.empty]
         small = [(names, size) for names, size in sized if size < _LEAST_SELECTED]
@@ -158,6 +168,40 @@ class BoundPartialParity:
         """Convex rows that are nowhere easier to keep, and equal to these at the given point."""
         return self.rows.majorant(scores, aux)
 
+    # What problems in parts need.
+
+    @property
+    def criterion(self):
+        """What of the constraint may change from fit to fit, and hangs on nobody."""
+        return self.constraint
+
+    def shift(self, aux):
+        """Value of the rows where all shares are 0, (n_rows,)."""
+        return self.rows.shift(aux)
+
+    @property
+    def aux_jacobian(self):
+        """Derivative of `shift`, (n_rows, n_aux)."""
+        return self.rows.aux_jacobian
+
+    def count(self, scores, cuts):
+        """Weights and numbers of people in bins of scores, as `skfair.constraints._condensed`."""
+        return _condensed.counts(self, scores, cuts)
+
+    def within(self, scores, cuts, bins):
+        """Score, event and weight of the people in some of the bins."""
+        return _condensed.members_within(self, scores, cuts, bins)
+
+    def condensed(self, scores, count, collect):
+        """The same gap of few; `scores` are those of some, who tell where to cut first."""
+        return _condensed.condensed(self, _condensed.first_cuts(scores), count, collect)
+
+    def of_members(self, events, weights):
+        """The constraint of other people, of whom events and weights are given."""
+        names = np.arange(len(self.events.names)).astype(object)[:, np.newaxis]
+        people = People(np.ones(len(events)), Groups.disjoint(events, names), weights)
+        return replace(self, people=people, intervals=[one.pairs for one in self.positions])
+
     # What enforcement needs.
 
     def gap(self, scores):
@@ -186,7 +230,7 @@ class BoundPartialParity:
                 f"confidence_level cannot be promised of {self.name}, which compares pairs of "
                 "people and not rates; pass confidence_level=None, or a criterion on rates."
             )
-        thresholds = seen._thresholds(scores, _N_CURVE)
+        thresholds = seen.thresholds(scores, _N_CURVE)
         members = map(self.members.members, range(self.members.n_events))
         above = [(scores[own] > thresholds[:, np.newaxis]) @ shares for own, shares in members]
         units = 1.0 / self.constraint.interval_tolerances(1.0, seen.positions)
@@ -201,7 +245,7 @@ class BoundPartialParity:
 
     def remedy(self, scores):
         """What helps where the tolerance cannot be kept, beside raising it, as words."""
-        if np.std(scores) < _NEARLY_EQUAL:
+        if scores is not None and np.std(scores) < _NEARLY_EQUAL:
             return (
                 "or give the model more to tell people apart: the scores are nearly equal "
                 f"(standard deviation {np.std(scores):.2g}), but ranks see any difference"
@@ -226,16 +270,15 @@ class BoundPartialParity:
 
     def narrowed(self, factor):
         """The same constraint with a ramp of so much less width."""
-        constraint = clone(self.constraint).set_params(width=self.constraint.width * factor)
-        return self._with(constraint=constraint)
+        return self.by(clone(self.constraint).set_params(width=self.constraint.width * factor))
 
     def refined(self):
         """The same constraint, compared at more places where it is compared at some."""
-        return self._with(constraint=self.constraint.refined())
+        return self.by(self.constraint.refined())
 
-    def ramped_like(self, other):
-        """The same constraint with the ramp of another one, of some of the people for instance."""
-        return self._with(constraint=other.constraint)
+    def by(self, constraint):
+        """The same people under another criterion, of another ramp for instance."""
+        return self._with(constraint=constraint)
 
     def take(self, rows):
         """The same constraint among some of the samples.
@@ -261,11 +304,19 @@ class BoundPartialParity:
         target, weights = people.target[rows], people.weights[rows]
         taken = replace(
             self,
-            people=people._replace(target=target, groups=groups, weights=weights, X=None),
+            people=People(target, groups, weights),
             scores=None if self.scores is None else self.scores[rows],
         )
         taken.check_sizes(taken.positions)
         return taken
+
+    def part(self, rows, factors=1.0):
+        """The share of some samples, as in `Events.part`: rows of parts add up to those of all."""
+        people, members = self.people, self.members.part(rows, factors)
+        weights = people.weights[rows] * factors
+        part = replace(self, people=People(people.target[rows], people.groups.part(rows), weights))
+        vars(part).update(events=self.events, members=members)
+        return part
 
     def _with(self, **changes):
         """The same people under a changed constraint; they are not looked through again."""
@@ -288,32 +339,34 @@ class BoundPartialParity:
             that score above the threshold. Criteria at one threshold have that one; others have
             thresholds midway between the groups' own percentiles.
         """
-        import pandas as pd
-
         seen = self.seen_from(scores)
-        thresholds, gap = seen._thresholds(scores), self.gap(scores)
-        frames = []
-        for event, (cell, group) in enumerate(self.events.names):
-            samples, shares = self.members.members(event)
-            position = seen.positions[event]
-            above = (scores[samples] > thresholds[:, np.newaxis]) @ shares
-            # The sum of squared shares is one over the effective number of samples.
-            errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * (shares @ shares))
-            columns = {
-                "constraint": self.name,
-                "cell": cell,
-                "group": [group] * len(thresholds),  # it may be a tuple of attributes
-                "n": int(self.events.counts[event]),
-                "threshold": thresholds,
-                "rate": position.of(above),
-                "standard_error": errors / position.width,
-                "gap": gap,
-                "tolerance": self.tolerance,
-            }
-            frames.append(pd.DataFrame(columns, columns=list(REPORT_COLUMNS)))
-        return pd.concat(frames, ignore_index=True)
+        thresholds = seen.thresholds(scores)
+        return seen.report_of((self.gap(scores), thresholds, self.moments(scores, thresholds)))
 
-    def _thresholds(self, scores, n_positions=None):
+    def moments(self, scores, thresholds):
+        """What `report_of` needs, which parts add to: shares above thresholds, and of squares.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        thresholds : ndarray of shape (n_thresholds,)
+            Those that are reported.
+
+        Returns
+        -------
+        above : ndarray of shape (n_events, n_thresholds)
+            Share of every event above every threshold.
+        squares : ndarray of shape (n_events,)
+            Sum of squared shares, which is one over the effective number of samples.
+        """
+        members = [self.members.members(event) for event in range(self.members.n_events)]
+        above = [(scores[own] > thresholds[:, np.newaxis]) @ shares for own, shares in members]
+        return np.array(above), np.array([shares @ shares for _, shares in members])
+
+    report_of = report_of_shares
+
+    def thresholds(self, scores, n_positions=None):
         """The one that decides, else those midway between the groups' own percentiles."""
         if self.is_correctable:
             return np.array([self.constraint.threshold])

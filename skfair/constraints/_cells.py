@@ -134,6 +134,10 @@ class CellEvents(NamedTuple):
         """Samples in each event, (n_events,)."""
         return np.diff(self.members.indptr)
 
+    def counted(self, people):
+        """People in each event, (n_events,), of whom one may stand for many."""
+        return self.counts if people.numbers is None else self.members @ people.numbers
+
     def weighted(self, weights):
         """Weighted means over the events.
 

@@ -166,7 +166,7 @@ class Constraint(BaseEstimator):
             aggregate=self._aggregate(events),
             tolerance=tolerance,
             names=events.names,
-            counts=events.counts,
+            counts=events.counted(people),
             counts_decisions=self.counts_decisions,
         )
 

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair.constraints._protocols import REPORT_COLUMNS
-from skfair.constraints._rate_report import report_of
 from skfair.constraints._values import block_diagonal, joined, split, stacked
 
 
@@ -75,8 +74,25 @@ class JointConstraint:
 
     @property
     def adds_up(self):
-        """Whether rows are linear in means, so that those of parts of the samples add up."""
-        return all(getattr(part, "adds_up", False) for part in self.parts)
+        """Whether rows of parts of the samples add up, and are all of means or all of ranks."""
+        kinds = {part.is_local for part in self.parts}
+        return len(kinds) <= 1 and all(getattr(part, "adds_up", False) for part in self.parts)
+
+    @property
+    def criteria(self):
+        """What of the parts may change from fit to fit, beside their bounds; a tuple."""
+        return tuple(part.criterion for part in self.parts)
+
+    def by(self, criteria):
+        """The same people under other criteria, one for every part."""
+        return JointConstraint(
+            tuple(part.by(own) for part, own in zip(self.parts, criteria, strict=True))
+        )
+
+    @property
+    def bends_safely(self):
+        """Whether curvatures are others than those of the rows, which are safer to start with."""
+        return any(part.bends_safely for part in self.parts)
 
     def shift(self, aux):
         """Value of the rows where all means are 0 before the offsets, (n_rows,).
@@ -91,8 +107,8 @@ class JointConstraint:
 
     @property
     def aux_jacobian(self):
-        """Derivative by the auxiliary unknowns of rows that are linear in them, (n_rows, n_aux)."""
-        return block_diagonal([part.rows.aux for part in self.parts])
+        """Derivative of `shift` by the auxiliary unknowns, (n_rows, n_aux)."""
+        return block_diagonal([part.aux_jacobian for part in self.parts])
 
     @property
     def is_local(self):
@@ -267,19 +283,19 @@ class JointConstraint:
         return tuple(part.moments(scores) for part in self.parts)
 
     def report_of(self, moments):
-        """The reports of all parts from their moments, those of all samples.
+        """The reports of all parts from what all samples add up to.
 
         Parameters
         ----------
-        moments : tuple of tuples of three ndarray
-            As `moments` gives them.
+        moments : sequence of tuples
+            What the ``report_of`` of each of them takes.
 
         Returns
         -------
         report : DataFrame
         """
         pairs = zip(self.parts, moments, strict=True)
-        return _one_below_the_other([report_of(part, own) for part, own in pairs])
+        return _one_below_the_other([part.report_of(own) for part, own in pairs])
 
     def single(self):
         """The same constraints, each that can be by its one row ``gap <= tolerance``."""

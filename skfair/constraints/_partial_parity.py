@@ -55,6 +55,9 @@ class PartialParity(Constraint):
     is_correctable = False
     """Whether the rows count decisions, at one threshold, and can be told what they miss."""
 
+    adds_up = False
+    """Whether rows are sums over people, and the gap is one at all thresholds."""
+
     ranks_people_in_groups = False
     """Whether the interval is one of ranks in the whole group, though only a class is compared."""
 
@@ -258,6 +261,7 @@ class PartialStatisticalParity(PartialParity):
 
     metric = "partial_statistical_parity_difference"
     cells = staticmethod(everybody)
+    adds_up = True
 
     def __init__(
         self,

@@ -131,6 +131,15 @@ class PercentileConstraint:
         """Number of auxiliary unknowns."""
         return self.by_threshold.shape[1]
 
+    def shift(self, aux):
+        """Value of the rows where all shares are 0, (n_rows,)."""
+        return -self.by_level @ aux
+
+    @property
+    def aux_jacobian(self):
+        """Derivative of `shift` by the auxiliary unknowns, (n_rows, n_aux)."""
+        return -self.by_level
+
     def kinks(self, aux):
         """Where ramps begin, then where they end, (2 * n_thresholds,)."""
         thresholds = self.origin + self.by_threshold @ aux

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from skfair.constraints._protocols import REPORT_COLUMNS
+
 
 def report_of(constraint, moments):
     """One row per rate that is compared.
@@ -36,3 +38,42 @@ def report_of(constraint, moments):
         "tolerance": np.full(n_rates, float(constraint.tolerance)),
     }
     return pd.DataFrame(columns)
+
+
+def report_of_shares(constraint, told):
+    """One row per event and threshold.
+
+    Parameters
+    ----------
+    constraint : BoundPartialParity
+        Compares the shares.
+    told : tuple
+        Gap; thresholds, (n_thresholds,); and a pair of shares above them, (n_events, n_thresholds),
+        and sums of the squared shares of samples, (n_events,).
+
+    Returns
+    -------
+    report : DataFrame
+        With the columns ``REPORT_COLUMNS``.
+    """
+    import pandas as pd
+
+    gap, thresholds, moments = told
+    frames, counts = [], constraint.events.counted(constraint.people)
+    for event, (above, squares) in enumerate(zip(*moments, strict=True)):
+        cell, group = constraint.events.names[event]
+        position = constraint.positions[event]
+        errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * squares)
+        columns = {
+            "constraint": constraint.name,
+            "cell": cell,
+            "group": [group] * len(thresholds),  # it may be a tuple of attributes
+            "n": int(counts[event]),
+            "threshold": thresholds,
+            "rate": position.of(above),
+            "standard_error": errors / position.width,
+            "gap": gap,
+            "tolerance": constraint.tolerance,
+        }
+        frames.append(pd.DataFrame(columns, columns=list(REPORT_COLUMNS)))
+    return pd.concat(frames, ignore_index=True)

@@ -62,7 +62,7 @@ def enforce(task, strategy):
     ValueError
         If the strategy moves decisions, but the constraint compares ranks.
     """
-    if isinstance(task.problem, ProblemInParts):
+    if isinstance(task.problem, ProblemInParts) and not task.constraint.is_local:
         return _at_large(task, strategy)
     if not task.constraint.parts:
         return task.plain()

@@ -171,7 +171,7 @@ def _secant(part, rehearsed):
         effective, low = asked, (0.0, 0.0)
         high = (max(asked, _known(gap)), _known(gap))
         if rehearsed is not None:  # nearly right: the bracket is as narrow
-            part, effective = part.ramped_like(rehearsed), rehearsed.tolerance
+            part, effective = part.by(rehearsed.criterion), rehearsed.tolerance
             high, rehearsed = (2.0 * effective, 2.0 * aim), None
         measured = False  # the plain fit stands for any tolerance above
         while True:

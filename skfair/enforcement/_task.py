@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from skfair.constraints import JointConstraint
 from skfair.enforcement._stops import MARGIN
+from skfair.problems import RankedInParts
 from skfair.solvers import SQP, Result
 
 TIE = 1e-12
@@ -36,7 +37,7 @@ class Candidate(NamedTuple):
     scores : ndarray of shape (n_samples,) or None
         Its scores; None of problems in parts, where they lie with the samples.
     error : float
-        Weighted share of wrong decisions.
+        Weighted share of wrong decisions; nan where ranks are compared in parts, and nobody asks.
     gaps : ndarray of shape (n_parts,)
         The gap of every part of the constraint; nan where it is unknown.
     violation : float
@@ -112,6 +113,8 @@ class Task:
 
     def judge(self, parameters, result):
         """The candidate that parameters make."""
+        if isinstance(self.problem, RankedInParts):
+            return self._judge_ranks(parameters, result)
         problem, parts = self.problem, self.constraint.parts
         scores = problem.predicted(parameters)
         wrong = (scores > 0) != (problem.target > 0)
@@ -120,6 +123,11 @@ class Task:
         error = round(float(problem.share @ wrong), 12)
         violation, decisions = self.violation(gaps), np.unique(scores > 0)
         return Candidate(parameters, scores, error, gaps, violation, is_clear, result, decisions)
+
+    def _judge_ranks(self, parameters, result):
+        gaps, nobody = self.problem.gaps(parameters), np.empty(0, dtype=bool)
+        violation = self.violation(gaps)
+        return Candidate(parameters, None, np.nan, gaps, violation, True, result, nobody)
 
     def violation(self, gaps):
         """Largest excess of gaps (n_parts,) over their tolerances; 0 if it is rounding."""

@@ -111,6 +111,16 @@ class Groups(ABC):
             Positions of the samples to keep, or a mask over all samples.
         """
 
+    @abstractmethod
+    def part(self, rows):
+        """Some of the samples; a group stays though it may have no members among them.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int
+            Positions of the samples, which may repeat.
+        """
+
     @cached_property
     def counts(self):
         """How many samples each group has, (n_groups,)."""
@@ -194,6 +204,9 @@ class _DisjointGroups(Groups):
     def pairs(self):
         return np.arange(len(self.codes)), self.codes
 
+    def part(self, rows):
+        return Groups.disjoint(self.codes[rows], self.labels, self.attributes)
+
     def take(self, rows):
         codes = self.codes[rows]
         present = np.flatnonzero(np.bincount(codes, minlength=len(self.labels)))
@@ -219,8 +232,11 @@ class _OverlappingGroups(Groups):
         samples = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
         return samples, self.matrix.indices.astype(np.intp)
 
+    def part(self, rows):
+        return Groups.overlapping(self.matrix[rows], self.labels)
+
     def take(self, rows):
-        kept = Groups.overlapping(self.matrix[rows], self.labels)
+        kept = self.part(rows)
         present = np.flatnonzero(kept.counts)
         return kept if len(present) == len(self.labels) else kept.only(present)
 

@@ -27,6 +27,8 @@ class People(NamedTuple):
     X : DataFrame, ndarray or csr_array of shape (n_samples, n_features), or None
         What is known of them, for constraints that look at it; None where nothing is. A DataFrame
         stays one, so that columns can be named.
+    numbers : ndarray of int, shape (n_samples,), or None
+        How many people each of them stands for; None where everybody is there.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class People(NamedTuple):
     groups: Groups
     weights: np.ndarray
     X: object = None
+    numbers: np.ndarray | None = None
 
 
 def check_people(sensitive_features, sample_weight, *, missing=None, overlapping=False, **data):

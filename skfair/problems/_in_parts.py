@@ -18,7 +18,7 @@ class ProblemInParts(ConstrainedProblem):
     Parameters
     ----------
     model, loss, target, weights, alpha, constraint, region, total
-        As of `ConstrainedProblem`, of a constraint whose rows are linear in the means of events.
+        As of `ConstrainedProblem`, of a constraint whose rows are sums over the samples.
     parts : Parts
         The problems of the samples, as `ConstrainedProblem.part` makes them.
     few : ConstrainedProblem or None
@@ -116,7 +116,7 @@ class ProblemInParts(ConstrainedProblem):
         report = self.constraint.report_of(moments)
         return float(objective) + penalty, len(self.lower), report
 
-    def evaluate(self, x, multipliers=None):
+    def evaluate(self, x, multipliers=None, is_near=None):
         """Everything at x, from one look at all parts when it is first asked for.
 
         Parameters
@@ -125,35 +125,42 @@ class ProblemInParts(ConstrainedProblem):
             Model parameters and auxiliary unknowns.
         multipliers : ndarray of shape (n_rows,), default=None
             Those at which the Hessian is taken in the same look; None is 0.
+        is_near : bool, default=None
+            Whether that is the exact one; None where it is taken at multipliers, since solutions
+            are tried by few first: after a step everybody is near.
 
         Returns
         -------
         EvaluationInParts
         """
+        is_near = multipliers is not None if is_near is None else is_near
         multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
-        return EvaluationInParts(self, x, multipliers)
+        return EvaluationInParts(self, x, multipliers, is_near and self.constraint.bends_safely)
 
-    def look(self, parameters, multipliers):
+    def look(self, x, multipliers, is_near):
         """Sums of what `EvaluationInParts` is made of.
 
         The latest ones are remembered, since a solver and its driver both ask for the start.
 
         Parameters
         ----------
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
+        x : ndarray of shape (n_unknowns,)
+            Model parameters and auxiliary unknowns.
         multipliers : ndarray of shape (n_rows,)
             Those at which the Hessian is taken.
+        is_near : bool
+            Whether that is the exact one.
 
         Returns
         -------
         sums : tuple
             Mean loss and its gradient, rows and their derivatives, and second derivatives.
         """
-        key = (parameters.tobytes(), multipliers.tobytes())
+        key = (x.tobytes(), multipliers.tobytes(), is_near)
         if key not in self._latest:
             self._latest.clear()
-            self._latest[key] = self.parts.total(_look, parameters, multipliers)
+            asked = x, multipliers, is_near, self.constraint.criteria
+            self._latest[key] = self.parts.total(_look, *asked)
         return self._latest[key]
 
     @cached_property
@@ -172,15 +179,17 @@ class EvaluationInParts(Evaluation):
         The point.
     multipliers : ndarray of shape (n_rows,)
         Those at which the Hessian is taken.
+    is_near : bool
+        Whether that is the exact one.
     """
 
-    def __init__(self, problem, x, multipliers):
+    def __init__(self, problem, x, multipliers, is_near):
         super().__init__(problem, x)
-        self.multipliers = multipliers
+        self.multipliers, self.is_near = multipliers, is_near
 
     @cached_property
     def _sums(self):
-        return self.problem.look(self.parameters, self.multipliers)
+        return self.problem.look(self.x, self.multipliers, self.is_near)
 
     @cached_property
     def fun(self):
@@ -201,12 +210,14 @@ class EvaluationInParts(Evaluation):
     @cached_property
     def aux_jacobian(self):
         """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
-        return self.problem.constraint.aux_jacobian
+        return self.jacobian[:, self.problem.n_parameters :]
 
     @cached_property
     def jacobian(self):
         """Derivative of the rows, (n_rows, n_unknowns)."""
-        return np.column_stack((self._sums[3], self.aux_jacobian))
+        jacobian = self._sums[3].copy()
+        jacobian[:, self.problem.n_parameters :] += self.problem.constraint.aux_jacobian
+        return jacobian
 
     def jacobian_of(self, rows):
         """Derivative of some rows, (n_taken, n_unknowns)."""
@@ -222,28 +233,30 @@ class EvaluationInParts(Evaluation):
 
     def hessian(self, multipliers, is_near=False):
         """Second derivative of the Lagrangian; another look for other multipliers than foretold."""
-        if not np.array_equal(multipliers, self.multipliers):
-            return self.problem.evaluate(self.x, multipliers).hessian(multipliers, is_near)
-        p = self.problem.n_parameters
-        hessian = np.zeros((len(self.x), len(self.x)))
-        hessian[:p, :p] = self._sums[4] + np.diag(self.problem.ridge)
-        return hessian
+        is_near = is_near and self.problem.constraint.bends_safely
+        if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
+            there = self.problem.evaluate(self.x, multipliers, is_near)
+            return there.hessian(multipliers, is_near)
+        ridge = np.append(self.problem.ridge, np.zeros(self.problem.constraint.n_aux))
+        return self._sums[4] + np.diag(ridge)
 
 
-def _look(part, parameters, multipliers):
-    """What a part adds to objective and rows, and to their derivatives by the parameters."""
-    p = len(parameters)
-    found = part.evaluate(np.append(parameters, np.zeros(part.constraint.n_aux)))
+def _look(part, x, multipliers, is_near, criteria):
+    """What a part adds to objective and rows, and to their derivatives."""
+    found, p = part.evaluate(x), part.n_parameters
     if not len(multipliers):  # of the plain problem, whatever constraint its parts could answer for
         no_rows = np.empty(0), np.empty((0, p))
         return found.fun, found.grad[:p], *no_rows, found.point.gram(found.loss_curvature)
-    by_parameters = found.grad[:p], found.values, found.jacobian[:, :p]
-    return found.fun, *by_parameters, found.hessian(multipliers)[:p, :p]
+    constraint = part.constraint.by(criteria)
+    found, aux = found.under(constraint), x[p:]
+    values, jacobian = found.values - constraint.shift(aux), found.jacobian
+    jacobian[:, p:] -= constraint.aux_jacobian
+    return found.fun, found.grad[:p], values, jacobian, found.hessian(multipliers, is_near)
 
 
 def _told(part, parameters):
     """What a part adds to the objective, and to the moments of the report."""
-    found = part.evaluate(np.append(parameters, np.zeros(part.constraint.n_aux)))
+    found = part.evaluate(parameters)
     return found.fun, part.constraint.moments(part.predicted(parameters))
 
 

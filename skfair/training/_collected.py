@@ -1,7 +1,7 @@
 """Linear classifiers of people who lie in parts: collections of Dask, or of files.
 
-What is compared of people is their group and class alone, so that everybody is represented by one
-person of the same group and class, whom the constraints are bound to. Workers keep, of every part,
+What is compared of people is their group and class alone, beside their scores, so that everybody is
+represented by one person of the same group and class, whom the constraints are bound to. Workers keep, of every part,
 the features, and who represents whom. Two looks at everybody come before those of the fit: a census
 of groups and classes, and the moments of the columns.
 """
@@ -13,14 +13,15 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_array, column_or_1d
 
-from skfair.constraints import CONSTRAINTS, BoundedGroupLoss
+from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, PartialStatisticalParity
+from skfair.losses import OBJECTIVES, over_pairs
 from skfair.models import LinearModel
 from skfair.parts import parts_of
 from skfair.people import Groups, People, check_groups
-from skfair.problems import ProblemInParts
 from skfair.solvers import SQP
+from skfair.training._in_parts import problem_of_parts
 from skfair.training._input import Training, Unit, positive_of
-from skfair.utils._messages import listing
+from skfair.utils._messages import by_name, listing
 
 _REHEARSED = 1 << 15
 """How many people the client tries solutions on."""
@@ -32,6 +33,7 @@ _BY_GROUP_AND_CLASS = (
     *(one for name, one in CONSTRAINTS.items() if not name.startswith("partial_")),
     BoundedGroupLoss,
 )
+"""Constraints whose rates are means over those of a group and class."""
 
 
 def fit_collected(estimator, X, y, people, constraints):
@@ -39,7 +41,7 @@ def fit_collected(estimator, X, y, people, constraints):
 
     Parameters
     ----------
-    estimator : ConstrainedERMClassifier
+    estimator : ConstrainedERMClassifier or PartialParityClassifier
         To be fitted.
     X, y : collection
         As `parts_of` takes them.
@@ -50,7 +52,7 @@ def fit_collected(estimator, X, y, people, constraints):
 
     Returns
     -------
-    estimator : ConstrainedERMClassifier
+    estimator : estimator instance
         Fitted.
 
     Raises
@@ -68,15 +70,19 @@ def fit_collected(estimator, X, y, people, constraints):
     frame = _frame(estimator, constraints, census, _model(estimator, shards, census))
     few = _some(shards, frame, census)
     everybody = shards.each(_problem, frame, census.training.weights)
-    problem = ProblemInParts.of(frame, everybody, few)
+    problem = problem_of_parts(frame, everybody, few)
     return estimator._fit_problem(X, y, census.training, problem, solver)
 
 
 def _refuse_what_is_no_sum(estimator, constraints, solver, people):
     remedy = "; fit a sample of the people in memory, or change it."
+    if over_pairs(by_name(OBJECTIVES, estimator.loss, "loss")):
+        raise ValueError(
+            f"Pairs of people in parts cannot be compared, as loss={estimator.loss!r} does{remedy}"
+        )
     if not isinstance(solver, SQP) or solver.hessian != "exact":
         raise ValueError(f"People in parts need solver='sqp', got {estimator.solver!r}{remedy}")
-    if estimator.enforcement not in ("auto", None):
+    if estimator.enforcement not in estimator._enforced_in_parts:
         raise ValueError(
             "People in parts need enforcement='auto' or None, got "
             f"{estimator.enforcement!r}{remedy}"
@@ -86,16 +92,23 @@ def _refuse_what_is_no_sum(estimator, constraints, solver, people):
             "People in parts need confidence_level=None and group_interactions=False, got "
             f"{estimator.confidence_level!r} and {estimator.group_interactions!r}{remedy}"
         )
-    for constraint in constraints:
-        if type(constraint) not in _BY_GROUP_AND_CLASS:
+    are_ranks = [type(constraint) is PartialStatisticalParity for constraint in constraints]
+    if any(are_ranks) and not all(are_ranks):
+        raise ValueError(
+            "Percentiles of people in parts cannot be compared together with rates, but the "
+            f"constraints are {constraints}{remedy}"
+        )
+    for constraint, is_ranked in zip(constraints, are_ranks, strict=True):
+        if not is_ranked and type(constraint) not in _BY_GROUP_AND_CLASS:
             raise ValueError(
                 "What is compared of people in parts must be a mean over those of a group and "
-                f"class, so that parts add up, which that of {constraint} is not{remedy}"
+                "class, or the shares of groups above all thresholds ('statistical_parity' on an "
+                f"interval), so that parts add up, which that of {constraint} is not{remedy}"
             )
     if constraints and people["sensitive_features"] is None:
         raise ValueError(
             "People in parts are compared by sensitive_features, but none came; pass a collection "
-            "with the same parts, or constraint=None."
+            "with the same parts; ConstrainedERMClassifier(None) compares nobody."
         )
 
 
@@ -205,7 +218,7 @@ class _Census:
         positive = positive_of(self.classes, estimator.pos_label, is_compared)
         target = np.where(self.classes[own_class] == positive, 1.0, -1.0)
         unit = Unit(spread=1.0 if positive == self.classes[1] else -1.0)
-        people = People(target, groups, weights)
+        people = People(target, groups, weights, numbers=self.counts)
         return Training(None, self.classes, people, positive, unit)
 
 
@@ -260,12 +273,7 @@ def _frame(estimator, constraints, census, model):
     )
     factors = factors[(training.labels == census.classes[1]).astype(int)]
     problem = estimator._problem_of(model, training, constraints, factors)
-    counted = tuple(
-        replace(one, counts=(one.events.averaging > 0) @ census.counts)
-        for one in problem.constraint.parts
-    )
-    constraint = replace(problem.constraint, parts=counted)
-    return replace(problem, constraint=constraint, total=float(problem.weights.sum()))
+    return replace(problem, total=float(problem.weights.sum()))
 
 
 def _problem(shard, frame, represented):

@@ -5,7 +5,7 @@ import numpy as np
 from skfair.losses import over_pairs
 from skfair.models import LinearModel
 from skfair.parts import InMemory, blocks
-from skfair.problems import ProblemInParts
+from skfair.problems import ProblemInParts, RankedInParts
 from skfair.solvers import SQP
 
 _MANY = 1 << 17
@@ -39,7 +39,27 @@ def divided(problem, solver, n_jobs):
     except ValueError:  # an event has nobody among them
         return problem
     parts = InMemory(blocks(n_samples), n_jobs).each(problem.part)
-    return ProblemInParts.of(problem, parts, few)
+    return problem_of_parts(problem, parts, few)
+
+
+def problem_of_parts(problem, parts, few):
+    """A problem's own frame around its parts, of the kind that its constraint needs.
+
+    Parameters
+    ----------
+    problem : ConstrainedProblem
+        Of its samples nothing is taken.
+    parts : Parts
+        The problems of the samples.
+    few : ConstrainedProblem
+        The problem among some of the people.
+
+    Returns
+    -------
+    problem : ProblemInParts
+    """
+    kind = RankedInParts if problem.constraint.is_local else ProblemInParts
+    return kind.of(problem, parts, few)
 
 
 def is_sum_over_parts(problem, solver):

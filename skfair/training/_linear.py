@@ -25,6 +25,12 @@ class ConstrainedLinearModel(ConstrainedModel):
     n_jobs = None
     """Threads, of which estimators that use several have a parameter."""
 
+    class_weight = None
+    """Weights of classes, of which some classifiers have a parameter."""
+
+    _enforced_in_parts = ("auto", None)
+    """Values of ``enforcement`` that ask for sums over people alone."""
+
     _parameter_constraints = {
         **ConstrainedModel._parameter_constraints,
         "fit_intercept": ["boolean"],
@@ -36,7 +42,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         solver = self._chosen_solver()
         problem = self._problem(training, constraints, loss_weights)
         problem = problem.single() if solver.one_row else problem
-        if self.confidence_level is None and self.enforcement in ("auto", None):
+        if self.confidence_level is None and self.enforcement in self._enforced_in_parts:
             problem = divided(problem, solver, self.n_jobs)
         return self._fit_problem(X, y, training, problem, solver)
 

@@ -40,6 +40,8 @@ class PartialParityModel:
 
     _solver_defaults = {"tol": 1e-4}
 
+    _enforced_in_parts = ("auto", "calibration", None)
+
     @property
     def _request(self):
         return f"criterion={self.criterion!r} asks for groups to be alike"
