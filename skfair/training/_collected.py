@@ -1,9 +1,9 @@
 """Linear classifiers of people who lie in parts: collections of Dask, or of files.
 
 What is compared of people is their group and class alone, beside their scores, so that everybody is
-represented by one person of the same group and class, whom the constraints are bound to. Workers keep, of every part,
-the features, and who represents whom. Two looks at everybody come before those of the fit: a census
-of groups and classes, and the moments of the columns.
+represented by one person of the same group and class, whom the constraints are bound to. Workers
+keep, of every part, the features, and who represents whom. Two looks at everybody come before those
+of the fit: a census of groups and classes, and the moments of the columns.
 """
 
 from collections import Counter

@@ -1,0 +1,131 @@
+"""Fits on intervals of percentiles to people in parts: threads, collections of Dask, and files."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
+from skfair.constraints import DemographicParity, PartialStatisticalParity
+from skfair.datasets import open_blocks
+from skfair.metrics import partial_statistical_parity_difference
+
+INTERVAL = (0.1, 0.4)
+# Without a client threads read the collections, which is said.
+pytestmark = pytest.mark.filterwarnings("ignore:There is no Dask client")
+
+
+def draw(n_people=8000, seed=0):
+    """Features, classes, groups and weights; the plain fit does not keep the tolerance."""
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(2, size=n_people)
+    X = rng.normal(size=(n_people, 3)) + 0.5 * sex[:, np.newaxis]
+    y = X @ [1.0, -0.5, 0.3] + rng.logistic(size=n_people) > 0.8
+    return X, y.astype(int), sex, rng.integers(0, 3, n_people)
+
+
+def chunked(*columns, chunks=3000):
+    da = pytest.importorskip("dask.array")
+    return [da.from_array(own, chunks=(chunks, *own.shape[1:])) for own in columns]
+
+
+def fitted(X, y, sex, weights=None, **settings):
+    model = PartialParityClassifier(interval=INTERVAL, tolerance=0.05, **settings)
+    return model.fit(X, y, sensitive_features=sex, sample_weight=weights)
+
+
+def gap(model, X, sex, weights=None):
+    return partial_statistical_parity_difference(
+        model.decision_function(X), sensitive_features=sex, interval=INTERVAL, sample_weight=weights
+    )
+
+
+def keeps_its_promise(model, X, sex, weights=None):
+    assert 0.04 <= gap(model, X, sex, weights) <= 0.05
+    assert model.status_ == "optimal"
+    assert model.constraint_violation_ == 0.0
+    reported = model.constraint_report_["gap"].to_numpy()
+    np.testing.assert_allclose(reported, gap(model, X, sex, weights), atol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_fit_to_a_collection_is_as_good_as_one_in_memory(weighted):
+    *data, weights = draw()
+    data += [weights] if weighted else []
+    parts, whole = fitted(*chunked(*data)), fitted(*data)
+    for model in (parts, whole):
+        keeps_its_promise(model, data[0], *data[2:])
+    assert parts.score(*data[:2]) == pytest.approx(whole.score(*data[:2]), abs=5e-4)
+    assert parts.constraint_report_["n"].tolist() == whole.constraint_report_["n"].tolist()
+    assert parts.groups_.counts.tolist() == whole.groups_.counts.tolist()
+
+
+def test_files_give_the_same_bits_to_any_number_of_threads(tmp_path):
+    X, y, sex, _ = draw()
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, sex=sex)
+    pytest.importorskip("pyarrow")
+    table.to_parquet(tmp_path / "people.parquet", row_group_size=3000)
+    people = open_blocks(tmp_path / "people.parquet")
+    columns = people[["a", "b", "c"]], people["y"], people["sex"]
+    one, two = (fitted(*columns, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert np.array_equal(one.coef_, two.coef_)
+    assert one.constraint_report_.equals(two.constraint_report_)
+    assert np.array_equal(one.coef_, fitted(*chunked(X, y, sex)).coef_)
+
+
+def test_very_many_people_give_the_same_bits_to_any_number_of_threads():
+    X, y, sex, _ = draw(140_000)
+    one, two = (fitted(X, y, sex, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert np.array_equal(one.coef_, two.coef_)
+    assert np.array_equal(one.thresholds_, two.thresholds_)
+    assert one.constraint_report_.equals(two.constraint_report_)
+    keeps_its_promise(one, X, sex)
+
+
+def test_a_group_may_be_in_one_part_alone():
+    X, y, sex, _ = draw()
+    order = np.argsort(sex, kind="stable")
+    X, y, sex = X[order], y[order], sex[order]
+    keeps_its_promise(fitted(*chunked(X, y, sex, chunks=(0, 2000, 6000, 0))), X, sex)
+
+
+def test_the_problem_as_written_has_the_answer_of_one_piece():
+    X, y, sex, _ = draw()
+    settings = {"enforcement": None, "tol": 1e-8}
+    parts, whole = fitted(*chunked(X, y, sex), **settings), fitted(X, y, sex, **settings)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-3)
+    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-6)
+
+
+def test_what_is_missing_or_a_word_is_named_by_its_part():
+    X, y, sex, _ = draw()
+    X[7500, 1] = np.nan
+    with pytest.raises(ValueError, match="Part 2: Input X contains NaN"):
+        fitted(*chunked(X, y, sex))
+    dd = pytest.importorskip("dask.dataframe")
+    people = dd.from_pandas(pd.DataFrame({"word": sex.astype(str), "y": y}), npartitions=2)
+    people["word"] = people["word"].map({"0": "f", "1": "m"}, meta=("word", object))
+    with pytest.raises(ValueError, match="Part 0: could not convert string to float"):
+        fitted(people[["word"]], people["y"], people["word"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"criterion": "demographic_parity"}, "so that parts add up"),
+        ({"criterion": "group_auc"}, "so that parts add up"),
+        ({"loss": "auc"}, "Pairs of people in parts"),
+        ({"solver": "idca"}, "need solver='sqp'"),
+        ({"confidence_level": 0.9}, "confidence_level=None"),
+        ({"group_interactions": "intercept"}, "group_interactions=False"),
+    ],
+)
+def test_what_is_no_sum_over_parts_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(*chunked(*draw()[:3]), **settings)
+
+
+def test_percentiles_and_rates_are_not_compared_at_once():
+    X, y, sex = chunked(*draw()[:3])
+    both = [PartialStatisticalParity(INTERVAL), DemographicParity()]
+    with pytest.raises(ValueError, match="cannot be compared together with rates"):
+        ConstrainedERMClassifier(both).fit(X, y, sensitive_features=sex)
