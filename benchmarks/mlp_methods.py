@@ -77,7 +77,8 @@ def mlp_methods(budget):
 
     The loss gap between white and other people is held below .005; network 64-32, features scaled,
     race dropped. Ind, Sp, Ina, Sf are independence, separation, inaccuracy and sufficiency on the
-    test rows, mean and standard deviation over runs. As in the paper's public code, a method ends
+    test rows, mean and standard deviation over runs; "constant" counts the runs that decide alike
+    about all of them, of which Sf is not defined. As in the paper's public code, a method ends
     where its steps end, no iterate is chosen; unlike there, every run has a split of its own: the
     one that theirs share cannot be redrawn from rows in another order. Wd is the squared
     Wasserstein distance of order 2 of probabilities in 50 bins, W1 the exact one of order 1. Runs
@@ -180,13 +181,20 @@ def _summary(name, outcomes):
     """Means and deviations on the test rows, the loss gap on both parts."""
     row = {"method": name, "runs": len(outcomes)}
     for measure in MEASURES:
-        values = [outcome["test"][measure] for outcome in outcomes]
+        values = _defined(outcomes, measure)
         row[measure] = _with_deviation(mean(values), _deviation(values))
     row |= {key: mean(outcome["test"][key] for outcome in outcomes) for key in ("Wd", "W1")}
     for whose in ("train", "test"):
         row[f"{whose} loss gap"] = mean(outcome[whose]["loss gap"] for outcome in outcomes)
+    row["constant"] = len(outcomes) - len(_defined(outcomes, "Sf"))
     row["train objective"] = mean(outcome["train"]["objective"] for outcome in outcomes)
     return row | {"CPU s": mean(map(_seconds, outcomes))}
+
+
+def _defined(outcomes, measure):
+    """Values on the test rows; Sf is nan where all of them are decided alike."""
+    values = [outcome["test"][measure] for outcome in outcomes]
+    return [value for value in values if not np.isnan(value)]
 
 
 def _seconds(outcome):
@@ -223,7 +231,7 @@ def _beside_the_paper(name, outcomes):
 def _apart(name, outcomes):
     """Of each measure: distance of the means, our deviation and the paper's."""
     for measure, printed, deviation in zip(MEASURES, *PUBLISHED[name][:2], strict=True):
-        values = [outcome["test"][measure] for outcome in outcomes]
+        values = _defined(outcomes, measure)
         yield abs(mean(values) - printed), _deviation(values), deviation
 
 
