@@ -66,7 +66,7 @@ def _draw_scores(by_method, file):
 
 
 def _draw_spiders(by_method, file):
-    """Ind, Sp, Ina and Sf, mean over the runs: the smaller the better."""
+    """Ind, Sp, Ina and Sf, mean over the runs that have them: the smaller the better."""
     import matplotlib.pyplot as plt
 
     measures = ("Ind", "Sp", "Ina", "Sf")
@@ -75,7 +75,7 @@ def _draw_spiders(by_method, file):
     figure, axes = plt.subplots(1, 2, figsize=(11, 5), **shape)
     for ax, whose in zip(axes, ("train", "test"), strict=True):
         for i, (name, records) in enumerate(by_method.items()):
-            means = [np.mean([record[whose][m] for record in records]) for m in measures]
+            means = [np.nanmean([record[whose][m] for record in records]) for m in measures]
             style = {"color": cycle(COLORS, i), "linestyle": cycle(LINES, i // len(COLORS))}
             ax.plot(angles, [*means, means[0]], label=name if whose == "train" else None, **style)
         ax.set_xticks(angles[:-1], measures)
