@@ -100,7 +100,7 @@ class _Everybody:
 
     def solved(self, problem, start):
         """The smooth fit of a problem, judged."""
-        result = self.task.solve(problem, problem.initial_point(start), None)
+        result = self.task.solved(problem, problem.initial_point(start))
         (found,) = self.judged([result.x[: problem.n_parameters]], result)
         return found
 

@@ -89,8 +89,7 @@ class Task:
     start : ndarray of shape (n_parameters,)
         Model parameters to start from.
     solver : Solver
-        The solver of the user's choice. Violations up to its tolerance count as kept where the
-        public metric is continuous, as mean losses are: none returns the bound to the last digit.
+        The solver of the user's choice.
     presses : bool
         Whether it is known that the constraint presses, so that the plain fit need not be tried.
     """
@@ -132,8 +131,42 @@ class Task:
     def violation(self, gaps):
         """Largest excess of gaps (n_parts,) over their tolerances; 0 if it is rounding."""
         excess = np.where(np.isnan(gaps), np.inf, gaps - self.constraint.tolerances)
-        rounding = [TIE if part.jumps else self.tol for part in self.constraint.parts]
-        return float(np.max(excess, where=excess > np.array(rounding), initial=0.0))
+        missed, room = self._missed_and_room(self.constraint)
+        rounding = np.maximum(TIE, missed - room)
+        return float(np.max(excess, where=excess > rounding, initial=0.0))
+
+    def _missed_and_room(self, constraint):
+        """What solvers may miss of each tolerance, and what is left for that, both (n_parts,).
+
+        Metrics that jump are led to their bounds by searches. Of others, such as mean losses, no
+        solver returns the bound to the last digit: unless hardly anything is allowed, they are held
+        to so much less.
+        """
+        missed = np.array([0.0 if part.jumps else self.tol for part in constraint.parts])
+        return missed, np.where(constraint.tolerances > missed, missed, 0.0)
+
+    def solved(self, problem, x, solver=None):
+        """Solve a problem from given unknowns; its answer keeps the bounds of continuous metrics.
+
+        Parameters
+        ----------
+        problem : ConstrainedProblem
+            This task's, perhaps with another constraint, other labels or weights.
+        x : ndarray of shape (n_unknowns,)
+            Where to start.
+        solver : Solver or None, default=None
+            None is the solver of the user's choice.
+
+        Returns
+        -------
+        result : Result
+        """
+        constraint = problem.constraint
+        _, room = self._missed_and_room(constraint)
+        if room.any():
+            held = constraint.held_to(constraint.tolerances - room)
+            problem = replace(problem, constraint=held)
+        return self.solve(problem, x, solver)
 
     def candidate(self, problem, x, solver=None):
         """Solve a problem from given unknowns, and judge its answer by the constraint of this task.
@@ -147,7 +180,7 @@ class Task:
         solver : Solver or None, default=None
             None is the solver of the user's choice.
         """
-        result = self.solve(problem, x, solver)
+        result = self.solved(problem, x, solver)
         return self.judge(result.x[: problem.n_parameters], result)
 
     def roughly(self, problem, x):

@@ -25,7 +25,7 @@ from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
 from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
-from skfair.solvers import SQP
+from skfair.solvers import GDA, SQP
 from skfair.surrogates import Sigmoid
 from tests.network import network_problem
 
@@ -216,6 +216,19 @@ def test_smooth_rates_suffice_where_they_are_the_metric():
     assert found.result.status == "optimal"
 
 
+@pytest.mark.parametrize("solver", [SQP(), SQP(tol=1e-3), GDA(max_iter=2000)])
+def test_mean_losses_keep_their_tolerance_however_roughly_a_solver_ends(solver):
+    """A solver is content with a bound up to ``tol``; who asked for .01 is not."""
+    task = make_task(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
+
+    def solve(problem, x, other=None):
+        return (other or solver).solve(problem, x)
+
+    found = enforce(replace(task, solve=solve, solver=solver), "correction")
+    assert found.violation == 0.0
+    assert 0.005 < task.constraint.parts[0].gap(found.scores) <= 0.01
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_decision_and_a_loss_constraint_are_both_kept(seed):
     X, target, groups = draw(seed, n_samples=400)
@@ -225,7 +238,7 @@ def test_a_decision_and_a_loss_constraint_are_both_kept(seed):
     parity, loss_parity = task.constraint.parts
     assert found.keeps_bound
     assert parity.gap(found.scores) <= 0.02
-    assert loss_parity.gap(found.scores) <= 0.02 + task.tol
+    assert loss_parity.gap(found.scores) <= 0.02
     assert found.error < min((target > 0).mean(), (target < 0).mean())
 
 
