@@ -228,6 +228,8 @@ default=None
         ------
         ValueError
             If a parameter or the data is invalid; the message says what must hold.
+        TypeError
+            If the data lies in parts, as collections of Dask do; a sample of it can be fitted.
         MemoryError
             If the affinity would exceed ``memory_limit`` and cannot be recomputed tile by tile;
             nothing is allocated.

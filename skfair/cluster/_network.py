@@ -10,6 +10,7 @@ from skfair.cluster._balance import groups_missing
 from skfair.cluster._fair_embedding import FairEmbedding
 from skfair.cluster._limits import Asked
 from skfair.cluster._normalized_affinity import NormalizedAffinity
+from skfair.parts import is_in_parts
 from skfair.people import Groups, check_people
 from skfair.utils._balance import count_table, data_balance
 
@@ -66,9 +67,18 @@ def check_network(estimator, X, sensitive_features):
     ValueError
         For anything scikit-learn refuses in X, for rows that do not match, for fewer rows than
         clusters, for what is no affinity.
+    TypeError
+        For people who lie in parts.
     MemoryError
         See `Affinity.of`.
     """
+    if is_in_parts(X, sensitive_features):
+        raise TypeError(
+            "A spectral embedding compares everybody with all others, who must lie in memory, but "
+            "these lie in parts. Fit it to a sample of them, whose members are landmarks of the "
+            "rest, and predict everybody: predict(X) answers part by part. Clusters as balanced "
+            "as asked among everybody are FairKMeans's."
+        )
     given = X
     X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=estimator)
     n_samples = X.shape[0]
