@@ -46,11 +46,12 @@ class Look(NamedTuple):
     counts: np.ndarray  # (n_clusters, n_kinds) weight of the members
     ties: np.ndarray  # (n_kinds, n_clusters, n_clusters) weight near a tie, cheapest cluster first
     n_near: int  # number of those near a tie
+    besides: tuple = ()  # whatever else of these samples is asked at every look, and adds up
 
     @property
     def totals(self):
         """What adds up over parts of the samples, and their number."""
-        return self.value, self.counts, self.ties, self.n_near, len(self.labels)
+        return self.value, self.counts, self.ties, self.n_near, len(self.labels), self.besides
 
 
 def look(rows, prices, width):

@@ -1,5 +1,6 @@
 """The cheapest fair assignment to fixed centres, by ascent of its dual."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ class DualSolution(NamedTuple):
     ridge: float  # damping of the last step
     labels: np.ndarray | None = None  # (n_samples,) argmin of distance + offset
     gaps: np.ndarray | None = None  # (n_samples,) how much more the next cheapest cluster costs
+    n_near: int = 0  # number of samples with a gap below the width
+    besides: tuple = ()  # what else the looks tell, of all samples together
 
 
 def cold_start(n_clusters, n_groups):
@@ -39,7 +42,7 @@ def cold_start(n_clusters, n_groups):
     )
 
 
-def solve_dual(measured, limits, start, slack, max_iter):
+def solve_dual(measured, limits, start, slack, max_iter, look=look):
     """Maximise the dual by projected, damped Newton ascent from the solution ``start``.
 
     Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
@@ -52,6 +55,8 @@ def solve_dual(measured, limits, start, slack, max_iter):
     start : DualSolution
     slack : float
     max_iter : int
+    look : callable, default=look
+        Asked of every part in place of the kernel's `look`, to tell more ``besides``.
 
     Returns
     -------
@@ -60,22 +65,23 @@ def solve_dual(measured, limits, start, slack, max_iter):
         Each a `Look` at the prices of the solution.
     """
     ratios = ratios_of(limits)
+    look_at_all = partial(_LookAtAll, partial(measured.each, look), limits, ratios)
     prices, width, ridge = start.prices, start.width, start.ridge
-    now = _LookAtAll(measured, prices, limits, ratios, width)
+    now = look_at_all(prices, width)
     for _ in range(max_iter):
         if worst_breach(prices, now.counts, limits, ratios) <= slack:
             break
         # The Hessian: samples near a tie, over a width that takes in a fair share of them.
         if not NEAR_TIES_RANGE[0] <= now.share_near <= NEAR_TIES_RANGE[1]:
             width = _fitting_width(now)
-            now = _LookAtAll(measured, prices, limits, ratios, width)
+            now = look_at_all(prices, width)
         # Ties lie on both sides of the border, over twice the width.
         density = (now.ties + now.ties.transpose(0, 2, 1)) * (0.5 / width)
         gain, damping = 0.0, ridge / RIDGE_GROWTH
         for _ in range(MAX_TRIALS):
             damping = max(damping, LEAST_RIDGE)
             stepped = newton_step(prices, now.counts, density, damping, limits, ratios)
-            trial = _LookAtAll(measured, stepped, limits, ratios, width)
+            trial = look_at_all(stepped, width)
             gain = trial.value - now.value
             if gain > 0.0:
                 break
@@ -85,18 +91,20 @@ def solve_dual(measured, limits, start, slack, max_iter):
         prices, ridge, now = stepped, damping, trial
         if gain <= LEAST_GAIN * abs(now.value):
             break
-    return DualSolution(prices, now.offsets, now.value, width, ridge), now.looked
+    told = {"n_near": now.n_near, "besides": now.besides}
+    return DualSolution(prices, now.offsets, now.value, width, ridge, **told), now.looked
 
 
 class _LookAtAll:
     """What all samples together tell of prices."""
 
-    def __init__(self, measured, prices, limits, ratios, width):
+    def __init__(self, look_at_each, limits, ratios, prices, width):
         self.offsets, by_kind, value = offsets_of(prices, limits, ratios)
-        self.looked = measured.each(look, by_kind, width)
-        costs, self.counts, self.ties, n_near, self.n_samples = self.looked.total(_totals)
+        self.looked = look_at_each(by_kind, width)
+        totals = self.looked.total(_totals)
+        costs, self.counts, self.ties, self.n_near, self.n_samples, self.besides = totals
         self.value = costs + value
-        self.share_near = n_near / self.n_samples
+        self.share_near = self.n_near / self.n_samples
 
 
 def _totals(look):

@@ -25,6 +25,7 @@ from skfair.cluster._homotopy import Homotopy, dual_iterations
 from skfair.cluster._limits import Asked, mixes
 from skfair.cluster._local_search import change
 from skfair.cluster._samples import Samples, compared, weights_by_group
+from skfair.cluster._tables import send, surplus_of
 from skfair.parts import Afresh, parts_of
 from skfair.people import Groups
 
@@ -32,6 +33,7 @@ REHEARSED = 100_000  # people who find where to start
 SLACK = 1.5e-4  # share of everybody by which the dual may miss a count: moves repair it
 MIN_MOVABLE, MAX_MOVABLE = 5000, 200_000  # people nearest to a tie, who are moved one by one
 N_PASSES = 5  # of the search among them
+DEARER = 5  # is a round of everybody than one in memory: it has to gain as many times ``tol``
 
 
 class Everybody:
@@ -67,20 +69,18 @@ class Everybody:
         centers, dual, n_iter = start.clustering.centers, start.dual, 0
         previous, converged = np.inf, False
         while n_iter < runs.max_iter and not converged:
-            places, dual = self._assign(centers, self.limits.level, dual)
-            tallied, n_near = places.total(_tallied, len(centers))
-            clustering = clustering_of(np.zeros(0, np.int32), tallied)
+            assigned_at = centers
+            dual = self._assign(centers, self.limits.level, dual)
+            means = clustering_of(np.zeros(0, np.int32), dual.besides[0]).centers
+            centers = np.where(np.isnan(means), centers, means)
             n_iter += 1
-            converged = previous - dual.value <= runs.tol * dual.value
+            converged = previous - dual.value <= DEARER * runs.tol * dual.value
             previous = dual.value
-            assigned_at, centers = (
-                centers,
-                np.where(np.isnan(clustering.centers), centers, clustering.centers),
-            )
-        movers = self._whole_people(places, clustering, dual.width / max(n_near, 1))
-        prices = self._prices(dual, self.limits)
+        prices = self._prices(dual)
+        places = Afresh(self._rows, partial(_placed, assigned_at, prices, dual.width))
+        movers = self._whole_people(places, dual)
         labels = self.shards.each(_labels, self.mean, self.limits, assigned_at, prices, movers)
-        return self._describe(labels, len(centers), dual) | {
+        return self._describe(labels.kept(), len(centers), dual) | {
             "n_iter_": n_iter,
             "status_": "feasible" if converged else "max_iter",
         }
@@ -95,36 +95,47 @@ class Everybody:
         stand_for = weights / np.bincount(codes, own, len(weights))
         return Samples(X, own * stand_for[codes], codes, self.limits)
 
-    def _prices(self, dual, limits):
-        return offsets_of(dual.prices, limits, ratios_of(limits))[1]
+    def _prices(self, dual):
+        return offsets_of(dual.prices, self.limits, ratios_of(self.limits))[1]
 
     def _assign(self, centers, level, start):
-        """Everybody with the place that is cheapest at fair prices, and the dual solution."""
+        """The dual solution of everybody's fair assignment, with what `tally` counts of it."""
         limits = self.limits._replace(level=float(level))
         slack = max(2 * self.largest_weight, SLACK * self.census.weights.sum())
-        measured = Afresh(self._rows, partial(_measured, centers))
-        dual, _ = solve_dual(measured, limits, start, slack, dual_iterations(start, limits))
-        prices = self._prices(dual, limits)
-        return Afresh(self._rows, partial(_placed, centers, prices, dual.width)), dual
+        look = partial(_look_and_tally, centers)
+        return solve_dual(self._rows, limits, start, slack, dual_iterations(start, limits), look)[0]
 
-    def _whole_people(self, places, clustering, spacing):
+    def _whole_people(self, places, dual):
         """Who goes elsewhere so that counts are whole people's: their numbers, and where to.
 
-        Moved are those nearest to a tie, whose gaps lie so far apart as ``spacing``.
+        Moved are those nearest to a tie, of whom as many as in the dual's width are near one.
         """
-        level, n_short = self.limits.level, self._shortage(clustering.counts)
+        n_short, spacing = self._shortage(dual.besides[0][2]), dual.width / max(dual.n_near, 1)
         wanted = int(np.clip(20 * n_short, MIN_MOVABLE, MAX_MOVABLE))
         cut = spacing * wanted if spacing > 0 else np.inf
-        found = places.collect(_nearest_to_a_tie, cut, wanted)
+        numbers, labels, some = self._movable(places, cut, wanted, 0)
+        moved = _moved(some, labels, dual.besides[0], self._all_count_the_same)
+        kept = some.keep_promise(moved.counts, self.limits.level)
+        if self._all_count_the_same and not kept:
+            # Moves got stuck. Clusters far from all others have nobody near a tie: some of each.
+            numbers, labels, some = self._movable(places, np.inf, wanted, 2 * int(n_short) + 10)
+            moved = _settled(some, labels, *dual.besides)
+        gone = np.flatnonzero(moved.labels != labels)
+        return numbers[gone], moved.labels[gone]
+
+    def _movable(self, places, *of_those):
+        """Numbers, labels and samples of those whom `_least` takes."""
+        found = places.collect(_movable, *of_those)
         numbers, X, weights, codes, labels, gaps = (
             np.concatenate(column) for column in zip(*found, strict=True)
         )
-        kept = np.sort(np.lexsort((_lots(numbers), gaps))[:wanted])
+        kept = _least(numbers, gaps, codes, labels, *of_those)
         some = Samples(X[kept], weights[kept], codes[kept], self.limits)
-        moved = clustering._replace(labels=labels[kept].copy())
-        _move(some, moved, level, self.census.weight_range)
-        gone = np.flatnonzero(moved.labels != labels[kept])
-        return numbers[kept][gone], moved.labels[gone]
+        return numbers[kept], labels[kept], some
+
+    @property
+    def _all_count_the_same(self):
+        return self.census.weight_range[0] == self.census.weight_range[1]
 
     def _shortage(self, counts):
         """By how many people a count falls short, at most."""
@@ -138,7 +149,7 @@ class Everybody:
         clustering = clustering_of(np.zeros(0, np.int32), tallied)
         cost = float(self._rows.total(_cost_at, labels, clustering))
         reached = float(mixes(clustering.counts, self.limits).min())
-        _, dual = self._assign(clustering.centers, reached, dual)
+        dual = self._assign(clustering.centers, reached, dual)
         return {
             "labels_": labels.joined(self.census.lengths, np.int32),
             "cluster_centers_": clustering.centers + self.mean,
@@ -202,21 +213,43 @@ def _lots(numbers):
     return (z ^ (z >> np.uint64(31))) / 2.0**64
 
 
-def _move(some, moved, level, weight_range):
-    """Single moves up to the level, then moves and exchanges that keep it, in place.
+def _moved(some, labels, tallied, all_count_the_same):
+    """Everybody's clustering after single moves up to the level, then what keeps it.
 
-    ``moved`` has the labels of the samples, all else of it is of everybody.
+    ``labels`` are those of some, and so are its labels; ``tallied`` is of everybody.
     """
-    X, weights, codes, *_ = some
-    if not len(weights):
-        return
-    rows = np.arange(len(weights))
+    moved = clustering_of(labels.copy(), tuple(own.copy() for own in tallied))
+    X, weights, codes, limits, _ = some
     distances = squared_distances(X, moved.centers)
-    limits = some.at_level(level)
-    raise_balance(X, weights, codes, moved, rows, distances, limits, len(weights))
-    limits = some.at_level(min(level, some.balance_of(moved.counts)))
-    for _ in range(N_PASSES):
-        if change(some, moved, limits, weight_range[0] == weight_range[1]) == 0:
+    raise_balance(X, weights, codes, moved, np.arange(len(X)), distances, limits, len(X))
+    _polish(some, moved, all_count_the_same)
+    return moved
+
+
+def _settled(some, labels, tallied, by_kind):
+    """Everybody's clustering after moves to a table of whole numbers that keeps the promise.
+
+    Parameters as in `_moved`; ``by_kind`` are everybody's counts.
+    """
+    n_clusters, settled = len(by_kind), labels.copy()
+    surplus, person = surplus_of(some, by_kind, some.limits.level)
+    centers = clustering_of(labels, tallied).centers
+    send(some, centers, settled, np.arange(len(labels)), surplus)
+    gone, come = (
+        tally(some.X, some.weights, some.codes, own, n_clusters, some.limits)
+        for own in (labels, settled)
+    )
+    tallied = tuple(all_ - out + in_ for all_, out, in_ in zip(tallied, gone, come, strict=True))
+    moved = clustering_of(settled, tallied)
+    _polish(some._replace(limits=some.limits._replace(person=person)), moved, True)
+    return moved
+
+
+def _polish(some, clustering, exchange):
+    """Moves and exchanges of some that keep the level, in place."""
+    limits = some.at_level(min(some.limits.level, some.balance_of(clustering.counts)))
+    for _ in range(N_PASSES if len(some.weights) else 0):
+        if change(some, clustering, limits, exchange) == 0:
             break
 
 
@@ -238,37 +271,49 @@ def _draw(rows, rates):
     return samples.X[drawn], samples.weights[drawn] / rates[codes], codes
 
 
-def _measured(centers, rows):
+def _look(centers, samples, prices, width):
+    distances = squared_distances_by_cluster(samples.X, centers)
+    return look((distances, samples.codes, samples.weights), prices, width)
+
+
+def _look_and_tally(centers, rows, prices, width):
+    """A look that tells besides what makes the clustering, and counts of kinds."""
     samples = rows[1]
-    return squared_distances_by_cluster(samples.X, centers), samples.codes, samples.weights
+    looked, (X, weights, codes, limits, _) = _look(centers, samples, prices, width), samples
+    tallied = tally(X, weights, codes, looked.labels, len(centers), limits)
+    return looked._replace(besides=(tallied, looked.counts))
 
 
 def _placed(centers, prices, width, rows):
     """Numbers, samples, and what a look at them tells."""
-    return *rows[:2], look(_measured(centers, rows), prices, width)
+    return *rows[:2], _look(centers, rows[1], prices, width)
 
 
-def _tallied(placed, n_clusters):
-    """What makes the clustering, and how many are near a tie."""
-    _, samples, looked = placed
-    X, weights, codes, limits, _ = samples
-    return tally(X, weights, codes, looked.labels, n_clusters, limits), looked.n_near
-
-
-def _nearest_to_a_tie(placed, cut, most):
-    """Of people whose gap is below the cut at most so many, those of least gaps, then of lots."""
+def _movable(placed, *of_those):
+    """Columns of the people of a part who may be moved, by what `_least` takes."""
     numbers, samples, looked = placed
-    near = np.flatnonzero(looked.gaps < cut)
-    near = near[np.lexsort((_lots(numbers[near]), looked.gaps[near]))[:most]]
-    near.sort()
+    kept = _least(numbers, looked.gaps, samples.codes, looked.labels, *of_those)
     columns = samples.X, samples.weights, samples.codes, looked.labels, looked.gaps
-    return numbers[near], *(column[near] for column in columns)
+    return numbers[kept], *(column[kept] for column in columns)
+
+
+def _least(numbers, gaps, codes, labels, cut, most, of_each):
+    """Positions of people whose gap is below the cut: of least gaps, then of lots.
+
+    At most so many, and besides some of each kind in every cluster.
+    """
+    near = np.flatnonzero(gaps < cut)
+    near = near[np.lexsort((_lots(numbers[near]), gaps[near]))]
+    cells = codes[near] * (1 + labels.max(initial=0)) + labels[near]
+    by_cell = np.argsort(cells, kind="stable")
+    ranks = np.arange(len(cells)) - np.searchsorted(cells[by_cell], cells[by_cell])
+    return np.unique(np.append(near[:most], near[by_cell[ranks < of_each]]))
 
 
 def _labels(shard, mean, limits, centers, prices, movers):
     """Everybody's cluster; people without weight are in the nearest."""
-    numbers, _, _ = rows = _rows(mean, limits, shard)
-    labels = look(_measured(centers, rows), prices, 0.0).labels
+    numbers, samples, _ = _rows(mean, limits, shard)
+    labels = _look(centers, samples, prices, 0.0).labels
     if len(numbers) < len(shard.X):
         placed, labels = labels, nearest_centers(shard.X - mean, centers)[0]
         labels[numbers - shard.first] = placed

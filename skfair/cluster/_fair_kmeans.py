@@ -77,7 +77,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     tol : float, default=1e-5
         A run stops when a round lowers the cost by no more than this share of it. A pass of the
         local search has to gain a hundredth of that, but more than 100,000 samples ask more of it,
-        and a million as much as of a round.
+        and a million as much as of a round. A round of people in parts, who have to be looked at
+        once more for each, has to gain five times as much.
     algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingSwaps, default="homotopy"
         "homotopy" follows the cheapest clustering while the balance rises to what is asked for.
         "alternating" is Algorithm 2 of [1]_, which does not aim at a given balance: fit warns if

@@ -39,19 +39,35 @@ def settle(samples, point, level, rows):
     person : float
         Weight that each count may be short of the level, 0 where the level is kept exactly.
     """
-    labels = point.clustering.labels.copy()
-    n_clusters, n_kinds = len(point.clustering.sizes), len(samples.limits.kinds)
-    counts = count_table(labels, samples.codes, samples.weights, n_clusters, n_kinds)
+    labels, centers = point.clustering.labels.copy(), point.clustering.centers
+    n_kinds = len(samples.limits.kinds)
+    counts = count_table(labels, samples.codes, samples.weights, len(centers), n_kinds)
+    surplus, person = surplus_of(samples, counts, level)
+    for movable in (rows, np.arange(len(labels))):
+        send(samples, centers, labels, movable, surplus)
+    return labels, person
+
+
+def surplus_of(samples, counts, level):
+    """How many too many of every kind are in every cluster, and the ``person`` of `settle`.
+
+    Parameters are those of `fitting_table`.
+    """
     table, margin = fitting_table(samples, counts, level)
-    for kind in range(n_kinds):
-        for movable in (rows, np.arange(len(labels))):
-            members = movable[samples.codes[movable] == kind]
-            now = np.bincount(labels[samples.codes == kind], minlength=n_clusters)
-            surplus = now - table[:, kind]
-            if surplus.any() and len(members):
-                distances = squared_distances(samples.X[members], point.clustering.centers)
-                transport(distances, members, labels, surplus)
-    return labels, samples.largest_weight * (1 - margin)
+    surplus = np.round(counts / samples.largest_weight).astype(np.int64) - table
+    return surplus, samples.largest_weight * (1 - margin)
+
+
+def send(samples, centers, labels, rows, surplus):
+    """Some of the rows go from clusters with a surplus of their kind to those that lack them.
+
+    Changes ``labels`` and ``surplus`` in place.
+    """
+    for kind, own in enumerate(np.ascontiguousarray(surplus.T)):
+        members = rows[samples.codes[rows] == kind]
+        if own.any() and len(members):
+            transport(squared_distances(samples.X[members], centers), members, labels, own)
+            surplus[:, kind] = own
 
 
 def fitting_table(samples, counts, level):

@@ -43,6 +43,9 @@ class Afresh(Parts):
     def beside(self, values):
         return self._parts.beside(values)
 
+    def kept(self):
+        return self._parts.each(self._make).kept()
+
     def joined(self, lengths, dtype):
         return self._parts.each(self._make).joined(lengths, dtype)
 

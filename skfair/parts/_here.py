@@ -31,6 +31,9 @@ class _Here(Parts):
     def beside(self, values):
         return InMemory(values, self.n_jobs)
 
+    def kept(self):
+        return InMemory(self.collect(_as_it_is), self.n_jobs)
+
     def joined(self, lengths, dtype):
         return np.concatenate(self.collect(np.asarray)).astype(dtype, copy=False)
 
@@ -50,6 +53,10 @@ class _Here(Parts):
 def _ask(function, parts, arguments, number):
     own = (one.part(number) if isinstance(one, _Here) else one for one in arguments)
     return function(parts.part(number), *own)
+
+
+def _as_it_is(part):
+    return part
 
 
 @lru_cache(maxsize=1)

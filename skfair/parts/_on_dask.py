@@ -51,6 +51,9 @@ class OnDask(Parts):
     def beside(self, values):
         return OnDask(self.client, [self.client.submit(_as_it_is, v, pure=False) for v in values])
 
+    def kept(self):
+        return self
+
     def joined(self, lengths, dtype):
         import dask.array as da
         from dask import delayed

@@ -109,6 +109,15 @@ class Parts(ABC):
         """
 
     @abstractmethod
+    def kept(self):
+        """The same, made once and no more: here, unless the parts lie on a cluster.
+
+        Returns
+        -------
+        parts : Parts
+        """
+
+    @abstractmethod
     def joined(self, lengths, dtype):
         """Parts that are arrays of one dimension, one after the other as one array.
 

@@ -66,6 +66,13 @@ def test_stored_parts_give_the_bits_of_those_in_memory_and_are_read_for_every_qu
     assert read == 2 * list(range(20))
 
 
+def test_what_is_kept_is_read_once():
+    read = []
+    kept = Stored(lambda number: read.append(number) or np.ones(number), 3).each(np.cumsum).kept()
+    assert kept.total(np.sum) == kept.total(np.sum) == 1 + (1 + 2)
+    assert read == [0, 1, 2]
+
+
 def test_answers_are_collected_in_the_order_of_the_parts():
     parts = InMemory(np.arange(40), n_jobs=4)
     assert parts.collect(operator.add, 1) == list(range(1, 41))
