@@ -89,6 +89,12 @@ class OnDask(Parts):
                     f"the client, but one of them finds {error}; install it in their environment.",
                     name=error.name,
                 ) from error
+            if type(error).__name__ == "KilledWorker":
+                raise MemoryError(
+                    "Workers of the Dask cluster died again and again at one part. Mostly a part "
+                    "does not fit into the memory of a worker, with half as much to work in: make "
+                    "more and smaller partitions, or give workers more memory."
+                ) from error
             raise
 
 

@@ -222,6 +222,26 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
     client.wait_for_workers(2, timeout=300)
 
 
+def test_an_interrupted_fit_leaves_the_earlier_one(client, monkeypatch):
+    X, groups, _ = draw()
+    model, cancelled, gather = fitted(*chunked(X, groups)), [], client.gather
+    earlier, asked = dict(vars(model)), []
+
+    def gather_or_interrupt(futures):
+        asked.append(len(futures))
+        if len(asked) == 5:
+            raise KeyboardInterrupt
+        return gather(futures)
+
+    monkeypatch.setattr(client, "gather", gather_or_interrupt)
+    monkeypatch.setattr(client, "cancel", cancelled.extend)
+    people = chunked(X[::-1].copy(), groups)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(people[0], sensitive_features=people[1])
+    assert len(cancelled) == asked[-1]
+    assert vars(model) == earlier
+
+
 def test_parts_may_be_empty_and_know_some_of_the_groups_alone(client):
     X, groups, weights = draw()
     order = np.argsort(groups, kind="stable")

@@ -35,6 +35,10 @@ def missing(rows):
     raise ModuleNotFoundError("No module named 'skfair'", name="skfair")
 
 
+def dies(rows):
+    os.kill(os.getpid(), signal.SIGKILL)  # as Dask does with who takes too much memory
+
+
 def ends(rows):
     raise RuntimeError("part without an end")
 
@@ -87,6 +91,13 @@ def test_an_interruption_cancels_what_was_asked(client, monkeypatch):
     monkeypatch.undo()
     client.cancel(cancelled)
     assert same_bits(parts.total(outer, 1.0), in_memory(20).total(outer, 1.0))
+
+
+def test_parts_of_which_workers_die_ask_for_smaller_ones(client, monkeypatch):
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
+    with pytest.raises(MemoryError, match="smaller partitions"):
+        OnDask(client, client.map(shard, range(2))).total(dies)
+    client.wait_for_workers(2, timeout=60)
 
 
 def test_errors_of_a_part_are_those_of_the_question(client):
