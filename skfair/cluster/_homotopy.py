@@ -19,6 +19,7 @@ from skfair.cluster._local_search import (
 )
 from skfair.cluster._pareto_front import Route
 from skfair.cluster._samples import as_point, lloyd, point_of, relocate_centers
+from skfair.parts import n_threads_of
 from skfair.utils._sklearn import Interval
 
 MAX_DUAL_ITER = 50
@@ -179,7 +180,7 @@ class Homotopy(BaseEstimator):
         """The cheapest of the ends of the ways from some points of plain k-means to a balance."""
         if ratio == 0 and is_sized(samples.limits):
             return points[0]  # the rounds came to their end there
-        ends = Parallel(samples.n_jobs, prefer="threads")(
+        ends = Parallel(n_threads_of(samples.n_jobs), prefer="threads")(
             delayed(self._climb_from)(samples, point, ratio, tol) for point in points
         )
         return min(ends, key=lambda end: end.cost)
@@ -206,7 +207,7 @@ class Homotopy(BaseEstimator):
         if is_sized(samples.limits):
             return self._sized(samples, runs, random_state)
         starts = runs.starts(samples, random_state)
-        rough = Parallel(samples.n_jobs, prefer="threads")(
+        rough = Parallel(n_threads_of(samples.n_jobs), prefer="threads")(
             delayed(lloyd)(samples, start, runs.max_iter, max(runs.tol, ROUGH_TOL))
             for start in starts
         )
@@ -227,7 +228,7 @@ class Homotopy(BaseEstimator):
             return advance(few, start, 0.0, max_iter, tol)[0].clustering
 
         starts = runs.starts(few, random_state)
-        rough = Parallel(samples.n_jobs, prefer="threads")(
+        rough = Parallel(n_threads_of(samples.n_jobs), prefer="threads")(
             delayed(lead)(start, runs.max_iter, ROUGH_TOL) for start in starts
         )
         best, *others = distinct(few, rough)[: self.n_followed]

@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from skfair.parts._parts import Parts, check_handed_out, tree_sum
@@ -44,7 +45,7 @@ class _Here(Parts):
         if len(self) == 1:  # few people, for whom BLAS may use what it likes
             yield ask(0)
             return
-        n_threads = min(effective_n_jobs(self.n_jobs), len(self))
+        n_threads = min(n_threads_of(self.n_jobs), len(self))
         # Sums of BLAS depend on the number of its threads, which would be too many besides.
         with _blas().limit(limits=1, user_api="blas"), _mapping(n_threads) as mapped:
             yield from mapped(ask, range(len(self)))
@@ -62,6 +63,30 @@ def _as_it_is(part):
 @lru_cache(maxsize=1)
 def _blas():
     return ThreadpoolController()
+
+
+def n_threads_of(n_jobs):
+    """Threads that ``n_jobs`` asks for, where fits that run side by side may have them already.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As scikit-learn has it. Less than 0 is one thread within tasks of joblib, such as the fits
+        of a search.
+
+    Returns
+    -------
+    n_threads : int
+
+    Examples
+    --------
+    >>> from joblib import Parallel, delayed
+    >>> from skfair.parts import n_threads_of
+    >>> Parallel(2, prefer="threads")(delayed(n_threads_of)(n_jobs) for n_jobs in (None, -1, 3))
+    [1, 1, 3]
+    """
+    is_task = bool(get_active_backend()[0].nesting_level)
+    return 1 if n_jobs is not None and n_jobs < 0 and is_task else effective_n_jobs(n_jobs)
 
 
 @contextmanager

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_info
 
-from skfair.parts import BLOCK, InMemory, Stored, blocks
+from skfair.parts import BLOCK, InMemory, Stored, blocks, n_threads_of
 
 
 def moments(rows, power=1):
@@ -101,6 +102,15 @@ def test_blas_has_one_thread_while_parts_are_asked(n_jobs):
     for threads in InMemory([1, 2], n_jobs).collect(n_threads_of_blas):
         assert set(threads) == {1}
     assert n_threads_of_blas(None) == before
+
+
+@pytest.mark.parametrize(("n_jobs", "n_threads"), [(-1, 1), (None, 1), (3, 3)])
+def test_fits_of_a_search_share_the_processors_already(n_jobs, n_threads):
+    """In its processes as in its threads."""
+    for prefer in ("processes", "threads"):
+        asked = [delayed(n_threads_of)(n_jobs)] * 2
+        assert Parallel(2, prefer=prefer)(asked) == [n_threads] * 2
+    assert n_threads_of(-1) == effective_n_jobs(-1)
 
 
 def interrupt(number, asked):
