@@ -193,6 +193,11 @@ class Evaluation:
         """
         return self.loss_curvature + self._constraint.curvature(multipliers)
 
+    @property
+    def is_bent_safely(self):
+        """Whether curvatures of the rows are others than those that they have, and safer."""
+        return self._constraint.exact is not None
+
     def hessian(self, multipliers, is_near=False):
         """Second derivative of the Lagrangian, with the curvatures that the constraint gives.
 

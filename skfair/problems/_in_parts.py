@@ -183,6 +183,8 @@ class EvaluationInParts(Evaluation):
         Whether that is the exact one.
     """
 
+    is_bent_safely = False  # where it is, one look has the latest Hessian all the same
+
     def __init__(self, problem, x, multipliers, is_near):
         super().__init__(problem, x)
         self.multipliers, self.is_near = multipliers, is_near

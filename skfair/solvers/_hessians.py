@@ -27,21 +27,29 @@ class ExactHessians:
     """Hessians of the Lagrangian: such as are safe to start with, then those that it has.
 
     Near an answer Newton's steps with the exact one halve the residual at least; where one does
-    not, the answer was further away than thought.
+    not, the answer was further away than thought. One that is only safe, not exact, serves once
+    more after a step that has halved the residual (a chord step): curvatures of few people near a
+    corner change from step to step, and both steps see the same.
     """
 
     def __init__(self):
         self._near, self._residual = _NEAR, np.inf
+        self._latest, self._is_fresh = None, False
 
     def __call__(self, iterate):
         """The Hessian after the step that has led to an iterate, as an `ExactHessian`."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         before, self._residual = self._residual, kkt_residual(iterate)
+        if self._is_fresh and evaluation.is_bent_safely and self._residual <= before / 2:
+            self._residual = max(self._residual, evaluation.violation)
+            self._is_fresh = False
+            return self._latest
         if before <= self._near and self._residual > before / 2:
             self._near = before / 3
         self._residual = max(self._residual, evaluation.violation)
         is_near = self._residual <= self._near
-        return ExactHessian(evaluation, multipliers, is_near)
+        self._latest, self._is_fresh = ExactHessian(evaluation, multipliers, is_near), True
+        return self._latest
 
 
 class ExactHessian:

@@ -1,8 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import BFGS
 
-from skfair.solvers._hessians import ExactHessian, LowRankHessian
+from skfair.solvers import Iterate, _hessians
+from skfair.solvers._hessians import ExactHessian, ExactHessians, LowRankHessian
 
 
 def dense(root, p):
@@ -90,3 +93,19 @@ def test_an_unknown_in_other_units_does_not_hold_the_others():
     root = ExactHessian(Bowl(), np.empty(0)).root(0.0)
     step = root.solve_transposed(root.solve(np.array([1e-4, 1e9])))
     np.testing.assert_allclose(step, 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "is_bent_safely, kept", [(True, [True, False, False, True]), (False, [False] * 4)]
+)
+def test_a_safe_hessian_serves_once_more_where_the_residual_is_halved(
+    is_bent_safely, kept, monkeypatch
+):
+    residuals = iter([1.0, 0.4, 0.1, 0.09, 0.01])
+    monkeypatch.setattr(_hessians, "kkt_residual", lambda iterate: next(residuals))
+    point = SimpleNamespace(
+        is_bent_safely=is_bent_safely, violation=0.0, hessian=lambda *arguments: np.eye(2)
+    )
+    hessians = ExactHessians()
+    made = [hessians(Iterate(point, np.zeros(1))) for _ in range(5)]
+    assert [new is old for old, new in zip(made, made[1:], strict=False)] == kept
