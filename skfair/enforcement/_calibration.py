@@ -118,7 +118,7 @@ def _calibrations(task, latest, rehearsed):
         if latest.keeps_bound and _uses_up(task, rows, latest):
             latest = _finished(task, latest)
             yield latest
-            if latest.keeps_bound:
+            if latest.keeps_bound and _uses_up(task, rows, latest):
                 return
 
 
