@@ -40,7 +40,8 @@ class ExactHessians:
         """The Hessian after the step that has led to an iterate, as an `ExactHessian`."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         before, self._residual = self._residual, kkt_residual(iterate)
-        if self._is_fresh and evaluation.is_bent_safely and self._residual <= before / 2:
+        helped = self._near < self._residual <= before / 2
+        if helped and self._is_fresh and evaluation.is_bent_safely:
             self._residual = max(self._residual, evaluation.violation)
             self._is_fresh = False
             return self._latest
