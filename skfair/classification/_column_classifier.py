@@ -20,6 +20,7 @@ from skfair.training import (
     label_positive,
     make_folds,
     mean_margins,
+    refuse_parts,
 )
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import CallbackSupportMixin, check_method_params, safe_indexing
@@ -110,6 +111,7 @@ class ColumnClassifier(
 
     def _check_people(self, X, y, people, constraints):
         """Everybody of positive weight, with the X that is theirs, and who of all that is."""
+        refuse_parts(self, X)
         check_alignment(X=X, y=y, **people)
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         # What X may be is for the classifier to say; here positions stand for its rows.

@@ -20,6 +20,7 @@ from skfair.training._input import (
     class_weights,
     in_units_of_spread,
     label_positive,
+    refuse_parts,
 )
 from skfair.training._levels import at_levels, distinct_levels
 from skfair.training._linear import ConstrainedLinearModel
@@ -64,6 +65,7 @@ __all__ = [
     "mean_margins",
     "promised",
     "published_settings",
+    "refuse_parts",
     "status_of",
     "store_fit",
     "uncertain",

@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
+from skfair.parts import is_in_parts
 from skfair.people import People, check_people
 from skfair.utils._classes import positive_class
 from skfair.utils._sklearn import safe_indexing
@@ -239,6 +240,7 @@ def in_units_of_spread(training, is_centered):
 
 def _check_rows(estimator, X, y, people, request):
     """Features, targets and people of the rows of positive weight; whether groups are missing."""
+    refuse_parts(estimator, X)
     # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays whole.
     checked, target = check_X_y(
         X, y, accept_sparse="csr", dtype=np.float64, y_numeric=False, estimator=estimator
@@ -255,6 +257,30 @@ def _check_rows(estimator, X, y, people, request):
         checked, target, given = checked[rows], target[rows], safe_indexing(given, rows)
     lacks_groups = request is not None and people["sensitive_features"] is None
     return checked, target, found._replace(X=given), lacks_groups
+
+
+def refuse_parts(estimator, X):
+    """Refuse people who lie in parts, where a fit would take them all into memory unasked.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Named in the message.
+    X : array-like or collection
+        As passed to fit.
+
+    Raises
+    ------
+    TypeError
+        If X lies in parts.
+    """
+    if is_in_parts(X):
+        raise TypeError(
+            f"{type(estimator).__name__} is fitted to people in memory, but these lie in parts. "
+            "Pass a sample of them, in memory, and predict everybody: predict(X) answers part by "
+            "part. ConstrainedERMClassifier, PartialParityClassifier and FairKMeans are fitted to "
+            "people in parts."
+        )
 
 
 def class_weights(class_weight, training):

@@ -14,7 +14,7 @@ from skfair.classification import (
 )
 from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.parts import row_by_row
-from skfair.regression import ConstrainedERMRegressor
+from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -62,6 +62,24 @@ def test_lazy_answers_are_the_answers(estimator, methods, is_frame):
         assert np.asarray(found).dtype == here.dtype
         if is_frame:
             assert found.index.equals(TABLE.index)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ConstrainedERMRegressor(),
+        PartialParityRegressor(),
+        ConstrainedMLPClassifier(),
+        ConstrainedClassifierCV(LogisticRegression()),
+        FairSpectralClustering(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_what_is_fitted_in_memory_takes_nobody_there_unasked(estimator):
+    with pytest.raises(TypeError, match="lie in parts.*sample of them"):
+        estimator.fit(
+            da.from_array(X, chunks=(50, 3)), Y, sensitive_features=da.from_array(SEX, chunks=50)
+        )
 
 
 @pytest.mark.filterwarnings("ignore")
