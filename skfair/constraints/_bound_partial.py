@@ -164,6 +164,11 @@ class BoundPartialParity:
         """Rows and their derivatives, as `ConstraintValues`."""
         return self.rows(scores, aux)
 
+    @property
+    def draws_majorant(self):
+        """Whether the majorant is a mean over people, of whom mini-batches can be drawn."""
+        return self.rows.draws_majorant
+
     def majorant(self, scores, aux):
         """Convex rows that are nowhere easier to keep, and equal to these at the given point."""
         return self.rows.majorant(scores, aux)

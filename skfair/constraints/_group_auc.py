@@ -48,6 +48,7 @@ class GroupAUCConstraint:
     tolerance: float
 
     n_aux = 0
+    draws_majorant = False  # it is of pairs
 
     @property
     def pairs(self):

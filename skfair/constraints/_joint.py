@@ -84,7 +84,17 @@ class JointConstraint:
         return tuple(part.criterion for part in self.parts)
 
     def by(self, criteria):
-        """The same people under other criteria, one for every part."""
+        """The same people under other criteria.
+
+        Parameters
+        ----------
+        criteria : list
+            As ``criteria`` of another constraint on these people, one for every part.
+
+        Returns
+        -------
+        constraint : JointConstraint
+        """
         return JointConstraint(
             tuple(part.by(own) for part, own in zip(self.parts, criteria, strict=True))
         )
@@ -128,6 +138,11 @@ class JointConstraint:
         constraint : JointConstraint
         """
         return JointConstraint(tuple(part.seen_from(scores) for part in self.parts))
+
+    @property
+    def draws_majorant(self):
+        """Whether the majorant is a mean over people, of whom mini-batches can be drawn."""
+        return all(getattr(part, "draws_majorant", False) for part in self.parts)
 
     def majorant(self, scores, aux):
         """Convex rows that are nowhere easier to keep, and equal to these at the given point.

@@ -126,6 +126,8 @@ class PercentileConstraint:
     rounding: float = _ROUNDING
     parts: Callable = mean_excess
 
+    draws_majorant = True
+
     @property
     def n_aux(self):
         """Number of auxiliary unknowns."""

@@ -68,18 +68,48 @@ class RankedInParts(ProblemInParts):
         return {}  # the model that is taken is usually the last that was judged
 
     def gaps(self, parameters):
-        """The gap of every constraint by the public metric, (n_constraints,)."""
+        """The gap of every constraint by the public metric.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Model parameters.
+
+        Returns
+        -------
+        gaps : ndarray of shape (n_constraints,)
+        """
         found = [self.condensed(number, parameters) for number in self._numbers]
         return np.array([constraint.gap(scores) for constraint, scores in found])
 
     def initial_point(self, parameters=None, random_state=None):
-        """Parameters, and the auxiliary unknowns that suit them, as in `ProblemInParts`."""
+        """Parameters, and the auxiliary unknowns that suit them.
+
+        Parameters
+        ----------
+        parameters, random_state
+            As in `ProblemInParts`.
+
+        Returns
+        -------
+        x : ndarray of shape (n_unknowns,)
+        """
         parameters = self.model.initial(random_state) if parameters is None else parameters
         found = [self.condensed(number, parameters) for number in self._numbers]
         return np.concatenate([parameters, *(one.initial_aux(scores) for one, scores in found)])
 
     def told(self, parameters):
-        """What is told of a model once it is taken, as in `ProblemInParts`."""
+        """What is told of a model once it is taken, as in `ProblemInParts`.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Model parameters.
+
+        Returns
+        -------
+        objective, n_rows, report
+        """
         found = [self.condensed(number, parameters) for number in self._numbers]
         thresholds = [constraint.thresholds(scores) for constraint, scores in found]
         gaps = [constraint.gap(scores) for constraint, scores in found]

@@ -312,12 +312,17 @@ REQUIREMENTS = {
     ),
     "majorant": (
         "a constraint that is a difference of convex functions, with a majorant",
-        lambda evaluation: hasattr(evaluation.problem.constraint, "majorant"),
+        lambda evaluation: _has_each("majorant", evaluation.problem.constraint),
         "use solver='sqp'",
+    ),
+    "drawn majorant": (
+        "a constraint whose majorant is a mean over people, of whom mini-batches can be drawn",
+        lambda evaluation: _has_each("draws_majorant", evaluation.problem.constraint),
+        "use solver='sqp', or IDCA, which looks at everybody",
     ),
     "batches": (
         "a constraint that mini-batches can be drawn from, by its method draw",
-        lambda evaluation: _can_be_drawn_from(evaluation.problem.constraint),
+        lambda evaluation: _has_each("draw", evaluation.problem.constraint),
         "use solver='sqp', or for networks 'sqp-lbfgs'",
     ),
     "decisions": (
@@ -329,8 +334,9 @@ REQUIREMENTS = {
 """What a solver may require: in words, whether a problem has it, and the remedy where not."""
 
 
-def _can_be_drawn_from(constraint):
-    return all(hasattr(part, "draw") for part in getattr(constraint, "parts", (constraint,)))
+def _has_each(name, constraint):
+    parts = getattr(constraint, "parts", (constraint,))
+    return all(getattr(part, name, False) for part in parts)
 
 
 def check_requirements(solver, evaluation):

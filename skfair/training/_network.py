@@ -120,9 +120,9 @@ class ConstrainedNetwork(ConstrainedModel):
 
     def _of_batches(self, constraint, solver):
         """The constraints that the solver can see in part of the samples; ranks need everybody."""
-        seen = "majorant" if "majorant" in solver.requires else "draw"
-        drawn = tuple(part for part in constraint.parts if hasattr(part, seen))
-        others = [part.name for part in constraint.parts if not hasattr(part, seen)]
+        seen = "draws_majorant" if "majorant" in solver.requires else "draw"
+        drawn = tuple(part for part in constraint.parts if getattr(part, seen, False))
+        others = [part.name for part in constraint.parts if part not in drawn]
         if others and self.enforcement is None:
             raise ValueError(
                 f"enforcement=None trains all layers on mini-batches, but {others[0]} compares "

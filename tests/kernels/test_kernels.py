@@ -218,9 +218,10 @@ def test_after_a_warm_up_default_fits_compile_nothing():
     ESTIMATORS["ERM"].fit(**make_data("ERM", 140_000))
     FairKMeans(4, min_share_ratio=0.8, random_state=0).fit(**make_data("k-means", 400))
     assert {kernel: set(kernel.signatures) for kernel in all_kernels()} == before
-    literature = {"alternating", "alternating_front"}
-    uncompiled = {kernel.__module__.split(".")[-1] for kernel in before if not before[kernel]}
-    assert uncompiled <= literature
+    literature, of_parts = {"alternating", "alternating_front"}, {"_place_members"}
+    uncompiled = [kernel for kernel in before if not before[kernel]]
+    others = [kernel for kernel in uncompiled if kernel.__name__ not in of_parts]
+    assert {kernel.__module__.split(".")[-1] for kernel in others} <= literature
 
 
 @compiled

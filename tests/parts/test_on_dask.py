@@ -96,8 +96,8 @@ def test_an_interruption_cancels_what_was_asked(client, monkeypatch):
 def test_parts_of_which_workers_die_ask_for_smaller_ones(client, monkeypatch):
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
     with pytest.raises(MemoryError, match="smaller partitions"):
-        OnDask(client, client.map(shard, range(2))).total(dies)
-    client.wait_for_workers(2, timeout=60)
+        OnDask(client, client.map(shard, [99])).total(dies)
+    client.restart(timeout=300)  # what died, and what is known of it, is not to meet other tests
 
 
 def test_errors_of_a_part_are_those_of_the_question(client):

@@ -76,7 +76,7 @@ class StochasticIDCA(StochasticSolver):
         "step": [Interval(Real, 0, None, closed="neither")],
     }
 
-    requires = ("majorant",)
+    requires = ("majorant", "drawn majorant")
 
     def __init__(self, max_iter=30, tol=1e-3, inner_epochs=3, step=3.0, batch_size=64):
         self.max_iter = max_iter

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.classification import ConstrainedMLPClassifier
-from skfair.constraints import JointConstraint, PartialStatisticalParity
+from skfair.classification import ConstrainedMLPClassifier, PartialParityClassifier
+from skfair.constraints import JointConstraint, PartialGroupAUC, PartialStatisticalParity
 from skfair.solvers import IDCA, StochasticIDCA
 from tests.solvers.literature.test_idca import people, problem
 
@@ -65,3 +65,16 @@ def test_all_layers_of_a_network_learn_it():
         model.fit(X, who.target, sensitive_features=who.groups.codes)
         gaps.append(bound.gap(model.decision_function(X)))
     assert gaps[1] < 0.5 * gaps[0]
+
+
+def test_pairs_of_people_are_left_to_what_sees_everybody():
+    X, who = people(300)
+    groups = {"sensitive_features": who.groups.codes}
+    solver = StochasticIDCA(max_iter=3, tol=0.1)
+    with pytest.raises(ValueError, match="StochasticIDCA needs a constraint whose majorant is"):
+        PartialParityClassifier("group_auc", solver=solver, tolerance=0.05).fit(
+            X, who.target, **groups
+        )
+    network = ConstrainedMLPClassifier(PartialGroupAUC((0.1, 0.9), tolerance=0.1), solver=solver)
+    with pytest.raises(ValueError, match="keeps it in the last layer"):
+        network.set_params(enforcement=None).fit(X, who.target, **groups)
