@@ -25,6 +25,9 @@ N_COLUMNS, N_WORKERS = 10, 2
 N_BLOCKS, LEAST = 16, 4
 """A million people and a little more, and those of a quick look."""
 
+SMALL = 1 << 10
+"""People of each of a thousand partitions."""
+
 KEEP_MEMORY = {
     f"distributed.nanny.pre-spawn-environ.MALLOC_{kind}_THRESHOLD_": 1 << 28
     for kind in ("TRIM", "MMAP")
@@ -33,7 +36,11 @@ KEEP_MEMORY = {
 
 
 def parts(budget):
-    """Fits by one thread, by two, by two workers of Dask, and by two of which one is lost."""
+    """Fits by one thread, by two, by two workers of Dask, by two of which one is lost.
+
+    And of a thousand partitions, to which as many questions go as to those of a thousand million
+    people: what moves is as much, only the people of each are fewer.
+    """
     import dask
     from distributed import Client, LocalCluster
 
@@ -46,15 +53,18 @@ def parts(budget):
         Client(cluster) as client,
     ):
         there = on_workers(n_blocks)
+        many = dask.persist(*(own.rechunk({0: SMALL}) for own in there))
         for constraint in CONSTRAINTS:
             for name, data, n_jobs, is_lost in (
                 ("1 thread", here, 1, False),
                 ("2 threads", here, 2, False),
                 ("2 workers", there, None, False),
                 ("2 workers, 1 lost", there, None, True),
+                (f"2 workers, {many[0].npartitions} partitions", many, None, False),
             ):
-                n_runs = 1 if is_lost else budget.n_runs
-                warm = () if is_lost else (None,)  # whose kernels are compiled first
+                is_once = is_lost or data is many
+                n_runs = 1 if is_once else budget.n_runs
+                warm = () if is_once else (None,)  # whose kernels are compiled first
                 runs = [
                     fitted(client, data, constraint, n_jobs, is_lost)
                     for _ in (*warm, *range(n_runs))
@@ -187,9 +197,7 @@ def _checks(records):
     checks = []
     for constraint in CONSTRAINTS:
         own = {one["by"]: one["runs"] for one in records if one["constraint"] == constraint}
-        alone, threads, workers, lost = own.values()
-        looks = len(workers[0][2]["received"])
-        moved = sum(workers[0][2]["received"] + workers[0][2]["sent"]) / 1e6
+        alone, threads, workers, lost, many = own.values()
         checks += [
             Check(f"time, 1 thread / 2, {constraint}", _ratios(alone, threads), ">=", 1.7),
             Check(f"time, workers / threads, {constraint}", _ratios(workers, threads), "<=", 1.6),
@@ -197,11 +205,21 @@ def _checks(records):
             Check(
                 f"bits that differ, worker lost, {constraint}", _differing(workers, lost), "<=", 0
             ),
-            Check(f"error, workers - memory, {constraint}", [_apart(alone, workers)], "<=", 5e-4),
-            Check(f"looks, {constraint}", [looks], "<=", 14),
-            Check(f"MB moved, {constraint}", [moved], "<=", 40),
+            *_checks_of_workers(constraint, alone, workers),
+            *_checks_of_workers(f"{constraint}, many partitions", alone, many),
         ]
     return checks
+
+
+def _checks_of_workers(name, alone, workers):
+    """How near a fit in memory one by workers is, and what it asked of them."""
+    _, _, asked = workers[0]
+    moved = sum(asked["received"] + asked["sent"]) / 1e6
+    return [
+        Check(f"error, workers - memory, {name}", [_apart(alone, workers)], "<=", 5e-4),
+        Check(f"looks, {name}", [len(asked["received"])], "<=", 14),
+        Check(f"MB moved, {name}", [moved], "<=", 40),
+    ]
 
 
 def _ratios(slow, fast):
