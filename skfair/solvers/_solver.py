@@ -335,7 +335,8 @@ REQUIREMENTS = {
 
 
 def _has_each(name, constraint):
-    parts = getattr(constraint, "parts", (constraint,))
+    joined = getattr(constraint, "parts", None)  # where it is several ones
+    parts = joined if isinstance(joined, tuple) else (constraint,)
     return all(getattr(part, name, False) for part in parts)
 
 
