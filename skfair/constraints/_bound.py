@@ -328,13 +328,14 @@ class BoundConstraint:
         events = self.events.take(rows)
         return self._among(rows, events, np.diff(events.averaging.indptr))
 
-    def part(self, rows, factors=1.0):
+    def part(self, rows, factors=1.0, target=None):
         """The share of some samples, as in `Events.part`: rows of parts add up to those of all.
 
         What is added to the means once is left out.
         """
         events = self.events.part(rows, factors)
-        return replace(self, events=events, target=self.target[rows], offset=0.0)
+        target = self.target[rows] if target is None else target
+        return replace(self, events=events, target=target, offset=0.0)
 
     def placed(self, rows, n_samples):
         """The same constraint as a function of more scores, as in `Events.placed`."""

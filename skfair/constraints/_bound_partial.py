@@ -315,11 +315,12 @@ class BoundPartialParity:
         taken.check_sizes(taken.positions)
         return taken
 
-    def part(self, rows, factors=1.0):
+    def part(self, rows, factors=1.0, target=None):
         """The share of some samples, as in `Events.part`: rows of parts add up to those of all."""
         people, members = self.people, self.members.part(rows, factors)
         weights = people.weights[rows] * factors
-        part = replace(self, people=People(people.target[rows], people.groups.part(rows), weights))
+        target = people.target[rows] if target is None else target
+        part = replace(self, people=People(target, people.groups.part(rows), weights))
         vars(part).update(events=self.events, members=members)
         return part
 

@@ -332,7 +332,7 @@ class JointConstraint:
         """
         return JointConstraint(tuple(part.take(rows) for part in self.parts))
 
-    def part(self, rows, factors=1.0):
+    def part(self, rows, factors=1.0, target=None):
         """The share of some samples in the constraints: rows of parts add up to those of all.
 
         Parameters
@@ -341,12 +341,14 @@ class JointConstraint:
             Positions of the samples, which may repeat.
         factors : ndarray of shape (n_taken,), default=1.0
             How much of its sample each stands for.
+        target : ndarray of shape (n_taken,), default=None
+            What is to be predicted of each; None is what is of its sample.
 
         Returns
         -------
         constraint : JointConstraint
         """
-        return JointConstraint(tuple(part.part(rows, factors) for part in self.parts))
+        return JointConstraint(tuple(part.part(rows, factors, target) for part in self.parts))
 
     def draw(self, n_per_event, random_state=None, beside=()):
         """Draw equally many samples from every event of every part, as `BoundConstraint.draw`.

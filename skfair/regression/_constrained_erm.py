@@ -13,11 +13,12 @@ from skfair.constraints import (
     PartialEqualizedOdds,
     PartialEqualOpportunity,
 )
-from skfair.parts import row_by_row
+from skfair.parts import is_in_parts, row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
     check_real_training,
     constraints_of,
+    fit_collected,
     in_units_of_spread,
 )
 from skfair.utils._fit import all_or_nothing
@@ -202,7 +203,9 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
+            Features; also a collection of Dask or `skfair.datasets.open_blocks`, as are the others
+            then. What is asked of people in parts must be a sum over them: of mean predictions and
+            losses of groups, or of "partial_statistical_parity" alone, solved by "sqp".
         y : array-like of shape (n_samples,)
             Real target.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
@@ -228,8 +231,10 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         constraints = constraints_of(self.constraint)
         for constraint in constraints:
             _refuse_classes(constraint)
-        request = f"constraint={self.constraint!r} asks for groups to be alike"
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        if is_in_parts(X, y, *people.values()):
+            return fit_collected(self, X, y, people, constraints)
+        request = f"constraint={self.constraint!r} asks for groups to be alike"
         training = check_real_training(self, X, y, people, request if constraints else None)
         training = in_units_of_spread(training, self.fit_intercept)
         return self._fit(X, y, training, constraints)

@@ -1,15 +1,16 @@
 """Regressors that are fair where it matters: on an interval of percentiles."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from skfair.parts import row_by_row
+from skfair.parts import is_in_parts, row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
     PartialParityModel,
     check_real_training,
+    fit_collected,
     in_units_of_spread,
 )
 from skfair.utils._fit import all_or_nothing
@@ -69,6 +70,10 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         Whether to start from the coefficients of the previous fit.
     random_state : int, RandomState instance or None, default=None
         Seed of stochastic solvers; those with a name here use none.
+    n_jobs : int or None, default=None
+        Threads that look at very many people (of "statistical_parity", by "sqp"); None is 1 unless
+        in a :func:`joblib.parallel_config` context, -1 is all processors. The fit is the same to
+        the bit for any number.
     verbose : int, default=0
         Print every iteration if positive.
 
@@ -152,6 +157,7 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         "criterion": [StrOptions({"statistical_parity", "demographic_parity"})],
         "threshold": [Interval(Real, None, None, closed="neither")],
         "loss": [StrOptions({"squared", "absolute"})],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -175,6 +181,7 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         tol=None,
         warm_start=False,
         random_state=None,
+        n_jobs=None,
         verbose=0,
     ):
         self.criterion = criterion
@@ -195,6 +202,7 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         self.tol = tol
         self.warm_start = warm_start
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @all_or_nothing
@@ -205,7 +213,8 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
+            Features; also a collection of Dask or `skfair.datasets.open_blocks`, as are the others
+            then: for "statistical_parity", solved by "sqp", without ``group_interactions``.
         y : array-like of shape (n_samples,)
             Real target.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
@@ -230,6 +239,9 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         """
         self._validate_params()
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        if is_in_parts(X, y, *people.values()):
+            constraint = self._constraint(threshold=self.threshold)
+            return fit_collected(self, X, y, people, [constraint])
         training = check_real_training(self, X, y, people, self._request)
         training = in_units_of_spread(training, self.fit_intercept)
         constraint = self._constraint(threshold=training.unit.to_unit(self.threshold))

@@ -278,8 +278,8 @@ def refuse_parts(estimator, X):
         raise TypeError(
             f"{type(estimator).__name__} is fitted to people in memory, but these lie in parts. "
             "Pass a sample of them, in memory, and predict everybody: predict(X) answers part by "
-            "part. ConstrainedERMClassifier, PartialParityClassifier and FairKMeans are fitted to "
-            "people in parts."
+            "part. Classifiers and regressors called ConstrainedERM... and PartialParity..., and "
+            "FairKMeans, are fitted to people in parts."
         )
 
 

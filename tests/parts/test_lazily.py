@@ -14,7 +14,7 @@ from skfair.classification import (
 )
 from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.parts import row_by_row
-from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
+from skfair.regression import ConstrainedERMRegressor
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -67,8 +67,6 @@ def test_lazy_answers_are_the_answers(estimator, methods, is_frame):
 @pytest.mark.parametrize(
     "estimator",
     [
-        ConstrainedERMRegressor(),
-        PartialParityRegressor(),
         ConstrainedMLPClassifier(),
         ConstrainedClassifierCV(LogisticRegression()),
         FairSpectralClustering(),

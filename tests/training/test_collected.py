@@ -13,6 +13,7 @@ from skfair.constraints import DemographicParity, EqualizedOdds
 from skfair.datasets import open_blocks
 from skfair.metrics import METRICS
 from skfair.parts import OnDask
+from skfair.regression import ConstrainedERMRegressor
 from skfair.training import _collected
 
 da = pytest.importorskip("dask.array")
@@ -26,7 +27,7 @@ N_PEOPLE, CHUNK = 4000, 512
 SMOOTH = {"enforcement": None, "tol": 1e-10}
 
 
-_MADE = (_collected._encode, _collected._problem)
+_MADE = (_collected.by_representatives, _collected._problem)
 """What is made of parts, with the next look at them."""
 
 
@@ -98,6 +99,17 @@ def test_a_cluster_gives_the_bits_of_threads_that_read_files(client, tmp_path):
     of_frame = fitted(frame[names], frame["y"], frame["sex"])
     same_bits(read[0], of_frame)
     assert of_frame.feature_names_in_.tolist() == names
+
+
+def test_a_cluster_gives_regressors_the_bits_of_threads_that_read_files(client, tmp_path):
+    X, _, sex, _ = draw()
+    y = X @ [3.0, 1.0, 2.0] + (sex == "f")
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, sex=sex)
+    table.to_parquet(tmp_path / "people.parquet", row_group_size=CHUNK)
+    people, model = open_blocks(tmp_path / "people.parquet"), ConstrainedERMRegressor()
+    read = model.fit(people[["a", "b", "c"]], people["y"], sensitive_features=people["sex"])
+    X, y, sex = chunked(X, y, sex)
+    same_bits(ConstrainedERMRegressor().fit(X, y, sensitive_features=sex), read)
 
 
 def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch):

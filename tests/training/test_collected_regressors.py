@@ -1,0 +1,222 @@
+"""Regressors fitted to people who lie in parts: collections of Dask, and files read in blocks."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.constraints import BoundedGroupLoss, LossParity, MeanParity
+from skfair.datasets import open_blocks
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.metrics import mean_score_difference, partial_statistical_parity_difference
+from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+# Without a client threads read the collections, which is said.
+pytestmark = pytest.mark.filterwarnings("ignore:There is no Dask client")
+
+N_PEOPLE, CHUNK = 3000, 700
+NAMES = ["a", "b", "c", "d"]
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Features, target, groups and weights; the third group is hard to predict."""
+    rng = np.random.default_rng(0)
+    group = rng.choice(["a", "b", "c"], p=[0.5, 0.3, 0.2], size=N_PEOPLE)
+    X = rng.normal(size=(N_PEOPLE, 4))
+    X[:, 0] += group == "b"
+    noise = np.where(group == "c", 2.5, 1.0) * rng.normal(size=N_PEOPLE)
+    y = 1000 + 50 * (X @ [1.0, 1.0, -1.0, 0.0] + 0.5 * (group == "c") + noise)
+    return X, y, group, rng.integers(0, 3, N_PEOPLE).astype(float)
+
+
+def chunked(*columns, chunks=CHUNK):
+    return [da.from_array(own, chunks=(chunks, *own.shape[1:])) for own in columns]
+
+
+def fitted(X, y, group, weights=None, constraint="mean_parity", **settings):
+    model = ConstrainedERMRegressor(constraint, **settings)
+    return model.fit(X, y, sensitive_features=group, sample_weight=weights)
+
+
+def same_bits(one, other):
+    assert np.array_equal(one.coef_, other.coef_)
+    assert one.intercept_ == other.intercept_
+    assert one.target_scale_ == other.target_scale_
+    assert one.constraint_report_.equals(other.constraint_report_)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"constraint": None, "loss": "absolute"},
+        {"constraint": "mean_parity"},
+        {"constraint": "mean_parity", "loss": "absolute", "tol": 1e-9},
+        {"constraint": "mean_parity", "fit_intercept": False},
+        {"constraint": MeanParity(reference="overall", tolerance=0.02)},
+        {"constraint": [MeanParity(tolerance=0.1), LossParity(tolerance=0.3)]},
+        {"constraint": LossParity(tolerance=0.3), "fit_intercept": False},
+        {"constraint": BoundedGroupLoss(1.05), "loss": "squared"},
+    ],
+    ids=str,
+)
+def test_a_fit_to_parts_is_the_one_in_memory(people, settings):
+    parts, whole = fitted(*chunked(*people), **settings), fitted(*people, **settings)
+    scale = np.abs(whole.coef_).max()
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-8, atol=1e-8 * scale)
+    np.testing.assert_allclose(parts.intercept_, whole.intercept_, rtol=1e-8, atol=1e-8 * scale)
+    assert parts.target_scale_ == pytest.approx(whole.target_scale_, rel=1e-13)
+    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-8)
+    assert parts.status_ == whole.status_ == "optimal"
+    ours, theirs = parts.constraint_report_, whole.constraint_report_
+    assert ours["group"].tolist() == theirs["group"].tolist()
+    assert ours["n"].tolist() == theirs["n"].tolist()
+    for column in ("rate", "standard_error", "gap"):
+        rates = ours[column].astype(float), theirs[column].astype(float)
+        np.testing.assert_allclose(*rates, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_means_of_everybody_keep_the_tolerance_to_the_last_digit(people, loss):
+    X, y, group, weights = people
+    model = fitted(
+        *chunked(*people), constraint=[MeanParity(), LossParity(tolerance=0.2)], loss=loss
+    )
+    predictions, unit = model.predict(X), model.target_scale_
+    kwargs = {"sensitive_features": group, "sample_weight": weights}
+    assert 0.0499 <= mean_score_difference(predictions / unit, **kwargs) <= 0.05 + 1e-12
+    errors = (predictions - y) / unit
+    if loss == "squared":
+        own = [np.average(errors[group == g] ** 2, weights=weights[group == g]) / 2 for g in "abc"]
+        assert 0.1999 <= np.ptp(own) <= 0.2 + 1e-12
+    assert model.constraint_violation_ == 0.0
+    assert model.status_ == "optimal"
+
+
+def test_a_bound_that_nobody_can_keep_is_told(people):
+    few = chunked(*(own[:200] for own in people), chunks=100)
+    with pytest.warns(InfeasibleConstraintWarning, match="BoundedGroupLoss"):
+        model = fitted(*few, constraint=BoundedGroupLoss(0.01), max_iter=20)
+    assert model.status_ == "infeasible"
+
+
+def test_the_same_parts_give_the_same_bits(people, tmp_path):
+    """Of files, read by any number of threads, of arrays of Dask and of its dataframes."""
+    pytest.importorskip("pyarrow")
+    X, y, group, weights = people
+    group = np.unique(group, return_inverse=True)[1]
+    table = pd.DataFrame(X, columns=NAMES).assign(y=y, group=group, weight=weights)
+    table.to_parquet(tmp_path / "people.parquet", row_group_size=CHUNK)
+    files = open_blocks(tmp_path / "people.parquet")
+    starts = range(0, N_PEOPLE, CHUNK)
+    frame = dd.from_map(lambda start: table.iloc[start : start + CHUNK], starts)
+    named = ("y", "group", "weight")
+    one = fitted(files[NAMES], *(files[name] for name in named), n_jobs=1)
+    same_bits(one, fitted(files[NAMES], *(files[name] for name in named), n_jobs=2))
+    same_bits(one, fitted(*chunked(X, y, group, weights)))
+    same_bits(one, fitted(frame[NAMES], *(frame[name] for name in named)))
+    # Chunks of the arrays of a dataframe are of lengths that nobody knows.
+    unknown = [frame[name].to_dask_array() for name in named]
+    same_bits(one, fitted(frame[NAMES].to_dask_array(), *unknown))
+    assert one.feature_names_in_.tolist() == NAMES
+
+
+def test_a_group_may_be_in_one_part_alone_and_a_part_may_be_empty(people):
+    order = np.argsort(people[2], kind="stable")
+    people = [own[order] for own in people]
+    first = int((people[2] == "a").sum())
+    rest = N_PEOPLE - first - 10
+    parts = fitted(*chunked(*people, chunks=(0, first, 0, 10, rest, 0)))
+    np.testing.assert_allclose(parts.coef_, fitted(*people).coef_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("column", ["X", "y", "weights"])
+def test_what_is_missing_is_named_by_its_part(people, column):
+    data = dict(zip(("X", "y", "group", "weights"), people, strict=True))
+    data[column] = data[column].copy()
+    data[column][2200] = np.nan
+    with pytest.raises(ValueError, match=r"Part 3: .*(NaN|finite)"):
+        fitted(*chunked(*data.values()))
+
+
+def test_words_are_no_target(people):
+    X, _, group, _ = people
+    with pytest.raises(ValueError, match="Part 0: could not convert string to float"):
+        fitted(*chunked(X, group, group))
+
+
+def test_predictions_are_as_lazy_as_what_they_are_about(people):
+    X, y, group, _ = people
+    model = fitted(*chunked(X, y, group))
+    predictions = model.predict(chunked(X)[0])
+    assert predictions.chunks == ((CHUNK,) * 4 + (N_PEOPLE - 4 * CHUNK,),)
+    np.testing.assert_array_equal(predictions.compute(), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"constraint": "demographic_parity"}, "'constraint' parameter"),
+        ({"constraint": ["demographic_parity"]}, "about classes and decisions"),
+        ({"constraint": "partial_group_auc"}, "so that parts add up"),
+        ({"solver": "gda"}, "need solver='sqp'"),
+        ({"group_interactions": True}, "group_interactions=False"),
+    ],
+)
+def test_what_is_no_sum_over_parts_is_refused(people, settings, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(*chunked(*people), **settings)
+
+
+def test_nobody_is_compared_without_groups(people):
+    X, y, _, _ = people
+    with pytest.raises(ValueError, match="sensitive_features"):
+        ConstrainedERMRegressor().fit(*chunked(X, y))
+    whole = ConstrainedERMRegressor(None).fit(X, y)
+    parts = ConstrainedERMRegressor(None).fit(*chunked(X, y))
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-12)
+
+
+INTERVAL = (0.1, 0.5)
+
+
+def ranked(X, y, group, weights=None, **settings):
+    model = PartialParityRegressor(interval=INTERVAL, tolerance=0.1, **settings)
+    return model.fit(X, y, sensitive_features=group, sample_weight=weights)
+
+
+def ranks_are_alike(model, X, group, weights=None):
+    difference = partial_statistical_parity_difference(
+        model.predict(X), sensitive_features=group, interval=INTERVAL, sample_weight=weights
+    )
+    assert 0.09 <= difference <= 0.1
+    np.testing.assert_allclose(model.constraint_report_["gap"], difference, atol=1e-9)
+    assert model.status_ == "optimal"
+
+
+def test_ranks_of_predictions_are_alike_among_everybody(people, tmp_path):
+    X, y, group, weights = people
+    people = X, y, (group == "b").astype(float), weights
+    parts = ranked(*chunked(*people))
+    ranks_are_alike(parts, X, *people[2:])
+    assert parts.score(X, y) == pytest.approx(ranked(*people).score(X, y), abs=1e-3)
+    np.save(tmp_path / "people.npy", np.column_stack(people))
+    files = open_blocks(tmp_path / "people.npy")
+    columns = files[[0, 1, 2, 3]], files[4], files[5], files[6]
+    one, two = (ranked(*columns, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert np.array_equal(one.coef_, two.coef_)
+    with pytest.raises(ValueError, match="so that parts add up"):
+        ranked(*chunked(*people), criterion="demographic_parity")
+
+
+def test_very_many_ranks_give_the_same_bits_to_any_number_of_threads():
+    rng = np.random.default_rng(1)
+    group = rng.integers(2, size=140_000)
+    X = rng.normal(size=(140_000, 2)) + 0.5 * group[:, np.newaxis]
+    y = X @ [3.0, 1.0] + rng.normal(size=140_000)
+    one, two = (ranked(X, y, group, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert np.array_equal(one.coef_, two.coef_)
+    assert np.array_equal(one.thresholds_, two.thresholds_)
+    ranks_are_alike(one, X, group)
