@@ -68,6 +68,14 @@ class LinearModel(LinearInParameters):
     n_unpenalized: int = 0
     given: object = None
 
+    def __getstate__(self):
+        """Return what is stored, or sent to another process: X once."""
+        return {name: own for name, own in vars(self).items() if name != "_transposed"}
+
+    def __setstate__(self, state):
+        """Restore what was stored."""
+        vars(self).update(state, X=_aligned(state["X"]), given=_aligned(state["given"]))
+
     @classmethod
     def standardized(cls, X, weights, fit_intercept=True):
         """Make a model whose columns have weighted mean 0 and variance 1.
@@ -136,6 +144,7 @@ class LinearModel(LinearInParameters):
         -------
         model : LinearModel
         """
+        X = _aligned(X)
         if not np.any(self.origin):
             return replace(self, X=X)
         return replace(self, X=shifted(X, self.origin), given=X)
@@ -324,3 +333,11 @@ class LinearModel(LinearInParameters):
         ridge = alpha / self.scale**2
         ridge[len(ridge) - self.n_unpenalized :] = 0.0
         return np.append(ridge, 0.0) if self.fit_intercept else ridge
+
+
+def _aligned(X):
+    """The same rows, where a processor likes them to begin.
+
+    Those that came over a network may begin anywhere; numpy would add them up in another order.
+    """
+    return np.require(X, requirements="A") if isinstance(X, np.ndarray) else X

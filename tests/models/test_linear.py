@@ -1,5 +1,7 @@
 """Linear models against plain numpy on standardised columns."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -227,3 +229,26 @@ def test_a_point_has_the_derivatives_of_its_model():
     np.testing.assert_array_equal(point.pull_back(WEIGHTS), model.pull_back(WEIGHTS))
     direction = RNG.normal(size=model.n_parameters)
     np.testing.assert_array_equal(point.push_forward(direction), model.scores(direction))
+
+
+def unaligned(buffer):
+    """The same bytes, where no number begins that a processor likes."""
+    shifted = bytearray(3 + len(buffer))
+    shifted[3:] = buffer
+    return memoryview(shifted)[3:]
+
+
+def test_rows_that_came_over_a_network_have_the_same_sums():
+    rng = np.random.default_rng(0)
+    X, slopes = rng.normal(size=(511, 3)), rng.normal(size=511)
+    model = LinearModel.standardized(X, np.ones(511))
+    expected = model.pull_back(slopes), model.gram(slopes)
+    far = np.frombuffer(unaligned(X.tobytes())).reshape(X.shape)
+    assert not far.flags.aligned
+    buffers = []
+    sent = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
+    assert sum(one.raw().nbytes for one in buffers) == X.nbytes + 2 * 3 * 8  # each array once
+    received = pickle.loads(sent, buffers=[unaligned(one.raw()) for one in buffers])
+    for other in (model.on(far), received):
+        np.testing.assert_array_equal(other.pull_back(slopes), expected[0])
+        np.testing.assert_array_equal(other.gram(slopes), expected[1])
