@@ -153,7 +153,7 @@ class Constraint(BaseEstimator):
         """
         self._check_parameters()
         tolerance = self._own_tolerance(tolerance)
-        groups = self._large_groups(people.groups)
+        groups = self._large_groups(people)
         cells = check_cells(self.cells(people), people, self)
         events = cell_events(cells, groups, self.reference == "overall")
         self._report_empty_cells(events)
@@ -193,21 +193,23 @@ class Constraint(BaseEstimator):
             )
         return tolerance
 
-    def _large_groups(self, groups):
+    def _large_groups(self, people):
         """The groups to compare, without those that are too small."""
+        groups = people.groups
         if self.attributes == "each":
             groups = groups.each_attribute()
         if self.min_group_size is None:
             return groups
-        small = np.flatnonzero(groups.counts < self.min_group_size)
+        counts = people.counted(groups)
+        small = np.flatnonzero(counts < self.min_group_size)
         if not len(small):
             return groups
         if len(small) == len(groups.names):
             raise ValueError(
                 f"min_group_size={self.min_group_size} leaves no group: the largest has "
-                f"{groups.counts.max()} samples; choose a smaller one."
+                f"{counts.max()} samples; choose a smaller one."
             )
-        named = [f"{groups.names[g]!r} ({groups.counts[g]})" for g in small]
+        named = [f"{groups.names[g]!r} ({counts[g]})" for g in small]
         warn(
             f"{type(self).__name__} leaves out {len(small)} group(s) of fewer than "
             f"min_group_size={self.min_group_size} samples: {listing(named)}."

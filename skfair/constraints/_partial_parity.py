@@ -88,7 +88,7 @@ class PartialParity(Constraint):
             If groups are smaller than ``min_group_size``: they are left out.
         """
         self._check_parameters()
-        groups = self._large_groups(people.groups)
+        groups = self._large_groups(people)
         # With nobody to compare, a dict of intervals may lack the name of the only group.
         vacuous = len(groups.names) == 1
         interval = (0.0, 1.0) if vacuous and isinstance(self.interval, dict) else self.interval

@@ -64,8 +64,9 @@ class RankingParity(DecisionRateParity):
         self.per_query = per_query
         self.min_pairs = min_pairs
 
-    def _large_groups(self, groups):
+    def _large_groups(self, people):
         """Those of two groups that are compared, with enough pairs of either order."""
+        groups = people.groups
         if groups.labels.shape[1] != 3:
             raise ValueError(
                 f"{self} compares pairs of documents, whose group is (query, group of the more "

@@ -45,6 +45,20 @@ class People(NamedTuple):
     X: object = None
     numbers: np.ndarray | None = None
 
+    def counted(self, groups):
+        """How many of them each of some groups has, of whom one may stand for many.
+
+        Parameters
+        ----------
+        groups : Groups
+            Groups of these people.
+
+        Returns
+        -------
+        counts : ndarray of int, shape (n_groups,)
+        """
+        return groups.counts if self.numbers is None else groups.matrix.T @ self.numbers
+
 
 def check_people(sensitive_features, sample_weight, *, missing=None, overlapping=False, **data):
     """Check the people of a fit; those of zero weight are absent.

@@ -53,7 +53,7 @@ class Representatives:
     """
 
     def __init__(self, parts, estimator, is_real, is_compared):
-        people, sums = _counted(parts, type(estimator).__name__, is_real)
+        people, sums, attributes = _counted(parts, type(estimator).__name__, is_real)
         counts, weights = Counter(), Counter()
         for one in people:
             for cell, number, weight in zip(*one, strict=True):
@@ -62,28 +62,25 @@ class Representatives:
         if not counts:
             raise ValueError("There is nobody of positive sample_weight in any part.")
         cells = sorted(counts, key=_order)
-        groups = list(dict.fromkeys(group for group, _ in cells))
+        labels = list(dict.fromkeys(group for group, _ in cells))
         self.kinds = np.unique([kind for _, kind in cells])
-        codes = np.array([groups.index(group) for group, _ in cells])
+        codes = np.array([labels.index(group) for group, _ in cells])
         own = np.searchsorted(self.kinds, [kind for _, kind in cells])
-        self.labels = np.array(groups, dtype=object)
-        self.places = np.full((len(groups), len(self.kinds)), -1)
+        self.labels = np.array(labels, dtype=object)
+        self.places = np.full((len(labels), len(self.kinds)), -1)
         self.places[codes, own] = np.arange(len(cells))
         self.counts = np.array([counts[cell] for cell in cells])
         weights = np.array([weights[cell] for cell in cells])
         self.center = sum(features for *_, features in sums) / weights.sum()
-        people = People(np.zeros(len(codes)), self._groups(codes), weights, numbers=self.counts)
+        groups = Groups.disjoint(codes, self.labels, next(filter(None, attributes)))
+        # Those of everybody, not of their representatives.
+        vars(groups)["counts"] = np.bincount(codes, self.counts).astype(np.intp)
+        people = People(np.zeros(len(codes)), groups, weights, numbers=self.counts)
         if is_real:
             unit = _unit([moments for *moments, _ in sums], estimator.fit_intercept)
             self.training = Training(None, None, people, unit=unit)
         else:
             self.training = _of_classes(self.kinds, own, people, estimator, is_compared)
-
-    def _groups(self, codes):
-        groups = Groups.disjoint(codes, self.labels)
-        # Those of everybody, not of their representatives.
-        vars(groups)["counts"] = np.bincount(codes, self.counts).astype(np.intp)
-        return groups
 
 
 def _of_classes(classes, own, people, estimator, is_compared):
@@ -119,7 +116,8 @@ def _counted(parts, name, is_real):
     for number, (trouble, *_) in enumerate(found):
         if trouble:
             raise ValueError(f"Part {number}: {trouble}")
-    return [people for _, people, _ in found], [sums for *_, sums in found]
+    _, people, sums, attributes = zip(*found, strict=True)
+    return people, sums, attributes
 
 
 def _count(part, name, is_real):
@@ -134,11 +132,13 @@ def _count(part, name, is_real):
     sums : tuple
         Weight of all, mean of a real target and sum of its squared deviations from that; weighted
         sum of the features.
+    attributes : list
+        What the sensitive attributes are called; empty where there is nobody.
     """
     try:
         X, y, kinds, weights, groups = _columns(part, name, is_real)
     except (TypeError, ValueError) as error:
-        return str(error), (), ()
+        return str(error), (), (), []
     known, codes = np.unique(kinds, return_inverse=True)
     found, own = np.unique(groups.codes * len(known) + codes, return_inverse=True)
     of_group = map(tuple, groups.labels[found // len(known)].tolist())
@@ -146,7 +146,7 @@ def _count(part, name, is_real):
     numbers = np.bincount(own, minlength=len(cells)).tolist()
     people = cells, numbers, np.bincount(own, weights, len(cells))
     moments = _moments(y, weights) if is_real and len(y) else (0.0, 0.0, 0.0)
-    return "", people, (*moments, weights @ X)
+    return "", people, (*moments, weights @ X), groups.attributes if len(y) else []
 
 
 def _moments(y, weights):

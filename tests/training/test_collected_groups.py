@@ -1,0 +1,110 @@
+"""Which groups of people who lie in parts are compared: as of people in memory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
+from skfair.constraints import (
+    DemographicParity,
+    EqualizedOdds,
+    MeanParity,
+    PartialStatisticalParity,
+)
+from skfair.datasets import open_blocks
+from skfair.metrics import demographic_parity_difference
+from skfair.regression import ConstrainedERMRegressor
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+# Without a client threads read the collections, which is said.
+pytestmark = pytest.mark.filterwarnings("ignore:There is no Dask client")
+
+N_PEOPLE, CHUNK = 2400, 700
+NAMES, ATTRIBUTES = ["a", "b", "c"], ["sex", "region"]
+SMALL = 150
+"""More than live in the smallest region, and than a group of both attributes has."""
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Features, attributes, and targets of two kinds; few people live in the last region."""
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], size=N_PEOPLE)
+    region = rng.choice(["north", "south", "west"], p=[0.6, 0.35, 0.05], size=N_PEOPLE)
+    X = rng.normal(size=(N_PEOPLE, 3))
+    X[:, 0] += 0.7 * (sex == "f") + 0.5 * (region == "south")
+    noisy = X @ [1.0, -0.5, 0.3] + rng.logistic(size=N_PEOPLE)
+    return pd.DataFrame(X, columns=NAMES).assign(
+        sex=sex, region=region, success=(noisy > 0.5).astype(int), income=100 * noisy
+    )
+
+
+def in_partitions(table):
+    starts = range(0, N_PEOPLE, CHUNK)
+    return dd.from_map(lambda start: table.iloc[start : start + CHUNK], starts)
+
+
+def fitted(estimator, table):
+    y = "income" if isinstance(estimator, ConstrainedERMRegressor) else "success"
+    return estimator.fit(table[NAMES], table[y], sensitive_features=table[ATTRIBUTES])
+
+
+@pytest.mark.parametrize("attributes", ["each", "intersections"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **asked: ConstrainedERMRegressor(MeanParity(**asked)),
+        lambda **asked: ConstrainedERMClassifier(
+            EqualizedOdds(**asked), tolerance=0.05, enforcement=None, tol=1e-10
+        ),
+    ],
+    ids=["regressor", "classifier"],
+)
+def test_small_groups_are_left_out_as_in_memory(table, make, attributes):
+    model = make(attributes=attributes, min_group_size=SMALL)
+    with pytest.warns(UserWarning, match="leaves out") as here:
+        whole = fitted(model, table)
+    with pytest.warns(UserWarning, match="leaves out") as there:
+        parts = fitted(make(**model.constraint.get_params()), in_partitions(table))
+    left_out = [
+        [str(one.message) for one in told if "leaves out" in str(one.message)]
+        for told in (here, there)
+    ]
+    assert left_out[0] == left_out[1]
+    report, expected = parts.constraint_report_, whole.constraint_report_
+    for column in ("cell", "group", "n"):
+        assert report[column].tolist() == expected[column].tolist()
+    np.testing.assert_allclose(report["rate"], expected["rate"], atol=1e-6)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-6)
+
+
+def test_every_attribute_keeps_the_tolerance_among_everybody(table, tmp_path):
+    """Also of files, whose attributes have no names."""
+    codes = [np.unique(table[name], return_inverse=True)[1] for name in ATTRIBUTES]
+    numbers = np.column_stack((table[NAMES], table["success"], *codes))
+    np.save(tmp_path / "people.npy", numbers)
+    people = open_blocks(tmp_path / "people.npy")
+    constraint = DemographicParity(attributes="each", min_group_size=SMALL)
+    model = ConstrainedERMClassifier(constraint, tolerance=0.03)
+    with pytest.warns(UserWarning, match=r"leaves out 1 group.*\(1, 2.0\) \("):
+        model.fit(people[[0, 1, 2]], people[3], sensitive_features=people[[4, 5]])
+    assert model.constraint_report_["group"].tolist() == [(0, 0.0), (0, 1.0), (1, 0.0), (1, 1.0)]
+    decided = model.predict(numbers[:, :3])
+    large = codes[1] < 2
+    for who, attribute in ((slice(None), codes[0]), (large, codes[1])):
+        gap = demographic_parity_difference(
+            numbers[who, 3], decided[who], sensitive_features=attribute[who]
+        )
+        assert gap <= 0.03
+
+
+def test_a_group_of_two_attributes_is_too_small_for_ranks_by_its_people(table):
+    constraint = PartialStatisticalParity((0.0, 0.5), min_group_size=SMALL)
+    model = ConstrainedERMClassifier(constraint, tolerance=0.2)
+    with pytest.warns(UserWarning, match="leaves out 2 group"):
+        fitted(model, in_partitions(table))
+    assert len(model.constraint_report_["group"].unique()) == 4
+    with pytest.raises(ValueError, match="at least 20 samples in the interval"):
+        fitted(PartialParityClassifier(interval=(0.0, 0.2)), in_partitions(table))
