@@ -29,7 +29,8 @@ SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves
 GROWTH = 10  # of the number of samples that go the way: those drawn, more, at last all
 MAX_SIZED = 2000  # samples on which starts with bounds on sizes are compared
 ROUGH_TOL = 1e-3  # enough of k-means to tell good starts from bad ones
-FIRST_MOVES = 10  # of the way up from balance 0, at which a front looks aside
+FIRST_MOVES = 10  # of the way up from balance 0, at which a front looks aside; of few samples,
+ASIDE_OF = 30_000  # divided by their number, if that is more
 ASIDE = 3  # steps of a look aside
 
 
@@ -363,9 +364,12 @@ def looks_aside(samples, point):
     these routes turn to the cheapest that raise it at all.
     """
     routes = []
-    for _ in range(FIRST_MOVES if point.balance == 0 else 0):
-        point = end_of(samples, point, lift(samples, point, 1.0, near_ties(point), 1))
-        aside = point
+    n_moves = max(FIRST_MOVES, ASIDE_OF // len(samples.weights)) if point.balance == 0 else 0
+    for _ in range(n_moves):
+        move = lift(samples, point, 1.0, near_ties(point), 1)
+        if not len(move.samples):
+            break
+        aside = point = end_of(samples, point, move)
         for _ in range(ASIDE):
             route = route_from(samples, aside, np.nextafter(aside.balance, 1.0))
             routes.append(route)

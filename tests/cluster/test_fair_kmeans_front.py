@@ -327,8 +327,10 @@ def test_share_ratios_of_several_attributes_and_weights(skewed):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_just_above_balance_0_a_front_has_what_a_penalty_finds(seed):
-    """Two blobs, each a group: VfairKM finds these costs with one or two of the others in each."""
+    """Two blobs, each a group: VfairKM finds these costs with few of the others in each."""
     X, _, groups = make_fair_synthetic("equal_ds2")
     front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=seed)
-    for balance, cost in ((1 / 198, 0.20386894), (2 / 197, 0.22149485), (2 / 196, 0.23007182)):
+    found = {1 / 198: 0.20386894, 2 / 197: 0.22149485, 2 / 196: 0.23007182}
+    found |= {6 / 193: 0.30047018, 11 / 188: 0.4099501}
+    for balance, cost in found.items():
         assert front.cost[front.balance >= balance * (1 - 1e-12)].min() <= cost
