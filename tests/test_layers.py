@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "parts": {"utils"},
     "losses": {"utils"},
     "surrogates": {"losses"},
-    "models": {"_kernels"},
+    "models": {"_kernels", "parts"},
     "constraints": {"_kernels", "inference", "losses", "metrics", "people", "surrogates", "utils"},
     "problems": {"losses"},
     "solvers": {"losses", "models", "problems", "utils"},

@@ -153,10 +153,10 @@ class CellEvents(NamedTuple):
         """
         n_events, n_samples = self.members.shape
         samples = self.members.indices
-        if np.bincount(samples, minlength=1).max() > 1:
-            return Events.overlapping(self.members.T, weights)
         codes = np.full(n_samples, -1)
         codes[samples] = np.repeat(np.arange(n_events), self.counts)
+        if np.count_nonzero(codes >= 0) < len(samples):  # somebody is in several
+            return Events.overlapping(self.members.T, weights)
         return Events.disjoint(codes, n_events, weights)
 
 

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import sparse
 
+from skfair.parts import InMemory, blocks
+
 _SPARSE_BELOW = 0.3
 """Share of non-zeros below which dense columns are stored as CSR: one-hot columns are."""
 
@@ -19,13 +21,12 @@ def positive(scale):
     return np.where(scale > 0, scale, 1.0)
 
 
-def stored(X):
+def stored(X, n_jobs=None):
     """The features as float64, sparse where that pays, in CSR sorted and without duplicates."""
     if not sparse.issparse(X):
         X = np.asarray(X, dtype=np.float64)
-        if np.count_nonzero(X) >= _SPARSE_BELOW * X.size:
-            return X
-        return _compressed(X)
+        filled = InMemory([X[rows] for rows in blocks(len(X))], n_jobs).total(np.count_nonzero)
+        return X if filled >= _SPARSE_BELOW * X.size else _compressed(X)
     X = sparse.csr_array(X, dtype=np.float64)
     if not X.has_canonical_format:
         X = X.copy()  # the arrays are the user's
@@ -41,19 +42,30 @@ def _compressed(X):
     return sparse.csr_array(compressed_rows(X), shape=X.shape)
 
 
-def moments(X, share):
+def moments(X, share, n_jobs=None):
     """Mean and variance of each column, rows weighted by shares that sum to 1.
 
     A second pass takes the squares around the mean, mended by what the mean missed: one pass
     loses the digits of columns whose mean is large.
     """
-    mean = X.T @ share
-    missed, squares = (_sparse_deviations if sparse.issparse(X) else _deviations)(X, share, mean)
+    if sparse.issparse(X):
+        mean = X.T @ share
+        missed, squares = _sparse_deviations(X, share, mean)
+    else:
+        parts = InMemory([(X[rows], share[rows]) for rows in blocks(len(share))], n_jobs)
+        mean = parts.total(_sums)
+        missed, squares = parts.total(_deviations, mean)
     return mean + missed, np.maximum(0.0, squares - missed**2)
 
 
-def _deviations(X, share, mean):
-    """Mean deviation and mean squared deviation of each column from the means given."""
+def _sums(part):
+    X, share = part
+    return X.T @ share
+
+
+def _deviations(part, mean):
+    """Sums of deviations from the means given, and of their squares, by column."""
+    X, share = part
     missed, squares = np.zeros_like(mean), np.zeros_like(mean)
     for rows in _chunks(len(share)):
         deviation = X[rows] - mean

@@ -77,7 +77,7 @@ class LinearModel(LinearInParameters):
         vars(self).update(state, X=_aligned(state["X"]), given=_aligned(state["given"]))
 
     @classmethod
-    def standardized(cls, X, weights, fit_intercept=True):
+    def standardized(cls, X, weights, fit_intercept=True, n_jobs=None):
         """Make a model whose columns have weighted mean 0 and variance 1.
 
         Parameters
@@ -88,15 +88,17 @@ class LinearModel(LinearInParameters):
             Positive sample weights.
         fit_intercept : bool, default=True
             Whether there is an intercept.
+        n_jobs : int or None, default=None
+            Threads that look at the columns of very many samples.
 
         Returns
         -------
         model : LinearModel
         """
         given = X
-        X = stored(X)
+        X = stored(X, n_jobs)
         share = weights / weights.sum()
-        mean, variance = moments(X, share)
+        mean, variance = moments(X, share, n_jobs)
         model = cls.of_moments(mean, variance, fit_intercept)
         origin = model.origin
         if np.any(origin):

@@ -55,10 +55,9 @@ class Events(ABC):
         """
         codes = np.asarray(codes)
         weights = _check_weights(weights, len(codes))
-        inside = codes >= 0
-        totals = _check_totals(np.bincount(codes[inside], weights[inside], minlength=n_events))
         # Samples in no event have a bin of their own, the last one, of which nothing is taken.
-        codes = np.where(inside, codes, n_events)
+        codes = np.where(codes >= 0, codes, n_events)
+        totals = _check_totals(np.bincount(codes, weights, n_events + 1)[:-1])
         return _DisjointEvents(codes, weights * np.append(1.0 / totals, 0.0)[codes], n_events)
 
     @staticmethod

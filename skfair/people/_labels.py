@@ -7,7 +7,7 @@ import numpy as np
 from skfair.utils._messages import listing
 
 _FEW = 4
-"""Values that are looked for one after the other, before what is left is sorted."""
+"""Values that are looked for one after the other, as groups and classes have; more are sorted."""
 
 
 def attribute_columns(sensitive_features):
@@ -71,18 +71,32 @@ def _times(values):
 
 def distinct(column):
     """Sorted distinct values, and the position of each entry among them."""
-    # Faster than the inverse of np.unique, which sorts the positions too.
-    values = _distinct_values(column)
-    return values, np.searchsorted(values, column)
+    values = distinct_values(column)
+    if len(values) > _FEW:
+        return values, np.searchsorted(values, column)
+    positions = np.zeros(len(column), dtype=np.intp)
+    for value in values[1:]:
+        positions += column >= value
+    return values, positions
 
 
-def _distinct_values(column):
-    """Sorted distinct values; few, as groups have, are found by looking for one after the other."""
-    found, left = [], column
-    while len(left) and len(found) < _FEW:
-        found.append(left[:1])
-        left = left[left != left[0]]
-    return np.unique(np.concatenate([*found, left]))
+def distinct_values(column):
+    """Sorted distinct values; few are found by looking for one after the other.
+
+    Parameters
+    ----------
+    column : ndarray of shape (n_samples,)
+        Labels of one kind.
+
+    Returns
+    -------
+    values : ndarray of shape (n_values,)
+    """
+    first, left = [], np.ones(len(column), dtype=bool)
+    while left.any() and len(first) < _FEW:
+        first.append(left.argmax())
+        left &= column != column[first[-1]]
+    return np.unique(np.concatenate((column[first], column[left])))
 
 
 def _encode_objects(column, attribute):

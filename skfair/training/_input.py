@@ -8,7 +8,7 @@ from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from skfair.parts import is_in_parts
-from skfair.people import People, check_people
+from skfair.people import People, check_people, distinct_values
 from skfair.utils._classes import positive_class
 from skfair.utils._sklearn import safe_indexing
 
@@ -130,11 +130,10 @@ def check_training(estimator, X, y, people, request):
         compared and it cannot be told which class is the positive one.
     """
     X, y, found, lacks_groups = _check_rows(estimator, X, y, people, request)
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes = _classes(y)
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
-        found = found._replace(target=codes.astype(np.float64))
+        found = found._replace(target=np.searchsorted(classes, y).astype(np.float64))
         return Training(X, classes, found, lacks_groups=lacks_groups)
     if len(classes) < 2:
         raise ValueError(
@@ -143,9 +142,20 @@ def check_training(estimator, X, y, people, request):
         )
     is_compared = request is not None and not lacks_groups
     positive = positive_of(classes, estimator.pos_label, is_compared)
-    target = np.where(classes[codes] == positive, 1.0, -1.0)
+    target = np.where(y == positive, 1.0, -1.0)
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
     return Training(X, classes, found._replace(target=target), positive, unit, lacks_groups)
+
+
+def _classes(y):
+    """Labels of the classes, ascending, of what scikit-learn takes for classes."""
+    if y.dtype.kind == "O":  # labels of several kinds cannot be sorted
+        check_classification_targets(y)
+        return distinct_values(y)
+    classes = distinct_values(y)
+    # Of two labels it is the same question as of everybody's.
+    check_classification_targets(classes if len(classes) <= 2 else y)
+    return classes
 
 
 def _check_many_classes(estimator, classes):

@@ -75,7 +75,8 @@ class ConstrainedLinearModel(ConstrainedModel):
 
     def _model(self, training):
         if not self.group_interactions:
-            return LinearModel.standardized(training.X, training.weights, self.fit_intercept)
+            people = training.X, training.weights
+            return LinearModel.standardized(*people, self.fit_intercept, self.n_jobs)
         if not training.groups.is_disjoint:
             raise ValueError(
                 f"group_interactions={self.group_interactions!r} gives every group "

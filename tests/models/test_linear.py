@@ -198,6 +198,19 @@ def test_rows_in_chunks(monkeypatch):
     np.testing.assert_allclose(chunked.gram(signed), whole.gram(signed), atol=1e-11)
 
 
+def test_many_rows_in_parts():
+    """Threads look at blocks of rows side by side, whose moments add up to the same bits."""
+    rows = np.tile(DENSE, (2000, 1))
+    weights = np.tile(WEIGHTS, 2000)
+    one, two = (LinearModel.standardized(rows, weights, n_jobs=n_jobs) for n_jobs in (1, 2))
+    whole = LinearModel.standardized(DENSE, WEIGHTS)
+    for found, same, expected in zip(
+        *((m.center, m.scale) for m in (one, two, whole)), strict=True
+    ):
+        np.testing.assert_array_equal(found, same)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 @intercepts
 def test_the_intercepts_direction_lifts_all_scores_alike(fit_intercept):
     model = LinearModel.standardized(DENSE, WEIGHTS, fit_intercept)

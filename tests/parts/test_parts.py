@@ -2,6 +2,7 @@
 
 import operator
 import threading
+import time
 from functools import reduce
 
 import numpy as np
@@ -117,6 +118,7 @@ def interrupt(number, asked):
     asked.append(number)
     if number == 3:
         raise KeyboardInterrupt
+    time.sleep(1e-4)  # or none might be left by the time that somebody hears of it
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from skfair.people._groups import Groups, check_groups, group_index, group_names
+from skfair.people._labels import distinct
 from skfair.people._match import match_groups
 from skfair.people._people import check_alignment
 
@@ -150,6 +151,16 @@ def test_codes_are_positions_among_the_sorted_distinct_rows(attributes):
     assert list(map(tuple, groups.labels)) == expected
     assert groups.codes.tolist() == [expected.index(row) for row in rows]
     assert groups.counts.tolist() == [rows.count(row) for row in expected]
+
+
+@given(hnp.arrays(np.int64, st.integers(0, 30), elements=st.integers(-4, 4)))
+def test_few_values_are_told_apart_as_many_are(column):
+    for labels in (column, column / 3, column.astype(str), column > 0, column.astype("M8[D]")):
+        values, codes = distinct(labels)
+        expected, positions = np.unique(labels, return_inverse=True)
+        assert values.dtype == expected.dtype
+        np.testing.assert_array_equal(values, expected)
+        np.testing.assert_array_equal(codes, positions)
 
 
 def test_no_samples():
