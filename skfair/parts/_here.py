@@ -4,6 +4,8 @@ from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
+from itertools import count
+from threading import Event
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -95,11 +97,31 @@ def _mapping(n_threads):
     if n_threads == 1:
         yield map
         return
-    pool = ThreadPoolExecutor(n_threads)
+    with ThreadPoolExecutor(n_threads) as pool:
+        yield partial(_shared_map, pool, n_threads)
+
+
+def _shared_map(pool, n_threads, function, values):
+    """What threads make of values, of which each takes the next one that is left.
+
+    They are waited for once: values handed out and answers taken in one by one cost time that all
+    threads but this one are idle.
+    """
+    answers, numbers, stop = [None] * len(values), count(), Event()
+
+    def work():
+        try:
+            while not stop.is_set() and (number := next(numbers)) < len(values):
+                answers[number] = function(values[number])
+        finally:  # the others too: nothing is left, or there is an error
+            stop.set()
+
     try:
-        yield pool.map
+        for done in [pool.submit(work) for _ in range(n_threads)]:
+            done.result()
     finally:
-        pool.shutdown(cancel_futures=True)
+        stop.set()
+    return answers
 
 
 class InMemory(_Here):
