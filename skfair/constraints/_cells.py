@@ -185,7 +185,8 @@ def cell_events(cells, groups, with_overall):
     names, blocks, overall, empty = [], [], [], []
     for cell, inside in cells.items():
         kept = inside[by_group.indices]
-        n_members = np.diff(np.concatenate(([0], np.cumsum(kept)))[by_group.indptr])
+        of_group = map(slice, by_group.indptr[:-1], by_group.indptr[1:])
+        n_members = np.array([np.count_nonzero(kept[own]) for own in of_group])
         occupied = np.flatnonzero(n_members[:n_groups])
         empty += [(cell, groups.names[g]) for g in np.flatnonzero(n_members[:n_groups] == 0)]
         if not len(occupied):

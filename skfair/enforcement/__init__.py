@@ -142,7 +142,7 @@ def enforce_for_all(task, strategy, confidence, unseen=None):
 
 def _at_large(task, strategy):
     """What everybody does where the problem lies in parts, after some have rehearsed it."""
-    few = task.rehearsal(task.start)
+    few = task.rehearsed_by(task.problem.few)
     return enforce_at_large(task, strategy, few, enforce(few, strategy))
 
 

@@ -18,9 +18,10 @@ DIGITS = 10
 """Decimals to which errors and gaps are compared: people are added in any order."""
 
 _ROUGH = SQP(tol=1e-3)
+_REHEARSED_DIGITS = 1e-4
 _FEW_DIGITS = 1e-5
-"""Tolerances of solvers: where the plain fit is only the start of another one, and where what is
-solved next depends on the metric alone."""
+"""Tolerances of solvers: where the plain fit is only the start of another one, where that of
+everybody follows, and where what is solved next depends on the metric alone."""
 
 _MANY = 1 << 17
 _REHEARSED = 1 << 16
@@ -182,6 +183,15 @@ class Task:
         """
         result = self.solved(problem, x, solver)
         return self.judge(result.x[: problem.n_parameters], result)
+
+    def rehearsed_by(self, few):
+        """The same task among few people, solved to the digits that they can know of everybody."""
+        solver = clone(self.solver).set_params(tol=max(_REHEARSED_DIGITS, self.tol))
+
+        def solve(problem, x, other=None):
+            return self.solve(problem, x, other or solver)
+
+        return replace(self, problem=few, solve=solve, solver=solver)
 
     def roughly(self, problem, x):
         """The same to fewer digits, for problems of which the metric tells where to go next."""
