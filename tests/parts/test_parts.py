@@ -2,7 +2,6 @@
 
 import operator
 import threading
-import time
 from functools import reduce
 
 import numpy as np
@@ -118,7 +117,6 @@ def interrupt(number, asked):
     asked.append(number)
     if number == 3:
         raise KeyboardInterrupt
-    time.sleep(1e-4)  # or none might be left by the time that somebody hears of it
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -127,7 +125,7 @@ def test_an_interruption_ends_the_question_and_its_threads(n_jobs):
     with pytest.raises(KeyboardInterrupt):
         InMemory(range(10_000), n_jobs).collect(interrupt, asked)
     assert len(asked) < 10_000
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # those of earlier tests may end meanwhile
 
 
 def test_blocks_cover_the_rows_once():
