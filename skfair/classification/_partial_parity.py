@@ -111,7 +111,8 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     n_jobs : int or None, default=None
         Threads that look at very many people (of "statistical_parity", by "sqp"); None is 1 unless
         in a :func:`joblib.parallel_config` context, -1 is all processors. The fit is the same to
-        the bit for any number.
+        the bit for any number. Other criteria are looked at by one thread: they select people by
+        rank to count decisions about them, or compare pairs, and neither is a sum over blocks.
     verbose : int, default=0
         Print every iteration if positive.
 

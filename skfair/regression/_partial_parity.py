@@ -73,7 +73,8 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
     n_jobs : int or None, default=None
         Threads that look at very many people (of "statistical_parity", by "sqp"); None is 1 unless
         in a :func:`joblib.parallel_config` context, -1 is all processors. The fit is the same to
-        the bit for any number.
+        the bit for any number. "demographic_parity" is looked at by one thread: it selects people
+        by rank to count decisions about them, which is no sum over blocks.
     verbose : int, default=0
         Print every iteration if positive.
 

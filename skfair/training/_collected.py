@@ -9,7 +9,12 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import is_regressor
 
-from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, PartialStatisticalParity
+from skfair.constraints import (
+    CONSTRAINTS,
+    BoundedGroupLoss,
+    PartialDemographicParity,
+    PartialStatisticalParity,
+)
 from skfair.losses import OBJECTIVES, over_pairs
 from skfair.models import LinearModel
 from skfair.parts import parts_of
@@ -30,6 +35,12 @@ _BY_GROUP_AND_CLASS = (
     BoundedGroupLoss,
 )
 """Constraints whose rates are means over those of a group and class."""
+
+_INSTEAD = {
+    PartialDemographicParity: "; 'statistical_parity' bounds the same difference at every "
+    "threshold, that of decisions among them"
+}
+"""What may be asked of people in parts in place of some constraints."""
 
 
 def fit_collected(estimator, X, y, people, constraints):
@@ -98,7 +109,8 @@ def _refuse_what_is_no_sum(estimator, constraints, solver, people):
             raise ValueError(
                 "What is compared of people in parts must be a mean over those of a group and "
                 "class, or the shares of groups above all thresholds ('statistical_parity' on an "
-                f"interval), so that parts add up, which that of {constraint} is not{remedy}"
+                f"interval), so that parts add up, which that of {constraint} is not"
+                f"{_INSTEAD.get(type(constraint), '')}{remedy}"
             )
     if constraints and people["sensitive_features"] is None:
         raise ValueError(

@@ -111,7 +111,7 @@ def test_what_is_missing_or_a_word_is_named_by_its_part():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"criterion": "demographic_parity"}, "so that parts add up"),
+        ({"criterion": "demographic_parity"}, "add up.*'statistical_parity' bounds the same"),
         ({"criterion": "group_auc"}, "so that parts add up"),
         ({"loss": "auc"}, "Pairs of people in parts"),
         ({"solver": "idca"}, "need solver='sqp'"),
