@@ -1,4 +1,4 @@
-"""Other ways to constrain gradient boosting: functions that return decisions of new people."""
+"""Other ways to constrain gradient boosting: decisions of the new people of a split."""
 
 import numpy as np
 from fairlearn.postprocessing import ThresholdOptimizer
@@ -12,35 +12,39 @@ from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 
-def exponentiated_gradient(estimator, train, constraint, tolerance):
+def exponentiated_gradient(base, split, constraint, tolerance):
     """The randomised classifier of fairlearn."""
-    model = ExponentiatedGradient(estimator, MOMENTS[constraint](difference_bound=tolerance))
+    train, test = split.train, split.test
+    model = ExponentiatedGradient(base(), MOMENTS[constraint](difference_bound=tolerance))
     model.fit(train.X, train.y, sensitive_features=train.groups)
-    return lambda X: model.predict(X, random_state=0)
+    return model.predict(test.X, random_state=0)
 
 
-def grid_search(estimator, train, constraint, tolerance):
+def grid_search(base, split, constraint, tolerance):
     """The best of fairlearn's grid of multipliers."""
-    model = GridSearch(estimator, MOMENTS[constraint](difference_bound=tolerance), grid_size=15)
-    return model.fit(train.X, train.y, sensitive_features=train.groups).predict
+    train, test = split.train, split.test
+    model = GridSearch(base(), MOMENTS[constraint](difference_bound=tolerance), grid_size=15)
+    return model.fit(train.X, train.y, sensitive_features=train.groups).predict(test.X)
 
 
-def threshold_optimizer(estimator, train, constraint):
+def threshold_optimizer(base, split, constraint, _):
     """Thresholds by group, drawn by lot, of fairlearn; it aims at a gap of 0."""
+    train, test = split.train, split.test
     model = ThresholdOptimizer(
-        estimator=estimator, constraints=constraint, predict_method="predict_proba"
+        estimator=base(), constraints=constraint, predict_method="predict_proba"
     )
     model.fit(train.X, train.y, sensitive_features=train.groups)
-    return lambda X, groups: model.predict(X, sensitive_features=groups, random_state=0)
+    return model.predict(test.X, sensitive_features=test.groups, random_state=0)
 
 
-def fair_gbm(train, constraint, tolerance, n_trees=100):
+def fair_gbm(split, constraint, tolerance, n_trees=100):
     """FairGBM, which holds error rates of its training people; it knows no selection rates."""
     # Imported here, so that the other benchmarks run where it is not installed. Its wrappers want
     # an older scikit-learn; the trees themselves do not.
     import fairgbm
 
     assert constraint == "equalized_odds"
+    train, test = split.train, split.test
     _, codes = np.unique(train.groups, return_inverse=True)
     settings = {
         "objective": "constrained_cross_entropy",
@@ -54,14 +58,15 @@ def fair_gbm(train, constraint, tolerance, n_trees=100):
     }
     people = fairgbm.Dataset(train.X, label=train.y, constraint_group=codes)
     model = fairgbm.train(settings, people, num_boost_round=n_trees)
-    return lambda X: (model.predict(X) > 0.5).astype(int)
+    return (model.predict(test.X) > 0.5).astype(int)
 
 
-def lagrangian_boosting(train, constraint, tolerance, n_trees=100, rate=1.0):
+def lagrangian_boosting(split, constraint, tolerance, n_trees=100, rate=1.0):
     """Trees by gradient and curvature of the Lagrangian, multipliers by ascent between them.
 
     It bounds smooth rates of its own training people, as custom objectives do.
     """
+    train, test = split.train, split.test
     target = np.where(train.y > 0, 1.0, -1.0)
     weights = np.ones(len(target))
     people = People(target, check_groups(train.groups, len(target)), weights)
@@ -86,4 +91,4 @@ def lagrangian_boosting(train, constraint, tolerance, n_trees=100, rate=1.0):
         slack = (rows.values > bound.lower) & (rows.values < bound.upper)
         multipliers[slack] *= 0.9  # what no longer presses is let go of
     assert np.abs(multipliers).max() > 0, "the constraint does not take part"
-    return lambda X: (sum(0.1 * tree.predict(X) for tree in trees) > 0).astype(int)
+    return (sum(0.1 * tree.predict(test.X) for tree in trees) > 0).astype(int)

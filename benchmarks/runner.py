@@ -9,6 +9,7 @@ from benchmarks.any_model import (
     any_model_small,
     any_model_tolerance,
 )
+from benchmarks.any_model_splits import any_model_splits
 from benchmarks.audits import report
 from benchmarks.bounded_clusters import share_assignment, size_bounds
 from benchmarks.constrained_erm import erm_peers, erm_solvers, erm_tolerance
@@ -91,6 +92,7 @@ BENCHMARKS = {
     "any-model-tolerance": any_model_tolerance,
     "any-model-peers": any_model_peers,
     "any-model-small": any_model_small,
+    "any-model-splits": any_model_splits,
     "several-classes": several_classes,
     "fair-regression": fair_regression,
     "redraws": redraws,
