@@ -10,6 +10,11 @@ from skfair.solvers._one_sided import OneSided
 
 _MAX_ITER = 60
 
+_FEW = 8
+"""Rows up to which guesses are tried: more rows take more of them, or go in circles."""
+
+_MAX_GUESSES = 10
+
 _MANY = 128
 """Bounds up to which all of them are in every equation."""
 
@@ -49,8 +54,9 @@ def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     multipliers : ndarray of shape (n_rows,)
         Signed, in [-penalty, penalty]: positive at upper bounds.
     """
-    if len(rows) == 1:
-        return _one_row(curvature, rows[0], lower[0], upper[0], penalty)
+    found = _by_guesses(curvature, rows, lower, upper, penalty) if len(rows) <= _FEW else None
+    if found is not None:
+        return found
     one_sided = OneSided(lower, upper)
     solve = _interior_point if len(one_sided.rows) <= _MANY else _on_working_set
     duals, z = solve(curvature, one_sided.jacobian(rows), one_sided.bounds, penalty, tol)
@@ -74,15 +80,37 @@ def _on_working_set(h, G, b, penalty, tol):
     return duals, z
 
 
-def _one_row(h, row, lower, upper, penalty):
-    """The answer for a single row: it moves to its nearer bound, as far as the penalty allows."""
-    scaled = row / h
-    missed = min(upper, 0.0) + max(lower, 0.0)  # the bound that 0 violates; 0 if it keeps both
-    reach = row @ scaled
-    multiplier = 0.0 if missed == 0.0 else -np.copysign(penalty, missed)
-    if reach * penalty > abs(missed):
-        multiplier = -missed / reach
-    return -multiplier * scaled, np.array([multiplier])
+def _by_guesses(h, rows, lower, upper, penalty):
+    """The answer from guesses which bounds press; None if the guesses do not come to an end.
+
+    What each row would need if it were alone tells at which bounds the rows are, and the equations
+    of those rows give the next point: a semi-smooth Newton method (M. Hintermueller, K. Ito and
+    K. Kunisch, SIAM J. Optim. 13, 2002). A guess that confirms itself is the answer.
+    """
+    n_rows, n = rows.shape
+    reach, equations = (rows**2 / h).sum(axis=1), np.zeros((n + n_rows, n + n_rows))
+    if not reach.all():
+        return None
+    equations[:n, :n], equations[:n, n:], equations[n:, :n] = np.diag(h), rows.T, rows
+    z, multipliers, guess = np.zeros(n), np.zeros(n_rows), None
+    for _ in range(_MAX_GUESSES):
+        alone = multipliers + rows @ z / reach
+        wanted = np.maximum(0.0, alone - upper / reach) + np.minimum(0.0, alone - lower / reach)
+        capped = np.clip(wanted, -penalty, penalty)
+        held = (wanted != 0.0) & (capped == wanted)
+        before, guess = guess, np.sign(wanted) * np.where(held, 1, 2)
+        if np.array_equal(guess, before):
+            return z, multipliers
+        multipliers = np.where(held, 0.0, capped)
+        bounds = np.where(wanted > 0.0, upper, lower)[held]
+        known = np.append(-(multipliers @ rows), bounds)
+        kept = np.append(np.ones(n, dtype=bool), held)
+        try:
+            found = np.linalg.solve(equations[np.ix_(kept, kept)], known)
+        except LinAlgError:  # rows that are multiples of each other
+            return None
+        z, multipliers[held] = found[:n], found[n:]
+    return None
 
 
 class _Interior(NamedTuple):
