@@ -29,11 +29,17 @@ class ExactHessians:
     Near an answer Newton's steps with the exact one halve the residual at least; where one does
     not, the answer was further away than thought. One that is only safe, not exact, serves once
     more after a step that has halved the residual (a chord step): curvatures of few people near a
-    corner change from step to step, and both steps see the same.
+    corner change from step to step, and both steps see the same. So does an exact one for the last
+    step, where that is enough.
+
+    Parameters
+    ----------
+    tol : float
+        Residual to be reached.
     """
 
-    def __init__(self):
-        self._near, self._residual = _NEAR, np.inf
+    def __init__(self, tol):
+        self._tol, self._near, self._residual = tol, _NEAR, np.inf
         self._latest, self._is_fresh = None, False
 
     def __call__(self, iterate):
@@ -41,7 +47,9 @@ class ExactHessians:
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         before, self._residual = self._residual, kkt_residual(iterate)
         helped = self._near < self._residual <= before / 2
-        if helped and self._is_fresh and evaluation.is_bent_safely:
+        # A second step with it shortens the residual by about as much as the first one did.
+        is_last = self._residual**2 <= 0.1 * self._tol * before
+        if self._is_fresh and (is_last or (helped and evaluation.is_bent_safely)):
             self._residual = max(self._residual, evaluation.violation)
             self._is_fresh = False
             return self._latest

@@ -14,7 +14,8 @@ from skfair.utils._sklearn import Interval, StrOptions
 
 _FIRST_PENALTY = 1.0
 _LARGEST_PENALTY = 1e5
-_FIRST_DAMPING = 1e-2
+_FIRST_DAMPING = 1e-3
+_LEAST_DAMPING = 1e-4
 _LARGEST_DAMPING = 1e8
 
 
@@ -97,7 +98,7 @@ class SQP(Solver):
         return ("gram",) if self.hessian == "exact" else ()
 
     def _iterate(self, problem, x, random_state):
-        hessian_at = ExactHessians() if self.hessian == "exact" else Secants(self.memory)
+        hessian_at = ExactHessians(self.tol) if self.hessian == "exact" else Secants(self.memory)
         evaluation, multipliers = problem.evaluate(x), np.zeros(len(problem.lower))
         penalty, damping = _FIRST_PENALTY, 0.0
         iterate = _expanded(evaluation, multipliers)
@@ -119,7 +120,7 @@ class SQP(Solver):
                 damping = max(10.0 * damping, _FIRST_DAMPING)
             else:
                 if ratio > 0.5:
-                    damping = damping / 4.0 if damping > _FIRST_DAMPING / 4.0 else 0.0
+                    damping = damping / 4.0 if damping > _LEAST_DAMPING else 0.0
                 evaluation, multipliers = found, step.multipliers
                 iterate = _expanded(evaluation, multipliers)
                 yield iterate

@@ -106,6 +106,16 @@ def test_a_safe_hessian_serves_once_more_where_the_residual_is_halved(
     point = SimpleNamespace(
         is_bent_safely=is_bent_safely, violation=0.0, hessian=lambda *arguments: np.eye(2)
     )
-    hessians = ExactHessians()
+    hessians = ExactHessians(tol=1e-6)
     made = [hessians(Iterate(point, np.zeros(1))) for _ in range(5)]
     assert [new is old for old, new in zip(made, made[1:], strict=False)] == kept
+
+
+def test_the_last_step_needs_no_new_hessian(monkeypatch):
+    """Steps that leave a hundredth each: after 1e-5 the next is expected to leave 1e-7."""
+    residuals = iter([1e-1, 1e-3, 1e-5, 1e-7])
+    monkeypatch.setattr(_hessians, "kkt_residual", lambda iterate: next(residuals))
+    point = SimpleNamespace(is_bent_safely=False, violation=0.0, hessian=lambda *_: np.eye(2))
+    hessians = ExactHessians(tol=1.1e-6)
+    made = [hessians(Iterate(point, np.zeros(1))) for _ in range(4)]
+    assert [new is old for old, new in zip(made, made[1:], strict=False)] == [False, True, False]
