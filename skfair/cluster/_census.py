@@ -8,7 +8,7 @@ from skfair.people import Groups, check_groups
 
 
 class Shard:
-    """People of a part.
+    """People of a block.
 
     Attributes
     ----------
@@ -17,13 +17,17 @@ class Shard:
     weights : ndarray of shape (n_rows,) or None
         None if all are 1.
     codes : ndarray of unsigned int, shape (n_rows,)
-        Group of each row.
-    first : int
-        Number of the first row among all.
+        Group of each row, among those of the block.
+    labels : list of tuple
+        What these groups are called.
+    place : tuple of int
+        Number of the part, and place of the first row in it.
     """
 
-    def __init__(self, X, weights, codes, first):
-        self.X, self.weights, self.codes, self.first = X, weights, codes, first
+    def __init__(self, X, weights, groups, place):
+        self.X, self.weights, self.place = X, weights, place
+        self.labels = [*map(tuple, groups.labels.tolist())]
+        self.codes = groups.codes.astype(np.min_scalar_type(len(self.labels)))
 
     def __sizeof__(self):
         return self.X.nbytes + self.codes.nbytes + (0 if self.weights is None else 8 * len(self.X))
@@ -32,43 +36,48 @@ class Shard:
 class Census:
     """Who there is in all parts.
 
+    Parameters
+    ----------
+    shards : Parts
+        Of `Shard`, as `encode` makes them.
+
     Attributes
     ----------
     labels : ndarray of object, shape (n_groups, n_attributes)
         What groups are called, in ascending order.
+    codes : dict
+        From what a group is called to its position among them.
     numbers, weights : ndarray of shape (n_groups,)
         How many people of positive weight are in a group, and their weight.
     mean : ndarray of shape (n_features,)
         Weighted mean of the rows.
     lengths : list of int
-        Rows of every part.
+        Rows of every block.
+    first : ndarray of int, shape (n_parts,)
+        Number of the first row of every part among all.
     weight_range : tuple of float
         Least and largest weight of a person.
     """
 
-    def __init__(self, parts, name):
-        counted = parts.collect(_count, name)
-        for number, (trouble, *_) in enumerate(counted):
-            if trouble:
-                raise ValueError(f"Part {number}: {trouble}")
-        _, self.lengths, labels, numbers, weights, sums, ranges = zip(*counted, strict=True)
-        known = sorted({tuple(group) for own in labels for group in own})
+    def __init__(self, shards):
+        found = shards.collect(_count)
+        if troubles := [one for one in found if isinstance(one, str)]:
+            raise ValueError(troubles[0])
+        parts, self.lengths, labels, numbers, weights, sums, ranges = zip(*found, strict=True)
+        rows = np.bincount(parts, self.lengths).astype(np.intp)
+        self.first = np.cumsum([0, *rows[:-1]])
+        known = sorted({group for own in labels for group in own})
         if not known:
             raise ValueError("There is nobody of positive sample_weight in any part.")
         self.labels = np.empty((len(known), len(known[0])), dtype=object)
         self.labels[:] = known
-        places = {group: code for code, group in enumerate(known)}
-        own = [places[tuple(group)] for of_part in labels for group in of_part]
+        self.codes = {group: code for code, group in enumerate(known)}
+        own = [self.codes[group] for of_block in labels for group in of_block]
         self.numbers = np.bincount(own, np.concatenate(numbers)).astype(np.intp)
         self.weights = np.bincount(own, np.concatenate(weights))
         self.mean = np.sum(sums, axis=0) / self.weights.sum()
         least, largest = zip(*ranges, strict=True)
         self.weight_range = min(least), max(largest)
-
-    def shards(self, parts):
-        """The people, encoded; parts of `Shard`."""
-        first = parts.beside(np.cumsum([0, *self.lengths[:-1]]).tolist())
-        return parts.each(_encode, {tuple(group): c for c, group in enumerate(self.labels)}, first)
 
 
 def columns_of(part, name):
@@ -107,24 +116,36 @@ def header(X):
     return np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
 
 
-def _count(part, name):
-    """What is wrong with a part, or nothing and then how many of whom there are."""
+def encode(rows, name):
+    """The people of a block, or what is wrong with them, in words.
+
+    Parameters
+    ----------
+    rows : Block
+        As `parts_of` has them.
+    name : str
+        Of the estimator.
+
+    Returns
+    -------
+    shard : Shard or str
+    """
     try:
-        X, weights, groups = columns_of(part, name)
+        return Shard(*columns_of(rows, name), (rows.number, rows.start))
     except (TypeError, ValueError) as error:
-        return str(error), 0, [], [], [], 0.0, (np.inf, 0.0)
-    weights = np.ones(len(X)) if weights is None else weights
+        return f"Part {rows.number}: {error}"
+
+
+def _count(shard):
+    """How many of whom there are in which part, or what is wrong."""
+    if isinstance(shard, str):
+        return shard
+    X, labels = shard.X, shard.labels
+    weights = np.ones(len(X)) if shard.weights is None else shard.weights
     present = weights > 0
-    numbers = np.bincount(groups.codes[present], minlength=len(groups.labels))
-    by_group = np.bincount(groups.codes, weights, len(groups.labels))
-    there = numbers > 0
-    range_ = (weights[present].min(), weights.max()) if present.any() else (np.inf, 0.0)
-    labels = groups.labels[there].tolist()
-    return "", len(X), labels, numbers[there], by_group[there], weights @ X, range_
-
-
-def _encode(part, codes, first):
-    X, weights, groups = columns_of(part, None)
-    of_part = [codes.get(tuple(group), 0) for group in groups.labels.tolist()]
-    of_part = np.array(of_part, dtype=np.min_scalar_type(len(codes)))
-    return Shard(X, weights, of_part[groups.codes], first)
+    numbers = np.bincount(shard.codes[present], minlength=len(labels))
+    by_group = np.bincount(shard.codes, weights, len(labels))
+    there = np.flatnonzero(numbers)
+    range_ = (weights[present].min(), weights.max()) if len(there) else (np.inf, 0.0)
+    known = [labels[code] for code in there]
+    return shard.place[0], len(X), known, numbers[there], by_group[there], weights @ X, range_

@@ -19,7 +19,7 @@ from skfair._kernels.kmeans import (
     squared_distances_by_cluster,
 )
 from skfair.cluster._balance import describe
-from skfair.cluster._census import Census
+from skfair.cluster._census import Census, encode
 from skfair.cluster._dual import solve_dual
 from skfair.cluster._homotopy import Homotopy, dual_iterations
 from skfair.cluster._limits import Asked, mixes
@@ -56,7 +56,8 @@ class Everybody:
         self.shards, self.census = shards, census
         self.groups, self.asked, self.limits = groups, asked, limits
         self.mean, self.largest_weight = census.mean, census.weight_range[1]
-        self._rows = Afresh(shards, partial(_rows, self.mean, limits))
+        self._rows_of = partial(_rows, self.mean, limits, census.codes, census.first)
+        self._rows = Afresh(shards, self._rows_of)
 
     def cluster(self, algorithm, runs, random_state, rounds):
         """Fitted attributes of the cheapest clustering found whose mix is as asked."""
@@ -79,7 +80,8 @@ class Everybody:
         prices = self._prices(dual)
         places = Afresh(self._rows, partial(_placed, assigned_at, prices, dual.width))
         movers = self._whole_people(places, dual)
-        labels = self.shards.each(_labels, self.mean, self.limits, assigned_at, prices, movers)
+        asked = self._rows_of, self.mean, assigned_at, prices, movers
+        labels = self.shards.each(_labels, *asked)
         return self._describe(labels.kept(), len(centers), dual) | {
             "n_iter_": n_iter,
             "status_": "feasible" if converged else "max_iter",
@@ -186,7 +188,8 @@ def check_everybody(estimator, X, sensitive_features, sample_weight):
         )
     people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     parts = parts_of(estimator.n_jobs, X=X, **people)
-    census = Census(parts, type(estimator).__name__)
+    shards = parts.each(encode, type(estimator).__name__)
+    census = Census(shards)
     n_samples = census.numbers.sum()
     if n_samples < estimator.n_clusters:
         raise ValueError(
@@ -202,7 +205,7 @@ def check_everybody(estimator, X, sensitive_features, sample_weight):
     asked = Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
     asked = asked._replace(attributes=attributes)
     limits = asked.limits(weights_by_group(of_each, census.weights, kinds), kinds)
-    return Everybody(census.shards(parts), census, groups, asked, limits)
+    return Everybody(shards, census, groups, asked, limits)
 
 
 def _lots(numbers):
@@ -253,15 +256,19 @@ def _polish(some, clustering, exchange):
             break
 
 
-def _rows(mean, limits, shard):
+def _rows(mean, limits, known, first, shard):
     """People of a shard who have a weight: their numbers, what they are, and the first number."""
-    numbers = shard.first + np.arange(len(shard.X))
-    X, codes = shard.X - mean, shard.codes.astype(np.intp)
+    part, start = shard.place
+    start += first[part]
+    numbers = start + np.arange(len(shard.X))
+    # Groups in which nobody has a weight are unknown.
+    own = np.array([known.get(label, 0) for label in shard.labels], dtype=np.intp)
+    X, codes = shard.X - mean, own[shard.codes]
     if shard.weights is None:
-        return numbers, Samples(X, np.ones(len(X)), codes, limits), shard.first
+        return numbers, Samples(X, np.ones(len(X)), codes, limits), start
     rows = np.flatnonzero(shard.weights > 0)
     samples = Samples(X[rows], shard.weights[rows], codes[rows], limits)
-    return numbers[rows], samples, shard.first
+    return numbers[rows], samples, start
 
 
 def _draw(rows, rates):
@@ -310,16 +317,16 @@ def _least(numbers, gaps, codes, labels, cut, most, of_each):
     return np.unique(np.append(near[:most], near[by_cell[ranks < of_each]]))
 
 
-def _labels(shard, mean, limits, centers, prices, movers):
+def _labels(shard, rows_of, mean, centers, prices, movers):
     """Everybody's cluster; people without weight are in the nearest."""
-    numbers, samples, _ = _rows(mean, limits, shard)
+    numbers, samples, start = rows_of(shard)
     labels = _look(centers, samples, prices, 0.0).labels
     if len(numbers) < len(shard.X):
         placed, labels = labels, nearest_centers(shard.X - mean, centers)[0]
-        labels[numbers - shard.first] = placed
+        labels[numbers - start] = placed
     who, where = movers
-    here = (who >= shard.first) & (who < shard.first + len(shard.X))
-    labels[who[here] - shard.first] = where[here]
+    here = (who >= start) & (who < start + len(shard.X))
+    labels[who[here] - start] = where[here]
     return labels
 
 

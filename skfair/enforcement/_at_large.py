@@ -80,7 +80,10 @@ class _Everybody:
 
     def judged(self, points, result):
         """The candidates that several parameters make, from one look."""
-        errors, decided, unclear, means = self.parts.total(decide, np.array(points))
+        return self._candidates(self.parts.total(decide, np.array(points)), points, result)
+
+    def _candidates(self, counted, points, result):
+        errors, decided, unclear, means = counted
         pairs = zip(self.task.constraint.parts, means, strict=True)
         gaps = np.array([one.aggregate.gap(own.T) for one, own in pairs]).reshape(-1, len(points))
         counts_any = any(one.counts_decisions for one in self.task.constraint.parts)
@@ -101,7 +104,9 @@ class _Everybody:
     def solved(self, problem, start):
         """The smooth fit of a problem, judged."""
         result = self.task.solved(problem, problem.initial_point(start))
-        (found,) = self.judged([result.x[: problem.n_parameters]], result)
+        point = result.x[: problem.n_parameters]
+        counted = self.task.problem.total_and_told(_decide_one, point)
+        (found,) = self._candidates(counted, [point], result)
         return found
 
     def missed(self, parameters):
@@ -183,6 +188,10 @@ class _Everybody:
                 directions.append(direction)
                 typical.append(np.exp2(np.rint(np.log2(near))))
         return np.array(directions), np.array(typical)
+
+
+def _decide_one(part, point):
+    return decide(part, point[np.newaxis])
 
 
 def _length(typical, stop):

@@ -6,6 +6,7 @@ transpose turns them into a gradient.
 
 from skfair.models._argmax import ArgmaxModel
 from skfair.models._chunks import ChunkedPoint, rows_pulled_back
+from skfair.models._columns import moments
 from skfair.models._group_intercepts import GroupInterceptsModel
 from skfair.models._groupwise import GroupwiseModel
 from skfair.models._linear import LinearModel
@@ -19,4 +20,5 @@ __all__ = [
     "LinearModel",
     "MLPModel",
     "Model",
+    "moments",
 ]

@@ -47,6 +47,26 @@ def moments(X, share, n_jobs=None):
 
     A second pass takes the squares around the mean, mended by what the mean missed: one pass
     loses the digits of columns whose mean is large.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Features.
+    share : ndarray of shape (n_samples,)
+        Of each sample.
+    n_jobs : int or None, default=None
+        Threads, as in `InMemory`.
+
+    Returns
+    -------
+    mean, variance : ndarray of shape (n_features,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.models import moments
+    >>> moments(np.array([[1.0], [3.0]]), share=np.array([0.5, 0.5]))
+    (array([2.]), array([1.]))
     """
     if sparse.issparse(X):
         mean = X.T @ share

@@ -8,6 +8,7 @@ give the same bits on any number of threads and workers.
 from skfair.parts._afresh import Afresh
 from skfair.parts._blocks import Blocks, open_blocks
 from skfair.parts._collections import in_memory, is_in_parts, parts_of
+from skfair.parts._divided import Divided
 from skfair.parts._here import InMemory, Stored, n_threads_of
 from skfair.parts._lazily import is_lazy, row_by_row
 from skfair.parts._on_dask import OnDask
@@ -17,6 +18,7 @@ __all__ = [
     "Afresh",
     "BLOCK",
     "Blocks",
+    "Divided",
     "InMemory",
     "OnDask",
     "Parts",

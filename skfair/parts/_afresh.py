@@ -40,9 +40,6 @@ class Afresh(Parts):
     def collect(self, function, *arguments):
         return self._parts.collect(self._asking(function), *arguments)
 
-    def beside(self, values):
-        return self._parts.beside(values)
-
     def kept(self):
         return self._parts.each(self._make).kept()
 

@@ -6,9 +6,11 @@ from functools import partial
 import numpy as np
 
 from skfair.parts._blocks import Blocks
+from skfair.parts._divided import Divided
 from skfair.parts._here import Stored
 from skfair.parts._lazily import is_lazy
-from skfair.parts._on_dask import OnDask
+from skfair.parts._on_dask import ReadOnDask, check_workers
+from skfair.parts._parts import blocks
 from skfair.utils._messages import listing, warn
 
 
@@ -54,10 +56,11 @@ def in_memory(rows):
 
 
 def parts_of(n_jobs=None, **columns):
-    """Parts, each of which holds the same rows of several collections.
+    """Blocks, each of which holds the same rows of several collections.
 
-    Collections of Dask go to the workers of the active client and stay there. Without one, and for
-    `Blocks`, parts are read for every question, by threads.
+    They are read for every question: by the workers of the active client, where the collections
+    are Dask's, and without one, and for `Blocks`, by threads. What is made of `each` stays with the
+    workers.
 
     Parameters
     ----------
@@ -68,13 +71,15 @@ def parts_of(n_jobs=None, **columns):
 
     Returns
     -------
-    parts : Parts
-        A part is a dict of arrays, series or dataframes in memory, by name.
+    parts : Divided
+        A part is a `Block`, a dict of arrays, series or dataframes in memory, by name.
 
     Raises
     ------
     TypeError
         If not all collections are of one kind.
+    ModuleNotFoundError
+        If workers lack this package.
     ValueError
         If they are divided differently: now where that is known, else by the question that finds a
         part whose lengths differ.
@@ -113,15 +118,34 @@ def parts_of(n_jobs=None, **columns):
 def _parts_of_blocks(columns, n_jobs):
     _check_same_number({name: rows.n_blocks for name, rows in columns.items()}, "blocks")
     n_blocks = next(iter(columns.values())).n_blocks
-    return Stored(partial(_read, columns), n_blocks, n_jobs)
+    return Divided(Stored(partial(_read, columns), n_blocks, n_jobs))
+
+
+class Block(dict):
+    """The same rows of several collections, by name.
+
+    Attributes
+    ----------
+    number : int
+        Of the partition, or the block of a file, that they are of.
+    start : int
+        Place of the first of them in it.
+    """
+
+    def __init__(self, columns, number, start):
+        super().__init__(columns)
+        self.number, self.start = number, start
+
+    def __reduce__(self):
+        return Block, (dict(self), self.number, self.start)
 
 
 def _read(columns, number):
-    return _checked(number, {name: rows.read(number) for name, rows in columns.items()})
+    return _divided(number, {name: rows.read(number) for name, rows in columns.items()})
 
 
-def _checked(number, part):
-    """A part whose columns have the same rows."""
+def _divided(number, part):
+    """The blocks of a part, all of whose columns have the same rows."""
     lengths = {name: len(rows) for name, rows in part.items()}
     if len(set(lengths.values())) > 1:
         shown = listing([f"{name} has {length}" for name, length in lengths.items()])
@@ -129,7 +153,15 @@ def _checked(number, part):
             f"All collections must be divided at the same rows, but in part {number} {shown}. Make "
             "them columns of one dataframe, or give arrays the same chunks of rows."
         )
-    return part
+    (n_rows,) = set(lengths.values())
+    return [
+        Block({name: _some(rows, own) for name, rows in part.items()}, number, own.start)
+        for own in blocks(max(1, n_rows))
+    ]
+
+
+def _some(rows, taken):
+    return rows.iloc[taken] if hasattr(rows, "iloc") else rows[taken]
 
 
 def _check_same_number(numbers, what):
@@ -148,17 +180,18 @@ def _parts_of_dask(columns, n_jobs):
     _check_same_number({name: len(own) for name, own in pieces.items()}, "partitions")
     n_parts = len(next(iter(pieces.values())))
     parts = [
-        delayed(_checked)(number, {name: own[number] for name, own in pieces.items()})
+        delayed(_divided)(number, {name: own[number] for name, own in pieces.items()})
         for number in range(n_parts)
     ]
     client = _active_client()
     if client is not None:
-        return OnDask(client, client.compute(parts))
+        check_workers(client)
+        return Divided(ReadOnDask(client, parts))
     warn(
         "There is no Dask client, so that threads of this process read the collections, again for "
         "each look at everybody. Start one, as in distributed.Client(), or persist them before."
     )
-    return Stored(partial(_compute, parts), n_parts, n_jobs)
+    return Divided(Stored(partial(_compute, parts), n_parts, n_jobs))
 
 
 def _compute(parts, number):

@@ -31,9 +31,6 @@ class _Here(Parts):
     def collect(self, function, *arguments):
         return list(self._answers(function, arguments))
 
-    def beside(self, values):
-        return InMemory(values, self.n_jobs)
-
     def kept(self):
         return InMemory(self.collect(_as_it_is), self.n_jobs)
 

@@ -48,9 +48,6 @@ class OnDask(Parts):
     def collect(self, function, *arguments):
         return self._gather(self._asked(function, arguments))
 
-    def beside(self, values):
-        return OnDask(self.client, [self.client.submit(_as_it_is, v, pure=False) for v in values])
-
     def kept(self):
         return self
 
@@ -67,7 +64,10 @@ class OnDask(Parts):
         """Futures of what the function makes of each part."""
         check_handed_out(self, arguments, OnDask)
         own = [self._handed_out(argument) for argument in arguments]
-        return self.client.map(function, self.futures, *own, pure=False)
+        return self._mapped(function, self.futures, *own)
+
+    def _mapped(self, function, *futures):
+        return self.client.map(function, *futures, pure=False)
 
     def _handed_out(self, argument):
         """Futures of an argument, one for every part."""
@@ -83,12 +83,6 @@ class OnDask(Parts):
             return self.client.gather(futures)
         except BaseException as error:
             self.client.cancel(futures)
-            if isinstance(error, ModuleNotFoundError) and error.name.split(".")[0] == "skfair":
-                raise ModuleNotFoundError(
-                    "The workers of the Dask cluster must have skfair installed, in the version of "
-                    f"the client, but one of them finds {error}; install it in their environment.",
-                    name=error.name,
-                ) from error
             if type(error).__name__ == "KilledWorker":
                 raise MemoryError(
                     "Workers of the Dask cluster died again and again at one part. Mostly a part "
@@ -96,6 +90,46 @@ class OnDask(Parts):
                     "more and smaller partitions, or give workers more memory."
                 ) from error
             raise
+
+
+class ReadOnDask(OnDask):
+    """Parts that Dask's workers read for every question and forget after it.
+
+    What `each` makes of them stays with the workers: whoever asks more than once makes of a part
+    what shall be kept.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    futures : sequence of dask.delayed.Delayed
+        What reads each of the parts.
+    """
+
+    def _mapped(self, function, *futures):
+        from dask import delayed
+
+        # Of one graph: what is made of a part comes before the next part is read.
+        ask = delayed(function, pure=False)
+        return self.client.compute([ask(*own) for own in zip(*futures, strict=True)])
+
+
+def check_workers(client):
+    """Refuse workers without skfair, which would wait for ever for tasks that they cannot read.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If one of them cannot import it.
+    """
+    found = client.run(exec, "import skfair", on_error="return")
+    for error in found.values():
+        if isinstance(error, ModuleNotFoundError):
+            raise ModuleNotFoundError(
+                "The workers of the Dask cluster must have skfair installed, in the version of the "
+                f"client, but one of them says: {error}; install it in their environment.",
+                name=error.name,
+            ) from error
 
 
 def _as_it_is(argument):

@@ -94,21 +94,6 @@ class Parts(ABC):
         """
 
     @abstractmethod
-    def beside(self, values):
-        """One value for every part, to be handed out with it.
-
-        Parameters
-        ----------
-        values : sequence
-            As many as there are parts.
-
-        Returns
-        -------
-        parts : Parts
-            The values.
-        """
-
-    @abstractmethod
     def kept(self):
         """The same, made once and no more: here, unless the parts lie on a cluster.
 

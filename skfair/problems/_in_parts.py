@@ -111,10 +111,37 @@ class ProblemInParts(ConstrainedProblem):
         report : DataFrame
             Of the constraint.
         """
-        objective, moments = self.parts.total(_told, parameters)
+        key = parameters.tobytes()
+        if key not in self._known:
+            self._known[key] = self.parts.total(_told, parameters)
+        objective, moments = self._known[key]
         penalty = float(self.ridge @ parameters**2 / 2)
         report = self.constraint.report_of(moments)
         return float(objective) + penalty, len(self.lower), report
+
+    def total_and_told(self, function, parameters):
+        """Sum over all parts of what a function makes of each; what is `told` comes with it.
+
+        Parameters
+        ----------
+        function : callable
+            (part, parameters) -> what may be added.
+        parameters : ndarray of shape (n_parameters,)
+            Model parameters.
+
+        Returns
+        -------
+        total : number, array or tuple
+        """
+        self._known.clear()
+        total, self._known[parameters.tobytes()] = self.parts.total(
+            _with_told, function, parameters
+        )
+        return total
+
+    @cached_property
+    def _known(self):
+        return {}  # the model that is taken is often the last that was asked about
 
     def evaluate(self, x, multipliers=None, is_near=None):
         """Everything at x, from one look at all parts when it is first asked for.
@@ -260,6 +287,11 @@ def _told(part, parameters):
     """What a part adds to the objective, and to the moments of the report."""
     found = part.evaluate(parameters)
     return found.fun, part.constraint.moments(part.predicted(parameters))
+
+
+def _with_told(part, function, parameters):
+    """What a function makes of a part, and `_told`."""
+    return function(part, parameters), _told(part, parameters)
 
 
 def _means(part, parameters):

@@ -1,10 +1,11 @@
 """Linear models of people who lie in parts: collections of Dask, or of files.
 
 Constraints are bound to those who represent everybody, as `skfair.training._representatives` has
-it. Two looks at everybody come before those of the fit: a census, and the moments of the columns.
+it. Two looks at everybody come before those of the fit: a census, and a draw of who rehearses it.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -17,11 +18,11 @@ from skfair.constraints import (
 )
 from skfair.losses import OBJECTIVES, over_pairs
 from skfair.models import LinearModel
-from skfair.parts import parts_of
+from skfair.parts import Afresh, parts_of
 from skfair.solvers import SQP
 from skfair.training._in_parts import problem_of_parts
 from skfair.training._input import class_weights
-from skfair.training._representatives import Representatives, Represented, by_representatives
+from skfair.training._representatives import Representatives, by_cells
 from skfair.utils._messages import by_name
 
 _REHEARSED = 1 << 15
@@ -71,12 +72,15 @@ def fit_collected(estimator, X, y, people, constraints):
     solver = estimator._chosen_solver()
     _refuse_what_is_no_sum(estimator, constraints, solver, people)
     parts = parts_of(estimator.n_jobs, X=X, y=y, **people)
-    chosen = Representatives(parts, estimator, is_regressor(estimator), bool(constraints))
+    is_real = is_regressor(estimator)
+    people = parts.each(by_cells, type(estimator).__name__, is_real)
+    chosen = Representatives(people, estimator, is_real, bool(constraints))
     training = chosen.training
-    shards = parts.each(by_representatives, chosen.labels, chosen.kinds, chosen.places, training)
-    frame = _frame(estimator, constraints, training, _model(estimator, shards, chosen))
-    few = _some(shards, frame, chosen)
-    problem = problem_of_parts(frame, shards.each(_problem, frame, training.weights), few)
+    frame = _frame(estimator, constraints, training, chosen.moments)
+    of_block = partial(_problem, frame, chosen.places, training)
+    few = _some(people, frame, chosen)
+    # Made for every look anew: kept, it would take more room than the people, and saves little.
+    problem = problem_of_parts(frame, Afresh(people, of_block), few)
     return estimator._fit_problem(X, y, training, problem, solver)
 
 
@@ -119,59 +123,50 @@ def _refuse_what_is_no_sum(estimator, constraints, solver, people):
         )
 
 
-def _model(estimator, shards, chosen):
-    """The model of nobody that everybody's columns are standardised by."""
-    total = chosen.training.weights.sum()
-    missed, squares = shards.total(_deviations, chosen.center)
-    missed, squares = missed / total, squares / total
-    variance = np.maximum(0.0, squares - missed**2)
-    return LinearModel.of_moments(chosen.center + missed, variance, estimator.fit_intercept)
-
-
-def _deviations(shard, center):
-    deviations = shard.X - center
-    return shard.weights @ deviations, shard.weights @ deviations**2
-
-
-def _frame(estimator, constraints, training, model):
+def _frame(estimator, constraints, training, moments):
     """The problem of the representatives, whose scores are not asked for."""
+    model = LinearModel.of_moments(*moments, estimator.fit_intercept)
     factors = class_weights(estimator.class_weight, training)
     problem = estimator._problem_of(model, training, constraints, factors)
     return replace(problem, total=float(problem.weights.sum()))
 
 
-def _problem(shard, frame, totals):
-    """People of a part as a part of the problem of all."""
-    factors = shard.weights / totals[shard.places]
+def _problem(frame, known, training, people):
+    """People of a block as a part of the problem of all."""
+    return _among(frame, training, *people.columns(known, training))
+
+
+def _among(frame, training, X, target, places, weights):
+    """Some people, by who represents them, as a part of the problem of all."""
+    factors = weights / training.weights[places]
     return replace(
         frame,
-        model=frame.model.on(shard.X),
-        target=shard.target,
-        weights=frame.weights[shard.places] * factors,
+        model=frame.model.on(X),
+        target=target,
+        weights=frame.weights[places] * factors,
         alpha=0.0,
-        constraint=frame.constraint.part(shard.places, factors, shard.target),
+        constraint=frame.constraint.part(places, factors, target),
     )
 
 
-def _some(shards, frame, chosen):
+def _some(people, frame, chosen):
     """The problem among some people, of whom there are enough of every group and class."""
     rate = min(1.0, _REHEARSED / chosen.counts.sum())
     rates = np.maximum(rate, np.minimum(1.0, _LEAST / chosen.counts))
-    drawn = shards.collect(_draw, rates)
-    some = Represented(*(np.concatenate(own) for own in zip(*drawn, strict=True)))
-    problem = _problem(some, frame, chosen.training.weights)
-    everybody = problem.take(np.arange(len(some.weights)))
+    drawn = people.collect(_draw, chosen.places, chosen.training, rates)
+    X, *others = (np.concatenate(own) for own in zip(*drawn, strict=True))
+    problem = _among(frame, chosen.training, X.astype(np.float64, copy=False), *others)
+    everybody = problem.take(np.arange(len(problem.target)))
     return replace(everybody, alpha=frame.alpha, total=None)
 
 
-def _draw(shard, rates):
-    """Some people of a part, who weigh as many as they were drawn from."""
-    if not len(shard.X):
-        return shard.X, shard.target, shard.places, shard.weights
-    # A part draws the same people whatever lies beside it, and not those at the same places.
-    first = np.ascontiguousarray(shard.X[0], dtype=np.float64).view(np.uint32)
-    lots = np.random.default_rng([len(shard.X), *first.tolist()]).uniform(size=len(shard.X))
-    own = rates[shard.places]
+def _draw(people, known, training, rates):
+    """Some people of a block, with features as stored, who weigh as many as they are drawn from."""
+    X, target, places, weights = people.columns(known, training)
+    if not len(X):
+        return people.X, target, places, weights
+    # A block draws the same people whatever lies beside it, and not those at the same places.
+    lots = np.random.default_rng([len(X), *X[0].view(np.uint32).tolist()]).uniform(size=len(X))
+    own = rates[places]
     rows = np.flatnonzero(lots < own)
-    weights = shard.weights[rows] / own[rows]
-    return shard.X[rows], shard.target[rows], shard.places[rows], weights
+    return people.X[rows], target[rows], places[rows], weights[rows] / own[rows]

@@ -2,7 +2,7 @@
 
 What is compared of people is their group, and their class where the target is one, beside scores
 and real targets: everybody is represented by one person of the same group and class. Workers keep,
-of every part, the features, the targets, and who represents whom.
+of every block, the features, the real targets, and who is of which group and class.
 """
 
 from collections import Counter
@@ -10,6 +10,7 @@ from collections import Counter
 import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
+from skfair.models import moments
 from skfair.people import Groups, People, check_groups
 from skfair.training._input import Training, Unit, positive_of
 from skfair.utils._messages import listing
@@ -21,7 +22,7 @@ class Representatives:
     Parameters
     ----------
     parts : Parts
-        As `parts_of` makes them.
+        Of `Represented`, as `by_cells` makes them.
     estimator : estimator instance
         Named in messages; of classifiers ``pos_label`` is the positive class.
     is_real : bool
@@ -34,16 +35,12 @@ class Representatives:
     training : Training
         One person of every group and class, weighing as all of them; of a real target, which is 0
         for them, one of every group.
-    labels : ndarray of object, shape (n_groups, n_attributes)
-        What groups are called.
-    kinds : ndarray of shape (n_kinds,)
-        What is told apart in a group: the labels of the classes; 0 alone of a real target.
-    places : ndarray of int, shape (n_groups, n_kinds)
-        Who represents a group and class; -1 where there is nobody.
+    places : dict
+        From a cell, that is a group and a class, or 0 of a real target, to who represents it.
     counts : ndarray of int, shape (n_represented,)
         How many each of them represents.
-    center : ndarray of shape (n_features,)
-        Weighted means of the features.
+    moments : tuple of two ndarray, each of shape (n_features,)
+        Weighted means and variances of the features.
 
     Raises
     ------
@@ -53,7 +50,10 @@ class Representatives:
     """
 
     def __init__(self, parts, estimator, is_real, is_compared):
-        people, sums, attributes = _counted(parts, type(estimator).__name__, is_real)
+        found = parts.collect(_count)
+        if troubles := [one for one in found if isinstance(one, str)]:
+            raise ValueError(troubles[0])
+        people, totals, features, targets, attributes = zip(*found, strict=True)
         counts, weights = Counter(), Counter()
         for one in people:
             for cell, number, weight in zip(*one, strict=True):
@@ -62,25 +62,25 @@ class Representatives:
         if not counts:
             raise ValueError("There is nobody of positive sample_weight in any part.")
         cells = sorted(counts, key=_order)
-        labels = list(dict.fromkeys(group for group, _ in cells))
-        self.kinds = np.unique([kind for _, kind in cells])
-        codes = np.array([labels.index(group) for group, _ in cells])
-        own = np.searchsorted(self.kinds, [kind for _, kind in cells])
-        self.labels = np.array(labels, dtype=object)
-        self.places = np.full((len(labels), len(self.kinds)), -1)
-        self.places[codes, own] = np.arange(len(cells))
+        groups = list(dict.fromkeys(group for group, _ in cells))
+        kinds = np.unique([kind for _, kind in cells])
+        codes = np.array([groups.index(group) for group, _ in cells])
+        self.places = {cell: place for place, cell in enumerate(cells)}
         self.counts = np.array([counts[cell] for cell in cells])
-        weights = np.array([weights[cell] for cell in cells])
-        self.center = sum(features for *_, features in sums) / weights.sum()
-        groups = Groups.disjoint(codes, self.labels, next(filter(None, attributes)))
+        self.moments = _pooled(np.array(totals), features)
+        groups = Groups.disjoint(
+            codes, np.array(groups, dtype=object), next(filter(None, attributes))
+        )
         # Those of everybody, not of their representatives.
         vars(groups)["counts"] = np.bincount(codes, self.counts).astype(np.intp)
+        weights = np.array([weights[cell] for cell in cells])
         people = People(np.zeros(len(codes)), groups, weights, numbers=self.counts)
         if is_real:
-            unit = _unit([moments for *moments, _ in sums], estimator.fit_intercept)
+            unit = _unit(*_pooled(np.array(totals), targets), estimator.fit_intercept)
             self.training = Training(None, None, people, unit=unit)
         else:
-            self.training = _of_classes(self.kinds, own, people, estimator, is_compared)
+            own = np.searchsorted(kinds, [kind for _, kind in cells])
+            self.training = _of_classes(kinds, own, people, estimator, is_compared)
 
 
 def _of_classes(classes, own, people, estimator, is_compared):
@@ -96,12 +96,10 @@ def _of_classes(classes, own, people, estimator, is_compared):
     return Training(None, classes, people._replace(target=target), positive, unit)
 
 
-def _unit(moments, is_centered):
-    """Units of a real target, from weight, mean and sum of squared deviations of every part."""
-    weights, means, squares = np.array(moments).T
-    center = float(np.average(means, weights=weights)) * is_centered
-    variance = (squares + weights * (means - center) ** 2).sum() / weights.sum()
-    return Unit(center, float(np.sqrt(variance)) or 1.0)
+def _unit(mean, variance, is_centered):
+    """Units of a real target."""
+    center = float(mean[0]) * is_centered
+    return Unit(center, float(np.sqrt(variance[0] + (mean[0] - center) ** 2)) or 1.0)
 
 
 def _order(cell):
@@ -110,49 +108,129 @@ def _order(cell):
     return [(str(type(name)), name) for name in (*group, kind)]
 
 
-def _counted(parts, name, is_real):
-    """What `_count` tells of every part; an error that names the first one with any trouble."""
-    found = parts.collect(_count, name, is_real)
-    for number, (trouble, *_) in enumerate(found):
-        if trouble:
-            raise ValueError(f"Part {number}: {trouble}")
-    _, people, sums, attributes = zip(*found, strict=True)
-    return people, sums, attributes
+class Represented:
+    """People of a block who have a weight, by who represents each.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        In the precision in which it came.
+    target : ndarray of shape (n_rows,) or None
+        Real targets; None of classes.
+    cells : list of tuple
+        Groups and classes of the block.
+    codes : ndarray of int, shape (n_rows,)
+        To which of them each belongs.
+    weights : ndarray of shape (n_rows,) or None
+        None if all are 1.
+    attributes : list
+        What the sensitive attributes are called; empty where there is nobody.
+    """
+
+    def __init__(self, X, target, cells, codes, weights, attributes):
+        self.X, self.target, self.cells, self.weights = X, target, cells, weights
+        self.attributes = attributes
+        self.codes = codes.astype(np.min_scalar_type(len(cells)))
+
+    def __sizeof__(self):
+        return sum(own.nbytes for own in vars(self).values() if hasattr(own, "nbytes"))
+
+    @property
+    def features(self):
+        """Features in float64, where a processor likes them to begin, as `LinearModel.on`."""
+        return np.require(self.X, np.float64, "A")
+
+    def columns(self, known, training):
+        """What is known of each.
+
+        Parameters
+        ----------
+        known : dict
+            Who represents a cell.
+        training : Training
+            Of those who represent.
+
+        Returns
+        -------
+        X : ndarray of shape (n_rows, n_features)
+            Features, float64.
+        target : ndarray of shape (n_rows,)
+            In units of the training.
+        places : ndarray of int, shape (n_rows,)
+            Who represents each.
+        weights : ndarray of shape (n_rows,)
+        """
+        places = np.array([known[cell] for cell in self.cells], dtype=np.intp)[self.codes]
+        is_real = self.target is not None
+        target = training.unit.to_unit(self.target) if is_real else training.target[places]
+        weights = np.ones(len(places)) if self.weights is None else self.weights
+        return self.features, target, places, weights
 
 
-def _count(part, name, is_real):
-    """Census of a part: what is wrong with it, or how many of whom there are.
+def by_cells(part, name, is_real):
+    """People of a block by their cell, that is group and class, or what is wrong with them.
+
+    Parameters
+    ----------
+    part : Block
+        As `parts_of` makes it.
+    name : str
+        Of the estimator.
+    is_real : bool
+        Whether the target is a real number and no class.
 
     Returns
     -------
-    trouble : str
-        Empty if nothing is.
-    people : tuple
-        Every cell of people, that is group and class; number and weight of each.
-    sums : tuple
-        Weight of all, mean of a real target and sum of its squared deviations from that; weighted
-        sum of the features.
-    attributes : list
-        What the sensitive attributes are called; empty where there is nobody.
+    people : Represented or str
+        A sentence if something is wrong.
     """
     try:
         X, y, kinds, weights, groups = _columns(part, name, is_real)
     except (TypeError, ValueError) as error:
-        return str(error), (), (), []
+        return f"Part {part.number}: {error}"
     known, codes = np.unique(kinds, return_inverse=True)
     found, own = np.unique(groups.codes * len(known) + codes, return_inverse=True)
     of_group = map(tuple, groups.labels[found // len(known)].tolist())
     cells = list(zip(of_group, known[found % len(known)].tolist(), strict=True))
-    numbers = np.bincount(own, minlength=len(cells)).tolist()
-    people = cells, numbers, np.bincount(own, weights, len(cells))
-    moments = _moments(y, weights) if is_real and len(y) else (0.0, 0.0, 0.0)
-    return "", people, (*moments, weights @ X), groups.attributes if len(y) else []
+    weights = None if (weights == 1.0).all() else weights
+    attributes = groups.attributes if len(y) else []
+    return Represented(X, y if is_real else None, cells, own, weights, attributes)
 
 
-def _moments(y, weights):
-    """Weight, mean, and sum of squared deviations."""
-    mean = np.average(y, weights=weights)
-    return weights.sum(), mean, weights @ (y - mean) ** 2
+def _count(people):
+    """Census of a block: what is wrong with it, or how many of whom there are.
+
+    Returns
+    -------
+    cells : tuple
+        Every cell, number and weight of its people.
+    weight : float
+        Of all.
+    features, target : tuple of ndarray
+        Weighted means, and variances; of a real target, else 0.
+    attributes : list
+        Of the people.
+    """
+    if isinstance(people, str):
+        return people
+    X, n_cells = people.features, len(people.cells)
+    weights = np.ones(len(X)) if people.weights is None else people.weights
+    numbers = np.bincount(people.codes, minlength=n_cells)
+    cells = people.cells, numbers, np.bincount(people.codes, weights, n_cells)
+    y = np.zeros(len(X)) if people.target is None else people.target
+    of_columns = np.zeros((2, X.shape[1])), np.zeros((2, 1))
+    if total := weights.sum():
+        shares = weights / total
+        of_columns = moments(X, shares), moments(y[:, np.newaxis], shares)
+    return cells, total, *of_columns, people.attributes
+
+
+def _pooled(weights, found):
+    """Moments of all from those of blocks that have these weights."""
+    means, variances = map(np.array, zip(*found, strict=True))
+    shares = weights / weights.sum()
+    mean, apart = moments(means, shares)
+    return mean, shares @ variances + apart
 
 
 def _columns(part, name, is_real):
@@ -191,38 +269,3 @@ def _weights(given, n_samples):
     if not (np.isfinite(weights) & (weights >= 0.0)).all():
         raise ValueError("Sample weights must be finite and not negative numbers.")
     return weights
-
-
-class Represented:
-    """People of a part: features, targets in units of the training, representatives, weights."""
-
-    def __init__(self, X, target, places, weights):
-        self.X, self.target, self.places, self.weights = X, target, places, weights
-
-    def __sizeof__(self):
-        return sum(own.nbytes for own in vars(self).values())
-
-
-def by_representatives(part, labels, kinds, places, training):
-    """People of a part by who represents them.
-
-    Parameters
-    ----------
-    part : dict
-        As `parts_of` makes it.
-    labels, kinds, places, training
-        Of the `Representatives`.
-
-    Returns
-    -------
-    represented : Represented
-    """
-    is_real = training.classes is None
-    X, y, own, weights, groups = _columns(part, None, is_real)
-    if not len(y):
-        return Represented(X, np.empty(0), np.empty(0, dtype=np.intp), weights)
-    known = {tuple(label): code for code, label in enumerate(labels.tolist())}
-    codes = np.array([known[tuple(label)] for label in groups.labels.tolist()], dtype=np.intp)
-    places = places[codes[groups.codes], np.searchsorted(kinds, own)]
-    target = training.unit.to_unit(y) if is_real else training.target[places]
-    return Represented(X, target, places, weights)

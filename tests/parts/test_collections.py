@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skfair.datasets import open_blocks
-from skfair.parts import OnDask, Stored, in_memory, is_in_parts, parts_of
+from skfair.parts import Divided, in_memory, is_in_parts, parts_of
 
 TABLE = pd.DataFrame({"a": np.arange(10.0), "b": np.arange(10.0) ** 2, "g": list("xy") * 5})
 
@@ -35,7 +35,7 @@ def test_a_table_of_numpy_is_read_by_blocks(tmp_path):
     assert people.n_blocks == 2
     assert is_in_parts(people)
     parts = parts_of(X=people[[1, 0]], y=people[0])
-    assert isinstance(parts, Stored)
+    assert isinstance(parts, Divided)
     lengths = parts.collect(lambda part: (part["X"].shape, part["y"].shape))
     assert lengths == [((65_536, 2), (65_536,)), ((4_464, 2), (4_464,))]
     np.testing.assert_array_equal(in_memory(people[[1, 0]]), rows[:, ::-1])
@@ -98,7 +98,7 @@ def test_arrays_of_dask_follow_the_first(client):
     da = pytest.importorskip("dask.array")
     X = da.from_array(np.arange(20.0).reshape(10, 2), chunks=(4, 1))
     parts = parts_of(X=X, y=da.from_array(np.arange(10), chunks=3))
-    assert isinstance(parts, OnDask)
+    assert isinstance(parts, Divided)
     assert [part["y"] for part in parts.collect(columns_of)] == [
         [0, 1, 2, 3],
         [4, 5, 6, 7],
@@ -133,7 +133,7 @@ def test_without_a_client_threads_read_and_it_is_said(monkeypatch):
     X = da.from_array(np.arange(10.0), chunks=4)
     with pytest.warns(UserWarning, match="no Dask client"):
         parts = parts_of(X=X, n_jobs=2)
-    assert isinstance(parts, Stored)
+    assert isinstance(parts, Divided)
     assert parts.collect(columns_of)[2] == {"X": [8.0, 9.0]}
 
 

@@ -2,12 +2,15 @@
 
 import os
 import signal
+import sys
 import time
 
 import numpy as np
 import pytest
 
-from skfair.parts import InMemory, OnDask
+from skfair.parts import InMemory, OnDask, parts_of
+
+da = pytest.importorskip("dask.array")
 
 # What dask's own processes warn about when they are killed is not about this package.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -31,8 +34,18 @@ def product(one, other):
     return float((one * other).sum())
 
 
-def missing(rows):
-    raise ModuleNotFoundError("No module named 'skfair'", name="skfair")
+class NotInstalled:
+    """An importer of a machine where skfair is not installed."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "skfair":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def uninstall():
+    sys.meta_path.insert(0, NotInstalled())
+    for name in [name for name in sys.modules if name.split(".")[0] == "skfair"]:
+        del sys.modules[name]
 
 
 def dies(rows):
@@ -104,5 +117,11 @@ def test_errors_of_a_part_are_those_of_the_question(client):
     parts = OnDask(client, client.map(shard, range(3)))
     with pytest.raises(RuntimeError, match="part without an end"):
         parts.total(ends)
+
+
+def test_workers_need_skfair(client):
+    client.run(uninstall)
+    rows = da.from_array(np.ones((6, 2)), chunks=(3, 2))
     with pytest.raises(ModuleNotFoundError, match="workers .* must have skfair installed"):
-        parts.total(missing)
+        parts_of(X=rows)
+    client.restart(timeout=300)
