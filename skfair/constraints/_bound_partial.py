@@ -108,7 +108,9 @@ class BoundPartialParity:
         for number, block in enumerate(self.events.blocks):
             blocks[list(block)] = number
         tolerances = self.constraint.interval_tolerances(self.tolerance, self.positions)
-        return Compared(self.members, self.positions, tolerances, blocks)
+        samples, events, _ = self.members.entries
+        weights = np.bincount(events, self.people.weights[samples], len(blocks))
+        return Compared(self.members, self.positions, tolerances, blocks, weights)
 
     @cached_property
     def rows(self):

@@ -55,13 +55,16 @@ class Compared:
         Largest difference, in units of the interval of each event.
     blocks : ndarray of int, shape (n_events,)
         Events of one block are compared with one another.
+    weights : ndarray of shape (n_events,)
+        What all samples of an event weigh.
     """
 
-    def __init__(self, members, positions, tolerances, blocks):
+    def __init__(self, members, positions, tolerances, blocks, weights):
         self.members = members
         self.positions = positions
         self.tolerances = tolerances
         self.blocks = blocks
+        self.weights = weights
 
     def percentiles(self, at, side):
         """Percentiles of each event at a position of its own or common ones."""
@@ -123,7 +126,8 @@ def at_threshold(compared, threshold, width, shape, scores):
     Cut off at its interval, a share differs from the others by the tolerance at most in three
     cases: all lie between a free level and that level plus the tolerance, or all below the
     beginning of their intervals plus the tolerance, or all above their ends minus the tolerance.
-    Each block has the case whose bounds the shares at the given scores exceed least.
+    Each block has the case for which the fewest people would have to change sides at the given
+    scores: how far a share is off says little of what the case costs, if its group is small.
 
     Parameters
     ----------
@@ -152,6 +156,7 @@ def at_threshold(compared, threshold, width, shape, scores):
     ceiling = compared.percentiles(compared.tolerances, "right")
     floor = compared.percentiles(1.0 - compared.tolerances, "left")
     lower, upper = np.full(len(begin), -np.inf), np.full(len(begin), np.inf)
+    people = compared.weights * widths
 
     def positions(scores):
         """Where the shares lie in their intervals."""
@@ -162,7 +167,7 @@ def at_threshold(compared, threshold, width, shape, scores):
     for block in np.unique(compared.blocks):
         own = compared.blocks == block
         event = at[own], compared.tolerances[own], begin[own], widths[own], floor[own], ceiling[own]
-        lower[own], upper[own], has_level = _nearest_case(*event)
+        lower[own], upper[own], has_level = _nearest_case(*event, people[own])
         if has_level:
             free.append(own)
     by_level = np.reshape(free, (-1, len(begin))).T * widths[:, np.newaxis]
@@ -187,16 +192,22 @@ def at_threshold(compared, threshold, width, shape, scores):
     )
 
 
-def _nearest_case(at, tolerances, begin, widths, floor, ceiling):
-    """Bounds of the case that a block exceeds least, and whether it has a free level."""
-    excesses = (
-        np.ptp(at) - tolerances.min(),
-        (at - (ceiling - begin) / widths).max(),
-        ((floor - begin) / widths - at).max(),
+def _nearest_case(at, tolerances, begin, widths, floor, ceiling, people):
+    """Bounds of the case that asks the fewest people to change sides, and if it has a free level.
+
+    Of a share that is off by all of its interval so many ``people`` would have to.
+    """
+    # The level that asks the fewest has a share at it, or a tolerance above it.
+    levels = np.concatenate((at, at - tolerances))[:, np.newaxis]
+    off = (
+        np.maximum(levels - at, at - levels - tolerances),
+        [at - (ceiling - begin) / widths],
+        [(floor - begin) / widths - at],
     )
     cases = (
         (begin, begin + tolerances * widths, True),  # between a level and as much above
         (-np.inf, ceiling, False),  # all near the beginning, or below
         (floor, np.inf, False),  # all near the end, or above
     )
-    return cases[int(np.argmin(np.maximum(0.0, excesses)))]
+    moved = [(np.maximum(0.0, one) @ people).min() for one in off]
+    return cases[int(np.argmin(moved))]

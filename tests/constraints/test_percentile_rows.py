@@ -29,13 +29,14 @@ def test_positions_are_found_again_and_end_with_the_interval():
     np.testing.assert_allclose(UNION.of([0.0, 0.4, 0.9]), [0.0, 0.5, 1.0])
 
 
-def two_groups(scores, width_of_ramp=1e-6, pairs=((0.0, 0.5),), tolerance=0.2):
-    """Two groups of 50, their scores as given; a very narrow ramp counts decisions."""
+def two_groups(scores, pairs=((0.0, 0.5),), tolerance=0.2, weights=(50.0, 50.0)):
+    """Two groups of 50, their scores as given."""
     codes = np.repeat([0, 1], 50)
     membership = sparse.csr_array(codes[:, np.newaxis] == np.arange(2))
     members = Events.overlapping(membership, np.ones(100))
     positions = [Position(np.array(pairs))] * 2
-    return Compared(members, positions, np.full(2, tolerance), np.zeros(2, dtype=int))
+    tolerances, one_block = np.full(2, tolerance), np.zeros(2, dtype=int)
+    return Compared(members, positions, tolerances, one_block, np.array(weights))
 
 
 def test_free_thresholds_hold_shares_at_their_percentiles():
@@ -104,6 +105,19 @@ def test_one_threshold_compares_what_lies_in_the_interval(first, second, n_level
     assert kept(bound, scores) == keeps
     if keeps:
         assert bound.n_aux in (n_levels, 1)
+
+
+def test_the_case_is_the_one_for_which_the_fewest_change_sides():
+    """Shares .06 and .54 of [0, .5], tolerance .2: the second comes to .26, or the first to .3.
+
+    In units of the interval they are .12 and 1.08, and may differ by .4: the first of equal groups
+    is .48 off the end, the second .56 off the first. Half as many people are in a second group of
+    half the size.
+    """
+    scores = rates_of(3, 27)
+    for weights, n_levels in (((50.0, 50.0), 0), ((50.0, 25.0), 1)):
+        compared = two_groups(scores, tolerance=0.4, weights=weights)
+        assert at_threshold(compared, 0.0, 1e-6, RAMP, scores).n_aux == n_levels
 
 
 def test_shifted_rows_count_the_decisions():
