@@ -25,8 +25,12 @@ from skfair.training._input import class_weights
 from skfair.training._representatives import Representatives, by_cells
 from skfair.utils._messages import by_name
 
-_REHEARSED = 1 << 15
-"""How many people the client tries solutions on."""
+_REHEARSED = (1 << 15, 1 << 17)
+_SHARE = 1 / 256
+"""How many people the client tries solutions on, at least and at most, and which share of all.
+
+Four times as many have a solution twice as near to everybody's, from where it is a look less.
+"""
 
 _LEAST = 200
 """How many it asks for of every group and class, or all of them."""
@@ -151,13 +155,14 @@ def _among(frame, training, X, target, places, weights):
 
 def _some(people, frame, chosen):
     """The problem among some people, of whom there are enough of every group and class."""
-    rate = min(1.0, _REHEARSED / chosen.counts.sum())
+    everybody = chosen.counts.sum()
+    rate = min(1.0, np.clip(_SHARE * everybody, *_REHEARSED) / everybody)
     rates = np.maximum(rate, np.minimum(1.0, _LEAST / chosen.counts))
     drawn = people.collect(_draw, chosen.places, chosen.training, rates)
     X, *others = (np.concatenate(own) for own in zip(*drawn, strict=True))
     problem = _among(frame, chosen.training, X.astype(np.float64, copy=False), *others)
-    everybody = problem.take(np.arange(len(problem.target)))
-    return replace(everybody, alpha=frame.alpha, total=None)
+    whole = problem.take(np.arange(len(problem.target)))
+    return replace(whole, alpha=frame.alpha, total=None)
 
 
 def _draw(people, known, training, rates):
