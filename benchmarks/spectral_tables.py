@@ -82,8 +82,8 @@ methods take milliseconds on 155 nodes, where the paper has seconds. Its balance
 from its Definition 2.1, which gives those here.""",
     "figure 3": """\
 The figures have no numbers: s-FSC takes longer than DC-ADMM for every k, the more the larger k, at
-about the same balance. Here it takes longer on LastFM, the less the larger k, and less time on
-4area; neither is better balanced throughout.""",
+about the same balance. Here it takes longer on LastFM, the less the larger k, and mostly less time
+on kernels; neither is better balanced throughout.""",
 }
 TIME_RATIO, PAPER_RATIO = "time / DC-ADMM", "in the paper"
 
