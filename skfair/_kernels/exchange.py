@@ -22,14 +22,12 @@ def exchange(X, weights, codes, clustering, rows, bounds, cells, lowest, limits)
     """Exchange pairs of samples between clusters where that lowers the cost.
 
     For equal sample weights. The limits are kept; sizes stay as they are, and so does the mix in
-    an exchange within a kind. ``rows``, ``bounds`` and ``cells`` tell who `might_gain`: where
-    nobody is exchanged, no exchange lowers the cost. Returns the number of exchanges. Changes
-    ``clustering`` in place.
+    an exchange within a kind. ``rows``, ``bounds`` and ``cells`` tell who `might_gain`, sorted by
+    `cheapest_first`: where nobody is exchanged, no exchange lowers the cost. Returns the number of
+    exchanges. Changes ``clustering`` in place.
     """
-    order = np.argsort(bounds)
-    order = order[_order(cells[order], lowest.size)]
     starts = np.concatenate(([0], np.cumsum(np.bincount(cells, minlength=lowest.size))))
-    candidates = ExchangeCandidates(rows[order], bounds[order], starts, lowest)
+    candidates = ExchangeCandidates(rows, bounds, starts, lowest)
     return _exchange_pass(X, weights, codes, clustering, candidates, limits)
 
 
@@ -67,7 +65,7 @@ def _lowest(bounds, labels, codes, shape):
     n_clusters, n_kinds = shape
     cells = labels * np.int64(n_kinds) + codes
     sizes = np.bincount(cells, minlength=n_clusters * n_kinds)
-    order = _order(cells, n_clusters * n_kinds)
+    order = by_cell(cells, n_clusters * n_kinds)
     lowest = np.full((n_clusters * n_kinds, n_clusters), np.inf)
     starts = (np.cumsum(sizes) - sizes)[sizes > 0]
     lowest[sizes > 0] = np.minimum.reduceat(np.take(bounds, order, axis=0), starts, axis=0)
@@ -75,7 +73,13 @@ def _lowest(bounds, labels, codes, shape):
     return np.ascontiguousarray(lowest.transpose(0, 2, 1))
 
 
-def _order(cells, n_cells):
+def cheapest_first(bounds, cells, n_cells):
+    """The order that sorts cells, and in each of them bounds."""
+    order = np.argsort(bounds, kind="stable")
+    return order[by_cell(cells[order], n_cells)]
+
+
+def by_cell(cells, n_cells):
     """The order that sorts cells, and leaves what is in one as it is: short integers are faster."""
     return np.argsort(cells.astype(np.min_scalar_type(n_cells)), kind="stable")
 

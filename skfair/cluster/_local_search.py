@@ -6,13 +6,19 @@ import numpy as np
 
 from skfair._kernels.balance_path import raise_balance
 from skfair._kernels.clustering import Clustering
-from skfair._kernels.exchange import exchange, exchange_bounds, might_gain
+from skfair._kernels.exchange import (
+    by_cell,
+    cheapest_first,
+    exchange,
+    exchange_bounds,
+    might_gain,
+)
 from skfair._kernels.hartigan import hartigan_pass, might_move
 from skfair._kernels.kmeans import squared_distances
 from skfair.cluster._limits import keeps_sizes
 from skfair.cluster._samples import point_of
 from skfair.cluster._tables import settle
-from skfair.parts import BLOCK
+from skfair.parts import BLOCK, InMemory
 
 MIN_NEAR_TIES = 5000
 MANY = 1_000_000  # samples, from which on a pass has to gain as much as a round
@@ -203,9 +209,23 @@ def _change_places(samples, clustering, limits, distances, labels):
     lowest = np.minimum.reduce(bounded.collect(itemgetter(1)))
     found = samples.parts.collect(_might_gain, bounded, labels, lowest)
     rows, bounds, cells = zip(*found, strict=True)
-    rows, bounds, cells = _among_all(rows), np.concatenate(bounds), np.concatenate(cells)
+    candidates = _among_all(rows), np.concatenate(bounds), np.concatenate(cells)
+    order = _cheapest_first(*candidates[1:], lowest.size, samples.n_jobs)
+    candidates = (column[order] for column in candidates)
     X, weights, codes, *_ = samples
-    return exchange(X, weights, codes, clustering, rows, bounds, cells, lowest, limits)
+    return exchange(X, weights, codes, clustering, *candidates, lowest, limits)
+
+
+def _cheapest_first(bounds, cells, n_cells, n_jobs):
+    """The order that sorts cells, and in each of them bounds; threads take some cells each."""
+    ends = np.cumsum(np.bincount(cells, minlength=n_cells))
+    cuts = np.unique(ends[np.searchsorted(ends, np.arange(BLOCK, len(cells), BLOCK))])
+    pieces = InMemory(np.split(by_cell(cells, n_cells), cuts), n_jobs)
+    return np.concatenate(pieces.collect(_sorted_piece, bounds, cells, n_cells))
+
+
+def _sorted_piece(piece, bounds, cells, n_cells):
+    return piece[cheapest_first(bounds[piece], cells[piece], n_cells)]
 
 
 def _among_all(rows):

@@ -117,10 +117,12 @@ def check_population(estimator, X, sensitive_features, sample_weight):
     groups, kinds, attributes = compared(people.groups, estimator.attributes)
     asked = check_asked(estimator, people.weights)._replace(attributes=attributes)
     everyone = len(present) == len(X)
-    mean = np.average(X if everyone else X[present], axis=0, weights=people.weights)
-    X -= mean
-    rows, codes = X if everyone else X[present], people.groups.codes
+    codes = people.groups.codes
     limits = asked.limits(weights_by_group(codes, people.weights, kinds), kinds)
+    rows = X if everyone else X[present]
     samples = Samples(rows, people.weights, codes, limits, estimator.n_jobs)
+    mean = samples.mean
+    X -= mean
+    samples = samples if everyone else samples._replace(X=X[present])
     lacks_groups = missing is not None and sensitive_features is None
     return Population(X, mean, present, samples, groups, asked, lacks_groups)

@@ -48,6 +48,11 @@ class Samples(NamedTuple):
         return self.parts.each(_measured, centers)
 
     @property
+    def mean(self):
+        """Weighted means of the features, (n_features,)."""
+        return self.parts.total(_weighted_sums) / self.weights.sum()
+
+    @property
     def n_groups(self):
         return self.limits.scales.shape[1]
 
@@ -155,6 +160,10 @@ class Samples(NamedTuple):
         """Which samples make up more than a share of all squared distances to the mean."""
         squares = self.weights * np.einsum("ij,ij->i", self.X, self.X)
         return squares > share * squares.sum()
+
+
+def _weighted_sums(samples):
+    return (samples.X * samples.weights[:, np.newaxis]).sum(axis=0)
 
 
 def _measured(samples, centers):

@@ -34,6 +34,8 @@ def exchange(problem, floor):
         distances, codes, weights[0], clustering, problem.n_groups
     )
     found = kernels.might_gain(bounds, lowest, codes, clustering.labels)
+    order = kernels.cheapest_first(*found[1:], lowest.size)
+    found = (column[order] for column in found)
     n_exchanges = kernels.exchange(X, weights, codes, clustering, *found, lowest, limits)
     check_against_scratch(problem, clustering)
     return n_exchanges, problem.with_labels(clustering.labels)
