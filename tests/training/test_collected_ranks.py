@@ -1,5 +1,7 @@
 """Fits on intervals of percentiles to people in parts: threads, collections of Dask, and files."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -94,6 +96,13 @@ def test_the_problem_as_written_has_the_answer_of_one_piece():
     parts, whole = fitted(*chunked(X, y, sex), **settings), fitted(X, y, sex, **settings)
     np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-3)
     assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-6)
+
+
+def test_without_a_client_threads_read_and_it_is_said_once():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fitted(*chunked(*draw()[:3]), enforcement=None)
+    assert len([one for one in said if "no Dask client" in str(one.message)]) == 1
 
 
 def test_what_is_missing_or_a_word_is_named_by_its_part():
