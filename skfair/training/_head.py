@@ -56,25 +56,45 @@ def fit_head(contests, constraints, tolerance, confidence=None, watch=None):
     loss, model = LogisticLoss(), _model(contests)
     target = np.concatenate([contest.target for contest in contests])
     weights = np.concatenate([contest.weights for contest in contests])
-    tried = []
+    tasks = []
     for temperature in _TEMPERATURES:
         with warnings.catch_warnings():
-            if tried:
+            if tasks:
                 warnings.simplefilter("ignore")  # of groups left out, once is enough
             joint = _joint(contests, constraints, (Sigmoid(temperature), loss, tolerance))
         problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, joint)
         solver = _OF_LEADS if len(contests) > 1 else _PATIENT if joint.is_local else _SOLVER
-        task = Task(problem, _solve_with(solver, watch), model.initial(), solver)
-        tried.append((task, enforce(task, "auto")))
+        tasks.append(Task(problem, _solve_with(solver, watch), model.initial(), solver))
         if joint.is_local or not any(part.counts_decisions for part in joint.parts):
             break  # no sigmoid takes part
-    task, found = min(tried, key=lambda one: one[1].rank)
+    task, found = _least_wrong(tasks if len(contests) > 1 else _promising(tasks))
     promise = Promise(found, task.constraint.tolerances)
     if confidence is not None:
         promise = enforce_for_all(replace(task, start=found.parameters), "auto", confidence)
     problem = task.problem
     seen = problem.constraint.seen_from(promise.found.scores)
     return replace(problem, constraint=seen), promise
+
+
+def _promising(tasks):
+    """Tasks with other surrogates; the best of them, if an intercept can tell which it is.
+
+    Searches along many lines are dear. The intercept's is cheap, and leads one row to its bound.
+    """
+    constraint = tasks[0].constraint
+    if len(tasks) == 1 or len(constraint.lower) != 1 or not constraint.counts_decisions:
+        return tasks
+    task, found = _least_wrong(tasks, "sweep")
+    decides_alike = len(found.decisions) == 1  # of everybody: the last resort
+    if decides_alike or not found.keeps_bound:
+        return tasks
+    return [replace(task, start=found.parameters)]
+
+
+def _least_wrong(tasks, strategy="auto"):
+    """The task whose enforced model errs least, and this model."""
+    tried = [(task, enforce(task, strategy)) for task in tasks]
+    return min(tried, key=lambda one: one[1].rank)
 
 
 def _model(contests):
