@@ -32,6 +32,9 @@ _SHARE = 1 / 256
 Four times as many have a solution twice as near to everybody's, from where it is a look less.
 """
 
+_FEW = _REHEARSED[0]
+"""People up to whom there is nothing to rehearse: all come to the client, who fits them."""
+
 _LEAST = 200
 """How many it asks for of every group and class, or all of them."""
 
@@ -81,10 +84,11 @@ def fit_collected(estimator, X, y, people, constraints):
     chosen = Representatives(people, estimator, is_real, bool(constraints))
     training = chosen.training
     frame = _frame(estimator, constraints, training, chosen.moments)
-    of_block = partial(_problem, frame, chosen.places, training)
-    few = _some(people, frame, chosen)
-    # Made for every look anew: kept, it would take more room than the people, and saves little.
-    problem = problem_of_parts(frame, Afresh(people, of_block), few)
+    problem = _some(people, frame, chosen)
+    if chosen.counts.sum() > _FEW:
+        of_block = partial(_problem, frame, chosen.places, training)
+        # Made for every look anew: kept, it would take more room than the people, and saves little.
+        problem = problem_of_parts(frame, Afresh(people, of_block), problem)
     return estimator._fit_problem(X, y, training, problem, solver)
 
 

@@ -14,6 +14,7 @@ from skfair.datasets import open_blocks
 from skfair.metrics import METRICS
 from skfair.parts import OnDask
 from skfair.regression import ConstrainedERMRegressor
+from skfair.training import _collected
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -24,6 +25,12 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 N_PEOPLE, CHUNK = 4000, 512
 SMOOTH = {"enforcement": None, "tol": 1e-10}
+
+
+@pytest.fixture(autouse=True)
+def many(monkeypatch):
+    """People who do not all come to the client, few though they are."""
+    monkeypatch.setattr(_collected, "_FEW", 0)
 
 
 def draw(seed=0):

@@ -14,6 +14,7 @@ from skfair.constraints import (
 from skfair.datasets import open_blocks
 from skfair.metrics import demographic_parity_difference
 from skfair.regression import ConstrainedERMRegressor
+from skfair.training import _collected
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -25,6 +26,12 @@ N_PEOPLE, CHUNK = 2400, 700
 NAMES, ATTRIBUTES = ["a", "b", "c"], ["sex", "region"]
 SMALL = 150
 """More than live in the smallest region, and than a group of both attributes has."""
+
+
+@pytest.fixture(autouse=True)
+def many(monkeypatch):
+    """People who do not all come to the client, few though they are."""
+    monkeypatch.setattr(_collected, "_FEW", 0)
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,17 @@ from skfair.classification import ConstrainedERMClassifier, PartialParityClassif
 from skfair.constraints import DemographicParity, PartialStatisticalParity
 from skfair.datasets import open_blocks
 from skfair.metrics import partial_statistical_parity_difference
+from skfair.training import _collected
 
 INTERVAL = (0.1, 0.4)
 # Without a client threads read the collections, which is said.
 pytestmark = pytest.mark.filterwarnings("ignore:There is no Dask client")
+
+
+@pytest.fixture(autouse=True)
+def many(monkeypatch):
+    """People who do not all come to the client, few though they are."""
+    monkeypatch.setattr(_collected, "_FEW", 0)
 
 
 def draw(n_people=8000, seed=0):
@@ -138,3 +145,21 @@ def test_percentiles_and_rates_are_not_compared_at_once():
     both = [PartialStatisticalParity(INTERVAL), DemographicParity()]
     with pytest.raises(ValueError, match="cannot be compared together with rates"):
         ConstrainedERMClassifier(both).fit(X, y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize("make", [PartialParityClassifier, ConstrainedERMClassifier])
+def test_few_people_are_fitted_where_they_are_asked_for(make, monkeypatch):
+    """The fit is the one in memory."""
+    monkeypatch.undo()
+    X, y, sex, weights = draw(1200)
+    X = np.round(X)  # many people are tied
+    data = {"sensitive_features": sex, "sample_weight": weights}
+    whole = make(tolerance=0.1).fit(X, y, **data)
+    X, y, sex, weights = chunked(X, y, sex, weights, chunks=500)
+    monkeypatch.setattr(_collected, "problem_of_parts", None)  # which nobody calls
+    parts = make(tolerance=0.1).fit(X, y, sensitive_features=sex, sample_weight=weights)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-4)  # to which it is solved
+    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-6)
+    assert parts.status_ == whole.status_
+    assert parts.constraint_report_["n"].tolist() == whole.constraint_report_["n"].tolist()
+    assert parts.groups_.counts.tolist() == whole.groups_.counts.tolist()

@@ -9,6 +9,7 @@ from skfair.datasets import open_blocks
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import mean_score_difference, partial_statistical_parity_difference
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
+from skfair.training import _collected
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -18,6 +19,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:There is no Dask client")
 
 N_PEOPLE, CHUNK = 3000, 700
 NAMES = ["a", "b", "c", "d"]
+
+
+@pytest.fixture(autouse=True)
+def many(monkeypatch):
+    """People who do not all come to the client, few though they are."""
+    monkeypatch.setattr(_collected, "_FEW", 0)
 
 
 @pytest.fixture(scope="module")
