@@ -1,9 +1,11 @@
 """A census of people who lie in parts: how many there are of every group, and where they lie."""
 
+from copy import copy
+
 import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
-from skfair.parts import is_in_parts
+from skfair.parts import is_in_parts, parts_of
 from skfair.people import Groups, check_groups
 
 
@@ -28,6 +30,22 @@ class Shard:
         self.X, self.weights, self.place = X, weights, place
         self.labels = [*map(tuple, groups.labels.tolist())]
         self.codes = groups.codes.astype(np.min_scalar_type(len(self.labels)))
+
+    def codes_among(self, known):
+        """Group of each row by its position in a census; of those without a weight any."""
+        own = np.array([known.get(label, 0) for label in self.labels], dtype=np.intp)
+        return own[self.codes]
+
+    def number(self, first):
+        """Number of the first row among all, by those of the parts."""
+        part, start = self.place
+        return first[part] + start
+
+    def but(self, X):
+        """The same people with other features."""
+        changed = copy(self)
+        changed.X = X
+        return changed
 
     def __sizeof__(self):
         return self.X.nbytes + self.codes.nbytes + (0 if self.weights is None else 8 * len(self.X))
@@ -78,6 +96,45 @@ class Census:
         self.mean = np.sum(sums, axis=0) / self.weights.sum()
         least, largest = zip(*ranges, strict=True)
         self.weight_range = min(least), max(largest)
+
+    def but(self, mean):
+        """The same people with features of another mean."""
+        changed = copy(self)
+        changed.mean = mean
+        return changed
+
+
+def take_census(estimator, X, sensitive_features, sample_weight=None):
+    """Who there is in collections that a clusterer is fitted to.
+
+    Returns
+    -------
+    shards : Parts
+        Of `Shard`.
+    census : Census
+
+    Raises
+    ------
+    ValueError
+        For what is refused of people in memory, with the number of the part; if groups are to be
+        mixed, but none came; if there are fewer people than clusters.
+    """
+    if sensitive_features is None and (estimator.min_balance or estimator.min_share_ratio):
+        raise ValueError(
+            "The groups of people in parts are mixed by sensitive_features, but none came; pass a "
+            "collection with the same parts, or min_balance=None."
+        )
+    people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    parts = parts_of(estimator.n_jobs, X=X, **people)
+    shards = parts.each(encode, type(estimator).__name__)
+    census = Census(shards)
+    n_samples = census.numbers.sum()
+    if n_samples < estimator.n_clusters:
+        raise ValueError(
+            f"n_samples={n_samples} should be >= n_clusters={estimator.n_clusters}; ask for fewer "
+            "clusters."
+        )
+    return shards, census
 
 
 def columns_of(part, name):

@@ -19,14 +19,14 @@ from skfair._kernels.kmeans import (
     squared_distances_by_cluster,
 )
 from skfair.cluster._balance import describe
-from skfair.cluster._census import Census, encode
+from skfair.cluster._census import take_census
 from skfair.cluster._dual import solve_dual
 from skfair.cluster._homotopy import Homotopy, dual_iterations
 from skfair.cluster._limits import Asked, mixes
 from skfair.cluster._local_search import change
 from skfair.cluster._samples import Samples, compared, weights_by_group
 from skfair.cluster._tables import send, surplus_of
-from skfair.parts import Afresh, parts_of
+from skfair.parts import Afresh
 from skfair.people import Groups
 
 REHEARSED = 100_000  # people who find where to start
@@ -37,30 +37,49 @@ DEARER = 5  # is a round of everybody than one in memory: it has to gain as many
 
 
 class Everybody:
-    """People of a fit who lie in parts; made by `check_population`.
+    """People of a fit who lie in parts.
 
-    Attributes
+    Parameters
     ----------
     shards : Parts
         Of `Shard`.
     census : Census
+    asked : Asked
+        What is asked of every cluster, but for the groups that are compared.
+    attributes : {"intersections", "each"}, default="intersections"
+        As in `FairKMeans`.
+
+    Attributes
+    ----------
     groups : GroupSummary
         The groups that are compared.
-    asked : Asked
     limits : Limits
+        What is asked of their counts.
     """
 
     lacks_groups = False
 
-    def __init__(self, shards, census, groups, asked, limits):
+    def __init__(self, shards, census, asked, attributes="intersections"):
         self.shards, self.census = shards, census
-        self.groups, self.asked, self.limits = groups, asked, limits
         self.mean, self.largest_weight = census.mean, census.weight_range[1]
-        self._rows_of = partial(_rows, self.mean, limits, census.codes, census.first)
+        of_each = np.arange(len(census.labels))
+        one_of_each = Groups.disjoint(of_each, census.labels)
+        groups, kinds, of_attributes = compared(one_of_each, attributes)
+        counts = weights_by_group(of_each, census.numbers, kinds).astype(np.intp)
+        self.groups = groups._replace(counts=counts)
+        self.asked = asked._replace(attributes=of_attributes)
+        weights = weights_by_group(of_each, census.weights, kinds)
+        self.limits = self.asked.limits(weights, kinds)
+        self._rows_of = partial(_rows, self.mean, self.limits, census.codes, census.first)
         self._rows = Afresh(shards, self._rows_of)
 
     def cluster(self, algorithm, runs, random_state, rounds):
         """Fitted attributes of the cheapest clustering found whose mix is as asked."""
+        labels, fitted = self.solve(algorithm, runs, random_state)
+        return fitted | {"labels_": labels.joined(self.census.lengths, np.empty(0, np.int32))}
+
+    def solve(self, algorithm, runs, random_state):
+        """Its labels, in parts, and all else that is known of it, as fitted attributes."""
         if not isinstance(algorithm, Homotopy):
             raise ValueError(
                 f"People in parts need algorithm='homotopy', got {algorithm!r}; or fit a sample of "
@@ -81,11 +100,10 @@ class Everybody:
         places = Afresh(self._rows, partial(_placed, assigned_at, prices, dual.width))
         movers = self._whole_people(places, dual)
         asked = self._rows_of, self.mean, assigned_at, prices, movers
-        labels = self.shards.each(_labels, *asked)
-        return self._describe(labels.kept(), len(centers), dual) | {
-            "n_iter_": n_iter,
-            "status_": "feasible" if converged else "max_iter",
-        }
+        labels = self.shards.each(_labels, *asked).kept()
+        status = "feasible" if converged else "max_iter"
+        fitted = self._describe(labels, len(centers), dual)
+        return labels, fitted | {"n_iter_": n_iter, "status_": status}
 
     def _some(self):
         """Some people, enough of every kind, who stand for everybody."""
@@ -153,7 +171,6 @@ class Everybody:
         reached = float(mixes(clustering.counts, self.limits).min())
         dual = self._assign(clustering.centers, reached, dual)
         return {
-            "labels_": labels.joined(self.census.lengths, np.int32),
             "cluster_centers_": clustering.centers + self.mean,
             "_mean": self.mean,
             "_centers": clustering.centers,
@@ -172,8 +189,7 @@ def check_everybody(estimator, X, sensitive_features, sample_weight):
     Raises
     ------
     ValueError
-        For what is refused of people in memory, with the number of the part; for bounds on sizes;
-        if groups are to be mixed, but none came.
+        For bounds on sizes, and for what `take_census` refuses.
     """
     for name in ("min_cluster_size", "max_cluster_size"):
         if getattr(estimator, name) is not None:
@@ -181,34 +197,12 @@ def check_everybody(estimator, X, sensitive_features, sample_weight):
                 f"People in parts need {name}=None, got {getattr(estimator, name)!r}; or fit a "
                 "sample of them in memory."
             )
-    if sensitive_features is None and (estimator.min_balance or estimator.min_share_ratio):
-        raise ValueError(
-            "The groups of people in parts are mixed by sensitive_features, but none came; pass a "
-            "collection with the same parts, or min_balance=None."
-        )
-    people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    parts = parts_of(estimator.n_jobs, X=X, **people)
-    shards = parts.each(encode, type(estimator).__name__)
-    census = Census(shards)
-    n_samples = census.numbers.sum()
-    if n_samples < estimator.n_clusters:
-        raise ValueError(
-            f"n_samples={n_samples} should be >= n_clusters={estimator.n_clusters}; ask for fewer "
-            "clusters."
-        )
-    of_each = np.arange(len(census.labels))
-    one_of_each = Groups.disjoint(of_each, census.labels)
-    groups, kinds, attributes = compared(one_of_each, estimator.attributes)
-    groups = groups._replace(
-        counts=weights_by_group(of_each, census.numbers, kinds).astype(np.intp)
-    )
+    shards, census = take_census(estimator, X, sensitive_features, sample_weight)
     asked = Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
-    asked = asked._replace(attributes=attributes)
-    limits = asked.limits(weights_by_group(of_each, census.weights, kinds), kinds)
-    return Everybody(shards, census, groups, asked, limits)
+    return Everybody(shards, census, asked, estimator.attributes)
 
 
-def _lots(numbers):
+def lots(numbers):
     """A number in [0, 1] for every row, by its number alone (SplitMix64, Steele et al. 2014)."""
     z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -258,12 +252,9 @@ def _polish(some, clustering, exchange):
 
 def _rows(mean, limits, known, first, shard):
     """People of a shard who have a weight: their numbers, what they are, and the first number."""
-    part, start = shard.place
-    start += first[part]
+    start = shard.number(first)
     numbers = start + np.arange(len(shard.X))
-    # Groups in which nobody has a weight are unknown.
-    own = np.array([known.get(label, 0) for label in shard.labels], dtype=np.intp)
-    X, codes = shard.X - mean, own[shard.codes]
+    X, codes = shard.X - mean, shard.codes_among(known)
     if shard.weights is None:
         return numbers, Samples(X, np.ones(len(X)), codes, limits), start
     rows = np.flatnonzero(shard.weights > 0)
@@ -273,7 +264,7 @@ def _rows(mean, limits, known, first, shard):
 
 def _draw(rows, rates):
     numbers, samples, _ = rows
-    drawn = _lots(numbers) < rates[samples.codes]
+    drawn = lots(numbers) < rates[samples.codes]
     codes = samples.codes[drawn]
     return samples.X[drawn], samples.weights[drawn] / rates[codes], codes
 
@@ -310,7 +301,7 @@ def _least(numbers, gaps, codes, labels, cut, most, of_each):
     At most so many, and besides some of each kind in every cluster.
     """
     near = np.flatnonzero(gaps < cut)
-    near = near[np.lexsort((_lots(numbers[near]), gaps[near]))]
+    near = near[np.lexsort((lots(numbers[near]), gaps[near]))]
     cells = codes[near] * (1 + labels.max(initial=0)) + labels[near]
     by_cell = np.argsort(cells, kind="stable")
     ranks = np.arange(len(cells)) - np.searchsorted(cells[by_cell], cells[by_cell])

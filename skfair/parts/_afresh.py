@@ -43,8 +43,8 @@ class Afresh(Parts):
     def kept(self):
         return self._parts.each(self._make).kept()
 
-    def joined(self, lengths, dtype):
-        return self._parts.each(self._make).joined(lengths, dtype)
+    def joined(self, lengths, empty):
+        return self._parts.each(self._make).joined(lengths, empty)
 
     def _asking(self, function):
         return partial(_ask_made, self._make, function)

@@ -50,11 +50,11 @@ class Divided(Parts):
     def kept(self):
         return Divided(self._lists.kept())
 
-    def joined(self, lengths, dtype):
+    def joined(self, lengths, empty):
         numbers = self._lists.collect(len)
         first = np.cumsum([0, *numbers[:-1]])
         return self._lists.each(np.concatenate).joined(
-            np.add.reduceat(lengths, first).tolist(), dtype
+            np.add.reduceat(lengths, first).tolist(), empty
         )
 
     def _asking(self, way, function, arguments):

@@ -34,8 +34,8 @@ class _Here(Parts):
     def kept(self):
         return InMemory(self.collect(_as_it_is), self.n_jobs)
 
-    def joined(self, lengths, dtype):
-        return np.concatenate(self.collect(np.asarray)).astype(dtype, copy=False)
+    def joined(self, lengths, empty):
+        return np.concatenate(self.collect(np.asarray)).astype(empty.dtype, copy=False)
 
     def _answers(self, function, arguments):
         """Yield what the function makes of each part, in their order."""

@@ -51,13 +51,14 @@ class OnDask(Parts):
     def kept(self):
         return self
 
-    def joined(self, lengths, dtype):
+    def joined(self, lengths, empty):
         import dask.array as da
         from dask import delayed
 
         pieces = zip(map(delayed, self.futures), lengths, strict=True)
+        inner = empty.shape[1:]
         return da.concatenate(
-            [da.from_delayed(piece, shape=(length,), dtype=dtype) for piece, length in pieces]
+            [da.from_delayed(piece, (length, *inner), meta=empty) for piece, length in pieces]
         )
 
     def _asked(self, function, arguments):

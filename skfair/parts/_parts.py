@@ -103,19 +103,19 @@ class Parts(ABC):
         """
 
     @abstractmethod
-    def joined(self, lengths, dtype):
-        """Parts that are arrays of one dimension, one after the other as one array.
+    def joined(self, lengths, empty):
+        """Parts that are arrays, one after the other as one array.
 
         Parameters
         ----------
         lengths : sequence of int
             How long each is.
-        dtype : dtype
-            Of all.
+        empty : ndarray of shape (0, ...)
+            Such an array of no rows: its shape but for these, and its type.
 
         Returns
         -------
-        array : array of shape (sum(lengths),)
+        array : array of shape (sum(lengths), ...)
             An array of Dask where the parts lie on a cluster, and are left there.
         """
 

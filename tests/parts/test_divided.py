@@ -49,7 +49,7 @@ def test_what_is_made_of_blocks_is_handed_out_block_by_block(client):
 
 def test_blocks_are_joined_in_their_order(client):
     for lists in engines(client):
-        joined = Divided(lists).each(np.abs).kept().joined([3] * 16, np.float64)
+        joined = Divided(lists).each(np.abs).kept().joined([3] * 16, np.empty(0))
         np.testing.assert_array_equal(np.asarray(joined), np.abs(np.ravel(sum(LISTS, []))))
 
 
