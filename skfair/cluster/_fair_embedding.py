@@ -202,7 +202,7 @@ def _describe(operator, C, H, converged):
     n_products = operator.n_products
     values, S = np.linalg.eigh(H.T @ operator(H))
     return FairEmbedding(
-        embedding=_fix_signs(H @ S[:, ::-1]),
+        embedding=fix_signs(H @ S[:, ::-1]),
         eigenvalues=values[::-1],
         objective=float(values.sum()),
         violation=float(np.linalg.norm(C.T @ H)),
@@ -211,7 +211,7 @@ def _describe(operator, C, H, converged):
     )
 
 
-def _fix_signs(H):
+def fix_signs(H):
     """Columns whose entry of largest absolute value is positive: no run differs by a sign."""
     rows = np.argmax(np.abs(H), axis=0)
     signs = np.sign(H[rows, np.arange(H.shape[1])])

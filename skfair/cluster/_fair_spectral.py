@@ -7,21 +7,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._affinity import Affinity
-from skfair.cluster._balance import describe
 from skfair.cluster._base import FairClusterer
 from skfair.cluster._eigen_solvers import EIGEN_SOLVERS
-from skfair.cluster._fair_embedding import embed
 from skfair.cluster._network import check_network
-from skfair.cluster._normalized_affinity import RBFAffinity
-from skfair.cluster._rounding import round_kmeans, round_ncut
-from skfair.cluster._samples import Runs
+from skfair.cluster._rounding import ROUNDINGS
 from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.metrics import normalized_cut
 from skfair.parts import row_by_row
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
-
-ROUNDINGS = {"ncut": round_ncut, "kmeans": round_kmeans}
 
 
 class FairSpectralClustering(FairClusterer):
@@ -30,6 +24,19 @@ class FairSpectralClustering(FairClusterer):
     The embedding gives every group the same mean (see :func:`fair_embedding`); that alone leaves
     clusters unbalanced on real data, so the rounding to labels then enforces the balance asked for
     at the least normalised cut it finds.
+
+    Of many people only the similarity to some landmarks is computed, if ``n_landmarks`` is given,
+    and always where they lie in parts. Two people are then as similar as the landmarks that they
+    share (the landmark-based spectral clustering of [2]_): with everybody's shares of landmarks
+
+    .. math:: z_{iu} = \frac{k(x_i, u)}{\tau + \sum_v k(x_i, v)}, \quad
+        W_{ij} = \sum_u \frac{z_{iu} z_{ju}}{\sum_l z_{lu}}
+
+    What is missing to 1 in a row of z, the more the farther a person is from all landmarks, is the
+    share of a landmark that all have in common, so that few who are far from all others make no
+    cluster; :math:`\tau` is a tenth of the mean of the sums, over a sample (after [3]_). All
+    degrees of W are 1: balanced k-means on the fair embedding of W, which is exact, weighs people
+    as the normalised cut does. Time and memory are linear in the number of people.
 
     Parameters
     ----------
@@ -59,20 +66,28 @@ class FairSpectralClustering(FairClusterer):
         papers' plain k-means on the rows, which promises no balance.
     n_init : int, default=10
         Number of starts of k-means.
+    n_landmarks : int or None, default=None
+        Landmarks with which everybody is compared in place of everybody: centres of k-means among
+        some of the rows, 20 for each landmark. With "nearest_neighbors" there should be many times
+        ``n_neighbors`` in every cluster. None compares everybody with all others; people in parts
+        have 500 landmarks then, or ten for each component if that is more. Landmarks need
+        ``eigen_solver="auto"`` and ``rounding="ncut"``, and no "precomputed" affinity.
     memory_limit : int, default=2**30
         Bytes that the affinity of "rbf" may take; above it the kernel is recomputed tile by tile.
     random_state : int, RandomState instance or None, default=None
         Determines the solver's and k-means' starts.
     n_jobs : int or None, default=None
         Number of jobs of the neighbours search, and of threads that multiply by a dense affinity or
-        by tiles of a kernel; None is 1 unless in a ``joblib.parallel_config`` context.
+        by tiles of a kernel, or compare blocks of 65,536 rows with landmarks; None is 1 unless in a
+        ``joblib.parallel_config`` context.
     verbose : int, default=0
         Print cut and balance after every round if positive.
 
     Attributes
     ----------
     labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each sample.
+        Cluster of each sample. This and ``embedding_`` are arrays of Dask where the samples lie on
+        a cluster.
     embedding_ : ndarray of shape (n_samples, n_components)
         The fair embedding H.
     embedding_violation_ : float
@@ -80,10 +95,12 @@ class FairSpectralClustering(FairClusterer):
     eigenvalues_ : ndarray of shape (n_components,)
         Ritz values of the embedding.
     affinity_matrix_ : array or sparse matrix of shape (n_samples, n_samples)
-        Not set where the kernel was recomputed tile by tile. Scaled by a power of two if its
-        largest entry is above 1e30 or below 1e-30.
+        Not set where the kernel was recomputed tile by tile, nor with landmarks. Scaled by a power
+        of two if its largest entry is above 1e30 or below 1e-30.
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        Set with landmarks.
     objective_ : float
-        Normalised cut of the labels.
+        Normalised cut of the labels; with landmarks, of the affinity through these.
     balance_, relative_balance_, data_balance_ : float
         As in :class:`FairKMeans`.
     cluster_balances_ : ndarray of shape (n_clusters,)
@@ -110,7 +127,7 @@ class FairSpectralClustering(FairClusterer):
         Labels and counts of the groups.
     n_iter_ : int
         Number of rounds: clusterings that the rounding has searched, one of them without regard
-        to groups. Callbacks see each.
+        to groups. Callbacks see each. With landmarks the rounds of k-means, of which they see none.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of str
@@ -134,6 +151,10 @@ class FairSpectralClustering(FairClusterer):
     ----------
     .. [1] M. Kleindessner, S. Samadi, P. Awasthi and J. Morgenstern, "Guarantees for spectral
        clustering with fairness constraints", ICML 2019.
+    .. [2] X. Chen and D. Cai, "Large scale spectral clustering with landmark-based representation",
+       AAAI 2011.
+    .. [3] T. Qin and K. Rohe, "Regularized spectral clustering under the degree-corrected
+       stochastic blockmodel", NeurIPS 2013.
 
     Examples
     --------
@@ -143,6 +164,13 @@ class FairSpectralClustering(FairClusterer):
     >>> groups = ["a", "b"] * 4
     >>> model = FairSpectralClustering(n_clusters=2, random_state=0)
     >>> model.fit(X, sensitive_features=groups).cluster_balances_
+    array([1., 1.])
+
+    Compared with four landmarks in place of everybody:
+
+    >>> model.set_params(n_landmarks=4).fit(X, sensitive_features=groups).landmarks_.shape
+    (4, 1)
+    >>> model.cluster_balances_
     array([1., 1.])
     """
 
@@ -163,6 +191,7 @@ class FairSpectralClustering(FairClusterer):
         "eigen_tol": [Interval(Real, 0, None, closed="neither")],
         "rounding": [StrOptions(set(ROUNDINGS))],
         "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "memory_limit": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -183,6 +212,7 @@ class FairSpectralClustering(FairClusterer):
         eigen_tol=3e-5,
         rounding="ncut",
         n_init=10,
+        n_landmarks=None,
         memory_limit=2**30,
         random_state=None,
         n_jobs=None,
@@ -199,6 +229,7 @@ class FairSpectralClustering(FairClusterer):
         self.eigen_tol = eigen_tol
         self.rounding = rounding
         self.n_init = n_init
+        self.n_landmarks = n_landmarks
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -212,7 +243,9 @@ class FairSpectralClustering(FairClusterer):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_samples)
-            Rows, or an affinity if ``affinity="precomputed"``.
+            Rows, or an affinity if ``affinity="precomputed"``. Dense with landmarks. May lie in
+            parts, as may the groups: arrays and dataframes of Dask, or what
+            :func:`skfair.datasets.open_blocks` opens; these are compared with landmarks.
         y : Ignored
             Not used, present for API consistency.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
@@ -229,7 +262,7 @@ default=None
         ValueError
             If a parameter or the data is invalid; the message says what must hold.
         TypeError
-            If the data lies in parts, as collections of Dask do; a sample of it can be fitted.
+            If X is sparse, though there are landmarks.
         MemoryError
             If the affinity would exceed ``memory_limit`` and cannot be recomputed tile by tile;
             nothing is allocated.
@@ -242,7 +275,8 @@ default=None
         """Cluster of each row, by extending the embedding to it.
 
         A row x is embedded at ``t(x) = k(x, .) T / (lambda d_x)``, T the training embedding
-        ``D^(-1/2) H``, and goes to the cluster with the nearest (degree-weighted) mean there.
+        ``D^(-1/2) H``, and goes to the cluster with the nearest (degree-weighted) mean there. With
+        landmarks k is the affinity through these, and only they have to be compared with x.
         The labels of the training rows may differ from ``labels_``, and no balance is promised.
 
         Parameters
@@ -263,7 +297,7 @@ default=None
         starts = range(0, X.shape[0], block)
         affinity = Affinity(self)
         extended = [
-            _extend(affinity.between(X[start : start + block], self._X_fit), self._extension)
+            self._extended(affinity.between(X[start : start + block], self._X_fit))
             for start in starts
         ]
         return nearest_centers(np.vstack(extended), self._means)[0]
@@ -292,72 +326,27 @@ default=None
         tags.input_tags.pairwise = self.affinity == "precomputed"
         return tags
 
+    def _extended(self, similarity):
+        """Coordinates of new rows in the embedding, from their similarities to those of the fit."""
+        degrees = np.asarray(similarity.sum(axis=1), dtype=np.float64).ravel() + self._background
+        degrees[degrees <= 0] = 1.0
+        return (similarity @ self._extension) / degrees[:, None]
+
     def _check(self, X, sensitive_features):
         return check_network(self, X, sensitive_features)
 
     def _prepare(self, network, random_state):
-        n_components = self.n_components or self.n_clusters
-        return network._replace(
-            embedded=embed(
-                network.operator,
-                network.groups,
-                n_components,
-                self.eigen_solver,
-                self.eigen_tol,
-                random_state,
-            )
-        )
+        return network.embed(self, random_state)
 
     def _cluster(self, network, random_state, rounds):
-        labels = ROUNDINGS[self.rounding](
-            network,
-            network.embedded.embedding,
-            Runs(self.n_clusters, n_init=self.n_init),
-            random_state,
-            lambda labels: rounds.show(lambda: self._describe(network, labels)),
-        )
-        is_complete = network.embedded.converged and not rounds.is_stopped
-        return self._describe(network, labels) | {
-            "status_": "feasible" if is_complete else "max_iter",
-            "n_iter_": rounds.n_rounds,
-        }
+        return network.cluster(self, random_state, rounds)
 
     def _describe(self, network, labels):
-        operator, embedded = network.operator, network.embedded
-        is_stored = not isinstance(operator.affinity, RBFAffinity)
-        return {
-            "labels_": labels.copy(),
-            "embedding_": embedded.embedding,
-            "embedding_violation_": embedded.violation,
-            "eigenvalues_": embedded.eigenvalues,
-            "objective_": normalized_cut(labels, operator.affinity),
-            "groups_": network.groups.summary,
-            **describe(network.counts(labels, self.n_clusters), network.asked),
-            "_X_fit": None if self.affinity == "precomputed" else network.X,
-            "_extension": network.extension(),
-            "_means": network.means(labels, self.n_clusters),
-            **({"affinity_matrix_": operator.affinity} if is_stored else {}),
-        }
+        return network.describe(self, labels)
 
     def _advice(self, network):
-        return "Ask for less balance or for fewer clusters, or use rounding='ncut'."
+        otherwise = "" if self.rounding == "ncut" else ", or use rounding='ncut'"
+        return f"Ask for less balance or for fewer clusters{otherwise}."
 
     def _cut_short(self, network, is_stopped):
-        return None if network.embedded.converged else inaccuracy(self)
-
-
-def inaccuracy(parameters):
-    """What to tell of an embedding that has not converged."""
-    stops_by_tol = parameters.eigen_solver in ("auto", "block-lanczos", "chebyshev")
-    return (
-        f"The embedding of eigen_solver={parameters.eigen_solver!r} is not known to be as accurate "
-        f"as eigen_tol={parameters.eigen_tol:g} asks for. "
-        + ("Raise eigen_tol." if stops_by_tol else "Use eigen_solver='auto'.")
-    )
-
-
-def _extend(similarity, extension):
-    """Coordinates of new rows in the embedding, from their similarities to those of the fit."""
-    degrees = np.asarray(similarity.sum(axis=1), dtype=np.float64).ravel()
-    degrees[degrees <= 0] = 1.0
-    return (similarity @ extension) / degrees[:, None]
+        return network.cut_short(self)

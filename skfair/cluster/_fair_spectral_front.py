@@ -3,7 +3,7 @@
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster._base import front
-from skfair.cluster._fair_spectral import FairSpectralClustering, inaccuracy
+from skfair.cluster._fair_spectral import FairSpectralClustering
 from skfair.cluster._pareto_front import Route
 from skfair.cluster._rounding import ncut_path
 from skfair.cluster._samples import Runs
@@ -93,8 +93,9 @@ def fair_spectral_front(
 
 def _routes(estimator, network, n_levels, random_state, criterion):
     """Clusterings at every level, without moves that lead on."""
-    if not network.embedded.converged:
-        warn(inaccuracy(estimator), ConvergenceWarning)
+    inaccuracy = network.cut_short(estimator)
+    if inaccuracy is not None:
+        warn(inaccuracy, ConvergenceWarning)
     runs = Runs(estimator.n_clusters, n_init=estimator.n_init)
     embedding = network.embedded.embedding
     searches = ncut_path(network, embedding, runs, random_state, n_levels)

@@ -6,10 +6,14 @@ import numpy as np
 from sklearn.utils import check_array
 
 from skfair.cluster._affinity import Affinity
-from skfair.cluster._balance import groups_missing
-from skfair.cluster._fair_embedding import FairEmbedding
+from skfair.cluster._balance import describe, groups_missing
+from skfair.cluster._fair_embedding import FairEmbedding, embed
+from skfair.cluster._landmarks import check_parameters, crowd_in_memory, crowd_in_parts
 from skfair.cluster._limits import Asked
-from skfair.cluster._normalized_affinity import NormalizedAffinity
+from skfair.cluster._normalized_affinity import NormalizedAffinity, RBFAffinity
+from skfair.cluster._rounding import ROUNDINGS
+from skfair.cluster._samples import Runs
+from skfair.metrics import normalized_cut
 from skfair.parts import is_in_parts
 from skfair.people import Groups, check_people
 from skfair.utils._balance import count_table, data_balance
@@ -37,6 +41,64 @@ class Network(NamedTuple):
         groups = self.groups
         return count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
 
+    def embed(self, parameters, random_state):
+        """The same with their embedding."""
+        return self._replace(
+            embedded=embed(
+                self.operator,
+                self.groups,
+                parameters.n_components or parameters.n_clusters,
+                parameters.eigen_solver,
+                parameters.eigen_tol,
+                random_state,
+            )
+        )
+
+    def cluster(self, parameters, random_state, rounds):
+        """Fitted attributes of the clustering that a rounding finds."""
+        labels = ROUNDINGS[parameters.rounding](
+            self,
+            self.embedded.embedding,
+            Runs(parameters.n_clusters, n_init=parameters.n_init),
+            random_state,
+            lambda labels: rounds.show(lambda: self.describe(parameters, labels)),
+        )
+        is_complete = self.embedded.converged and not rounds.is_stopped
+        return self.describe(parameters, labels) | {
+            "status_": "feasible" if is_complete else "max_iter",
+            "n_iter_": rounds.n_rounds,
+        }
+
+    def describe(self, parameters, labels):
+        """Fitted attributes of given labels."""
+        operator, embedded, n_clusters = self.operator, self.embedded, parameters.n_clusters
+        is_stored = not isinstance(operator.affinity, RBFAffinity)
+        return {
+            "labels_": labels.copy(),
+            "embedding_": embedded.embedding,
+            "embedding_violation_": embedded.violation,
+            "eigenvalues_": embedded.eigenvalues,
+            "objective_": normalized_cut(labels, operator.affinity),
+            "groups_": self.groups.summary,
+            **describe(self.counts(labels, n_clusters), self.asked),
+            "_X_fit": None if parameters.affinity == "precomputed" else self.X,
+            "_extension": self.extension(),
+            "_background": 0.0,
+            "_means": self.means(labels, n_clusters),
+            **({"affinity_matrix_": operator.affinity} if is_stored else {}),
+        }
+
+    def cut_short(self, parameters):
+        """What to tell of an embedding that has not converged; None of others."""
+        if self.embedded.converged:
+            return None
+        stops_by_tol = parameters.eigen_solver in ("auto", "block-lanczos", "chebyshev")
+        return (
+            f"The embedding of eigen_solver={parameters.eigen_solver!r} is not known to be as "
+            f"accurate as eigen_tol={parameters.eigen_tol:g} asks for. "
+            + ("Raise eigen_tol." if stops_by_tol else "Use eigen_solver='auto'.")
+        )
+
     def coordinates(self):
         """The embedding as it extends to new rows, D^(-1/2) H, (n_nodes, n_components)."""
         return self.embedded.embedding / np.sqrt(self.operator.degrees)[:, None]
@@ -62,25 +124,28 @@ class Network(NamedTuple):
 def check_network(estimator, X, sensitive_features):
     """Validate the input of ``estimator.fit``.
 
+    Returns
+    -------
+    network : Network or Crowd
+        The latter of people who are compared with landmarks alone.
+
     Raises
     ------
     ValueError
         For anything scikit-learn refuses in X, for rows that do not match, for fewer rows than
-        clusters, for what is no affinity.
-    TypeError
-        For people who lie in parts.
+        clusters, for what is no affinity, for what has no meaning through landmarks.
     MemoryError
         See `Affinity.of`.
     """
-    if is_in_parts(X, sensitive_features):
-        raise TypeError(
-            "A spectral embedding compares everybody with all others, who must lie in memory, but "
-            "these lie in parts. Fit it to a sample of them, whose members are landmarks of the "
-            "rest, and predict everybody: predict(X) answers part by part. Clusters as balanced "
-            "as asked among everybody are FairKMeans's."
-        )
-    given = X
-    X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X", estimator=estimator)
+    in_parts = is_in_parts(X, sensitive_features)
+    has_landmarks = in_parts or estimator.n_landmarks is not None
+    if has_landmarks:
+        check_parameters(estimator)
+    asked = Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
+    if in_parts:
+        return crowd_in_parts(estimator, X, sensitive_features, asked)
+    given, formats = X, False if has_landmarks else "csr"
+    X = check_array(X, accept_sparse=formats, dtype=np.float64, input_name="X", estimator=estimator)
     n_samples = X.shape[0]
     if n_samples < estimator.n_clusters:
         raise ValueError(
@@ -89,7 +154,8 @@ def check_network(estimator, X, sensitive_features):
         )
     missing = groups_missing(estimator)
     people, _ = check_people(sensitive_features, None, missing=missing, X=given)
-    asked = Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
-    operator = NormalizedAffinity(Affinity(estimator).of(X), estimator.n_jobs)
     lacks_groups = missing is not None and sensitive_features is None
+    if has_landmarks:
+        return crowd_in_memory(estimator, X, people.groups, asked, lacks_groups)
+    operator = NormalizedAffinity(Affinity(estimator).of(X), estimator.n_jobs)
     return Network(X, operator, people.groups, asked, lacks_groups)

@@ -75,6 +75,9 @@ def round_ncut(network, embedding, runs, random_state, watch):
     return best.labels
 
 
+ROUNDINGS = {"ncut": round_ncut, "kmeans": round_kmeans}
+
+
 def _rank(search, limits):
     """What is larger of the better search: a small cut within the limits, or else much balance."""
     if search.keeps(limits):

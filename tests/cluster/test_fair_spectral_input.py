@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster import FairSpectralClustering
 from skfair.cluster._eigen_solvers import EIGEN_SOLVERS
-from skfair.datasets import make_fair_blobs, open_blocks
+from skfair.datasets import make_fair_blobs
 
 STORAGES = [np.asarray, sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_array]
 
@@ -207,13 +207,6 @@ def test_bad_affinities_are_refused(storage, entry, message):
     if np.isfinite(entry):
         with pytest.raises(ValueError, match=message):
             model(2, affinity=lambda X, Y: graph).fit(np.eye(8), sensitive_features=[0, 1] * 4)
-
-
-def test_people_in_parts_are_refused_with_another_way(tmp_path):
-    np.save(tmp_path / "people.npy", np.zeros((30, 2)))
-    people = open_blocks(tmp_path / "people.npy")
-    with pytest.raises(TypeError, match=r"sample of them.* predict\(X\) answers part by part"):
-        model().fit(people, sensitive_features=people[0])
 
 
 def test_affinities_of_the_wrong_shape_are_refused(blobs):

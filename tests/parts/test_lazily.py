@@ -69,7 +69,6 @@ def test_lazy_answers_are_the_answers(estimator, methods, is_frame):
     [
         ConstrainedMLPClassifier(),
         ConstrainedClassifierCV(LogisticRegression()),
-        FairSpectralClustering(),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
