@@ -58,7 +58,7 @@ def same_bits(one, other):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"constraint": None, "loss": "absolute"},
+        {"constraint": None, "loss": "absolute", "tol": 1e-9},
         {"constraint": "mean_parity"},
         {"constraint": "mean_parity", "loss": "absolute", "tol": 1e-9},
         {"constraint": "mean_parity", "fit_intercept": False},
