@@ -89,8 +89,9 @@ def test_argmax_decisions_about_unseen_people_keep_the_tolerance(people, constra
     assert set(decisions) == set(LABELS)
     plain = model_of(None)
     assert largest_gap(metric, people, unseen_decisions(plain)) > 0.08
-    right = np.mean(decisions == people[1])
-    assert np.mean(unseen_decisions(plain) == people[1]) >= right - 0.01
+    right, right_plain = (np.mean(own == people[1]) for own in (decisions, unseen_decisions(plain)))
+    # The plain model counts losses; where errors are to be equal, fewer of them may be.
+    assert right_plain - 0.08 <= right <= right_plain + (constraint == "error_rate_parity") * 0.05
     always_the_same = max(np.mean(people[1] == label) for label in LABELS)
     assert right > always_the_same + 0.03
 
