@@ -29,10 +29,13 @@ SMALL = 1 << 10
 """People of each of a thousand partitions."""
 
 KEEP_MEMORY = {
-    f"distributed.nanny.pre-spawn-environ.MALLOC_{kind}_THRESHOLD_": 1 << 28
-    for kind in ("TRIM", "MMAP")
+    f"distributed.nanny.pre-spawn-environ.MALLOC_{kind}_THRESHOLD_": size
+    for kind, size in (("TRIM", 1 << 26), ("MMAP", 1 << 24))
 }
-"""By Dask's own settings workers give memory back after every array: twice the CPU time."""
+"""By Dask's own settings workers give memory back after every array: twice the CPU time.
+
+If they keep arrays as large as files are, they seem full, and wait.
+"""
 
 
 def parts(budget):

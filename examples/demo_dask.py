@@ -30,11 +30,11 @@ FEATURES = [f"x{j}" for j in range(N_FEATURES)]
 BYTES = 4 * N_FEATURES + 1 + 4  # of a person: features, decision, sex
 MEMORY = 1.2e9  # of a worker, in bytes
 
-# Workers keep what they have allocated: with Dask's own setting every temporary array of NumPy is
-# taken from the system and given back.
+# Workers keep what blocks take: with Dask's own setting every temporary array of NumPy is taken
+# from the system and given back. What is as large as a file they give back, or they seem full.
 KEEP_MEMORY = {
-    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": str(1 << 28),
-    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": str(1 << 28),
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": str(1 << 26),
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": str(1 << 24),
 }
 
 
