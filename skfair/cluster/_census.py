@@ -3,10 +3,9 @@
 from copy import copy
 
 import numpy as np
-from sklearn.utils.validation import check_array, column_or_1d
 
 from skfair.parts import is_in_parts, parts_of
-from skfair.people import Groups, check_groups
+from skfair.people import columns_of_part
 
 
 class Shard:
@@ -137,32 +136,6 @@ def take_census(estimator, X, sensitive_features, sample_weight=None):
     return shards, census
 
 
-def columns_of(part, name):
-    """Rows, weights (None if all are 1) and groups of a part.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For what is refused of people in memory.
-    """
-    X = check_array(
-        part["X"],
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_min_samples=0,
-        estimator=name,
-        input_name="X",
-    )
-    weights = part.get("sample_weight")
-    if weights is not None:
-        weights = column_or_1d(weights).astype(np.float64)
-        if not (np.isfinite(weights) & (weights >= 0.0)).all():
-            raise ValueError("Sample weights must be finite and not negative numbers.")
-    given = part.get("sensitive_features", np.full(len(X), "all"))
-    groups = check_groups(given, len(X)) if len(X) else Groups.single(0)
-    return X, weights, groups
-
-
 def header(X):
     """No rows of a collection, but with the names of its columns; rows in memory as they are."""
     if not is_in_parts(X):
@@ -188,7 +161,7 @@ def encode(rows, name):
     shard : Shard or str
     """
     try:
-        return Shard(*columns_of(rows, name), (rows.number, rows.start))
+        return Shard(*columns_of_part(rows, name), (rows.number, rows.start))
     except (TypeError, ValueError) as error:
         return f"Part {rows.number}: {error}"
 

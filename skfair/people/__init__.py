@@ -12,7 +12,13 @@ from skfair.people._groups import (
 from skfair.people._labels import distinct_values as distinct_values
 from skfair.people._match import match_groups, match_values
 from skfair.people._pairs import DocumentPairs
-from skfair.people._people import People, check_alignment, check_columns, check_people
+from skfair.people._people import (
+    People,
+    check_alignment,
+    check_columns,
+    check_people,
+    columns_of_part,
+)
 from skfair.people._percentiles import check_interval, ranks_inside, tabulate_scores
 
 __all__ = ["DocumentPairs", "Events", "GroupSummary", "Groups", "People", "check_groups"]

@@ -265,3 +265,39 @@ def check_alignment(**named):
                 f"{name}.loc[{reference}.index], or pass {name}.to_numpy() if the rows already "
                 "are in the same order."
             )
+
+
+def columns_of_part(part, name):
+    """Rows, weights and groups of the people of a part.
+
+    Parameters
+    ----------
+    part : dict
+        Their columns, as `skfair.parts.parts_of` makes them.
+    name : str
+        Of the estimator.
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, n_features)
+        In the precision in which it came.
+    weights : ndarray of shape (n_rows,) or None
+        None if all are 1. Nobody in a part needs to have any.
+    groups : Groups
+
+    Raises
+    ------
+    ValueError, TypeError
+        For what is refused of people in memory.
+    """
+    kept = [np.float64, np.float32]  # sums are of float64 either way
+    # Contiguous, or sums would depend on where the rows came from.
+    settings = {"dtype": kept, "order": "C", "ensure_min_samples": 0}
+    X = check_array(part["X"], **settings, estimator=name, input_name="X")
+    weights = part.get("sample_weight")
+    if weights is not None:
+        weights = column_or_1d(weights).astype(np.float64)
+        if not (np.isfinite(weights) & (weights >= 0.0)).all():
+            raise ValueError("Sample weights must be finite and not negative numbers.")
+    given = part.get("sensitive_features", np.full(len(X), "all"))
+    return X, weights, check_groups(given, len(X)) if len(X) else Groups.single(0)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
 from skfair.models import moments
-from skfair.people import Groups, People, check_groups
+from skfair.people import Groups, People, columns_of_part
 from skfair.training._input import Training, Unit, positive_of
 from skfair.utils._messages import listing
 
@@ -235,14 +235,9 @@ def _pooled(weights, found):
 
 def _columns(part, name, is_real):
     """Features, targets, what kind each is of, weights and groups of those who have a weight."""
-    X = part["X"]
-    kept = [np.float64, np.float32]  # sums are of float64 either way
-    X = check_array(X, dtype=kept, ensure_min_samples=0, estimator=name, input_name="X")
-    X = np.ascontiguousarray(X)  # or sums would depend on where the rows came from
+    X, weights, groups = columns_of_part(part, name)
     y = _numbers(part["y"], name) if is_real else _labels(part["y"])
-    weights = _weights(part.get("sample_weight"), len(y))
-    given = part.get("sensitive_features", np.full(len(y), "all"))
-    groups = check_groups(given, len(y)) if len(y) else Groups.single(0)
+    weights = np.ones(len(y)) if weights is None else weights
     present = weights > 0
     if not present.all():
         X, y, weights, groups = X[present], y[present], weights[present], groups.take(present)
@@ -261,11 +256,3 @@ def _labels(y):
     if len(y) and (y != y).any():
         raise ValueError("Input y contains NaN.")
     return y
-
-
-def _weights(given, n_samples):
-    """Weights of a part, of whose people none need have any."""
-    weights = np.ones(n_samples) if given is None else column_or_1d(given).astype(np.float64)
-    if not (np.isfinite(weights) & (weights >= 0.0)).all():
-        raise ValueError("Sample weights must be finite and not negative numbers.")
-    return weights
