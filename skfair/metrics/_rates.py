@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair.metrics._gaps import gap, report_unknown
-from skfair.people import check_columns, count_rows
+from skfair.people import check_columns, count_rows, distinct_values
 from skfair.utils._classes import positive_class
 from skfair.utils._messages import listing
 
@@ -151,7 +151,7 @@ def _known_rates(confused, name):
 
 def _labels_of(y):
     """Set of the distinct labels of a column."""
-    return set((y if y.dtype.kind == "O" else np.unique(y)).tolist())
+    return set((y if y.dtype.kind == "O" else distinct_values(y)).tolist())
 
 
 def find_positive(*columns, pos_label):

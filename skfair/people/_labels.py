@@ -11,12 +11,15 @@ _FEW = 4
 
 
 def attribute_columns(sensitive_features):
-    """One array per sensitive attribute; no conversion may merge values that differ."""
+    """One column per sensitive attribute; no conversion may merge values that differ.
+
+    They are arrays of numpy, or of pandas where that knows its own codes.
+    """
     if hasattr(sensitive_features, "get_columns"):  # polars
         columns = [column.to_numpy() for column in sensitive_features.get_columns()]
     elif hasattr(sensitive_features, "iloc") and sensitive_features.ndim == 2:
         n_columns = sensitive_features.shape[1]
-        columns = [sensitive_features.iloc[:, j].to_numpy() for j in range(n_columns)]
+        columns = [_values_of(sensitive_features.iloc[:, j]) for j in range(n_columns)]
     else:
         columns = _array_columns(sensitive_features)
     if not columns:
@@ -30,7 +33,7 @@ def _array_columns(sensitive_features):
     elif hasattr(sensitive_features, "to_pylist") and hasattr(sensitive_features, "buffers"):
         values = sensitive_features.to_numpy(zero_copy_only=False)  # an array of pyarrow
     elif hasattr(sensitive_features, "to_numpy"):
-        values = sensitive_features.to_numpy()
+        values = _values_of(sensitive_features)
     elif hasattr(sensitive_features, "__array__"):
         values = np.asarray(sensitive_features)
     else:  # a list: numpy would turn [1, "1"] into two equal strings, so labels stay objects
@@ -44,8 +47,37 @@ def _array_columns(sensitive_features):
     return [values] if values.ndim == 1 else list(values.T)
 
 
+def _values_of(column):
+    """The values of a column of pandas, polars or arrow, as numpy has them unless it has codes."""
+    return getattr(column, "array", column) if has_codes(column) else column.to_numpy()
+
+
+def has_codes(column):
+    """Whether pandas tells the values of a column apart faster than numpy does.
+
+    So it is of its own strings and categories; of its decimals it takes nan for a value.
+
+    Parameters
+    ----------
+    column : object
+        A column, in whatever container.
+
+    Returns
+    -------
+    has_codes : bool
+    """
+    dtype = getattr(column, "dtype", None)
+    return hasattr(column, "factorize") and not isinstance(dtype, np.dtype) and dtype.kind in "biuO"
+
+
 def encode(column, attribute):
     """Sorted distinct values of an attribute, and the position of each sample's among them."""
+    if not isinstance(column, np.ndarray):
+        codes, own = column.factorize()
+        if (codes >= 0).all():
+            values, positions = encode(own.to_numpy(), attribute)
+            return values, positions[codes]
+        column = column.to_numpy()
     if column.dtype.kind in "mM" and not np.isnat(column).any():
         values, codes = distinct(column)
         values = _times(values)
@@ -73,7 +105,11 @@ def distinct(column):
     """Sorted distinct values, and the position of each entry among them."""
     values = distinct_values(column)
     if len(values) > _FEW:
-        return values, np.searchsorted(values, column)
+        if not _is_narrow(column):
+            return values, np.searchsorted(values, column)
+        positions = np.empty(int(values[-1]) - int(values[0]) + 1, dtype=np.intp)
+        positions[_above(values, values[0])] = np.arange(len(values))
+        return values, positions[_above(column, values[0])]
     positions = np.zeros(len(column), dtype=np.intp)
     for value in values[1:]:
         positions += column >= value
@@ -96,7 +132,23 @@ def distinct_values(column):
     while left.any() and len(first) < _FEW:
         first.append(left.argmax())
         left &= column != column[first[-1]]
+    if left.any() and _is_narrow(column):  # counting is linear
+        occurs = np.bincount(_above(column, column.min())) > 0
+        return (np.flatnonzero(occurs) + int(column.min())).astype(column.dtype)
     return np.unique(np.concatenate((column[first], column[left])))
+
+
+def _is_narrow(column):
+    """Whether these are integers, of which the largest is near the smallest for so many."""
+    if column.dtype.kind not in "iu":
+        return False
+    lowest, highest = int(column.min()), int(column.max())
+    return highest - lowest < len(column) and -(2**62) < lowest and highest < 2**62
+
+
+def _above(column, lowest):
+    """How far integers lie above the lowest, also where their own type could not hold that."""
+    return np.subtract(column, int(lowest), dtype=np.intp, casting="unsafe")
 
 
 def _encode_objects(column, attribute):

@@ -42,6 +42,7 @@ CONTAINERS = {
     "Categorical": lambda values: pd.Categorical(values, categories=list(dict.fromkeys(values))),
     "categorical Series": lambda values: pd.Series(values, dtype="category"),
     "DataFrame": lambda values: pd.DataFrame({"group": values}),
+    "categories in a DataFrame": lambda values: pd.DataFrame({"group": pd.Categorical(values)}),
     "nullable": lambda values: pd.Series(values).convert_dtypes(),
     "masked array": np.ma.array,
     "polars Series": polars_series,
@@ -163,6 +164,20 @@ def test_few_values_are_told_apart_as_many_are(column):
         np.testing.assert_array_equal(codes, positions)
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
+def test_integers_are_counted_wherever_they_lie(kind):
+    ends = np.iinfo(kind)
+    rng = np.random.default_rng(0)
+    for lowest in (ends.min, ends.max - 100):
+        column = np.array([lowest + int(step) for step in rng.integers(100, size=300)], dtype=kind)
+        for labels in (column, np.append(column, kind(ends.max - lowest % 2))):
+            values, codes = distinct(labels)
+            expected, positions = np.unique(labels, return_inverse=True)
+            assert values.dtype == kind
+            np.testing.assert_array_equal(values, expected)
+            np.testing.assert_array_equal(codes, positions)
+
+
 def test_no_samples():
     groups = check_groups([], 0)
     assert len(groups.codes) == len(groups.labels) == len(groups.counts) == 0
@@ -195,7 +210,8 @@ def test_no_samples():
         (np.array(["2001", "NaT", "2002"], dtype="M8[s]"), ValueError, "missing value"),
         (pd.Series(["a", None, "b"]), ValueError, "missing value"),
         (pd.Series([1, None, 2], dtype="Int64"), ValueError, "missing value"),
-        (pd.Categorical(["a", None, "b"]), ValueError, "missing value"),
+        (pd.Categorical(["a", None, "b"]), ValueError, "missing value.*, the first in row 1"),
+        (pd.Series([1.0, 2.0, None], dtype="Float64"), ValueError, "the first in row 2"),
         (
             pd.DataFrame({"x": [1, 2, 3], "y": ["a", "b", None]}),
             ValueError,
