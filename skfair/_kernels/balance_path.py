@@ -63,7 +63,7 @@ def _may_change(clustering, k, target, kind, change, above, limits):
 
 
 @stage
-def _cheapest(rows, distances, weights, codes, clustering, target, above, limits, queue, prices):
+def _cheapest(rows, distances, people, clustering, target, above, limits, queue, prices):
     """Fill ``queue`` with the positions of the rows that help ``target`` most cheaply, in order.
 
     A sample of another cluster joins the target, a sample of the target leaves it. Prices are
@@ -71,7 +71,7 @@ def _cheapest(rows, distances, weights, codes, clustering, target, above, limits
     away; ``distances`` are those of the rows to all centres. Returns how many rows were found, and
     the cluster that the cheapest goes to.
     """
-    labels, _, sizes, counts, _ = clustering
+    (masses, weights, codes), (labels, _, sizes, counts, _) = people, clustering
     rare, common = binding_groups(counts[target], limits)
     any_gain_will_do = limits.level <= above * (1 + 1e-12)
     n_kinds = limits.kinds.shape[0]
@@ -87,14 +87,14 @@ def _cheapest(rows, distances, weights, codes, clustering, target, above, limits
     length, destination = 0, -1
     for r in range(rows.size):
         p, price = rows[r], prices[prices.size - 1]
-        a, kind, w = np.int64(labels[p]), codes[p], weights[p]
+        a, kind, mass, w = np.int64(labels[p]), codes[p], masses[p], weights[p]
         side, g = (1, common) if a == target else (0, rare)
-        if not helps[side, kind] or sizes[a] <= w:
+        if not helps[side, kind] or sizes[a] <= mass:
             continue
         best = -1
         worth = 1.0 if any_gain_will_do else max(counts[target, g] / w, 1.0)
         for k in range(sizes.size) if a == target else range(target, target + 1):
-            cost = worth * change(distances[r, k], distances[r, a], sizes[k], sizes[a], w)
+            cost = worth * change(distances[r, k], distances[r, a], sizes[k], sizes[a], mass)
             if k != a and cost < price:
                 for c, coming in ((a, -w), (k, w)):
                     if asked[side, kind, c] != w:
@@ -117,19 +117,17 @@ def _cheapest(rows, distances, weights, codes, clustering, target, above, limits
 
 
 @stage
-def _queue_cheapest(rows, distances, weights, codes, clustering, target, above, limits, queue):
+def _queue_cheapest(rows, distances, people, clustering, target, above, limits, queue):
     """Fill ``queue`` with samples; how many there are, and the price that no other goes below."""
     prices = np.empty(queue.size)
-    length, _ = _cheapest(
-        rows, distances, weights, codes, clustering, target, above, limits, queue, prices
-    )
+    length, _ = _cheapest(rows, distances, people, clustering, target, above, limits, queue, prices)
     for i in range(length):
         queue[i] = rows[queue[i]]
     return length, prices[queue.size - 1]
 
 
 @stage
-def _cheapest_queued(X, weights, codes, clustering, target, above, queue, limits):
+def _cheapest_queued(X, people, clustering, target, above, queue, limits):
     """Position in the queue, price and destination of the cheapest move at today's centres."""
     labels, centers, sizes, _, _ = clustering
     distances = np.empty((queue.size, sizes.size))
@@ -139,13 +137,11 @@ def _cheapest_queued(X, weights, codes, clustering, target, above, queue, limits
             if k == target or k == labels[p] or labels[p] == target:
                 distances[i, k] = distance(X[p], centers[k])
     best, price = np.empty(1, np.int64), np.empty(1)
-    found, k = _cheapest(
-        queue, distances, weights, codes, clustering, target, above, limits, best, price
-    )
+    found, k = _cheapest(queue, distances, people, clustering, target, above, limits, best, price)
     return best[0] if found else -1, price[0], k
 
 
-def raise_balance(X, weights, codes, clustering, rows, distances, limits, max_moves):
+def raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, max_moves):
     """Raise the least balanced cluster by the cheapest move, until all reach the level.
 
     Balance is the ratio that the limits are set on; their sizes are kept.
@@ -162,7 +158,7 @@ def raise_balance(X, weights, codes, clustering, rows, distances, limits, max_mo
         gains=np.empty(max_moves),
         balances=np.empty(max_moves),
     )
-    n_moves = _raise_balance(X, weights, codes, clustering, rows, distances, limits, path)
+    n_moves = _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path)
     return Path(*(column[:n_moves] for column in path))
 
 
@@ -177,19 +173,19 @@ def _lowest(values):
 
 
 @stage
-def _write_move(X, weights, clustering, p, k, path, n_moves):
+def _write_move(X, masses, clustering, p, k, path, n_moves):
     """Write down that a sample is about to move, and what that costs."""
     labels, centers, sizes, _, _ = clustering
     a = labels[p]
     path.gains[n_moves] = change(
-        distance(X[p], centers[k]), distance(X[p], centers[a]), sizes[k], sizes[a], weights[p]
+        distance(X[p], centers[k]), distance(X[p], centers[a]), sizes[k], sizes[a], masses[p]
     )
     path.samples[n_moves], path.clusters[n_moves] = p, k
 
 
 @jit
-def _raise_balance(X, weights, codes, clustering, rows, distances, limits, path):
-    labels, _, sizes, counts, members = clustering
+def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path):
+    (labels, _, sizes, counts, members), people = clustering, (masses, weights, codes)
     n_clusters = sizes.size
     queues = np.empty((n_clusters, QUEUE_SIZE), np.int64)
     lengths, highest = np.empty(n_clusters, np.int64), np.empty(n_clusters)
@@ -204,25 +200,21 @@ def _raise_balance(X, weights, codes, clustering, rows, distances, limits, path)
             break
         # The cheapest move of the queue, unless a row outside of it may be cheaper by now.
         queue = queues[target, : lengths[target]]
-        best, price, k = _cheapest_queued(
-            X, weights, codes, clustering, target, above, queue, limits
-        )
+        best, price, k = _cheapest_queued(X, people, clustering, target, above, queue, limits)
         if best < 0 or price > highest[target]:
             lengths[target], highest[target] = _queue_cheapest(
-                rows, distances, weights, codes, clustering, target, above, limits, queues[target]
+                rows, distances, people, clustering, target, above, limits, queues[target]
             )
             queue = queues[target, : lengths[target]]
-            best, price, k = _cheapest_queued(
-                X, weights, codes, clustering, target, above, queue, limits
-            )
+            best, price, k = _cheapest_queued(X, people, clustering, target, above, queue, limits)
             if best < 0:
                 break
         p = queue[best]
         queue[best] = queue[queue.size - 1]
         lengths[target] -= 1
-        _write_move(X, weights, clustering, p, k, path, n_moves)
+        _write_move(X, masses, clustering, p, k, path, n_moves)
         a = labels[p]
-        move(X, weights, codes, clustering, p, k, limits)
+        move(X, masses, weights, codes, clustering, p, k, limits)
         ratios[a] = ratio(counts[a], members[a], limits)
         ratios[k] = ratio(counts[k], members[k], limits)
         path.balances[n_moves] = ratios[_lowest(ratios)]

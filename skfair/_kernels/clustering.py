@@ -1,10 +1,13 @@
 """A clustering that single moves change in place, and what a move does to it.
 
-Moving a sample of weight w out of cluster a and into cluster b changes the k-means cost by ::
+A sample has a mass and a weight. The mass pulls at the mean of its cluster, and is what a squared
+distance costs; the weight counts in the mix of groups. Mostly they are the same.
+
+Moving a sample of mass w out of cluster a and into cluster b changes the k-means cost by ::
 
     w n_b / (n_b + w) |x - m_b|^2  -  w n_a / (n_a - w) |x - m_a|^2
 
-where n and m are the weight and the mean of a cluster before the move (Hartigan, 1975).
+where n and m are the mass and the mean of a cluster before the move (Hartigan, 1975).
 """
 
 from typing import NamedTuple
@@ -18,8 +21,8 @@ class Clustering(NamedTuple):
     """A clustering that single moves change in place."""
 
     labels: np.ndarray  # (n_samples,) int32
-    centers: np.ndarray  # (n_clusters, n_features) weighted means of the members
-    sizes: np.ndarray  # (n_clusters,) weight of the members
+    centers: np.ndarray  # (n_clusters, n_features) means of the members by mass
+    sizes: np.ndarray  # (n_clusters,) mass of the members
     counts: np.ndarray  # (n_clusters, n_groups) weight of the members by group
     members: np.ndarray  # (n_clusters, n_groups) int64, number of the members
 
@@ -38,7 +41,7 @@ class Limits(NamedTuple):
     factors: np.ndarray  # (n_scales,) what ratios in the scale are multiplied with
     kinds: np.ndarray  # (n_kinds, n_attributes) intp, the groups that samples of a kind are in
     person: float  # weight by which rounding may change a count, in favour of the cluster
-    smallest: float  # weight of a cluster
+    smallest: float  # of a cluster; unless it is infinite masses have to be weights
     largest: float
 
 
@@ -48,13 +51,13 @@ def balance_limits(n_groups, level=0.0):
     return Limits(float(level), np.ones((1, n_groups)), np.ones(1), kinds, 0.0, -np.inf, np.inf)
 
 
-def tabulate(X, weights, codes, labels, n_clusters, limits):
+def tabulate(X, masses, weights, codes, labels, n_clusters, limits):
     """Build the clustering that ``labels`` (copied) describes, by one sequential sum.
 
     The centre of an empty cluster is nan.
     """
     labels = np.array(labels, dtype=np.int32)
-    return clustering_of(labels, tally(X, weights, codes, labels, n_clusters, limits))
+    return clustering_of(labels, tally(X, masses, weights, codes, labels, n_clusters, limits))
 
 
 def clustering_of(labels, tallied):
@@ -64,28 +67,29 @@ def clustering_of(labels, tallied):
     return Clustering(labels, sums / occupied[:, np.newaxis], sizes, counts, members)
 
 
-def tally(X, weights, codes, labels, n_clusters, limits):
+def tally(X, masses, weights, codes, labels, n_clusters, limits):
     """What adds up over parts of the samples: their sums by cluster, then as in `Clustering`."""
     n_groups = limits.scales.shape[1]
     sums, sizes = np.zeros((n_clusters, X.shape[1])), np.zeros(n_clusters)
     counts, members = np.zeros((n_clusters, n_groups)), np.zeros((n_clusters, n_groups), np.int64)
-    _tally(X, weights, codes, Clustering(labels, sums, sizes, counts, members), limits.kinds)
+    clustering = Clustering(labels, sums, sizes, counts, members)
+    _tally(X, masses, weights, codes, clustering, limits.kinds)
     return sums, sizes, counts, members
 
 
 @jit
-def _tally(X, weights, codes, clustering, kinds):
+def _tally(X, masses, weights, codes, clustering, kinds):
     labels, sums, sizes, counts, members = clustering
     # Kinds are counted, and groups from them: one sample is in one kind, not in several groups.
     n_kinds, n_attributes = kinds.shape
     weight_of, number_of = np.zeros((sizes.size, n_kinds)), np.zeros((sizes.size, n_kinds))
     for p in range(labels.size):
-        k, kind, w = labels[p], codes[p], weights[p]
-        sizes[k] += w
-        weight_of[k, kind] += w
+        k, kind, mass = labels[p], codes[p], masses[p]
+        sizes[k] += mass
+        weight_of[k, kind] += weights[p]
         number_of[k, kind] += 1.0
         for f in range(X.shape[1]):
-            sums[k, f] += w * X[p, f]
+            sums[k, f] += mass * X[p, f]
     for k in range(sizes.size):
         for kind in range(n_kinds):
             for a in range(n_attributes):
@@ -94,12 +98,12 @@ def _tally(X, weights, codes, clustering, kinds):
 
 
 @jit
-def cost_of(X, weights, clustering):
-    """Sum of weighted squared distances to the centres, from scratch, in one sequential sum."""
+def cost_of(X, masses, clustering):
+    """Sum of masses times squared distances to the centres, from scratch, in one sequential sum."""
     labels, centers = clustering.labels, clustering.centers
     cost = 0.0
     for p in range(labels.size):
-        cost += weights[p] * distance(X[p], centers[labels[p]])
+        cost += masses[p] * distance(X[p], centers[labels[p]])
     return cost
 
 
@@ -172,28 +176,28 @@ def _ratio_in(counts, members, limits, s):
 
 @part
 def sizes_allow(sizes, a, k, w, limits):
-    """Whether a sample of weight w may go from cluster a to cluster k."""
+    """Whether a sample of mass w may go from cluster a to cluster k."""
     return sizes[a] - w >= limits.smallest and sizes[k] + w <= limits.largest
 
 
 @part
-def move(X, weights, codes, clustering, p, k, limits):
+def move(X, masses, weights, codes, clustering, p, k, limits):
     """Give sample p to cluster k."""
     labels, centers, sizes, counts, members = clustering
-    a, kind, w = labels[p], codes[p], weights[p]
+    a, kind, mass = labels[p], codes[p], masses[p]
     labels[p] = k
-    sizes[a] -= w
-    sizes[k] += w
-    enter(counts[a], members[a], limits.kinds, kind, -w)
-    enter(counts[k], members[k], limits.kinds, kind, w)
+    sizes[a] -= mass
+    sizes[k] += mass
+    enter(counts[a], members[a], limits.kinds, kind, -weights[p])
+    enter(counts[k], members[k], limits.kinds, kind, weights[p])
     for f in range(X.shape[1]):
-        centers[a, f] += w * (centers[a, f] - X[p, f]) / sizes[a]
-        centers[k, f] -= w * (centers[k, f] - X[p, f]) / sizes[k]
+        centers[a, f] += mass * (centers[a, f] - X[p, f]) / sizes[a]
+        centers[k, f] -= mass * (centers[k, f] - X[p, f]) / sizes[k]
 
 
 @part
 def change(distance_to, distance_from, size_to, size_from, w):
-    """Change of the cost by a move, see the module's formula."""
+    """Change of the cost by a move of mass w, see the module's formula."""
     joining = w * size_to / (size_to + w) * distance_to
     leaving = w * size_from / (size_from - w) * distance_from
     return joining - leaving
@@ -201,7 +205,7 @@ def change(distance_to, distance_from, size_to, size_from, w):
 
 @part
 def may_leave(clustering, p, w, limits):
-    """Whether the cluster of sample p keeps a member without it."""
+    """Whether the cluster of sample p, of mass w, keeps a member without it."""
     a = clustering.labels[p]
     return not is_single(clustering, a, limits) and clustering.sizes[a] > w
 

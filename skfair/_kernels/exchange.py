@@ -167,7 +167,7 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
                 if change < least:
                     best, least = q, change
         if best >= 0 and _may_exchange(clustering, a, c, g, h, w, limits):
-            move(X, weights, codes, clustering, p, c, limits)
-            move(X, weights, codes, clustering, best, a, limits)
+            move(X, weights, weights, codes, clustering, p, c, limits)
+            move(X, weights, weights, codes, clustering, best, a, limits)
             n_exchanges += 1
     return n_exchanges

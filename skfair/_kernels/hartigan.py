@@ -14,7 +14,7 @@ from skfair._kernels.clustering import (
 
 
 @jit
-def hartigan_pass(X, distances, weights, codes, clustering, limits):
+def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
     """Move each sample to where it costs least, within the limits.
 
     ``distances`` are those to the centres at the start. They pick the samples that are looked at
@@ -25,33 +25,33 @@ def hartigan_pass(X, distances, weights, codes, clustering, limits):
     n_moves = 0
     row = np.empty(sizes.size)
     for p in range(labels.size):
-        if _might_move(distances, weights, codes, clustering, p, limits):
+        if _might_move(distances, masses, weights, codes, clustering, p, limits):
             for k in range(sizes.size):
                 row[k] = distance(X[p], centers[k])
-            best = _cheapest_move(row, weights, codes, clustering, p, limits)
+            best = _cheapest_move(row, masses, weights, codes, clustering, p, limits)
             if best >= 0:
-                move(X, weights, codes, clustering, p, best, limits)
+                move(X, masses, weights, codes, clustering, p, best, limits)
                 n_moves += 1
     return n_moves
 
 
-def might_move(distances, weights, codes, clustering, limits):
+def might_move(distances, masses, weights, codes, clustering, limits):
     """Positions of the samples that an allowed move of their own would make cheaper."""
     found = np.empty(len(weights), np.bool_)
-    _find_movers(distances, weights, codes, clustering, limits, found)
+    _find_movers(distances, masses, weights, codes, clustering, limits, found)
     return np.flatnonzero(found)
 
 
 @jit
-def _find_movers(distances, weights, codes, clustering, limits, found):
+def _find_movers(distances, masses, weights, codes, clustering, limits, found):
     for p in range(found.size):
-        found[p] = _might_move(distances, weights, codes, clustering, p, limits)
+        found[p] = _might_move(distances, masses, weights, codes, clustering, p, limits)
 
 
 @inlined
-def _might_move(distances, weights, codes, clustering, p, limits):
+def _might_move(distances, masses, weights, codes, clustering, p, limits):
     """Whether sample p, at these distances to all centres, has an allowed move that pays."""
-    sizes, a, w = clustering.sizes, clustering.labels[p], weights[p]
+    sizes, a, w = clustering.sizes, clustering.labels[p], masses[p]
     attractive = 0
     if sizes[a] > w:
         leaving = distances[p, a] * sizes[a] / (sizes[a] - w)
@@ -59,18 +59,19 @@ def _might_move(distances, weights, codes, clustering, p, limits):
             attractive += distances[p, k] * sizes[k] < leaving * (sizes[k] + w)
     # Its own cluster is always attractive; for most samples it is the only one.
     return (
-        attractive > 1 and _cheapest_move(distances[p], weights, codes, clustering, p, limits) >= 0
+        attractive > 1
+        and _cheapest_move(distances[p], masses, weights, codes, clustering, p, limits) >= 0
     )
 
 
 @inlined
-def _cheapest_move(distances, weights, codes, clustering, p, limits):
+def _cheapest_move(distances, masses, weights, codes, clustering, p, limits):
     """Cluster that sample p should move to, -1 where no allowed move lowers the cost.
 
     ``distances`` are those of sample p to all centres.
     """
     labels, centers, sizes, counts, members = clustering
-    a, g, w = labels[p], codes[p], weights[p]
+    a, g, w, counted = labels[p], codes[p], masses[p], weights[p]
     if sizes[a] <= w:
         return -1
     bound = limits.level * (1.0 - 1e-12)
@@ -81,11 +82,11 @@ def _cheapest_move(distances, weights, codes, clustering, p, limits):
             if not leaves:
                 if not may_leave(clustering, p, w, limits):
                     return -1
-                if bound > 0.0 and ratio_after(counts[a], members[a], g, -w, limits) < bound:
+                if bound > 0.0 and ratio_after(counts[a], members[a], g, -counted, limits) < bound:
                     return -1
                 leaves = True
             if sizes_allow(sizes, a, k, w, limits) and (
-                bound <= 0.0 or ratio_after(counts[k], members[k], g, w, limits) >= bound
+                bound <= 0.0 or ratio_after(counts[k], members[k], g, counted, limits) >= bound
             ):
                 best, least = k, change(distances[k], distances[a], sizes[k], sizes[a], w)
     return best

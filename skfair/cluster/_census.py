@@ -17,6 +17,8 @@ class Shard:
         In the precision in which it came.
     weights : ndarray of shape (n_rows,) or None
         None if all are 1.
+    unit_costs : ndarray of shape (n_rows,) or None
+        What a squared distance costs, by weight; None if all are 1.
     codes : ndarray of unsigned int, shape (n_rows,)
         Group of each row, among those of the block.
     labels : list of tuple
@@ -26,7 +28,7 @@ class Shard:
     """
 
     def __init__(self, X, weights, groups, place):
-        self.X, self.weights, self.place = X, weights, place
+        self.X, self.weights, self.place, self.unit_costs = X, weights, place, None
         self.labels = [*map(tuple, groups.labels.tolist())]
         self.codes = groups.codes.astype(np.min_scalar_type(len(self.labels)))
 
@@ -40,14 +42,15 @@ class Shard:
         part, start = self.place
         return first[part] + start
 
-    def but(self, X):
+    def but(self, X, unit_costs=None):
         """The same people with other features."""
         changed = copy(self)
-        changed.X = X
+        changed.X, changed.unit_costs = X, unit_costs
         return changed
 
     def __sizeof__(self):
-        return self.X.nbytes + self.codes.nbytes + (0 if self.weights is None else 8 * len(self.X))
+        columns = self.X, self.codes, self.weights, self.unit_costs
+        return sum(column.nbytes for column in columns if column is not None)
 
 
 class Census:

@@ -10,14 +10,10 @@ from functools import partial
 import numpy as np
 
 from skfair._kernels.balance_path import raise_balance
-from skfair._kernels.clustering import clustering_of, cost_of, tally
+from skfair._kernels.clustering import clustering_of, cost_of
 from skfair._kernels.fair_assignment import look, offsets_of
 from skfair._kernels.fair_prices import ratios_of
-from skfair._kernels.kmeans import (
-    nearest_centers,
-    squared_distances,
-    squared_distances_by_cluster,
-)
+from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair.cluster._balance import describe
 from skfair.cluster._census import take_census
 from skfair.cluster._dual import solve_dual
@@ -110,10 +106,9 @@ class Everybody:
         numbers, weights = self.census.numbers, self.census.weights
         least = REHEARSED / (4 * len(numbers))
         rates = np.minimum(np.maximum(REHEARSED / numbers.sum(), least / numbers), 1.0)
-        drawn = self._rows.collect(_draw, rates)
-        X, own, codes = (np.concatenate(column) for column in zip(*drawn, strict=True))
-        stand_for = weights / np.bincount(codes, own, len(weights))
-        return Samples(X, own * stand_for[codes], codes, self.limits)
+        drawn = Samples.joined(self._rows.collect(_draw, rates))
+        stand_for = weights / np.bincount(drawn.codes, drawn.weights, len(weights))
+        return drawn._replace(weights=drawn.weights * stand_for[drawn.codes])
 
     def _prices(self, dual):
         return offsets_of(dual.prices, self.limits, ratios_of(self.limits))[1]
@@ -134,7 +129,7 @@ class Everybody:
         wanted = int(np.clip(20 * n_short, MIN_MOVABLE, MAX_MOVABLE))
         cut = spacing * wanted if spacing > 0 else np.inf
         numbers, labels, some = self._movable(places, cut, wanted, 0)
-        moved = _moved(some, labels, dual.besides[0], self._all_count_the_same)
+        moved = _moved(some, labels, dual.besides[0])
         kept = some.keep_promise(moved.counts, self.limits.level)
         if self._all_count_the_same and not kept:
             # Moves got stuck. Clusters far from all others have nobody near a tie: some of each.
@@ -145,13 +140,10 @@ class Everybody:
 
     def _movable(self, places, *of_those):
         """Numbers, labels and samples of those whom `_least` takes."""
-        found = places.collect(_movable, *of_those)
-        numbers, X, weights, codes, labels, gaps = (
-            np.concatenate(column) for column in zip(*found, strict=True)
-        )
-        kept = _least(numbers, gaps, codes, labels, *of_those)
-        some = Samples(X[kept], weights[kept], codes[kept], self.limits)
-        return numbers[kept], labels[kept], some
+        *columns, people = zip(*places.collect(_movable, *of_those), strict=True)
+        (numbers, labels, gaps), some = map(np.concatenate, columns), Samples.joined(people)
+        kept = _least(numbers, gaps, some.codes, labels, *of_those)
+        return numbers[kept], labels[kept], some.some(kept)
 
     @property
     def _all_count_the_same(self):
@@ -210,16 +202,16 @@ def lots(numbers):
     return (z ^ (z >> np.uint64(31))) / 2.0**64
 
 
-def _moved(some, labels, tallied, all_count_the_same):
+def _moved(some, labels, tallied):
     """Everybody's clustering after single moves up to the level, then what keeps it.
 
     ``labels`` are those of some, and so are its labels; ``tallied`` is of everybody.
     """
     moved = clustering_of(labels.copy(), tuple(own.copy() for own in tallied))
-    X, weights, codes, limits, _ = some
-    distances = squared_distances(X, moved.centers)
-    raise_balance(X, weights, codes, moved, np.arange(len(X)), distances, limits, len(X))
-    _polish(some, moved, all_count_the_same)
+    X, weights, codes, limits, *_ = some
+    distances, rows = squared_distances(X, moved.centers), np.arange(len(X))
+    raise_balance(X, some.masses, weights, codes, moved, rows, distances, limits, len(X))
+    _polish(some, moved)
     return moved
 
 
@@ -232,21 +224,18 @@ def _settled(some, labels, tallied, by_kind):
     surplus, person = surplus_of(some, by_kind, some.limits.level)
     centers = clustering_of(labels, tallied).centers
     send(some, centers, settled, np.arange(len(labels)), surplus)
-    gone, come = (
-        tally(some.X, some.weights, some.codes, own, n_clusters, some.limits)
-        for own in (labels, settled)
-    )
+    gone, come = (some.tallied(own, n_clusters) for own in (labels, settled))
     tallied = tuple(all_ - out + in_ for all_, out, in_ in zip(tallied, gone, come, strict=True))
     moved = clustering_of(settled, tallied)
-    _polish(some._replace(limits=some.limits._replace(person=person)), moved, True)
+    _polish(some._replace(limits=some.limits._replace(person=person)), moved)
     return moved
 
 
-def _polish(some, clustering, exchange):
+def _polish(some, clustering):
     """Moves and exchanges of some that keep the level, in place."""
     limits = some.at_level(min(some.limits.level, some.balance_of(clustering.counts)))
     for _ in range(N_PASSES if len(some.weights) else 0):
-        if change(some, clustering, limits, exchange) == 0:
+        if change(some, clustering, limits, some.are_exchangeable) == 0:
             break
 
 
@@ -256,29 +245,29 @@ def _rows(mean, limits, known, first, shard):
     numbers = start + np.arange(len(shard.X))
     X, codes = shard.X - mean, shard.codes_among(known)
     if shard.weights is None:
-        return numbers, Samples(X, np.ones(len(X)), codes, limits), start
+        everybody = Samples(X, np.ones(len(X)), codes, limits, None, shard.unit_costs)
+        return numbers, everybody, start
     rows = np.flatnonzero(shard.weights > 0)
-    samples = Samples(X[rows], shard.weights[rows], codes[rows], limits)
-    return numbers[rows], samples, start
+    everybody = Samples(X, shard.weights, codes, limits, None, shard.unit_costs)
+    return numbers[rows], everybody.some(rows), start
 
 
 def _draw(rows, rates):
     numbers, samples, _ = rows
-    drawn = lots(numbers) < rates[samples.codes]
-    codes = samples.codes[drawn]
-    return samples.X[drawn], samples.weights[drawn] / rates[codes], codes
+    drawn = samples.some(lots(numbers) < rates[samples.codes])
+    return drawn._replace(weights=drawn.weights / rates[drawn.codes])
 
 
 def _look(centers, samples, prices, width):
-    distances = squared_distances_by_cluster(samples.X, centers)
-    return look((distances, samples.codes, samples.weights), prices, width)
+    costs = samples.costs_by_cluster(centers)
+    return look((costs, samples.codes, samples.weights), prices, width)
 
 
 def _look_and_tally(centers, rows, prices, width):
     """A look that tells besides what makes the clustering, and counts of kinds."""
     samples = rows[1]
-    looked, (X, weights, codes, limits, _) = _look(centers, samples, prices, width), samples
-    tallied = tally(X, weights, codes, looked.labels, len(centers), limits)
+    looked = _look(centers, samples, prices, width)
+    tallied = samples.tallied(looked.labels, len(centers))
     return looked._replace(besides=(tallied, looked.counts))
 
 
@@ -288,11 +277,10 @@ def _placed(centers, prices, width, rows):
 
 
 def _movable(placed, *of_those):
-    """Columns of the people of a part who may be moved, by what `_least` takes."""
+    """Numbers, labels and gaps of the people of a part whom `_least` takes, and who they are."""
     numbers, samples, looked = placed
     kept = _least(numbers, looked.gaps, samples.codes, looked.labels, *of_those)
-    columns = samples.X, samples.weights, samples.codes, looked.labels, looked.gaps
-    return numbers[kept], *(column[kept] for column in columns)
+    return numbers[kept], looked.labels[kept], looked.gaps[kept], samples.some(kept)
 
 
 def _least(numbers, gaps, codes, labels, cut, most, of_each):
@@ -328,11 +316,10 @@ def _own(rows, labels):
 
 
 def _tallied_at(rows, labels, n_clusters):
-    X, weights, codes, limits, _ = rows[1]
-    return tally(X, weights, codes, _own(rows, labels), n_clusters, limits)
+    return rows[1].tallied(_own(rows, labels), n_clusters)
 
 
 def _cost_at(rows, labels, clustering):
     samples = rows[1]
     own = clustering._replace(labels=_own(rows, labels))
-    return cost_of(samples.X, samples.weights, own)
+    return cost_of(samples.X, samples.masses, own)

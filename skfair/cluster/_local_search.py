@@ -132,7 +132,8 @@ def lift(samples, point, goal, rows, max_moves):
     distances = squared_distances(movable, point.clustering.centers)
     clustering = copy_of(point.clustering)
     limits = samples.at_level(goal)
-    return raise_balance(X, weights, codes, clustering, rows, distances, limits, max_moves)
+    people = X, samples.masses, weights, codes
+    return raise_balance(*people, clustering, rows, distances, limits, max_moves)
 
 
 def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
@@ -148,14 +149,14 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
         more where samples are many.
     """
     limits = samples.at_level(min(ratio, point.balance))
-    equal_weights = samples.count_the_same
+    exchange = exchange and samples.are_exchangeable
     status = "max_iter"
     # A pass takes longer for many, and as each moves a smaller share of them there are more.
     least_gain = tol * np.clip((len(samples.weights) / MANY) ** 2, LEAST_GAIN, 1.0)
     for _ in range(max_iter):
         clustering, cost = copy_of(point.clustering), point.cost
-        if change(samples, clustering, limits, equal_weights and exchange) == 0:
-            status = "optimal" if equal_weights and exchange else "feasible"
+        if change(samples, clustering, limits, exchange) == 0:
+            status = "optimal" if exchange else "feasible"
             break
         point = point_of(samples, clustering.labels, len(clustering.sizes), point.dual)
         if cost - point.cost <= least_gain * cost:
@@ -174,7 +175,7 @@ def change(samples, clustering, limits, exchange):
         Labels are those of the samples; all else may be of more samples than these.
     limits : Limits
     exchange : bool
-        Whether exchanges are tried; samples must be of equal weights.
+        Whether exchanges are tried; samples must be exchangeable.
 
     Returns
     -------
@@ -187,17 +188,11 @@ def change(samples, clustering, limits, exchange):
     rows = _among_all(found)
     n_changes = 0
     if len(rows):
-        X, weights, codes, *_ = samples
-        some = clustering._replace(labels=clustering.labels[rows])
-        n_changes = hartigan_pass(
-            X[rows],
-            squared_distances(X[rows], some.centers),
-            weights[rows],
-            codes[rows],
-            some,
-            limits,
-        )
-        clustering.labels[rows] = some.labels
+        movers, own = samples.some(rows), clustering._replace(labels=clustering.labels[rows])
+        X, weights, codes, *_ = movers
+        distances_now = squared_distances(X, own.centers)
+        n_changes = hartigan_pass(X, distances_now, movers.masses, weights, codes, own, limits)
+        clustering.labels[rows] = own.labels
     if n_changes == 0 and exchange:
         n_changes = _change_places(samples, clustering, limits, distances, labels)
     return n_changes
@@ -240,7 +235,7 @@ def _distances(samples, centers):
 def _might_move(samples, distances, labels, clustering, limits):
     # To see what a move would do the kernel makes it, and takes it back: threads must not share.
     own = copy_of(clustering._replace(labels=labels))
-    return might_move(distances, samples.weights, samples.codes, own, limits)
+    return might_move(distances, samples.masses, samples.weights, samples.codes, own, limits)
 
 
 def _exchange_bounds(samples, distances, labels, clustering):

@@ -29,15 +29,42 @@ class Samples(NamedTuple):
     codes: np.ndarray  # (n_samples,) intp, of which of the limits' kinds a sample is
     limits: Limits  # what every cluster has to keep
     n_jobs: int | None = None  # threads
+    unit_costs: np.ndarray | None = None  # (n_samples,) of a squared distance; None: all are 1
+
+    @property
+    def masses(self):
+        """What squared distances cost, by weight: with it a sample pulls at its centre."""
+        return self.weights if self.unit_costs is None else self.weights * self.unit_costs
 
     @property
     def parts(self):
         """The samples in blocks of rows, each of them samples too."""
         if len(self.weights) <= BLOCK:
             return InMemory([self])
-        rows = blocks(len(self.weights))
-        X, weights, codes, limits, n_jobs = self
-        return InMemory([Samples(X[s], weights[s], codes[s], limits) for s in rows], n_jobs)
+        return InMemory([self.some(rows) for rows in blocks(len(self.weights))], self.n_jobs)
+
+    def some(self, rows):
+        """Those in some rows, for one thread."""
+        unit_costs = None if self.unit_costs is None else self.unit_costs[rows]
+        X, weights, codes = self.X[rows], self.weights[rows], self.codes[rows]
+        return Samples(X, weights, codes, self.limits, None, unit_costs)
+
+    def tallied(self, labels, n_clusters):
+        """What `tally` counts of labels of theirs."""
+        X, weights, codes, limits, *_ = self
+        return tally(X, self.masses, weights, codes, labels, n_clusters, limits)
+
+    @classmethod
+    def joined(cls, pieces):
+        """All of several samples."""
+        X, weights, codes, limits, _, unit_costs = zip(*pieces, strict=True)
+        unit_costs = None if unit_costs[0] is None else np.concatenate(unit_costs)
+        return cls(*map(np.concatenate, (X, weights, codes)), limits[0], None, unit_costs)
+
+    def costs_by_cluster(self, centers):
+        """What a place near each centre costs by weight, (n_clusters, n_samples)."""
+        distances = squared_distances_by_cluster(self.X, centers)
+        return distances if self.unit_costs is None else distances * self.unit_costs
 
     def in_parts(self, values):
         """An array of one value per sample, in the same blocks."""
@@ -81,6 +108,11 @@ class Samples(NamedTuple):
         return self.weights.min() == self.weights.max()
 
     @property
+    def are_exchangeable(self):
+        """Whether two samples of a kind can change places, and nothing but the cost changes."""
+        return self.count_the_same and self.unit_costs is None
+
+    @property
     def largest_weight(self):
         """How much one sample may count in the balance."""
         return self.weights.max()
@@ -112,10 +144,11 @@ class Samples(NamedTuple):
     def tabulate(self, labels, n_clusters):
         """The clustering that the labels describe; its cells are recomputed from scratch."""
         labels = np.array(labels, dtype=np.int32)
-        return clustering_of(labels, self.parts.total(_tallied, self.in_parts(labels), n_clusters))
+        tallied = self.parts.total(Samples.tallied, self.in_parts(labels), n_clusters)
+        return clustering_of(labels, tallied)
 
     def cost_of(self, clustering):
-        """Sum of weighted squared distances to the centres of a clustering, from scratch."""
+        """Sum of masses times squared distances to the centres of a clustering, from scratch."""
         return self.parts.total(_cost, self.in_parts(clustering.labels), clustering)
 
     def occupy(self, labels, centers):
@@ -126,7 +159,7 @@ class Samples(NamedTuple):
         sizes = np.bincount(labels, minlength=len(centers))
         empty = list(np.flatnonzero(sizes == 0))
         labels = labels.copy()
-        distances = self.weights * ((self.X - centers[labels]) ** 2).sum(axis=1)
+        distances = self.masses * ((self.X - centers[labels]) ** 2).sum(axis=1)
         for p in np.argsort(-distances, kind="stable"):
             if empty and sizes[labels[p]] > 1:
                 sizes[labels[p]] -= 1
@@ -154,11 +187,11 @@ class Samples(NamedTuple):
         factors = np.divide(everybody, drawn, out=np.ones(n_kinds), where=drawn > 0)
         weights = self.weights * np.where(is_far, 1.0, factors[self.codes])
         rows = np.sort(np.concatenate((rows, np.flatnonzero(is_far))))
-        return Samples(self.X[rows], weights[rows], self.codes[rows], self.limits, self.n_jobs)
+        return self._replace(weights=weights).some(rows)._replace(n_jobs=self.n_jobs)
 
     def _far(self, share):
         """Which samples make up more than a share of all squared distances to the mean."""
-        squares = self.weights * np.einsum("ij,ij->i", self.X, self.X)
+        squares = self.masses * np.einsum("ij,ij->i", self.X, self.X)
         return squares > share * squares.sum()
 
 
@@ -167,15 +200,11 @@ def _weighted_sums(samples):
 
 
 def _measured(samples, centers):
-    return squared_distances_by_cluster(samples.X, centers), samples.codes, samples.weights
-
-
-def _tallied(samples, labels, n_clusters):
-    return tally(samples.X, samples.weights, samples.codes, labels, n_clusters, samples.limits)
+    return samples.costs_by_cluster(centers), samples.codes, samples.weights
 
 
 def _cost(samples, labels, clustering):
-    return cost_of(samples.X, samples.weights, clustering._replace(labels=labels))
+    return cost_of(samples.X, samples.masses, clustering._replace(labels=labels))
 
 
 def weights_by_group(codes, weights, kinds):
@@ -213,13 +242,13 @@ class Runs(NamedTuple):
         return [self._centers(samples, random_state) for _ in range(n_runs)]
 
     def _centers(self, samples, random_state):
-        X, weights, init = samples.X, samples.weights, self.init
+        X, masses, init = samples.X, samples.masses, self.init
         if isinstance(init, str) and init == "k-means++":
             return kmeans_plusplus(
-                X, self.n_clusters, sample_weight=weights, random_state=random_state
+                X, self.n_clusters, sample_weight=masses, random_state=random_state
             )[0]
         if isinstance(init, str):
-            share = weights / weights.sum()
+            share = masses / masses.sum()
             return X[random_state.choice(len(X), self.n_clusters, replace=False, p=share)]
         if callable(init):
             init = init(X, self.n_clusters, random_state=random_state)
@@ -277,16 +306,16 @@ def as_point(samples, clustering, dual):
 
 
 def lloyd(samples, centers, max_iter, tol):
-    """Plain k-means from given centres.
+    """Plain k-means from given centres, by mass.
 
     Stops when an iteration lowers the cost by no more than ``tol`` times the cost.
     """
-    previous = np.inf
+    previous, masses = np.inf, samples.masses
     for _ in range(max_iter):
         labels, distances = nearest_centers(samples.X, centers)
         clustering = samples.occupy(labels, centers)
         centers = clustering.centers
-        cost = samples.weights @ distances
+        cost = masses @ distances
         if previous - cost <= tol * cost:
             break
         previous = cost
@@ -327,7 +356,7 @@ def _relocation_costs(samples, centers):
     """The third of the clusters that are cheapest to dissolve; the samples' costs, cumulated."""
     distances = squared_distances(samples.X, centers)
     nearest, second = np.partition(distances, 1, axis=1)[:, :2].T
-    labels = distances.argmin(axis=1)
-    removal = np.bincount(labels, samples.weights * (second - nearest), minlength=len(centers))
+    labels, masses = distances.argmin(axis=1), samples.masses
+    removal = np.bincount(labels, masses * (second - nearest), minlength=len(centers))
     cheapest = np.argsort(removal, kind="stable")[: max(2, len(centers) // 3)]
-    return cheapest, np.cumsum(samples.weights * nearest)
+    return cheapest, np.cumsum(masses * nearest)

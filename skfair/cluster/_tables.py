@@ -12,7 +12,6 @@ whole numbers: it is searched for by branch and bound then.
 import numpy as np
 from scipy import optimize, sparse
 
-from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.transport import transport
 from skfair.utils._balance import count_table
 
@@ -66,7 +65,8 @@ def send(samples, centers, labels, rows, surplus):
     for kind, own in enumerate(np.ascontiguousarray(surplus.T)):
         members = rows[samples.codes[rows] == kind]
         if own.any() and len(members):
-            transport(squared_distances(samples.X[members], centers), members, labels, own)
+            costs = samples.some(members).costs_by_cluster(centers).T
+            transport(np.ascontiguousarray(costs), members, labels, own)
             surplus[:, kind] = own
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import optimize
 from sklearn.base import clone
 
 from skfair._kernels.clustering import balance_limits
@@ -57,6 +58,50 @@ def test_the_value_of_an_assignment_bounds_every_fair_one_from_below(ratio):
     assert dual.value <= (gaps**2).sum() * (1 + 1e-12)
     if ratio == 0:
         assert dual.value == pytest.approx(point.cost)
+
+
+def test_unit_costs_weigh_what_is_paid_but_not_whom_is_counted():
+    """The assignment's value against its linear programme."""
+    costs = np.random.default_rng(0).uniform(0.1, 3.0, 60)
+    samples = samples_of(60, group_separation=0.8)._replace(unit_costs=costs)
+    centers = plain(samples).clustering.centers
+    distances = ((samples.X - centers[:, None]) ** 2).sum(axis=2)
+    counts = np.kron(np.eye(3), np.eye(2)[:, samples.codes])  # of every cluster and group
+    one_less_other = np.kron(np.eye(3), 0.8 * np.eye(2)[::-1] - np.eye(2))
+    programme = optimize.linprog(
+        (costs * distances).ravel(),
+        A_ub=one_less_other @ counts,
+        b_ub=np.zeros(6),
+        A_eq=np.tile(np.eye(60), 3),
+        b_eq=np.ones(60),
+    )
+    found = fair_assignment(samples, centers, 0.8, persons=0.0)
+    assert programme.fun * 0.99 <= found.value <= programme.fun * (1 + 1e-9)
+    assert programme.fun > 1.05 * (costs * distances.min(axis=0)).sum()
+
+
+def test_a_balance_by_heads_is_kept_where_costs_differ():
+    costs = np.random.default_rng(0).uniform(0.1, 3.0, 300)
+    samples = samples_of(group_separation=0.8)._replace(unit_costs=costs)
+    runs = Runs(3, n_init=2)
+    point, _, status = Homotopy().solve(
+        samples, runs, 0.8, np.random.RandomState(0), lambda _: None
+    )
+    labels = point.clustering.labels
+    counts = np.eye(3)[labels].T @ np.eye(2)[samples.codes]
+    np.testing.assert_array_equal(point.clustering.counts, counts)
+    assert (counts.min(axis=1) / counts.max(axis=1)).min() >= 0.8
+    assert status == "feasible"  # no exchange of people of unequal costs is tried
+    means = [
+        np.average(samples.X[labels == k], axis=0, weights=costs[labels == k]) for k in range(3)
+    ]
+    np.testing.assert_allclose(point.clustering.centers, means)
+    own = ((samples.X - point.clustering.centers[labels]) ** 2).sum(axis=1)
+    assert point.cost == pytest.approx(costs @ own)
+    equal, _, _ = Homotopy().solve(
+        samples._replace(unit_costs=None), runs, 0.8, np.random.RandomState(0), lambda _: None
+    )
+    assert point.cost < samples.cost_of(samples.tabulate(equal.clustering.labels, 3))
 
 
 def test_warm_duals_lead_to_the_same_value():

@@ -129,6 +129,30 @@ def test_lloyd_is_kmeans():
     assert cost(samples, clustering) == pytest.approx(kmeans.inertia_)
 
 
+def test_without_balance_a_unit_cost_is_a_weight():
+    weighted = blobs()
+    samples = weighted._replace(weights=np.ones(300), unit_costs=weighted.weights)
+    one, other = (lloyd(some, some.X[:6], 300, 0.0) for some in (weighted, samples))
+    np.testing.assert_array_equal(one.centers, other.centers)
+    np.testing.assert_array_equal(one.sizes, other.sizes)
+    np.testing.assert_array_equal(other.counts, other.members)
+    assert samples.cost_of(other) == weighted.cost_of(one)
+    starts = (
+        Runs(6, init, 1).starts(some, random_state())
+        for some in (weighted, samples)
+        for init in ("k-means++", "random")
+    )
+    starts = np.array([*starts])
+    np.testing.assert_array_equal(starts[:2], starts[2:])
+    halves = samples.some(slice(0, 150)), samples.some(np.arange(150, 300))
+    joined = Samples.joined(halves)
+    for name in ("X", "weights", "codes", "unit_costs"):
+        np.testing.assert_array_equal(getattr(joined, name), getattr(samples, name))
+    few = samples.thin(100, random_state())
+    np.testing.assert_allclose(few.group_weights, samples.group_weights)
+    assert len(few.unit_costs) == len(few.weights) < 300
+
+
 def test_lloyd_stops_at_its_tolerance_and_its_number_of_iterations():
     samples = blobs()
     costs = [cost(samples, lloyd(samples, samples.X[:6], n, 0.0)) for n in (1, 2, 4, 300)]

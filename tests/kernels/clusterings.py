@@ -16,11 +16,17 @@ class Problem(NamedTuple):
     labels: np.ndarray
     n_clusters: int
     n_groups: int
+    own_masses: np.ndarray | None = None
+
+    @property
+    def masses(self):
+        return self.weights if self.own_masses is None else self.own_masses
 
     def clustering(self):
         """A new one, which kernels may change."""
-        X, weights, codes, labels, n_clusters, n_groups = self
-        return tabulate(X, weights, codes, labels, n_clusters, balance_limits(n_groups))
+        X, weights, codes, labels, n_clusters, n_groups, _ = self
+        limits = balance_limits(n_groups)
+        return tabulate(X, self.masses, weights, codes, labels, n_clusters, limits)
 
     def with_labels(self, labels):
         return self._replace(labels=np.array(labels))
@@ -45,13 +51,16 @@ def problems(draw, equal_weights=False):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_clusters, n_groups = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     n_samples = draw(st.integers(2 * n_clusters * n_groups, 30))
-    return make_problem(rng, n_samples, n_clusters, n_groups, equal_weights)
+    problem = make_problem(rng, n_samples, n_clusters, n_groups, equal_weights)
+    if equal_weights or draw(st.booleans()):
+        return problem
+    return problem._replace(own_masses=rng.uniform(0.1, 3.0, n_samples))
 
 
 def cost_by_definition(problem):
     cost = 0.0
     for k in np.unique(problem.labels):
-        x, w = problem.X[problem.labels == k], problem.weights[problem.labels == k]
+        x, w = problem.X[problem.labels == k], problem.masses[problem.labels == k]
         cost += w @ ((x - np.average(x, axis=0, weights=w)) ** 2).sum(axis=1)
     return cost
 

@@ -35,7 +35,8 @@ def climb(problem, goal, rows=None, max_moves=100):
     rows = np.arange(len(X)) if rows is None else rows
     clustering, distances = problem.clustering(), problem.distances()[rows]
     limits = balance_limits(problem.n_groups, goal)
-    path = kernels.raise_balance(X, weights, codes, clustering, rows, distances, limits, max_moves)
+    people = X, problem.masses, weights, codes
+    path = kernels.raise_balance(*people, clustering, rows, distances, limits, max_moves)
     return path, clustering
 
 
@@ -44,6 +45,8 @@ def climb(problem, goal, rows=None, max_moves=100):
 def test_every_prefix_of_a_path_is_what_it_says(seed, n_clusters, n_groups, equal_weights):
     rng = np.random.default_rng(seed)
     problem = unbalanced(rng, 30, n_clusters, n_groups, equal_weights)
+    if not equal_weights:
+        problem = problem._replace(own_masses=rng.uniform(0.1, 3.0, 30))
     path, clustering = climb(problem, 1.0)
     cost = cost_by_definition(problem)
     for p, k, gain, reached in zip(*path, strict=True):

@@ -27,7 +27,9 @@ def hartigan(problem, floor):
     X, weights, codes, *_ = problem
     clustering, distances = problem.clustering(), problem.distances()
     limits = balance_limits(problem.n_groups, floor)
-    n_moves = kernels.hartigan_pass(X, distances, weights, codes, clustering, limits)
+    n_moves = kernels.hartigan_pass(
+        X, distances, problem.masses, weights, codes, clustering, limits
+    )
     check_against_scratch(problem, clustering)
     return n_moves, problem.with_labels(clustering.labels)
 
