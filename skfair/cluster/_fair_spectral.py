@@ -27,16 +27,16 @@ class FairSpectralClustering(FairClusterer):
 
     Of many people only the similarity to some landmarks is computed, if ``n_landmarks`` is given,
     and always where they lie in parts. Two people are then as similar as the landmarks that they
-    share (the landmark-based spectral clustering of [2]_): with everybody's shares of landmarks
+    share (after the landmark-based spectral clustering of [2]_):
 
-    .. math:: z_{iu} = \frac{k(x_i, u)}{\tau + \sum_v k(x_i, v)}, \quad
-        W_{ij} = \sum_u \frac{z_{iu} z_{ju}}{\sum_l z_{lu}}
+    .. math:: W_{ij} = \sum_u \frac{k(x_i, u) k(x_j, u)}{\sum_l k(x_l, u)}, \quad
+        d_i = \sum_u k(x_i, u)
 
-    What is missing to 1 in a row of z, the more the farther a person is from all landmarks, is the
-    share of a landmark that all have in common, so that few who are far from all others make no
-    cluster; :math:`\tau` is a tenth of the mean of the sums, over a sample (after [3]_). All
-    degrees of W are 1: balanced k-means on the fair embedding of W, which is exact, weighs people
-    as the normalised cut does. Time and memory are linear in the number of people.
+    One of the landmarks u all have in common, so that few who are far from all others make no
+    cluster: everybody is as similar to it as a tenth of the mean of all other sums, over a sample
+    (after [3]_). On the fair embedding of W, which is exact, k-means weighs people by their degrees
+    d, as the normalised cut does, and its balance counts each as one. Time and memory are linear in
+    the number of people.
 
     Parameters
     ----------

@@ -1,10 +1,12 @@
 r"""Spectral clustering through landmarks: of people who lie in parts, or are too many to compare.
 
 Everybody is linked to a few landmarks, and through them to all others. With Z everybody's shares of
-similarity to the landmarks (rows that sum to 1) and L their sums by landmark, the affinity is
-``Z L^-1 Z'`` (Chen and Cai, AAAI 2011). All its degrees are 1: k-means on the embedding weighs
-people as the normalised cut does, and groups have to have the same mean there. So the embedding
-consists of the principal components of ``Z L^(-1/2)`` within groups, which follow from sums.
+similarity to the landmarks (rows that sum to 1) and D their degrees, the sums of similarities, the
+affinity is ``C L^-1 C'`` with ``C = D Z`` and L its sums by landmark; its degrees are D again. Chen
+and Cai (AAAI 2011) take Z for C: then all degrees are 1, and people far from all others count as
+much as those in the middle, whose moves cost far more. The embedding consists of the principal
+components of ``D^(1/2) Z L^(-1/2)`` once what tells the groups apart is taken away, which follow
+from sums. k-means on it weighs people by degree, as the normalised cut does; a balance counts them.
 
 One landmark more, a background, is as similar to everybody as a tenth of the others together are on
 average (the regularisation of Qin and Rohe, NeurIPS 2013, who take all of it). Without it people
@@ -49,7 +51,7 @@ class Crowd:
         Where similar people are near each other, once it is known.
     """
 
-    largest_weight = 1.0  # everybody counts the same
+    largest_weight = 1.0  # in a balance everybody counts the same
 
     def __init__(self, shards, census, asked, lacks_groups=False, embedding=None):
         self.shards, self.census, self.asked = shards, census, asked
@@ -79,8 +81,8 @@ class Crowd:
         links = self.shards.total(_links, labels, embedding.landmarks, n_clusters)
         return {
             "labels_": labels.joined(census.lengths, np.empty(0, np.int32)),
-            "embedding_": embedded.each(_rows_of).joined(census.lengths, embedding.extension[:0]),
-            "embedding_violation_": _violation(sums, census.numbers),
+            "embedding_": embedded.each(_scaled).joined(census.lengths, embedding.extension[:0]),
+            "embedding_violation_": embedding.violation(sums),
             "eigenvalues_": embedding.eigenvalues,
             "landmarks_": embedding.landmarks.rows,
             "objective_": embedding.normalized_cut(links),
@@ -123,7 +125,7 @@ class Landmarks:
                 "Similarities of people to landmarks must be finite and not negative, and not all "
                 f"0, but their sum is {mean:g} on average. Take a wider kernel."
             )
-        self.background = COMMON * mean
+        self.mean, self.background = mean, COMMON * mean
 
     @classmethod
     def among(cls, some, n_landmarks, affinity, random_state):
@@ -140,34 +142,41 @@ class Landmarks:
         return len(self.rows) + 1
 
     def shares(self, X):
-        """Yield slices of rows, and what shares landmarks, at last the background, have in them."""
+        """Yield slices of rows, the shares of landmarks, at last of the background, and degrees.
+
+        Degrees are in units of the mean similarity.
+        """
         for some in blocks(len(X), ROWS):
             similarity = self.affinity.between(X[some].astype(np.float64, copy=False), self.rows)
             sums = np.asarray(similarity.sum(axis=1)).reshape(-1, 1)
             inverse = 1 / (sums + self.background)
             last = self.background * inverse
             if sparse.issparse(similarity):
-                shares = sparse.diags_array(inverse.ravel()) @ sparse.csr_array(similarity)
-                yield some, sparse.hstack([shares, sparse.csr_array(last)], format="csr")
+                shares = _times(inverse.ravel(), sparse.csr_array(similarity))
+                shares = sparse.hstack([shares, sparse.csr_array(last)], format="csr")
             else:
-                yield some, np.hstack([similarity * inverse, last])
+                shares = np.hstack([similarity * inverse, last])
+            yield some, shares, sums.ravel() / self.mean + COMMON
 
 
 class LandmarkEmbedding:
     r"""A fair embedding through landmarks.
 
-    With :math:`a_i` the rows of :math:`Z L^{-1/2}` and S their scatter within groups, the
-    embedding of a person of group g is
-    :math:`(a_i - \bar a_g)' V \Lambda^{-1/2}`, with the leading eigenvectors V and eigenvalues of
-    S. A constant, the trivial column, comes first. The mean over all groups is 0, so that new
-    people are embedded at :math:`a' V \Lambda^{-1/2}`.
+    With :math:`a_i` the rows of :math:`Z L^{-1/2}` a person of group g and degree d is embedded at
+    :math:`(a_i - u_g / d_i)' V \Lambda^{-1/2}`. The price :math:`u_g / d_i` of a group makes all
+    groups' means the same with the least :math:`\sum_i d_i |u_g / d_i|^2`; V and :math:`\Lambda`
+    are the leading eigenvectors and eigenvalues of what is left of the scatter
+    :math:`\sum_i d_i a_i a_i'`. A constant, the trivial column, comes first. The mean of
+    :math:`u_g` over everybody is 0, so that new people are embedded at
+    :math:`a' V \Lambda^{-1/2}`. Rows of H, in the scale of the normalised affinity, are
+    :math:`\sqrt{d_i}` times that.
 
     Parameters
     ----------
     landmarks : Landmarks
     moments : tuple of ndarray
-        Sums over everybody: products of shares, (n_landmarks, n_landmarks), and shares by group,
-        (n_groups, n_landmarks).
+        Sums over everybody: products of shares times degrees, (n_landmarks, n_landmarks), shares by
+        group, (n_groups, n_landmarks), and inverse degrees by group, (n_groups,).
     numbers : ndarray of shape (n_groups,)
         Members of every group.
     n_components : int
@@ -182,32 +191,49 @@ class LandmarkEmbedding:
 
     def __init__(self, landmarks, moments, numbers, n_components):
         self.landmarks = landmarks
-        products, sums = moments
-        # Of a landmark that nobody is similar to all shares are 0.
-        volumes = sums.sum(axis=0)
+        products, sums, self._inverses = moments
+        self._numbers = numbers
+        # Everybody's shares sum to 1. Of a landmark that nobody is similar to all are 0.
+        volumes = products.sum(axis=1)
         self._volumes = np.where(volumes > 0, volumes, 1.0)
         scale = 1 / np.sqrt(self._volumes)
-        means = sums / numbers[:, np.newaxis]
-        within = scale[:, np.newaxis] * (products - sums.T @ means) * scale
-        values, V = np.linalg.eigh(within)
+        prices = self._prices(sums)
+        of_groups = prices.T @ (self._inverses[:, np.newaxis] * prices)
+        of_all = np.outer(volumes, volumes) / volumes.sum()
+        values, V = np.linalg.eigh(scale[:, np.newaxis] * (products - of_all - of_groups) * scale)
         values, V = values[:-n_components:-1], V[:, :-n_components:-1]
         inverse = np.zeros(len(values))
         inverse[values > NEGLIGIBLE] = 1 / np.sqrt(values[values > NEGLIGIBLE])
-        trivial = np.full((len(scale), 1), 1 / np.sqrt(numbers.sum()))
+        trivial = np.full((len(scale), 1), 1 / np.sqrt(volumes.sum()))
         self.eigenvalues = np.append(1.0, values)
         self.extension = np.hstack([trivial, scale[:, np.newaxis] * fix_signs(V) * inverse])
-        self._shifts = means @ self.extension
+        self._shifts = prices @ self.extension
         self._shifts[:, 0] = 0.0
 
     def of(self, X, codes):
-        """Coordinates of people whose groups are known, (n_samples, n_components)."""
-        coordinates = np.empty((len(X), len(self.eigenvalues)))
-        for rows, shares in self.landmarks.shares(X):
-            coordinates[rows] = shares @ self.extension - self._shifts[codes[rows]]
-        return coordinates
+        """Coordinates of people whose groups are known, (n_samples, n_components), and degrees."""
+        coordinates, degrees = np.empty((len(X), len(self.eigenvalues))), np.empty(len(X))
+        for rows, shares, own in self.landmarks.shares(X):
+            shifts = self._shifts[codes[rows]] / own[:, np.newaxis]
+            coordinates[rows], degrees[rows] = shares @ self.extension - shifts, own
+        return coordinates, degrees
+
+    def violation(self, sums):
+        """Distance of H from the group constraint, of sums of coordinates by group."""
+        return float(np.sqrt(self._inverses @ (self._prices(sums) ** 2).sum(axis=1)))
+
+    def _prices(self, sums):
+        """What of sums by group differs between groups, (n_groups, n_columns).
+
+        It is the least, by degree, that taken away from everybody over the degree leaves all groups
+        with the same mean, and its own mean over everybody is 0.
+        """
+        numbers, inverses = self._numbers[:, np.newaxis], self._inverses[:, np.newaxis]
+        means = (numbers * sums / inverses).sum(axis=0) / (numbers**2 / inverses).sum()
+        return (sums - numbers * means) / inverses
 
     def normalized_cut(self, links):
-        """Normalised cut of a clustering, from sums of shares by cluster."""
+        """Normalised cut of a clustering, from sums of shares times degrees by cluster."""
         there = links[links.sum(axis=1) > 0]
         within = (there**2 / self._volumes).sum(axis=1)
         return float(np.maximum(1 - within / there.sum(axis=1), 0.0).sum())
@@ -279,27 +305,30 @@ def _drawn(shard, first, rate):
 
 
 def _moments(shard, landmarks, known):
-    """Sums of products of shares, and of shares by group."""
+    """Sums of products of shares times degrees, of shares by group, of inverse degrees by group."""
     products, sums = np.zeros((len(landmarks),) * 2), np.zeros((len(known), len(landmarks)))
-    codes = shard.codes_among(known)
-    for rows, shares in landmarks.shares(shard.X):
+    codes, inverses = shard.codes_among(known), np.zeros(len(known))
+    for rows, shares, degrees in landmarks.shares(shard.X):
         if not shares.min() >= 0:
             raise ValueError(
                 "Similarities to landmarks must be finite and not negative, but affinity(X, Y) of "
                 "some rows is not."
             )
-        product = shares.T @ shares
+        scaled = _times(np.sqrt(degrees), shares)
+        product = scaled.T @ scaled
         products += product.toarray() if sparse.issparse(product) else product
         sums += _sums(shares, codes[rows], len(known))
-    return products, sums
+        inverses += np.bincount(codes[rows], 1 / degrees, len(known))
+    return products, sums, inverses
 
 
 def _embedded(shard, embedding, known):
-    return shard.but(embedding.of(shard.X, shard.codes_among(known)))
+    return shard.but(*embedding.of(shard.X, shard.codes_among(known)))
 
 
-def _rows_of(shard):
-    return shard.X
+def _scaled(shard):
+    """Rows of H."""
+    return shard.X * np.sqrt(shard.unit_costs)[:, np.newaxis]
 
 
 def _sums_by_group(shard, known):
@@ -307,22 +336,22 @@ def _sums_by_group(shard, known):
 
 
 def _links(shard, labels, landmarks, n_clusters):
-    """Sums of shares by cluster."""
+    """Sums of shares times degrees by cluster."""
     links = np.zeros((n_clusters, len(landmarks)))
-    for rows, shares in landmarks.shares(shard.X):
-        links += _sums(shares, labels[rows], n_clusters)
+    for rows, shares, degrees in landmarks.shares(shard.X):
+        links += _sums(shares, labels[rows], n_clusters, degrees)
     return links
 
 
-def _sums(values, codes, n_codes):
-    """Sums of rows by code, (n_codes, n_columns)."""
-    one_each = np.ones(len(codes)), codes, np.arange(len(codes) + 1)
+def _times(factors, rows):
+    """Rows times a factor each."""
+    if sparse.issparse(rows):
+        return sparse.diags_array(factors) @ rows
+    return factors[:, np.newaxis] * rows
+
+
+def _sums(values, codes, n_codes, factors=1.0):
+    """Sums of rows, times factors, by code, (n_codes, n_columns)."""
+    one_each = np.full(len(codes), factors), codes, np.arange(len(codes) + 1)
     sums = sparse.csr_array(one_each, shape=(len(codes), n_codes)).T @ values
     return sums.toarray() if sparse.issparse(sums) else sums
-
-
-def _violation(sums, numbers):
-    """Distance from the group constraint, of sums of an embedding by group."""
-    roots = np.sqrt(numbers / numbers.sum())
-    scaled = sums / np.sqrt(numbers)[:, np.newaxis]
-    return float(np.linalg.norm(scaled - np.outer(roots, roots @ scaled)))

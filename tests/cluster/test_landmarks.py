@@ -56,16 +56,11 @@ def in_blocks(X, groups, lengths):
 # What it is ---------------------------------------------------------------------------
 
 
-def shares_of(similarity, background):
-    """Shares of landmarks, at last of the background, in people's similarities."""
-    Z = np.column_stack((similarity, np.full(len(similarity), background)))
-    return Z / Z.sum(axis=1, keepdims=True)
-
-
 def linked(similarity):
     """The affinity of people whose similarities to landmarks these are."""
-    Z = shares_of(similarity, 0.1 * similarity.sum() / len(similarity))
-    return Z / Z.sum(axis=0) @ Z.T
+    background = 0.1 * similarity.sum() / len(similarity)
+    C = np.column_stack((similarity, np.full(len(similarity), background)))
+    return C / C.sum(axis=0) @ C.T
 
 
 def neighbors(X, Y):
@@ -146,18 +141,22 @@ def test_new_people_lie_where_their_landmarks_do():
     model = fitted(old, groups[:300])
 
     def extended(rows):
-        Z = shares_of(rbf_kernel(rows, model.landmarks_, gamma=0.1), model._background)
-        return Z[:, :-1] @ model._extension
+        similarity = rbf_kernel(rows, model.landmarks_, gamma=0.1)
+        degrees = similarity.sum(axis=1, keepdims=True) + model._background
+        return similarity @ model._extension / degrees, degrees / (10 * model._background)
 
-    nearest = ((extended(new)[:, None] - model._means) ** 2).sum(axis=2).argmin(axis=1)
+    nearest = ((extended(new)[0][:, None] - model._means) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_array_equal(model.predict(new), nearest)
-    # Those of the fit are moved by the mean of their group, and on average by nothing.
-    moved = extended(old) - model.embedding_
-    for group in range(3):
-        own = moved[groups[:300] == group]
-        np.testing.assert_allclose(own - own[0], 0, atol=1e-12)
-    centered = moved - moved.mean(axis=0)
-    assert np.abs(centered[:, 1:]).max() > 1e-6
+    # Those of the fit are moved by the price of their group over their degree, and everybody by as
+    # much; the price is nothing on average.
+    places, degrees = extended(old)
+    moved = places - model.embedding_ / np.sqrt(degrees)
+    terms = np.column_stack((np.eye(3)[groups[:300]] / degrees, np.ones(300)))
+    found = np.linalg.lstsq(terms, moved)[0]
+    np.testing.assert_allclose(terms @ found, moved, atol=1e-12)
+    prices = found[:3, 1:]
+    np.testing.assert_allclose(np.bincount(groups[:300]) @ prices, 0, atol=1e-9)
+    assert np.abs(prices).max() > 1e-3
 
 
 def test_people_far_from_all_make_no_cluster_but_fill_those_that_lack_their_group():
