@@ -24,6 +24,7 @@ from skfair.cluster._samples import Samples, compared, weights_by_group
 from skfair.cluster._tables import send, surplus_of
 from skfair.parts import Afresh
 from skfair.people import Groups
+from skfair.utils._balance import count_table
 
 REHEARSED = 100_000  # people who find where to start
 SLACK = 1.5e-4  # share of everybody by which the dual may miss a count: moves repair it
@@ -128,13 +129,15 @@ class Everybody:
         n_short, spacing = self._shortage(dual.besides[0][2]), dual.width / max(dual.n_near, 1)
         wanted = int(np.clip(20 * n_short, MIN_MOVABLE, MAX_MOVABLE))
         cut = spacing * wanted if spacing > 0 else np.inf
-        numbers, labels, some = self._movable(places, cut, wanted, 0)
-        moved = _moved(some, labels, dual.besides[0])
+        n_empty = int((dual.besides[0][1] == 0).sum())
+        numbers, labels, some = self._movable(places, cut, wanted, n_empty)
+        moved = _moved(some, *_filled(some, labels, *dual.besides)[:2])
         kept = some.keep_promise(moved.counts, self.limits.level)
         if self._all_count_the_same and not kept:
             # Moves got stuck. Clusters far from all others have nobody near a tie: some of each.
-            numbers, labels, some = self._movable(places, np.inf, wanted, 2 * int(n_short) + 10)
-            moved = _settled(some, labels, *dual.besides)
+            of_each = 2 * int(n_short) + 10 + n_empty
+            numbers, labels, some = self._movable(places, np.inf, wanted, of_each)
+            moved = _settled(some, *_filled(some, labels, *dual.besides))
         gone = np.flatnonzero(moved.labels != labels)
         return numbers[gone], moved.labels[gone]
 
@@ -202,6 +205,31 @@ def lots(numbers):
     return (z ^ (z >> np.uint64(31))) / 2.0**64
 
 
+def _filled(some, labels, tallied, by_kind):
+    """Labels of some, and counts of everybody, once no cluster is empty.
+
+    Where many are equal, all may be in one of the clusters that are as near. Parameters as in
+    `_settled`.
+    """
+    members = tallied[-1].sum(axis=1)
+    if members.all():
+        return labels, tallied, by_kind
+    centers = clustering_of(labels, tallied).centers
+    filled = some.fill(labels, members // some.n_attributes, centers)
+    *tallied, by_kind = _after(some, labels, filled, (*tallied, by_kind))
+    return filled, tallied, by_kind
+
+
+def _after(some, labels, changed, counts):
+    """Counts of everybody, as `tally` has them and by kind, once labels of some have changed."""
+    shape = counts[-1].shape
+    gone, come = (
+        (*some.tallied(own, shape[0]), count_table(own, some.codes, some.weights, *shape))
+        for own in (labels, changed)
+    )
+    return [all_ - out + in_ for all_, out, in_ in zip(counts, gone, come, strict=True)]
+
+
 def _moved(some, labels, tallied):
     """Everybody's clustering after single moves up to the level, then what keeps it.
 
@@ -220,13 +248,11 @@ def _settled(some, labels, tallied, by_kind):
 
     Parameters as in `_moved`; ``by_kind`` are everybody's counts.
     """
-    n_clusters, settled = len(by_kind), labels.copy()
+    settled = labels.copy()
     surplus, person = surplus_of(some, by_kind, some.limits.level)
     centers = clustering_of(labels, tallied).centers
     send(some, centers, settled, np.arange(len(labels)), surplus)
-    gone, come = (some.tallied(own, n_clusters) for own in (labels, settled))
-    tallied = tuple(all_ - out + in_ for all_, out, in_ in zip(tallied, gone, come, strict=True))
-    moved = clustering_of(settled, tallied)
+    moved = clustering_of(settled, _after(some, labels, settled, (*tallied, by_kind))[:-1])
     _polish(some._replace(limits=some.limits._replace(person=person)), moved)
     return moved
 

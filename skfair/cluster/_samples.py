@@ -156,15 +156,22 @@ class Samples(NamedTuple):
         clustering = self.tabulate(labels, len(centers))
         if clustering.sizes.all():
             return clustering
-        sizes = np.bincount(labels, minlength=len(centers))
-        empty = list(np.flatnonzero(sizes == 0))
-        labels = labels.copy()
+        numbers = np.bincount(labels, minlength=len(centers))
+        return self.tabulate(self.fill(labels, numbers, centers), len(centers))
+
+    def fill(self, labels, numbers, centers):
+        """Labels once every empty cluster has got the sample farthest from its own centre.
+
+        ``numbers`` are of the members of every cluster; they may be more than the samples.
+        """
+        labels, numbers = labels.copy(), numbers.copy()
+        empty = list(np.flatnonzero(numbers == 0))
         distances = self.masses * ((self.X - centers[labels]) ** 2).sum(axis=1)
         for p in np.argsort(-distances, kind="stable"):
-            if empty and sizes[labels[p]] > 1:
-                sizes[labels[p]] -= 1
+            if empty and numbers[labels[p]] > 1:
+                numbers[labels[p]] -= 1
                 labels[p] = empty.pop(0)
-        return self.tabulate(labels, len(centers))
+        return labels
 
     def thin(self, size, random_state):
         """About ``size`` of the samples, drawn by kind and weighted up to each kind's weight.

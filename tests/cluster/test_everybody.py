@@ -143,6 +143,21 @@ def test_many_equal_people_are_shared_out(in_files):
     assert parts.constraint_violation_ == 0
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("min_balance", [None, 0.8])
+def test_of_many_equal_people_every_cluster_gets_some(in_files, min_balance, weighted):
+    """All of them are as near to all centres but one: a tie would send them to one cluster."""
+    X, groups = np.repeat([[0.0] * 3, [1.0] * 3], [2990, 10], axis=0), np.arange(3000) % 2
+    weights = np.random.default_rng(0).integers(1, 4, 3000).astype(float)
+    given = (X, groups, weights) if weighted else (X, groups)
+    model = fitted(*in_files(*given), min_balance=min_balance)
+    assert model.status_ == "feasible"
+    assert np.bincount(model.labels_, minlength=4).all()
+    assert np.isfinite(model.cluster_centers_).all()
+    assert model.constraint_violation_ == 0
+    same_bits(model, fitted(*in_files(*given), min_balance=min_balance, n_jobs=2))
+
+
 # What is refused ----------------------------------------------------------------------
 
 
