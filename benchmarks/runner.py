@@ -40,6 +40,7 @@ from benchmarks.partial_parity import partial_parity
 from benchmarks.partial_theory import partial_theory
 from benchmarks.parts import parts
 from benchmarks.parts_clusters import clusters_in_parts
+from benchmarks.parts_metrics import metrics_in_parts
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
 from benchmarks.redraws import redraws
@@ -98,6 +99,7 @@ BENCHMARKS = {
     "redraws": redraws,
     "parts": parts,
     "parts-clusters": clusters_in_parts,
+    "parts-metrics": metrics_in_parts,
     "partial-parity": partial_parity,
     "learned-by-heart": learned_by_heart,
     "partial-demographic": partial_demographic,

@@ -66,6 +66,9 @@ def demographic_parity_difference(
     `sklearn.exceptions.UndefinedMetricWarning` that names it, and where fewer than two groups are
     left the metric is nan. With integer weights they equal the metric of repeated samples.
 
+    Many people are counted in blocks of rows, by as many threads as a `joblib.parallel_config`
+    says, with the same bits for any number of them.
+
     References
     ----------
     .. [1] A. Agarwal, A. Beygelzimer, M. Dudík, J. Langford and H. Wallach, "A reductions approach

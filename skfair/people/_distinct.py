@@ -1,17 +1,22 @@
-"""People in parts, as the few different rows that they are, and how many have each."""
+"""Many people as the few different rows that they are, and how many have each."""
 
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
-from skfair.parts import is_in_parts, parts_of
+from skfair.parts import BLOCK, InMemory, blocks, is_in_parts, parts_of
+from skfair.people._labels import distinct, has_codes
+from skfair.people._people import check_alignment
 
 
 def count_rows(sensitive_features, sample_weight, **columns):
-    """Bring people that lie in parts here: each different row once, weighing as all who have it.
+    """Take each different row once, weighing as all who have it.
 
     A metric that adds up weights is the same of these rows, of which there are few where columns
-    hold labels. People in memory stay as they are.
+    hold labels. People that lie in parts are counted there and brought here. Those in memory are
+    counted in blocks, by threads if a `joblib.parallel_config` says so, with the same bits for any
+    number of them. They stay as they are if they are few, or hardly ever equal, and where
+    something is to be refused, which is for those who look at all of them.
 
     Parameters
     ----------
@@ -25,14 +30,14 @@ def count_rows(sensitive_features, sample_weight, **columns):
     sensitive_features : array-like
         Groups of the different rows; a DataFrame or Series if it was one.
     sample_weight : ndarray or None
-        Weight of these rows; of people in memory as it came.
+        Weight of these rows; of people who stay as they are as it came.
     columns : dict
         The columns at these rows, by name.
 
     Raises
     ------
     TypeError, ValueError
-        As `parts_of`.
+        As `parts_of`; of people in memory, if their pandas indexes differ.
 
     Examples
     --------
@@ -47,8 +52,122 @@ def count_rows(sensitive_features, sample_weight, **columns):
     >>> groups.to_list(), weights, columns["decided"]
     (['f', 'f', 'm'], array([1., 2., 1.]), array([0, 1, 1]))
     """
-    if not is_in_parts(sensitive_features, sample_weight, *columns.values()):
+    if is_in_parts(sensitive_features, sample_weight, *columns.values()):
+        return _count_there(sensitive_features, sample_weight, columns)
+    try:
+        rows, weights = _count_here(sensitive_features, sample_weight, columns)
+    except _UncountedError:
         return sensitive_features, sample_weight, columns
+    columns = {name: _at(rows, column) for name, column in columns.items()}
+    return _at(rows, sensitive_features), weights, columns
+
+
+_NEAR = 256
+"""Integers that lie so near one another are numbers already, but for the lowest."""
+
+
+class _UncountedError(Exception):
+    """People who are to be looked at one by one."""
+
+
+def _count_here(sensitive_features, sample_weight, columns):
+    """One row for all who are equal, and what they weigh."""
+    arrays = [_one_array(column) for column in columns.values()] + _arrays_of(sensitive_features)
+    weights = None if sample_weight is None else _one_array(sample_weight)
+    if weights is not None and (has_codes(weights) or weights.dtype.kind not in "biuf"):
+        raise _UncountedError
+    lengths = {len(array) for array in (*arrays, arrays[0] if weights is None else weights)}
+    if len(lengths) > 1 or max(lengths) <= BLOCK:
+        raise _UncountedError
+    check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
+    of_blocks = InMemory(blocks(len(arrays[0]))).collect(partial(_of_block, arrays, weights))
+    rows, totals = map(np.concatenate, zip(*of_blocks, strict=True))
+    few, totals = _different([_at(rows, array) for array in arrays], totals)
+    with np.errstate(over="ignore"):
+        if not np.isfinite(totals.sum()):
+            raise _UncountedError
+    return rows[few], totals
+
+
+def _arrays_of(sensitive_features):
+    """Columns of groups, one for each attribute."""
+    if getattr(sensitive_features, "ndim", 1) != 2:
+        columns = [sensitive_features]
+    elif hasattr(sensitive_features, "iloc"):
+        columns = [sensitive_features.iloc[:, j] for j in range(sensitive_features.shape[1])]
+    else:
+        columns = sensitive_features.T
+    return [_one_array(column) for column in columns]
+
+
+def _one_array(column):
+    """A column as an array of numpy, or of pandas where that has codes."""
+    if has_codes(column):
+        return getattr(column, "array", column)
+    array = column.to_numpy() if hasattr(column, "iloc") else column
+    is_plain = type(array) in (np.ndarray, np.memmap) and array.ndim == 1
+    if not is_plain or array.dtype.kind not in "biufUS":
+        raise _UncountedError
+    return array
+
+
+def _of_block(arrays, weights, block):
+    """As `_different`, of a block of rows."""
+    own = None if weights is None else np.asarray(weights[block], dtype=np.float64)
+    rows, totals = _different([array[block] for array in arrays], own)
+    if len(rows) > BLOCK / 8:
+        raise _UncountedError
+    return block.start + rows, totals
+
+
+def _different(arrays, weights):
+    """One row for all who are equal, and what they weigh."""
+    if not len(arrays[0]) or (weights is not None and not (weights >= 0.0).all()):
+        raise _UncountedError
+    codes, n_codes = reduce(_paired, map(_numbered, arrays))
+    totals = np.bincount(codes, weights, n_codes).astype(np.float64)
+    rows = np.full(n_codes, -1)
+    rows[codes] = np.arange(len(codes))
+    present = np.flatnonzero(rows >= 0)
+    return rows[present], totals[present]
+
+
+def _numbered(array):
+    """A number from 0 on for every entry, equal where entries are; and how many numbers at most."""
+    if has_codes(array):
+        codes, values = array.factorize()
+        if codes.min() < 0:
+            raise _UncountedError
+        return codes, len(values)
+    if array.dtype.kind == "b":
+        return array.astype(np.intp), 2
+    if array.dtype.kind in "iu":
+        n_numbers = int(array.max()) - int(array.min()) + 1
+        if n_numbers <= min(_NEAR, len(array)):
+            return np.subtract(array, array.min(), dtype=np.intp, casting="unsafe"), n_numbers
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise _UncountedError
+    values, codes = distinct(array)
+    return codes, len(values)
+
+
+def _paired(one, other):
+    """Numbers of pairs, from those of either side; no more than there are entries."""
+    (codes, n_codes), (others, n_others) = one, other
+    codes *= n_others
+    codes += others
+    if n_codes * n_others <= len(codes):
+        return codes, n_codes * n_others
+    values, codes = distinct(codes)
+    return codes, len(values)
+
+
+def _at(rows, table):
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def _count_there(sensitive_features, sample_weight, columns):
+    """Different rows of collections, and their weights, brought here."""
     import pandas as pd
 
     parts = parts_of(sensitive_features=sensitive_features, sample_weight=sample_weight, **columns)
@@ -64,20 +183,31 @@ def count_rows(sensitive_features, sample_weight, **columns):
 
 def _count_part(names, part):
     """Different rows of a part, each with its weight."""
-    import pandas as pd
-
-    table = {("column", name): np.asarray(part[name]) for name in names}
     given = part["sensitive_features"]
-    groups = pd.DataFrame(given if hasattr(given, "iloc") else np.asarray(given))
-    table.update({("attribute", name): groups[name].to_numpy() for name in groups})
-    weights = np.asarray(part.get("sample_weight", np.ones(len(groups))), dtype=np.float64)
+    weights = np.asarray(part.get("sample_weight", np.ones(len(given))), dtype=np.float64)
     if not (weights >= 0.0).all():
         raise ValueError(
             "Sample weights must be non-negative numbers, but one of them is "
             f"{weights[~(weights >= 0.0)][0]}."
         )
+    try:
+        arrays = [_one_array(part[name]) for name in names] + _arrays_of(given)
+        rows, totals = _different(arrays, weights)
+    except _UncountedError:  # then pandas tells them apart
+        return _added(_table(names, part, slice(None), weights))
+    return _table(names, part, rows, totals)
+
+
+def _table(names, part, rows, weights):
+    """Some rows of a part, with weights."""
+    import pandas as pd
+
+    table = {("column", name): np.asarray(_at(rows, part[name])) for name in names}
+    given = part["sensitive_features"]
+    groups = pd.DataFrame(given if hasattr(given, "iloc") else np.asarray(given)).iloc[rows]
+    table.update({("attribute", name): groups[name].to_numpy() for name in groups})
     table["weight", ""] = weights
-    return _added(pd.DataFrame(table))
+    return pd.DataFrame(table)
 
 
 def _added(table):

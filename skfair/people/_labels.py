@@ -103,17 +103,20 @@ def _times(values):
 
 def distinct(column):
     """Sorted distinct values, and the position of each entry among them."""
-    values = distinct_values(column)
-    if len(values) > _FEW:
-        if not _is_narrow(column):
-            return values, np.searchsorted(values, column)
-        positions = np.empty(int(values[-1]) - int(values[0]) + 1, dtype=np.intp)
-        positions[_above(values, values[0])] = np.arange(len(values))
-        return values, positions[_above(column, values[0])]
-    positions = np.zeros(len(column), dtype=np.intp)
-    for value in values[1:]:
-        positions += column >= value
-    return values, positions
+    firsts, found, left = _first_values(column)
+    if not left.any():
+        by_value = np.argsort(column[firsts])
+        positions, above = np.zeros((2, len(column)), dtype=np.uint8)
+        for number in by_value[:0:-1]:
+            above |= found[number]
+            positions += above
+        return column[firsts][by_value], positions.astype(np.intp)
+    values = _many_values(column, firsts, left)
+    if not _is_narrow(column):
+        return values, np.searchsorted(values, column)
+    positions = np.empty(int(values[-1]) - int(values[0]) + 1, dtype=np.intp)
+    positions[_above(values, values[0])] = np.arange(len(values))
+    return values, positions[_above(column, values[0])]
 
 
 def distinct_values(column):
@@ -128,14 +131,25 @@ def distinct_values(column):
     -------
     values : ndarray of shape (n_values,)
     """
-    first, left = [], np.ones(len(column), dtype=bool)
-    while left.any() and len(first) < _FEW:
-        first.append(left.argmax())
-        left &= column != column[first[-1]]
-    if left.any() and _is_narrow(column):  # counting is linear
+    firsts, _, left = _first_values(column)
+    return _many_values(column, firsts, left) if left.any() else np.sort(column[firsts])
+
+
+def _first_values(column):
+    """Where each of a few values is first, who has it, and who has none of them."""
+    firsts, found, left = [], [], np.ones(len(column), dtype=bool)
+    while left.any() and len(firsts) < _FEW:
+        firsts.append(left.argmax())
+        found.append(column == column[firsts[-1]])
+        left &= ~found[-1]
+    return firsts, found, left
+
+
+def _many_values(column, firsts, left):
+    if _is_narrow(column):  # counting is linear
         occurs = np.bincount(_above(column, column.min())) > 0
         return (np.flatnonzero(occurs) + int(column.min())).astype(column.dtype)
-    return np.unique(np.concatenate((column[first], column[left])))
+    return np.unique(np.concatenate((column[firsts], column[left])))
 
 
 def _is_narrow(column):
