@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import assert_all_finite, check_array, check_random_state
 
 from skfair.cluster._eigen_solvers import EIGEN_SOLVERS, nullspace
 from skfair.cluster._normalized_affinity import NormalizedAffinity, RBFAffinity
@@ -16,7 +16,7 @@ from skfair.utils._graph import group_constraint
 
 SMALL = 600  # nodes up to which the dense eigenproblem is fastest
 SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities that single precision can take
-BLOCK = 512  # rows of a dense affinity that a thread checks
+BLOCK = 256  # rows of a dense affinity that a thread checks, in tiles that stay in the cache
 SYMMETRIC = 1e-8  # difference of mirrored entries of M that counts as rounding
 
 
@@ -226,19 +226,25 @@ def check_affinity(affinity, n_jobs=None):
     if isinstance(affinity, RBFAffinity):
         return affinity
     affinity = check_array(
-        affinity, accept_sparse="csr", dtype=np.float64, input_name="affinity", copy=False
+        affinity,
+        accept_sparse="csr",
+        dtype=np.float64,
+        ensure_all_finite=False,  # the pass below tells
+        input_name="affinity",
+        copy=False,
     )
     if affinity.shape[0] != affinity.shape[1]:
         raise ValueError(f"affinity must be square, but its shape is {affinity.shape}.")
-    # A pass over a dense affinity is bound by memory, of which threads have more.
-    least, largest = _range(affinity, n_jobs)
+    least, largest, mirrored = _seen(affinity, n_jobs)
+    if not np.isfinite([least, largest]).all():
+        assert_all_finite(affinity, input_name="affinity")
     if least < 0:
         raise ValueError(
             f"affinity must not be negative, but its least entry is {least:g}; degrees would lose "
             "their meaning. Clip it, or use another kernel."
         )
     affinity = _at_a_common_scale(affinity, largest)
-    gap = _asymmetry(affinity, n_jobs)
+    gap = 0.0 if mirrored else _asymmetry(affinity, n_jobs)
     if gap > SYMMETRIC:
         raise ValueError(
             f"affinity must be symmetric, but two mirrored entries differ by {gap:.2g} of the root "
@@ -247,16 +253,27 @@ def check_affinity(affinity, n_jobs=None):
     return affinity
 
 
-def _range(affinity, n_jobs):
-    """The least and the largest entry."""
+def _seen(affinity, n_jobs):
+    """The least and the largest entry, and whether mirrored ones are known to be equal."""
     if sparse.issparse(affinity):
-        return affinity.min(), affinity.max()
-    rows = _rows_of(affinity, n_jobs)
-    return min(rows.collect(np.min)), max(rows.collect(np.max))
+        return affinity.min(), affinity.max(), False
+    rows = blocks(len(affinity), BLOCK)
+    seen = InMemory(rows, n_jobs).collect(_seen_of, rows, affinity)
+    least, largest, mirrored = zip(*seen, strict=True)
+    return np.min(least), np.max(largest), all(mirrored)
 
 
-def _rows_of(affinity, n_jobs):
-    return InMemory([affinity[rows] for rows in blocks(len(affinity), BLOCK)], n_jobs)
+def _seen_of(a, rows, affinity):
+    """The same of a block of rows from the diagonal on, and of its mirror image."""
+    least, largest, mirrored = [], [], True
+    for b in rows[rows.index(a) :]:
+        tile, mirror = affinity[a, b], affinity[b, a].T
+        equal = bool((tile == mirror).all())
+        for one in [tile] if equal else [tile, mirror]:
+            least.append(one.min())
+            largest.append(one.max())
+        mirrored &= equal
+    return np.min(least), np.max(largest), mirrored
 
 
 def _at_a_common_scale(affinity, largest):
@@ -282,7 +299,8 @@ def _asymmetry(affinity, n_jobs):
         root = np.sqrt(np.where(sums > 0, sums / 2, 1.0))
         gaps = abs(affinity - affinity.T).tocoo()
         return np.max(gaps.data / root[gaps.row] / root[gaps.col], initial=0.0)
-    parts, rows = _rows_of(affinity, n_jobs), blocks(len(affinity), BLOCK)
+    rows = blocks(len(affinity), BLOCK)
+    parts = InMemory([affinity[own] for own in rows], n_jobs)
     sums = parts.total(np.sum, 0) + np.concatenate(parts.collect(np.sum, 1))
     root = np.sqrt(np.where(sums > 0, sums / 2, 1.0))
     return max(InMemory(rows, n_jobs).collect(_asymmetry_of, rows, affinity, root))

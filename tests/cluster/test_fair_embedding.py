@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from skfair.cluster import RBFAffinity, fair_embedding
+from skfair.cluster import RBFAffinity, _fair_embedding, fair_embedding
 from skfair.cluster._eigen_solvers import nystroem
 from skfair.cluster._normalized_affinity import NormalizedAffinity
 from skfair.utils._graph import group_constraint
@@ -201,10 +201,12 @@ def test_first_column_is_the_root_of_the_degrees():
     np.testing.assert_allclose(found.embedding[:, 0], root / np.linalg.norm(root), atol=1e-6)
 
 
-def test_one_component_is_the_trivial_one():
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_one_component_is_the_trivial_one(storage):
     graph, group = block_graph()
-    found = fair_embedding(graph, sensitive_features=group, n_components=1)
+    found = fair_embedding(storage(graph), sensitive_features=group, n_components=1)
     assert found.objective == pytest.approx(1.0)
+    assert found.n_products == 0
 
 
 def test_dca_admm_is_orthonormal_and_says_that_it_is_not_exact():
@@ -394,6 +396,34 @@ def test_same_seed_same_embedding():
 def test_bad_affinities_are_refused(affinity, message):
     with pytest.raises(ValueError, match=message):
         fair_embedding(affinity, sensitive_features=[0, 1], n_components=1)
+
+
+@pytest.mark.parametrize("at", [(3, 2), (35, 1), (1, 35), (20, 38), (39, 39)])
+@pytest.mark.parametrize(
+    "entry, message",
+    [
+        (np.nan, "affinity contains NaN"),
+        (np.inf, "affinity contains infinity"),
+        (-1, "entry is -1"),
+    ],
+)
+def test_one_bad_entry_is_found_wherever_it_is(monkeypatch, at, entry, message):
+    monkeypatch.setattr(_fair_embedding, "BLOCK", 16)
+    affinity = np.ones((40, 40))
+    affinity[at] = entry
+    with pytest.raises(ValueError, match=message):
+        fair_embedding(affinity, sensitive_features=[0, 1] * 20, n_components=2)
+
+
+@pytest.mark.parametrize("at", [(3, 2), (35, 1), (1, 35), (20, 38)])
+def test_one_entry_unlike_its_mirror_image_is_found_wherever_it_is(monkeypatch, at):
+    monkeypatch.setattr(_fair_embedding, "BLOCK", 16)
+    affinity = np.ones((40, 40))
+    affinity[at] = 1 + 1e-3
+    with pytest.raises(ValueError, match="affinity must be symmetric"):
+        fair_embedding(affinity, sensitive_features=[0, 1] * 20, n_components=2)
+    affinity[at] = 1 + 1e-10  # rounding
+    fair_embedding(affinity, sensitive_features=[0, 1] * 20, n_components=2)
 
 
 def test_other_refusals():
