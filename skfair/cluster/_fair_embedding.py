@@ -200,7 +200,7 @@ def _choose(eigen_solver, operator, n_components):
 def _describe(operator, C, H, converged):
     """The record of an embedding, in double precision."""
     n_products = operator.n_products
-    values, S = np.linalg.eigh(H.T @ operator(H))
+    values, S = np.linalg.eigh(operator.within(H))
     return FairEmbedding(
         embedding=fix_signs(H @ S[:, ::-1]),
         eigenvalues=values[::-1],

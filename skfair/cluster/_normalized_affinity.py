@@ -4,9 +4,9 @@ import numpy as np
 from scipy import sparse
 
 from skfair.parts import InMemory, blocks
-from skfair.utils._graph import degrees_of
+from skfair.utils._graph import degrees_from, degrees_of
 
-COLUMNS = 1024  # of a dense affinity, multiplied by one thread at a time
+ROWS = 256  # of a dense affinity, multiplied by one thread at a time: few, so that none waits long
 TILE_BYTES = 2**22  # of one tile of kernel values: it stays in the cache
 
 
@@ -81,9 +81,17 @@ class NormalizedAffinity:
         self.affinity = affinity
         self.n_jobs = n_jobs
         self.n_nodes = affinity.shape[0]
-        self.degrees, self.isolated = degrees_of(affinity)
+        self.degrees, self.isolated = self._degrees()
         self.n_products = 0
         self._in_precision = {}
+
+    def _degrees(self):
+        if not isinstance(self.affinity, np.ndarray):
+            return degrees_of(self.affinity)
+        ones = np.ones(self.n_nodes)
+        return degrees_from(
+            np.concatenate(self._rows().collect(_sums_of_rows, self.affinity, ones))
+        )
 
     def __call__(self, V):
         """M times V, (n_nodes, n_columns)."""
@@ -95,7 +103,7 @@ class NormalizedAffinity:
             return K @ V
         if isinstance(K, np.ndarray):
             scaled = np.ascontiguousarray((scale * V).T)
-            products = self._columns().collect(_columns_times, K, scaled)
+            products = self._rows().collect(_rows_of_product, K, scaled)
             return scale * np.concatenate(products)
         return scale * (K @ (scale * V))
 
@@ -108,13 +116,21 @@ class NormalizedAffinity:
             K = sparse.csr_array((values.astype(dtype), K.indices, K.indptr), shape=K.shape)
         elif K.dtype != dtype and isinstance(K, np.ndarray):
             stored, K = K, np.empty(K.shape, dtype)
-            self._columns().collect(_copy_rows, stored, K)
+            self._rows().collect(_copy_rows, stored, K)
         elif K.dtype != dtype:
             K = K.astype(dtype)
         return K, scale[:, None]
 
-    def _columns(self):
-        return InMemory(blocks(self.n_nodes, COLUMNS), self.n_jobs)
+    def within(self, V):
+        """V' M V: of a dense K, which is symmetric, the half above the diagonal is enough."""
+        if not isinstance(self.affinity, np.ndarray):
+            return V.T @ self(V)
+        scaled = V / np.sqrt(self.degrees)[:, None]
+        half = self._rows().total(_half_within, self.affinity, scaled)
+        return half + half.T
+
+    def _rows(self):
+        return InMemory(blocks(self.n_nodes, ROWS), self.n_jobs)
 
     def __getstate__(self):
         """Return what is pickled: the copies in other precisions are made again."""
@@ -148,9 +164,21 @@ def _rows_times(rows, affinity, V):
     return affinity[rows] @ V
 
 
-def _columns_times(columns, K, V):
-    """Some rows of K V, from V', which is faster with few rows on the left; K is symmetric."""
-    return (V @ K[:, columns]).T
+def _sums_of_rows(rows, K, ones):
+    return K[rows].dot(ones)
+
+
+def _rows_of_product(rows, K, V):
+    """Some rows of K V, from V', which is faster with few rows on the left."""
+    return V.dot(K[rows].T).T
+
+
+def _half_within(rows, K, V):
+    """What some rows of K add to V' K V on and above the diagonal, which itself counts by half."""
+    beyond = slice(rows.stop, None)
+    image = 0.5 * K[rows, rows].dot(V[rows])
+    image += K[rows, beyond].dot(V[beyond])
+    return V[rows].T.dot(image)
 
 
 def _copy_rows(rows, stored, copy):

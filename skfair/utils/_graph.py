@@ -18,7 +18,24 @@ def degrees_of(affinity):
     isolated : ndarray of bool, shape (n_nodes,)
         True for nodes without any edge.
     """
-    sums = np.asarray(affinity @ np.ones((affinity.shape[0], 1)), dtype=np.float64).ravel()
+    return degrees_from(np.asarray(affinity @ np.ones((affinity.shape[0], 1))).ravel())
+
+
+def degrees_from(sums):
+    """The same from row sums.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_nodes,)
+        Sums of the affinities of every node, not negative.
+
+    Returns
+    -------
+    degrees : ndarray of float64, shape (n_nodes,)
+    isolated : ndarray of bool, shape (n_nodes,)
+        True for nodes without any edge.
+    """
+    sums = sums.astype(np.float64, copy=False)
     isolated = sums <= 0
     return np.where(isolated, 1.0, sums), isolated
 

@@ -12,7 +12,8 @@ from skfair.datasets import make_fair_sbm
 
 @pytest.mark.parametrize("dtype, accuracy", [(np.float32, 1e-6), (np.float64, 1e-14)])
 @pytest.mark.parametrize("storage", ["dense", "csr", "tiles"])
-def test_products_and_rows_follow_the_definition(dtype, accuracy, storage):
+def test_products_and_rows_follow_the_definition(monkeypatch, dtype, accuracy, storage):
+    monkeypatch.setattr(_normalized_affinity, "ROWS", 16)  # in three blocks
     rng = np.random.default_rng(0)
     X, V = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
     K = rbf_kernel(X, gamma=0.7)
@@ -26,6 +27,8 @@ def test_products_and_rows_follow_the_definition(dtype, accuracy, storage):
     np.testing.assert_allclose(operator.rows(np.array([3, 17])), M[[3, 17]], atol=1e-14)
     np.testing.assert_allclose(operator.to_dense(), M, atol=1e-14)
     assert operator.n_products == 3
+    np.testing.assert_allclose(operator.within(V), V.T @ M @ V, atol=1e-13)
+    np.testing.assert_allclose(operator.degrees, degrees, rtol=1e-14)
 
 
 def test_graphs_are_told_from_kernels():
@@ -39,7 +42,7 @@ def test_graphs_are_told_from_kernels():
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
-    monkeypatch.setattr(_normalized_affinity, "COLUMNS", 16)
+    monkeypatch.setattr(_normalized_affinity, "ROWS", 16)
     monkeypatch.setattr(_normalized_affinity, "TILE_BYTES", 4096)
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(700, 2)), np.arange(700) % 2
