@@ -160,7 +160,7 @@ def questions(client, loses):
     from distributed.protocol.pickle import dumps
 
     found = {"received": [], "sent": []}
-    gather, hand_out = OnDask._gather, OnDask._handed_out
+    gather, send = OnDask._gather, OnDask._sent
 
     def gather_and_count(self, futures):
         answers = gather(self, futures)
@@ -169,14 +169,13 @@ def questions(client, loses):
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
         return answers
 
-    def hand_out_and_count(self, argument):
-        if not isinstance(argument, OnDask):
-            found["sent"].append(len(dumps(argument)))
-        return hand_out(self, argument)
+    def send_and_count(self, question):
+        found["sent"].append(len(dumps(question)))
+        return send(self, question)
 
     with (
         mock.patch.object(OnDask, "_gather", gather_and_count),
-        mock.patch.object(OnDask, "_handed_out", hand_out_and_count),
+        mock.patch.object(OnDask, "_sent", send_and_count),
     ):
         yield found
 

@@ -6,9 +6,9 @@ from skfair.parts._parts import FAN_IN, Parts, check_handed_out, sum_of
 class OnDask(Parts):
     """Parts that lie in the memory of Dask's workers.
 
-    A question is one task per part, beside the part, and a tree of additions; arguments travel to
-    each worker once. Parts of a worker that is lost are made again by Dask, and as the order of
-    additions is that of the parts, answers are the same to the bit.
+    A question travels to each worker once, with its arguments; it is one task per part, beside the
+    part, and a tree of additions. Parts of a worker that is lost are made again by Dask, and as the
+    order of additions is that of the parts, answers are the same to the bit.
 
     Parameters
     ----------
@@ -36,11 +36,10 @@ class OnDask(Parts):
 
     def total(self, function, *arguments):
         answers = self._asked(function, arguments)
-        while len(answers) > 1:
+        while len(answers) > FAN_IN:
             groups = [answers[i : i + FAN_IN] for i in range(0, len(answers), FAN_IN)]
             answers = self.client.map(sum_of, groups, pure=False)
-        (total,) = self._gather(answers)
-        return total
+        return sum_of(self._gather(answers))  # the last of the tree: no worker waits for another
 
     def each(self, function, *arguments):
         return OnDask(self.client, self._asked(function, arguments))
@@ -64,19 +63,21 @@ class OnDask(Parts):
     def _asked(self, function, arguments):
         """Futures of what the function makes of each part."""
         check_handed_out(self, arguments, OnDask)
-        own = [self._handed_out(argument) for argument in arguments]
-        return self._mapped(function, self.futures, *own)
+        in_parts = [one.futures for one in arguments if isinstance(one, OnDask)]
+        same = tuple(_OfPart if isinstance(one, OnDask) else one for one in arguments)
+        question = [self._sent(_Question(function, same))] * len(self)
+        return self._mapped(_answer, self.futures, question, *in_parts)
 
     def _mapped(self, function, *futures):
         return self.client.map(function, *futures, pure=False)
 
-    def _handed_out(self, argument):
-        """Futures of an argument, one for every part."""
-        if isinstance(argument, OnDask):
-            return argument.futures
-        # The answer of a task is sent to each worker once, and made again if its worker is lost;
-        # an object that was scattered would be gone.
-        return [self.client.submit(_as_it_is, argument, pure=False)] * len(self)
+    def _sent(self, question):
+        """A future of what all parts are asked, which each worker is sent and reads once.
+
+        It is the answer of a task, and made again if its worker is lost; an object that was
+        scattered would be gone.
+        """
+        return self.client.submit(_as_it_is, question, pure=False)
 
     def _gather(self, futures):
         """Wait for answers; nothing goes on where one fails, or the wait is interrupted."""
@@ -135,3 +136,20 @@ def check_workers(client):
 
 def _as_it_is(argument):
     return argument
+
+
+class _Question:
+    """A function and its arguments; Dask would look for tasks in a tuple of them."""
+
+    def __init__(self, function, arguments):
+        self.function, self.arguments = function, arguments
+
+
+class _OfPart:
+    """Stands in a question where an argument is handed out part by part."""
+
+
+def _answer(part, question, *own):
+    own = iter(own)
+    arguments = (next(own) if one is _OfPart else one for one in question.arguments)
+    return question.function(part, *arguments)

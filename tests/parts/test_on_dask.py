@@ -34,6 +34,10 @@ def product(one, other):
     return float((one * other).sum())
 
 
+def handed_over(rows, name, shift, nested, again):
+    return name, shift.sum(), nested, np.array_equal(rows, again)
+
+
 class NotInstalled:
     """An importer of a machine where skfair is not installed."""
 
@@ -78,6 +82,20 @@ def test_what_is_made_of_parts_stays_there_and_may_be_asked_beside_them(client):
     assert isinstance(squares, OnDask)
     assert parts.collect(product, squares) == local.collect(product, local.each(np.square))
     assert parts.total(product, squares) == local.total(product, local.each(np.square))
+
+
+def test_a_question_is_sent_once_whatever_is_handed_over_with_it(client, monkeypatch):
+    parts, sent = OnDask(client, client.map(shard, range(9))), []
+    submit = client.submit
+
+    def submit_and_count(function, *arguments, **settings):
+        sent.append(function)
+        return submit(function, *arguments, **settings)
+
+    monkeypatch.setattr(client, "submit", submit_and_count)
+    asked = "corner", np.arange(3.0), (1, [2, "two"]), parts
+    assert parts.collect(handed_over, *asked) == [("corner", 3.0, (1, [2, "two"]), True)] * 9
+    assert len(sent) == 1
 
 
 def test_a_lost_worker_changes_no_bit(client):
