@@ -77,7 +77,7 @@ def _rehearse(task, start):
     Returns
     -------
     latest : Candidate
-        Where everybody's fits begin.
+        Where everybody's fits begin; its gaps are those among the some.
     rows : list of AuditedConstraint or None
         What everybody's rows are first made like; None where nobody rehearsed, or without need.
     """
@@ -92,7 +92,7 @@ def _rehearse(task, start):
     rows = found.result.evaluation.problem.constraint.parts
     if not rows:
         return start, [None] * len(parts)
-    return task.judge(found.parameters, found.result), rows
+    return found._replace(scores=task.predicted(found.parameters)), rows
 
 
 def _calibrations(task, latest, rehearsed):
@@ -115,11 +115,12 @@ def _calibrations(task, latest, rehearsed):
         x = latest.result.x if is_warm else problem.initial_point(latest.parameters)
         latest = task.roughly(problem, x)
         yield latest
-        if latest.keeps_bound and _uses_up(task, rows, latest):
+        is_rough = latest.result.residual > task.tol
+        if is_rough and latest.keeps_bound and _uses_up(task, rows, latest):
             latest = _finished(task, latest)
             yield latest
-            if latest.keeps_bound and _uses_up(task, rows, latest):
-                return
+        if latest.keeps_bound and _uses_up(task, rows, latest):
+            return
 
 
 def _uses_up(task, rows, candidate):
@@ -170,7 +171,8 @@ def _secant(part, rehearsed):
     while True:
         effective, low = asked, (0.0, 0.0)
         high = (max(asked, _known(gap)), _known(gap))
-        if rehearsed is not None:  # nearly right: the bracket is as narrow
+        is_guessed = rehearsed is not None
+        if is_guessed:  # nearly right: the bracket is as narrow
             part, effective = part.by(rehearsed.criterion), rehearsed.tolerance
             high, rehearsed = (2.0 * effective, 2.0 * aim), None
         measured = False  # the plain fit stands for any tolerance above
@@ -191,7 +193,9 @@ def _secant(part, rehearsed):
                 high, measured = (effective, _known(gap)), True
             else:
                 low = (effective, gap)
-                if not measured and effective > high[0] / 2:
+                if is_guessed and not measured and gap > aim / 8:  # they grow about alike
+                    high = (2.0 * effective * aim / gap, 2.0 * aim)
+                elif not measured and effective > high[0] / 2:
                     high = (2.0 * high[0], high[1])
             share = (aim - low[1]) / max(high[1] - low[1], 1e-12)
             effective = low[0] + min(max(share, 0.1), 0.9) * (high[0] - low[0])

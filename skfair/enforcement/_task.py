@@ -124,6 +124,12 @@ class Task:
         violation, decisions = self.violation(gaps), np.unique(scores > 0)
         return Candidate(parameters, scores, error, gaps, violation, is_clear, result, decisions)
 
+    def predicted(self, parameters):
+        """Everybody's scores as predictions will have them; None where they lie in parts."""
+        return (
+            None if isinstance(self.problem, RankedInParts) else self.problem.predicted(parameters)
+        )
+
     def _judge_ranks(self, parameters, result):
         gaps, nobody = self.problem.gaps(parameters), np.empty(0, dtype=bool)
         violation = self.violation(gaps)

@@ -15,6 +15,10 @@ class Part:
 
     is_correctable = False
     lower = np.zeros(1)
+    criterion = None
+
+    def by(self, criterion):
+        return self
 
     def __init__(self, tolerance, width=1.0, n_rows=1):
         self.tolerance, self.width, self.n_rows = tolerance, width, n_rows
@@ -35,19 +39,22 @@ class Part:
 class Curve:
     """A task whose metric is a function of the surrogate's tolerance, and of its width."""
 
-    def __init__(self, gap, tolerance, plain=1.0, rough=None, least=0.0):
+    def __init__(self, gap, tolerance, plain=1.0, rough=None, least=0.0, few=None):
         self.gap, self.plain_gap = gap, plain
         self.least = least  # tolerance that a model can keep
         self.rough_gap = plain if rough is None else rough
         self.constraint = JointConstraint((Part(tolerance),))
         self.tolerances, self.widths, self.n_rows = [], [], []
-        self.tol = 1e-6
+        self.tol, self.few = 1e-6, few
 
     def rough(self):
         return self._candidate(self.rough_gap, 0.0)
 
     def rehearsal(self, start):
-        return None
+        return self.few
+
+    def predicted(self, parameters):
+        return np.empty(0)
 
     def plain(self, parameters, solver):
         return self._candidate(self.plain_gap, 0.0)
@@ -112,6 +119,19 @@ def test_the_metric_ends_just_below_its_tolerance(gap, tolerance):
     found = calibrate(task)
     assert tolerance - 0.01 <= found.gaps <= tolerance
     assert len(task.tolerances) <= MAX_SOLVES
+
+
+@pytest.mark.parametrize("noise", [1.5, 2.0, 3.0])
+def test_everybody_is_fitted_twice_where_noise_led_those_who_rehearsed_too_far(noise):
+    """Groups of few differ by chance too, and gaps grow about as tolerances do."""
+    few = Curve(lambda t, width: noise * t, 0.05)
+    task = Curve(lambda t, width: 0.002 + 1.1 * t, 0.05, few=few)
+    assert 0.04 <= calibrate(task).gaps <= 0.05
+    assert len(task.tolerances) == 2
+    few = Curve(lambda t, width: 1.1 * t, 0.05)
+    task = Curve(lambda t, width: 1.1 * t, 0.05, few=few)
+    assert 0.04 <= calibrate(task).gaps <= 0.05
+    assert len(task.tolerances) == 1
 
 
 def test_an_unreachable_tolerance_gives_the_fairest():
