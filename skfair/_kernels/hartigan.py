@@ -25,7 +25,10 @@ def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
     n_moves = 0
     row = np.empty(sizes.size)
     for p in range(labels.size):
-        if _might_move(distances, masses, weights, codes, clustering, p, limits):
+        if (
+            _is_attracted(distances[p], sizes, labels[p], masses[p])
+            and _cheapest_move(distances[p], masses, weights, codes, clustering, p, limits) >= 0
+        ):
             for k in range(sizes.size):
                 row[k] = distance(X[p], centers[k])
             best = _cheapest_move(row, masses, weights, codes, clustering, p, limits)
@@ -37,31 +40,35 @@ def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
 
 def might_move(distances, masses, weights, codes, clustering, limits):
     """Positions of the samples that an allowed move of their own would make cheaper."""
-    found = np.empty(len(weights), np.bool_)
-    _find_movers(distances, masses, weights, codes, clustering, limits, found)
-    return np.flatnonzero(found)
+    found = np.empty(len(weights), np.intp)
+    n_found = _find_movers(distances, masses, weights, codes, clustering, limits, found)
+    return found[:n_found]
 
 
 @jit
 def _find_movers(distances, masses, weights, codes, clustering, limits, found):
-    for p in range(found.size):
-        found[p] = _might_move(distances, masses, weights, codes, clustering, p, limits)
+    labels, _, sizes, _, _ = clustering
+    n_found = 0
+    for p in range(labels.size):
+        if (
+            _is_attracted(distances[p], sizes, labels[p], masses[p])
+            and _cheapest_move(distances[p], masses, weights, codes, clustering, p, limits) >= 0
+        ):
+            found[n_found] = p
+            n_found += 1
+    return n_found
 
 
 @inlined
-def _might_move(distances, masses, weights, codes, clustering, p, limits):
-    """Whether sample p, at these distances to all centres, has an allowed move that pays."""
-    sizes, a, w = clustering.sizes, clustering.labels[p], masses[p]
+def _is_attracted(distances, sizes, a, mass):
+    """Whether a sample of cluster a, at these distances to all, would be cheaper elsewhere."""
     attractive = 0
-    if sizes[a] > w:
-        leaving = distances[p, a] * sizes[a] / (sizes[a] - w)
+    if sizes[a] > mass:
+        leaving = distances[a] * sizes[a] / (sizes[a] - mass)
         for k in range(sizes.size):
-            attractive += distances[p, k] * sizes[k] < leaving * (sizes[k] + w)
+            attractive += distances[k] * sizes[k] < leaving * (sizes[k] + mass)
     # Its own cluster is always attractive; for most samples it is the only one.
-    return (
-        attractive > 1
-        and _cheapest_move(distances[p], masses, weights, codes, clustering, p, limits) >= 0
-    )
+    return attractive > 1
 
 
 @inlined
