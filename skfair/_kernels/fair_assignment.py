@@ -134,7 +134,7 @@ def _worst_breach(prices, counts, limits, ratios):
 
 
 def newton_step(prices, counts, density, ridge, limits, ratios):
-    """Multipliers after a projected, damped Newton step from ``prices``.
+    """Multipliers after a damped Newton step from ``prices``, which makes none negative.
 
     Levenberg-Marquardt: where few samples tie the Hessian is (nearly) singular, and with more
     ridge the step shrinks towards a short one along the gradient.
@@ -153,10 +153,11 @@ def newton_step(prices, counts, density, ridge, limits, ratios):
     Returns
     -------
     prices : Prices
+    gain : float
+        What the step should add to the value of the dual.
     """
     stepped = Prices(*(array.copy() for array in prices))
-    _newton_step(stepped, counts, density, ridge, limits, ratios)
-    return stepped
+    return stepped, _newton_step(stepped, counts, density, ridge, limits, ratios)
 
 
 @jit
@@ -164,11 +165,12 @@ def _newton_step(prices, counts, density, ridge, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
     add_kinds(counts, limits.kinds, by_group)
     rows = free_rows(prices, by_group, limits, ratios)
-    direction = newton_direction(rows, ratios, limits.kinds, density, ridge)
+    direction, gain = newton_direction(rows, ratios, limits.kinds, density, ridge)
     values = np.empty(rows.n_rows)
     for r in range(values.size):
-        values[r] = max(rows.values[r] + direction[r], 0.0)
+        values[r] = rows.values[r] + direction[r]
     store(rows, values, prices)
+    return gain
 
 
 def offsets_of(prices, limits, ratios):

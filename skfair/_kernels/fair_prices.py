@@ -13,6 +13,7 @@ from skfair._kernels.clustering import rarest_and_commonest
 
 MAX_CG_ITER = 100
 CG_TOLERANCE = 1e-3
+MAX_STOPS = 3  # of a step: times that multipliers stop at 0, and the others make up for it
 AT_LEAST = -1  # in place of a group: the row bounds a size from below; -2 from above
 
 
@@ -194,17 +195,40 @@ def _mean_diagonal(rows, density, ratios, kinds):
 
 @stage
 def newton_direction(rows, ratios, kinds, density, ridge):
-    """Newton direction on the multipliers of the rows, by conjugate gradients."""
-    n_rows = rows.n_rows
-    solution, search = np.empty(n_rows), np.empty(n_rows)
-    residual, image = np.empty(n_rows), np.empty(n_rows)
+    """Newton direction on the multipliers of the rows, and the gain of the dual that it predicts.
+
+    Multipliers that would become negative stop at 0, and the others make up for it.
+    """
+    direction, is_free = np.zeros(rows.n_rows), np.ones(rows.n_rows, np.bool_)
     shift = ridge * _mean_diagonal(rows, density, ratios, kinds) + 1e-300
-    norm = 0.0
+    for _ in range(MAX_STOPS):
+        _solve_freely(rows, ratios, kinds, density, shift, is_free, direction)
+        n_stopped = 0
+        for r in range(rows.n_rows):
+            if rows.values[r] + direction[r] < 0.0:
+                direction[r] = -rows.values[r]
+                is_free[r] = False
+                n_stopped += 1
+        if n_stopped == 0:
+            break
+    image, gain = np.empty(rows.n_rows), 0.0
+    _apply_hessian(direction, rows, density, ratios, kinds, 0.0, image)
+    for r in range(rows.n_rows):
+        gain += direction[r] * (rows.violations[r] - 0.5 * image[r])
+    return direction, gain
+
+
+@stage
+def _solve_freely(rows, ratios, kinds, density, shift, is_free, direction):
+    """Solve the damped system for the free rows, in place, by conjugate gradients."""
+    n_rows = rows.n_rows
+    residual, search, image = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
+    _apply_hessian(direction, rows, density, ratios, kinds, shift, image)
+    norm = goal = 0.0
     for r in range(n_rows):
-        solution[r] = 0.0
-        residual[r] = search[r] = rows.violations[r]
+        residual[r] = search[r] = (rows.violations[r] - image[r]) if is_free[r] else 0.0
         norm += residual[r] * residual[r]
-    goal = CG_TOLERANCE**2 * norm
+        goal += (CG_TOLERANCE * rows.violations[r]) ** 2
     for _ in range(MAX_CG_ITER):
         if norm <= goal:
             break
@@ -214,12 +238,12 @@ def newton_direction(rows, ratios, kinds, density, ridge):
             curvature += search[r] * image[r]
         step, norm = previous / curvature, 0.0
         for r in range(n_rows):
-            solution[r] += step * search[r]
-            residual[r] -= step * image[r]
-            norm += residual[r] * residual[r]
+            if is_free[r]:
+                direction[r] += step * search[r]
+                residual[r] -= step * image[r]
+                norm += residual[r] * residual[r]
         for r in range(n_rows):
             search[r] = residual[r] + norm / previous * search[r]
-    return solution
 
 
 @stage

@@ -8,9 +8,12 @@ import numpy as np
 from skfair._kernels.fair_assignment import look, newton_step, offsets_of, worst_breach
 from skfair._kernels.fair_prices import Prices, ratios_of
 
-LEAST_RIDGE = 1e-6  # relative to the mean of the Hessian's diagonal
-RIDGE_GROWTH = 30.0
+FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
+LEAST_RIDGE = 0.01
+RIDGE_GROWTH = 10.0
 MAX_TRIALS = 10  # of a step, each with more ridge
+FAITHFUL, UNFAITHFUL = 0.75, 0.25  # gains, as shares of what the step predicted ...
+RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # ... from which on, and up to which, the ridge changes
 LEAST_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
 NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in ...
 NEAR_TIES_RANGE = (0.02, 0.32)  # ... and within which it may stay as it is
@@ -24,7 +27,7 @@ class DualSolution(NamedTuple):
     offsets: np.ndarray  # (n_clusters, n_groups)
     value: float  # L(multipliers)
     width: float  # smoothing width of the last Hessian
-    ridge: float  # damping of the last step
+    ridge: float  # damping of the next step
     labels: np.ndarray | None = None  # (n_samples,) argmin of distance + offset
     gaps: np.ndarray | None = None  # (n_samples,) how much more the next cheapest cluster costs
     n_near: int = 0  # number of samples with a gap below the width
@@ -38,12 +41,12 @@ def cold_start(n_clusters, n_groups):
         offsets=np.zeros((n_clusters, n_groups)),
         value=-np.inf,
         width=0.0,
-        ridge=LEAST_RIDGE,
+        ridge=FIRST_RIDGE,
     )
 
 
 def solve_dual(measured, limits, start, slack, max_iter, look=look):
-    """Maximise the dual by projected, damped Newton ascent from the solution ``start``.
+    """Maximise the dual by damped Newton ascent from the solution ``start``.
 
     Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
 
@@ -77,10 +80,9 @@ def solve_dual(measured, limits, start, slack, max_iter, look=look):
             now = look_at_all(prices, width)
         # Ties lie on both sides of the border, over twice the width.
         density = (now.ties + now.ties.transpose(0, 2, 1)) * (0.5 / width)
-        gain, damping = 0.0, ridge / RIDGE_GROWTH
+        damping = ridge
         for _ in range(MAX_TRIALS):
-            damping = max(damping, LEAST_RIDGE)
-            stepped = newton_step(prices, now.counts, density, damping, limits, ratios)
+            stepped, predicted = newton_step(prices, now.counts, density, damping, limits, ratios)
             trial = look_at_all(stepped, width)
             gain = trial.value - now.value
             if gain > 0.0:
@@ -88,6 +90,10 @@ def solve_dual(measured, limits, start, slack, max_iter, look=look):
             damping *= RIDGE_GROWTH
         if not gain > 0.0:  # also where a gain is nan
             break
+        if gain > FAITHFUL * predicted:
+            damping = max(RIDGE_FALL * damping, LEAST_RIDGE)
+        elif gain < UNFAITHFUL * predicted:
+            damping *= RIDGE_RISE
         prices, ridge, now = stepped, damping, trial
         if gain <= LEAST_GAIN * abs(now.value):
             break

@@ -332,18 +332,28 @@ def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     assert mean == pytest.approx(diagonal.mean())
 
 
+def matrix_of(rows, ratios, density):
+    """What `_apply_hessian` multiplies by, column by column."""
+    matrix = np.empty((rows.n_rows, rows.n_rows))
+    for column, unit in zip(matrix.T, np.eye(rows.n_rows), strict=True):
+        image = np.empty(rows.n_rows)
+        alone(fair_prices._apply_hessian)(
+            unit, rows, density, ratios, kinds(len(ratios)), 0.0, image
+        )
+        column[:] = image
+    return matrix
+
+
 @pytest.mark.parametrize("sized", [False, True])
-def test_the_newton_step_solves_the_damped_system(step, sized):
+@pytest.mark.parametrize("scale", [1e3, 1.0, 0.1])
+def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negative(
+    step, sized, scale
+):
     multipliers, counts, ratio, density = step
     ridge, mean = 0.1, counts.sum(axis=1).mean()
     limits = {"smallest": mean, "largest": mean} if sized else {}
-    rows, ratios = rows_of(multipliers, counts, ratio, **limits)
-    apply, n_rows = alone(fair_prices._apply_hessian), rows.n_rows
-    matrix = np.empty((n_rows, n_rows))
-    for column, unit in zip(matrix.T, np.eye(n_rows), strict=True):
-        image = np.empty(n_rows)
-        apply(unit, rows, density, ratios, kinds(len(ratios)), 0.0, image)
-        column[:] = image
+    rows, ratios = rows_of(scale * multipliers, counts, ratio, **limits)
+    matrix = matrix_of(rows, ratios, density)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
     assert np.linalg.eigvalsh(matrix).min() > -1e-9
     if sized:  # every cluster but one at the mean is too large or too small
@@ -352,23 +362,29 @@ def test_the_newton_step_solves_the_damped_system(step, sized):
     mean = alone(fair_prices._mean_diagonal)(rows, density, ratios, kinds(len(ratios)))
     exact = np.diag(matrix).mean()
     assert exact <= mean if sized else mean == pytest.approx(exact)
-    matrix += ridge * mean * np.eye(n_rows)
-    direction = alone(fair_prices.newton_direction)(
-        rows, ratios, kinds(len(ratios)), density, ridge
-    )
-    residual = matrix @ direction - rows.violations
+    damped = matrix + ridge * mean * np.eye(rows.n_rows)
+    direction, gain = newton_direction(rows, ratios, density, ridge)
+    assert (rows.values + direction >= 0).all()
+    # Far from 0 none stops there; where some do, the others solve what is left of the system.
+    stopped = rows.values + direction == 0
+    assert stopped[rows.values > 0].any() == (scale < 1e3)
+    residual = (damped @ direction - rows.violations)[~stopped]
     limit = 1.01 * fair_prices.CG_TOLERANCE * np.linalg.norm(rows.violations)
     assert np.linalg.norm(residual) <= limit
+    assert gain == pytest.approx(direction @ (rows.violations - matrix @ direction / 2))
+
+
+def newton_direction(rows, ratios, density, ridge):
+    return alone(fair_prices.newton_direction)(rows, ratios, kinds(len(ratios)), density, ridge)
 
 
 def test_without_ties_the_newton_step_is_finite(step):
     """Nothing says how far to go; whatever comes out, the ascent tries it and then shrinks it."""
     multipliers, counts, ratio, density = step
     rows, ratios = rows_of(multipliers, counts, ratio)
-    direction = alone(fair_prices.newton_direction)(
-        rows, ratios, kinds(len(ratios)), 0 * density, 0.1
-    )
+    direction, gain = newton_direction(rows, ratios, 0 * density, 0.1)
     assert np.isfinite(direction).all()
+    assert np.isfinite(gain)
 
 
 def worst_violation(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np.inf):
