@@ -43,21 +43,31 @@ class Scored(NamedTuple):
 
     def selected(self):
         """Whether each member's rank lies in the interval of the group, (n_members,)."""
-        return self.table().select(self.intervals, self.weights)
+        selected = np.zeros(len(self.codes), dtype=bool)
+        for members, pairs in zip(self._members(), self.intervals, strict=True):
+            if len(members):
+                scores = self.y_score[members]
+                values, _, ranks = _ranked(scores, self.weights[members])
+                chosen = (values[_inside(ranks, pair)] for pair in pairs)
+                ranges = [(own[-1] <= scores) & (scores <= own[0]) for own in chosen if len(own)]
+                selected[members] = np.any(ranges, axis=0)
+        return selected
+
+    def _members(self):
+        """Positions of the members of each group, whose scores are sorted by themselves."""
+        order = np.argsort(self.codes.astype(np.min_scalar_type(len(self.names))), kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self.codes, minlength=len(self.names)))[:-1])
 
     def selected_rates(self):
         """Share of the selected of each group above every selected score, (n_groups, n_thresholds).
 
         The last threshold is -inf. The shares of a group of which nobody is selected are nan.
         """
-        # Groups apart: values of one group are sorted by themselves, faster than positions are.
-        order = np.argsort(self.codes.astype(np.min_scalar_type(len(self.names))), kind="stable")
-        ends = np.cumsum(np.bincount(self.codes, minlength=len(self.names)))[:-1]
-        scores, weights = np.split(self.y_score[order], ends), np.split(self.weights[order], ends)
-        ranked = [
-            _ranked(*own, pairs)
-            for *own, pairs in zip(scores, weights, self.intervals, strict=True)
-        ]
+        ranked = []
+        for members, pairs in zip(self._members(), self.intervals, strict=True):
+            values, weight_at, ranks = _ranked(self.y_score[members], self.weights[members])
+            inside = _inside(ranks, pairs)
+            ranked.append((values[inside], np.cumsum(weight_at[inside])))
         thresholds = np.sort(np.concatenate([[-np.inf], *(values for values, _ in ranked)]))[::-1]
         rates = np.full((len(ranked), len(thresholds)), np.nan)
         for of_group, (values, up_to) in zip(rates, ranked, strict=True):
@@ -81,15 +91,17 @@ class Scored(NamedTuple):
         return np.divide(above, totals, out=np.full(n_groups, np.nan), where=present > 0)
 
 
-def _ranked(scores, weights, pairs):
-    """The distinct scores of a group that rank in its interval, descending.
+def _ranked(scores, weights):
+    """The distinct scores of a group, descending.
 
     Returns
     -------
     values : ndarray of shape (n_values,)
         The scores.
-    up_to : ndarray of shape (n_values,)
-        Selected weight on each of them and those before.
+    weight_at : ndarray of shape (n_values,)
+        Weight on each of them.
+    ranks : ndarray of shape (n_values,)
+        Share of the group above each of them.
     """
     if np.ptp(weights) > 0:
         descending = np.argsort(-scores)
@@ -99,9 +111,12 @@ def _ranked(scores, weights, pairs):
     starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
     weight_at = np.add.reduceat(weights, starts)
     up_to = np.cumsum(weight_at)
-    ranks = np.append(0.0, up_to[:-1]) / up_to[-1]
-    inside = ranks_inside(ranks[np.newaxis], [pairs])[0]
-    return scores[starts[inside]], np.cumsum(weight_at[inside])
+    return scores[starts], weight_at, np.append(0.0, up_to[:-1]) / up_to[-1]
+
+
+def _inside(ranks, pairs):
+    """Which ranks of one group lie in its interval, or in one pair of it."""
+    return ranks_inside(ranks[np.newaxis], [np.atleast_2d(pairs)])[0]
 
 
 def check_scored(sensitive_features, sample_weight, interval, **columns):

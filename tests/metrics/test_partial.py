@@ -20,6 +20,7 @@ from skfair.metrics import (
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
+from skfair.metrics._ranked import check_scored
 
 FUNCTIONS = [
     partial_statistical_parity_difference,
@@ -376,3 +377,17 @@ def test_options_are_checked():
         partial_statistical_parity_difference(SCORE, **people, scale="absolute")
     with pytest.raises(ValueError, match='ties must be "half" or "full"'):
         partial_group_auc_difference(SCORE, **people, ties=0.5)
+
+
+@pytest.mark.parametrize("interval", [(0.1, 0.4), [(0.0, 0.2), (0.5, 1.0)], (0.95, 0.96)])
+@pytest.mark.parametrize("n_scores", [5, 10**6])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_groups_alone_select_whom_the_table_of_all_scores_selects(interval, n_scores, weighted):
+    rng = np.random.default_rng(0)
+    scores, groups = rng.integers(n_scores, size=400), rng.integers(3, size=400)
+    weights = rng.integers(1, 4, size=400) / 2 if weighted else None
+    scored, _ = check_scored(groups, weights, interval, y_score=scores)
+    for some in (scored, scored.take(scored.codes < 2)):
+        expected = some.table().select(some.intervals, some.weights)
+        assert expected.any() == (n_scores > 5 or interval != (0.95, 0.96))
+        np.testing.assert_array_equal(some.selected(), expected)
