@@ -9,6 +9,7 @@ from skfair.people._groups import (
     group_index,
     group_names,
 )
+from skfair.people._labels import distinct as distinct
 from skfair.people._labels import distinct_values as distinct_values
 from skfair.people._match import match_groups, match_values
 from skfair.people._pairs import DocumentPairs

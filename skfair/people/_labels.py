@@ -102,7 +102,18 @@ def _times(values):
 
 
 def distinct(column):
-    """Sorted distinct values, and the position of each entry among them."""
+    """Sorted distinct values, and the position of each entry among them.
+
+    Parameters
+    ----------
+    column : ndarray of shape (n_samples,)
+        Labels of one kind.
+
+    Returns
+    -------
+    values : ndarray of shape (n_values,)
+    positions : ndarray of int, shape (n_samples,)
+    """
     firsts, found, left = _first_values(column)
     if not left.any():
         by_value = np.argsort(column[firsts])

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
 from skfair.models import moments
-from skfair.people import Groups, People, columns_of_part
+from skfair.people import Groups, People, columns_of_part, distinct
 from skfair.training._input import Training, Unit, positive_of
 from skfair.utils._messages import listing
 
@@ -188,8 +188,8 @@ def by_cells(part, name, is_real):
         X, y, kinds, weights, groups = _columns(part, name, is_real)
     except (TypeError, ValueError) as error:
         return f"Part {part.number}: {error}"
-    known, codes = np.unique(kinds, return_inverse=True)
-    found, own = np.unique(groups.codes * len(known) + codes, return_inverse=True)
+    known, codes = distinct(kinds)
+    found, own = distinct(groups.codes * len(known) + codes)
     of_group = map(tuple, groups.labels[found // len(known)].tolist())
     cells = list(zip(of_group, known[found % len(known)].tolist(), strict=True))
     weights = None if (weights == 1.0).all() else weights
