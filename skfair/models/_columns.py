@@ -80,7 +80,7 @@ def moments(X, share, n_jobs=None):
 
 def _sums(part):
     X, share = part
-    return X.T @ share
+    return X.T.dot(share)
 
 
 def _deviations(part, mean):
@@ -89,8 +89,8 @@ def _deviations(part, mean):
     missed, squares = np.zeros_like(mean), np.zeros_like(mean)
     for rows in _chunks(len(share)):
         deviation = X[rows] - mean
-        missed += share[rows] @ deviation
-        squares += share[rows] @ deviation**2
+        missed += share[rows].dot(deviation)
+        squares += share[rows].dot(deviation**2)
     return missed, squares
 
 
@@ -141,5 +141,5 @@ def weighted_outer_sum(X, weights):
         half = X[rows] * roots[rows]
         # With weights of one sign the product is of a matrix with itself, which BLAS halves.
         other = half * np.sign(weights[rows])[:, np.newaxis] if signed else half
-        gram += half.T @ other
+        gram += half.T.dot(other)
     return gram

@@ -276,7 +276,7 @@ class LinearModel(LinearInParameters):
         gradient : ndarray of shape (n_parameters,)
         """
         total = slopes.sum()
-        gradient = (self._transposed @ slopes - total * self.center) / self.scale
+        gradient = (self._transposed.dot(slopes) - total * self.center) / self.scale
         return np.append(gradient, total) if self.fit_intercept else gradient
 
     def pull_back_rows(self, slopes):
@@ -311,7 +311,7 @@ class LinearModel(LinearInParameters):
         """
         X, center = self.X, self.center
         raw = weighted_outer_sum(X, weights)
-        sums, total = self._transposed @ weights, weights.sum()
+        sums, total = self._transposed.dot(weights), weights.sum()
         shift = np.outer(center, sums)
         centered = raw - shift - shift.T + total * np.outer(center, center)
         gram = centered / np.outer(self.scale, self.scale)
