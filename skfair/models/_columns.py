@@ -135,11 +135,10 @@ def weighted_outer_sum(X, weights):
 
         return weighted_gram(X.data, X.indices, X.indptr, weights, X.shape[1])
     gram = np.zeros((X.shape[1], X.shape[1]))
-    signed = bool((weights < 0).any())
-    roots = np.sqrt(np.abs(weights))[:, np.newaxis]
+    is_signed = bool((weights < 0).any())
+    factors = (weights if is_signed else np.sqrt(weights))[:, np.newaxis]
     for rows in _chunks(len(X)):
-        half = X[rows] * roots[rows]
-        # With weights of one sign the product is of a matrix with itself, which BLAS halves.
-        other = half * np.sign(weights[rows])[:, np.newaxis] if signed else half
-        gram += half.T.dot(other)
+        scaled = X[rows] * factors[rows]
+        # Without negative weights it is a product of a matrix with itself, which BLAS halves.
+        gram += (X[rows] if is_signed else scaled).T.dot(scaled)
     return gram
