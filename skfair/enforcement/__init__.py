@@ -143,7 +143,10 @@ def enforce_for_all(task, strategy, confidence, unseen=None):
 def _at_large(task, strategy):
     """What everybody does where the problem lies in parts, after some have rehearsed it."""
     few = task.rehearsed_by(task.problem.few)
-    return enforce_at_large(task, strategy, few, enforce(few, strategy))
+    # Searches would lead the decisions of these few to bounds that everybody's do not keep.
+    is_searched = strategy == "auto" and task.constraint.counts_decisions
+    rehearsed = enforce(few, "correction" if is_searched else strategy)
+    return enforce_at_large(task, strategy, few, rehearsed)
 
 
 def _without_polish(strategy, constraint):

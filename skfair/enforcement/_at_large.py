@@ -1,9 +1,9 @@
 """Enforcement among very many people, who lie in parts: rehearsed among some, performed by all.
 
-The whole of enforcement is gone through by some of the people, in memory. Everybody's part is its
-end: how many decisions the smooth rates miss where the rehearsal ended, the smooth fit corrected by
-that, and searches along a few lines, all of them counted at once. Every step is one look at all
-parts, and there are about a dozen.
+Smooth fits and their corrections are gone through by some of the people, in memory. Everybody's
+part is the end: how many decisions the smooth rates miss where the rehearsal ended, the smooth fit
+corrected by that, and searches along a few lines, all of them counted at once. Every step is one
+look at all parts, and there are about a dozen.
 """
 
 import numpy as np

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-_BLOCK = 1 << 14
+_BLOCK = 1 << 16
 """Scores that are evaluated at a time."""
 
 

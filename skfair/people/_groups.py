@@ -200,6 +200,10 @@ class _DisjointGroups(Groups):
         one_each = (np.ones(n_samples, dtype=bool), self.codes, np.arange(n_samples + 1))
         return sparse.csr_array(one_each, shape=(n_samples, len(self.labels)))
 
+    @cached_property
+    def counts(self):
+        return np.bincount(self.codes, minlength=len(self.labels))
+
     @property
     def pairs(self):
         return np.arange(len(self.codes)), self.codes
