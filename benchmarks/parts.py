@@ -22,8 +22,11 @@ from skfair.parts import BLOCK, OnDask, _here
 
 CONSTRAINTS = ("demographic_parity", "equalized_odds", "percentiles")
 N_COLUMNS, N_WORKERS = 10, 2
-N_BLOCKS, LEAST = 16, 4
-"""A million people and a little more, and those of a quick look."""
+N_PARTITIONS, N_BLOCKS = 4, 4
+"""A million people and a little more, in partitions of so many blocks.
+
+A partition is of 21 MB; by its own default of 128 MiB, Dask would make one of them all.
+"""
 
 SMALL = 1 << 10
 """People of each of a thousand partitions."""
@@ -47,15 +50,16 @@ def parts(budget):
     import dask
     from distributed import Client, LocalCluster
 
-    n_blocks = max(LEAST, int(budget.share * N_BLOCKS))
-    here = [np.concatenate(own) for own in zip(*map(block, range(n_blocks)), strict=True)]
+    size = max(1, int(budget.share * N_BLOCKS))
+    n_blocks = N_PARTITIONS * size
+    here = people(range(n_blocks))
     records = []
     with (
         dask.config.set(KEEP_MEMORY),
         LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
-        there = on_workers(n_blocks)
+        there = on_workers(size)
         many = dask.persist(*(own.rechunk({0: SMALL}) for own in there))
         for constraint in CONSTRAINTS:
             for name, data, n_jobs, is_lost in (
@@ -88,13 +92,21 @@ def block(number):
     return X, (scores + rng.logistic(size=BLOCK) > 0).astype(int), groups
 
 
-def on_workers(n_blocks):
+def people(numbers):
+    """Those of several blocks."""
+    return [np.concatenate(own) for own in zip(*map(block, numbers), strict=True)]
+
+
+def on_workers(size):
     """The same people as arrays of Dask, kept by workers; those of a lost one are made again."""
     import dask
     import dask.array as da
 
-    made = [dask.delayed(block, pure=True, nout=3)(number) for number in range(n_blocks)]
-    shapes = (BLOCK, N_COLUMNS), (BLOCK,), (BLOCK,)
+    made = [
+        dask.delayed(people, pure=True, nout=3)(range(number * size, (number + 1) * size))
+        for number in range(N_PARTITIONS)
+    ]
+    shapes = (size * BLOCK, N_COLUMNS), (size * BLOCK,), (size * BLOCK,)
     columns = [
         da.concatenate([da.from_delayed(one[i], shape, meta=block(0)[i]) for one in made])
         for i, shape in enumerate(shapes)
@@ -242,5 +254,5 @@ def _differing(one, others):
 
 def _apart(one, other):
     """By how much another fit's decisions err more about the first people."""
-    X, y, _ = (np.concatenate(own) for own in zip(*map(block, range(LEAST)), strict=True))
+    X, y, _ = people(range(N_PARTITIONS))
     return one[0][0].score(X, y) - other[0][0].score(X, y)

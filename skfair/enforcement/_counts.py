@@ -32,7 +32,7 @@ def decide(part, points):
         One for every constraint.
     """
     all_scores = [part.predicted(own) for own in points]
-    wrong = [part.share @ ((scores > 0) != (part.target > 0)) for scores in all_scores]
+    wrong = [part.share.dot((scores > 0) != (part.target > 0)) for scores in all_scores]
     positives = np.array([np.count_nonzero(scores > 0) for scores in all_scores])
     means = tuple(
         np.array([one.decision_means(scores) for scores in all_scores])
