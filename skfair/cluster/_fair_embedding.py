@@ -102,7 +102,7 @@ def fair_embedding(
     random_state : int, RandomState instance or None, default=None
         Determines the start of the solver.
     n_jobs : int or None, default=None
-        Threads that multiply by a dense affinity; None is 1 unless in a ``joblib.parallel_config``
+        Threads that multiply by the affinity; None is 1 unless in a ``joblib.parallel_config``
         context, -1 is all processors. An `RBFAffinity` has its own.
 
     Returns

@@ -77,7 +77,7 @@ class FairSpectralClustering(FairClusterer):
     random_state : int, RandomState instance or None, default=None
         Determines the solver's and k-means' starts.
     n_jobs : int or None, default=None
-        Number of jobs of the neighbours search, and of threads that multiply by a dense affinity or
+        Number of jobs of the neighbours search, and of threads that multiply by an affinity or
         by tiles of a kernel, or compare blocks of 65,536 rows with landmarks; None is 1 unless in a
         ``joblib.parallel_config`` context.
     verbose : int, default=0

@@ -7,6 +7,7 @@ from skfair.parts import InMemory, blocks
 from skfair.utils._graph import degrees_from, degrees_of
 
 ROWS = 256  # of a dense affinity, multiplied by one thread at a time: few, so that none waits long
+STRIPE = 4096  # rows of a sparse one
 TILE_BYTES = 2**22  # of one tile of kernel values: it stays in the cache
 
 
@@ -73,8 +74,7 @@ class NormalizedAffinity:
     r"""The linear map :math:`M = D^{-1/2} K D^{-1/2}`, with D the degrees (row sums) of K.
 
     A node without any edge counts as of degree 1. Products are made in the precision of what is
-    multiplied, by ``n_jobs`` threads where K is dense; `n_products` counts the columns multiplied
-    so far.
+    multiplied, by ``n_jobs`` threads; `n_products` counts the columns multiplied so far.
     """
 
     def __init__(self, affinity, n_jobs=None):
@@ -99,8 +99,8 @@ class NormalizedAffinity:
             self._in_precision[V.dtype] = self._factors(V.dtype)
         self.n_products += V.shape[1]
         K, scale = self._in_precision[V.dtype]
-        if sparse.issparse(K):
-            return K @ V
+        if sparse.issparse(self.affinity):
+            return np.concatenate(K.collect(_stripe_times, V))
         if isinstance(K, np.ndarray):
             scaled = np.ascontiguousarray((scale * V).T)
             products = self._rows().collect(_rows_of_product, K, scaled)
@@ -108,12 +108,13 @@ class NormalizedAffinity:
         return scale * (K @ (scale * V))
 
     def _factors(self, dtype):
-        """K and the column of scales, in a precision; sparse K are M itself already."""
+        """K and the column of scales, in a precision; sparse K are stripes of M itself already."""
         K = self.affinity
         scale = (1 / np.sqrt(self.degrees)).astype(dtype)
         if sparse.issparse(K):
             values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
-            K = sparse.csr_array((values.astype(dtype), K.indices, K.indptr), shape=K.shape)
+            rows = InMemory(blocks(self.n_nodes, STRIPE), self.n_jobs)
+            K = rows.each(_stripe, values.astype(dtype), K.indices, K.indptr)
         elif K.dtype != dtype and isinstance(K, np.ndarray):
             stored, K = K, np.empty(K.shape, dtype)
             self._rows().collect(_copy_rows, stored, K)
@@ -171,6 +172,18 @@ def _sums_of_rows(rows, K, ones):
 def _rows_of_product(rows, K, V):
     """Some rows of K V, from V', which is faster with few rows on the left."""
     return V.dot(K[rows].T).T
+
+
+def _stripe(rows, values, indices, indptr):
+    """Some rows of a sparse matrix, which are not copied."""
+    ends = indptr[rows.start : rows.stop + 1]
+    own = slice(ends[0], ends[-1])
+    shape = rows.stop - rows.start, len(indptr) - 1
+    return sparse.csr_array((values[own], indices[own], ends - ends[0]), shape=shape)
+
+
+def _stripe_times(stripe, V):
+    return stripe @ V
 
 
 def _half_within(rows, K, V):

@@ -14,6 +14,7 @@ from skfair.datasets import make_fair_sbm
 @pytest.mark.parametrize("storage", ["dense", "csr", "tiles"])
 def test_products_and_rows_follow_the_definition(monkeypatch, dtype, accuracy, storage):
     monkeypatch.setattr(_normalized_affinity, "ROWS", 16)  # in three blocks
+    monkeypatch.setattr(_normalized_affinity, "STRIPE", 16)
     rng = np.random.default_rng(0)
     X, V = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
     K = rbf_kernel(X, gamma=0.7)
@@ -43,10 +44,16 @@ def test_graphs_are_told_from_kernels():
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     monkeypatch.setattr(_normalized_affinity, "ROWS", 16)
+    monkeypatch.setattr(_normalized_affinity, "STRIPE", 16)
     monkeypatch.setattr(_normalized_affinity, "TILE_BYTES", 4096)
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(700, 2)), np.arange(700) % 2
-    for affinities in ([rbf_kernel(X)] * 2, [RBFAffinity(X, 0.5, n_jobs) for n_jobs in (1, 2)]):
+    K = rbf_kernel(X)
+    for affinities in (
+        [K] * 2,
+        [sparse.csr_array(K)] * 2,
+        [RBFAffinity(X, 0.5, n_jobs) for n_jobs in (1, 2)],
+    ):
         one, two = (
             fair_embedding(
                 affinity, sensitive_features=groups, n_components=4, random_state=0, n_jobs=n_jobs
