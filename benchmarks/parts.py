@@ -1,24 +1,22 @@
 """People in parts: threads side by side and a cluster of two workers, against one thread.
 
-Seconds are CPU seconds of the longest path: what the calling thread takes, and at each question the
-busiest of the threads, or over the fit the busiest worker, that work for it. It is the time of an
-idle machine, but for what travels.
+Seconds are those that users wait for: threads that wait for one another, and workers that are sent
+to, spend no CPU time on it. They mean something on a machine that is idle otherwise.
 """
 
 import os
 import pickle
 import signal
-import threading
 from contextlib import contextmanager
 from statistics import median
-from time import process_time, thread_time
+from time import perf_counter
 from unittest import mock
 
 import numpy as np
 
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.parts import BLOCK, OnDask, _here
+from skfair.parts import BLOCK, OnDask
 
 CONSTRAINTS = ("demographic_parity", "equalized_odds", "percentiles")
 N_COLUMNS, N_WORKERS = 10, 2
@@ -27,6 +25,9 @@ N_PARTITIONS, N_BLOCKS = 4, 4
 
 A partition is of 21 MB; by its own default of 128 MiB, Dask would make one of them all.
 """
+
+NOTHING = {"received": [], "sent": []}
+"""What is asked of workers by fits that have none."""
 
 SMALL = 1 << 10
 """People of each of a thousand partitions."""
@@ -53,33 +54,44 @@ def parts(budget):
     size = max(1, int(budget.share * N_BLOCKS))
     n_blocks = N_PARTITIONS * size
     here = people(range(n_blocks))
-    records = []
+    records = [record for name in CONSTRAINTS for record in by_threads(here, name, budget.n_runs)]
     with (
         dask.config.set(KEEP_MEMORY),
         LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         there = on_workers(size)
-        many = dask.persist(*(own.rechunk({0: SMALL}) for own in there))
-        for constraint in CONSTRAINTS:
-            for name, data, n_jobs, is_lost in (
-                ("1 thread", here, 1, False),
-                ("2 threads", here, 2, False),
-                ("2 workers", there, None, False),
-                ("2 workers, 1 lost", there, None, True),
-                (f"2 workers, {many[0].npartitions} partitions", many, None, False),
-            ):
-                is_once = is_lost or data is many
-                n_runs = 1 if is_once else budget.n_runs
-                warm = () if is_once else (None,)  # whose kernels are compiled first
-                runs = [
-                    fitted(client, data, constraint, n_jobs, is_lost)
-                    for _ in (*warm, *range(n_runs))
-                ][len(warm) :]
-                records.append({"constraint": constraint, "by": name, "runs": runs})
-                client.wait_for_workers(N_WORKERS)
+        for name in CONSTRAINTS:
+            records += by_workers(client, there, name, budget.n_runs)
     title = f"People in parts: {n_blocks * BLOCK} of them"
     return Report(title, [_shown(**one) for one in records], _checks(records))
+
+
+def by_threads(here, constraint, n_runs):
+    """Records of fits by one thread and by two, in turns; kernels are compiled first."""
+    fitted(here, constraint, 1)
+    pairs = [[fitted(here, constraint, n_jobs) for n_jobs in (1, 2)] for _ in range(n_runs)]
+    for by, runs in zip(("1 thread", "2 threads"), zip(*pairs, strict=True), strict=True):
+        yield {"constraint": constraint, "by": by, "runs": [(*run, NOTHING) for run in runs]}
+
+
+def by_workers(client, there, constraint, n_runs):
+    """Records of fits by two workers, by two of which one is lost, and of many partitions."""
+    import dask
+
+    many = dask.persist(*(own.rechunk({0: SMALL}) for own in there))
+    for by, data, loses, n_fits in (
+        ("2 workers", there, None, 1 + n_runs),
+        ("2 workers, 1 lost", there, 6, 1),
+        (f"2 workers, {many[0].npartitions} partitions", many, None, 1),
+    ):
+        runs = []
+        for _ in range(n_fits):
+            with questions(client, loses) as asked:
+                runs.append((*fitted(data, constraint), asked))
+        # The first of several compiles kernels.
+        yield {"constraint": constraint, "by": by, "runs": runs[1:] or runs}
+        client.wait_for_workers(N_WORKERS)
 
 
 def block(number):
@@ -114,48 +126,16 @@ def on_workers(size):
     return dask.persist(*columns)
 
 
-def fitted(client, data, constraint, n_jobs, is_lost):
-    """A fit: the model, its seconds, and what was asked of workers."""
+def fitted(data, constraint, n_jobs=None):
+    """A fit: the model, and its seconds."""
     X, y, groups = data
     if constraint == "percentiles":
         model = PartialParityClassifier(interval=(0.1, 0.4), n_jobs=n_jobs)
     else:
         model = ConstrainedERMClassifier(constraint, n_jobs=n_jobs)
-    with questions(client, loses=6 if is_lost else None) as asked, longest_path(client) as path:
-        model.fit(X, y, sensitive_features=groups)
-    return model, sum(path), asked
-
-
-@contextmanager
-def longest_path(client):
-    """CPU seconds of this thread, and of the busiest of those that work for it side by side."""
-    asked, ask, mapping = [], _here._ask, _here._mapping
-
-    def ask_and_time(*arguments):
-        own, start = asked[-1] if asked else {}, thread_time()
-        answer = ask(*arguments)
-        if threading.current_thread() is not threading.main_thread():
-            number = threading.get_ident()
-            own[number] = own.get(number, 0.0) + thread_time() - start
-        return answer
-
-    def mapping_of_question(n_threads):
-        asked.append({})
-        return mapping(n_threads)
-
-    path = []
-    start, before = thread_time(), client.run(process_time)
-    with (
-        mock.patch.object(_here, "_ask", ask_and_time),
-        mock.patch.object(_here, "_mapping", mapping_of_question),
-    ):
-        yield path
-    own = thread_time() - start
-    after = client.run(process_time)
-    workers = [seconds - before.get(name, 0.0) for name, seconds in after.items()]
-    path += [own, *(max(times.values(), default=0.0) for times in asked)]
-    # A million people in memory leave the workers idle, but for their heartbeats.
-    path.append(max(workers) if not asked else 0.0)
+    start = perf_counter()
+    model.fit(X, y, sensitive_features=groups)
+    return model, perf_counter() - start
 
 
 @contextmanager
