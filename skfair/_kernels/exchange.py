@@ -84,8 +84,38 @@ def by_cell(cells, n_cells):
     return np.argsort(cells.astype(np.min_scalar_type(n_cells)), kind="stable")
 
 
-def might_gain(bounds, lowest, codes, labels):
-    """Those who might gain if whoever goes the other way contributed the least.
+def cheapest_partners(clustering, lowest, weight, limits):
+    """The least bound of those for whom one of a kind in a cluster may go to another.
+
+    Whom the limits forbid to come in exchange is no partner. Where the balance asked for is high
+    many are, and with these nearly everybody would seem to gain.
+
+    Returns
+    -------
+    partners : ndarray of shape (n_clusters, n_kinds, n_clusters)
+        From which cluster, of which kind, to which cluster; inf where there is nobody.
+    """
+    n_clusters, _, n_kinds = lowest.shape
+    partners = np.full((n_clusters, n_kinds, n_clusters), np.inf)
+    _fill_partners(clustering, lowest, weight, limits, partners)
+    return partners
+
+
+@jit
+def _fill_partners(clustering, lowest, weight, limits, partners):
+    n_clusters, n_kinds, _ = partners.shape
+    for a in range(n_clusters):
+        for c in range(a + 1, n_clusters):
+            for g in range(n_kinds):
+                for h in range(n_kinds):
+                    there, back = lowest[a, c, g], lowest[c, a, h]
+                    if there + back < 0.0 and _may_exchange(clustering, a, c, g, h, weight, limits):
+                        partners[a, g, c] = min(partners[a, g, c], back)
+                        partners[c, h, a] = min(partners[c, h, a], there)
+
+
+def might_gain(bounds, partners, codes, labels):
+    """Those who might gain if their partner, of the `cheapest_partners`, contributed the least.
 
     Returns
     -------
@@ -95,10 +125,9 @@ def might_gain(bounds, lowest, codes, labels):
     cells : ndarray of intp, shape (n_candidates,)
         From which cluster to which, and kind, as one number.
     """
-    n_clusters, _, n_kinds = lowest.shape
-    partner = lowest.min(axis=2).T.copy()
-    np.fill_diagonal(partner, np.inf)
-    rows, targets = np.nonzero(bounds < -np.take(partner, labels, axis=0))
+    n_clusters, n_kinds, _ = partners.shape
+    own = labels * np.int64(n_kinds) + codes
+    rows, targets = np.nonzero(bounds < np.take(-partners.reshape(-1, n_clusters), own, axis=0))
     cells = (labels[rows] * np.int64(n_clusters) + targets) * n_kinds + codes[rows]
     return rows, bounds[rows, targets], cells
 

@@ -7,8 +7,8 @@ import numpy as np
 from skfair._kernels.balance_path import raise_balance
 from skfair._kernels.clustering import Clustering
 from skfair._kernels.exchange import (
-    by_cell,
     cheapest_first,
+    cheapest_partners,
     exchange,
     exchange_bounds,
     might_gain,
@@ -18,7 +18,7 @@ from skfair._kernels.kmeans import squared_distances
 from skfair.cluster._limits import keeps_sizes
 from skfair.cluster._samples import point_of
 from skfair.cluster._tables import settle
-from skfair.parts import BLOCK, InMemory
+from skfair.parts import BLOCK
 
 MIN_NEAR_TIES = 5000
 MANY = 1_000_000  # samples, from which on a pass has to gain as much as a round
@@ -202,25 +202,14 @@ def _change_places(samples, clustering, limits, distances, labels):
     """Exchanges of those whom looks at all blocks find; the number of them."""
     bounded = samples.parts.each(_exchange_bounds, distances, labels, clustering)
     lowest = np.minimum.reduce(bounded.collect(itemgetter(1)))
-    found = samples.parts.collect(_might_gain, bounded, labels, lowest)
+    partners = cheapest_partners(clustering, lowest, samples.weights[0], limits)
+    found = samples.parts.collect(_might_gain, bounded, labels, partners)
     rows, bounds, cells = zip(*found, strict=True)
     candidates = _among_all(rows), np.concatenate(bounds), np.concatenate(cells)
-    order = _cheapest_first(*candidates[1:], lowest.size, samples.n_jobs)
+    order = cheapest_first(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
     X, weights, codes, *_ = samples
     return exchange(X, weights, codes, clustering, *candidates, lowest, limits)
-
-
-def _cheapest_first(bounds, cells, n_cells, n_jobs):
-    """The order that sorts cells, and in each of them bounds; threads take some cells each."""
-    ends = np.cumsum(np.bincount(cells, minlength=n_cells))
-    cuts = np.unique(ends[np.searchsorted(ends, np.arange(BLOCK, len(cells), BLOCK))])
-    pieces = InMemory(np.split(by_cell(cells, n_cells), cuts), n_jobs)
-    return np.concatenate(pieces.collect(_sorted_piece, bounds, cells, n_cells))
-
-
-def _sorted_piece(piece, bounds, cells, n_cells):
-    return piece[cheapest_first(bounds[piece], cells[piece], n_cells)]
 
 
 def _among_all(rows):
@@ -243,8 +232,8 @@ def _exchange_bounds(samples, distances, labels, clustering):
     return exchange_bounds(distances, samples.codes, samples.weights[0], own, n_kinds)
 
 
-def _might_gain(samples, bounded, labels, lowest):
-    return might_gain(bounded[0], lowest, samples.codes, labels)
+def _might_gain(samples, bounded, labels, partners):
+    return might_gain(bounded[0], partners, samples.codes, labels)
 
 
 def copy_of(clustering):

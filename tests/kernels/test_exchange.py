@@ -33,7 +33,8 @@ def exchange(problem, floor):
     bounds, lowest = kernels.exchange_bounds(
         distances, codes, weights[0], clustering, problem.n_groups
     )
-    found = kernels.might_gain(bounds, lowest, codes, clustering.labels)
+    partners = kernels.cheapest_partners(clustering, lowest, weights[0], limits)
+    found = kernels.might_gain(bounds, partners, codes, clustering.labels)
     order = kernels.cheapest_first(*found[1:], lowest.size)
     found = (column[order] for column in found)
     n_exchanges = kernels.exchange(X, weights, codes, clustering, *found, lowest, limits)
@@ -97,22 +98,27 @@ def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
     check_against_scratch(problem, clustering)
 
 
-@given(problems(equal_weights=True))
+@given(problems(equal_weights=True), st.sampled_from([0.0, 0.5, 1.0]))
 @settings(max_examples=25, deadline=None)
-def test_candidates_are_all_whom_some_exchange_could_help(problem):
+def test_candidates_are_all_whom_some_allowed_exchange_could_help(problem, share):
     labels, codes, clustering = problem.labels, problem.codes, problem.clustering()
+    floor = share * ratios_by_definition(problem).min()
     bounds, lowest = kernels.exchange_bounds(
         problem.distances(), codes, 1.0, clustering, problem.n_groups
     )
-    rows, least, cells = kernels.might_gain(bounds, lowest, codes, labels)
+    limits = balance_limits(problem.n_groups, floor)
+    partners = kernels.cheapest_partners(clustering, lowest, 1.0, limits)
+    rows, least, cells = kernels.might_gain(bounds, partners, codes, labels)
     n_clusters, _, n_kinds = lowest.shape
-    for a, c, g in np.ndindex(lowest.shape):
-        cell = (a * n_clusters + c) * n_kinds + g
-        own = cells == cell
-        members = np.flatnonzero((labels == a) & (codes == g))
-        hopeful = a != c and bounds[members, c] < -lowest[c, a].min()
-        assert sorted(rows[own]) == members[hopeful].ravel().tolist()
-        np.testing.assert_array_equal(least[own], bounds[rows[own], c])
+    hopeful = set()
+    for p, q in permutations(range(len(labels)), 2):
+        a, c = labels[p], labels[q]
+        if a != c and bounds[p, c] + bounds[q, a] < 0:
+            after = ratios_by_definition(moved(problem, (p, c), (q, a)))[[a, c]].min()
+            if codes[p] == codes[q] or after >= floor * (1 - 1e-12):
+                hopeful.add((p, (a * n_clusters + c) * n_kinds + codes[p]))
+    assert set(zip(rows.tolist(), cells.tolist(), strict=True)) == hopeful
+    np.testing.assert_array_equal(least, bounds[rows, cells // n_kinds % n_clusters])
 
 
 def test_samples_of_one_group_change_places_at_any_floor():
