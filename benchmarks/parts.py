@@ -79,19 +79,22 @@ def by_workers(client, there, constraint, n_runs):
     """Records of fits by two workers, by two of which one is lost, and of many partitions."""
     import dask
 
+    yield _on_workers(client, there, constraint, "2 workers", 1 + n_runs)
+    yield _on_workers(client, there, constraint, "2 workers, 1 lost", 1, loses=6)
+    client.wait_for_workers(N_WORKERS)
+    # Not before: those of the lost worker would be made again meanwhile.
     many = dask.persist(*(own.rechunk({0: SMALL}) for own in there))
-    for by, data, loses, n_fits in (
-        ("2 workers", there, None, 1 + n_runs),
-        ("2 workers, 1 lost", there, 6, 1),
-        (f"2 workers, {many[0].npartitions} partitions", many, None, 1),
-    ):
-        runs = []
-        for _ in range(n_fits):
-            with questions(client, loses) as asked:
-                runs.append((*fitted(data, constraint), asked))
-        # The first of several compiles kernels.
-        yield {"constraint": constraint, "by": by, "runs": runs[1:] or runs}
-        client.wait_for_workers(N_WORKERS)
+    by = f"2 workers, {many[0].npartitions} partitions"
+    yield _on_workers(client, many, constraint, by, 1)
+
+
+def _on_workers(client, data, constraint, by, n_fits, loses=None):
+    runs = []
+    for _ in range(n_fits):
+        with questions(client, loses) as asked:
+            runs.append((*fitted(data, constraint), asked))
+    # The first of several compiles kernels.
+    return {"constraint": constraint, "by": by, "runs": runs[1:] or runs}
 
 
 def block(number):
@@ -201,6 +204,12 @@ def _checks(records):
             Check(f"bits that differ, threads, {constraint}", _differing(alone, threads), "<=", 0),
             Check(
                 f"bits that differ, worker lost, {constraint}", _differing(workers, lost), "<=", 0
+            ),
+            Check(
+                f"time, 1 worker lost / none, {constraint}",
+                [lost[0][1] / median(seconds for _, seconds, _ in workers)],
+                "<=",
+                2.0,
             ),
             *_checks_of_workers(constraint, alone, workers),
             *_checks_of_workers(f"{constraint}, many partitions", alone, many),
