@@ -86,7 +86,8 @@ def start_cluster():
         threads_per_worker=1,
         memory_limit=int(MEMORY),
         dashboard_address=":0",
-        silence_logs=logging.ERROR,  # memory that workers keep is said to look like a leak
+        # What fails is raised here; logs tell of memory that is kept, and of workers that leave.
+        silence_logs=logging.CRITICAL,
     )
 
 
