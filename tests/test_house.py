@@ -3,11 +3,6 @@
 from tests import house
 
 
-def test_a_file_has_at_most_400_lines():
-    long = {path for path, n in house.file_lengths().items() if n > 400}
-    assert long == set()
-
-
 def test_a_function_has_at_most_45_lines_of_code():
     long = {name for name, n in house.function_lengths().items() if n > 45}
     assert long == set()
