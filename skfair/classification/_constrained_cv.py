@@ -19,7 +19,7 @@ from skfair.classification._event_model import (
     unseen_probabilities,
 )
 from skfair.classification._probabilities import calibrate, log_odds
-from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.constraints import CONSTRAINTS, MIN_GROUP_SIZES, Constraint
 from skfair.training import (
     CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
@@ -76,6 +76,12 @@ class ConstrainedClassifierCV(ColumnClassifier):
         no tolerance of their own.
     confidence_level : float between 0 and 1, or None, default=None
         Probability with which new people keep it too, as in `ConstrainedERMClassifier`.
+    min_group_size : int or "auto", default="auto"
+        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
+        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
+        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. A
+        constraint with a ``min_group_size`` of its own keeps to that. With
+        ``group_estimator="given"`` the decisions about their samples are not moved.
     group_estimator : estimator, "given" or None, default=None
         Classifier with ``predict_proba`` that guesses the group, from what the last step of the
         estimator is given; it should not learn its people by heart. None means 30 trees of 4
@@ -197,6 +203,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "confidence_level": CONFIDENCE_LEVELS,
+        "min_group_size": MIN_GROUP_SIZES,
         "group_estimator": [HasMethods(["fit", "predict_proba"]), StrOptions({"given"}), None],
         "cv": [*CV_CONSTRAINTS, None],
         "ensemble": ["boolean"],
@@ -215,6 +222,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         *,
         tolerance=0.02,
         confidence_level=None,
+        min_group_size="auto",
         group_estimator=None,
         cv=None,
         ensemble=True,
@@ -226,6 +234,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         self.constraint = constraint
         self.tolerance = tolerance
         self.confidence_level = confidence_level
+        self.min_group_size = min_group_size
         self.group_estimator = group_estimator
         self.cv = cv
         self.ensemble = ensemble
@@ -343,7 +352,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         if len(contests) > 1:
             scores = problem.model.class_scores(found.parameters)
             labels = [one.pos_label for one in contests for _ in constraints]
-            rows = [len(part.names) for part in problem.constraint.parts]
+            rows = [len(part.reported_names) for part in problem.constraint.parts]
             report.insert(0, "class", np.repeat(labels, rows))
         else:
             # Decisions leave the unit of scores open.

@@ -45,6 +45,12 @@ class ConstrainedERMClassifier(LinearClassifier):
     confidence_level : float between 0 and 1, or None, default=None
         Probability with which new people of the same population keep the tolerance too: the people
         of the fit are then held to a smaller one. None promises it to these alone.
+    min_group_size : int or "auto", default="auto"
+        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
+        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
+        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. A
+        constraint with a ``min_group_size`` of its own keeps to that. With ``group_interactions``
+        they share what the largest group has.
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the public metric on the training data is made to keep its bound, see
         :mod:`skfair.enforcement`. None: the smooth problem as the papers write it.
@@ -169,6 +175,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         *,
         tolerance=0.02,
         confidence_level=None,
+        min_group_size="auto",
         enforcement="auto",
         loss="logistic",
         alpha=1e-4,
@@ -188,6 +195,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.constraint = constraint
         self.tolerance = tolerance
         self.confidence_level = confidence_level
+        self.min_group_size = min_group_size
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha

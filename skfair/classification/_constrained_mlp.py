@@ -31,6 +31,11 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     confidence_level : float between 0 and 1, or None, default=None
         Probability with which new people of the same population keep the tolerance too: the people
         of the fit are then held to a smaller one. None promises it to these alone.
+    min_group_size : int or "auto", default="auto"
+        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
+        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
+        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. A
+        constraint with a ``min_group_size`` of its own keeps to that.
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the last layer is made to keep the bound by the public metric on the training data, see
         :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
@@ -152,6 +157,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         *,
         tolerance=0.02,
         confidence_level=None,
+        min_group_size="auto",
         enforcement="auto",
         hidden_layer_sizes=(64, 32),
         activation="relu",
@@ -173,6 +179,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         self.constraint = constraint
         self.tolerance = tolerance
         self.confidence_level = confidence_level
+        self.min_group_size = min_group_size
         self.enforcement = enforcement
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation

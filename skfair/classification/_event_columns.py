@@ -65,7 +65,7 @@ def events_of(contests, constraints):
     for number, contest in enumerate(contests):
         columns.append([])
         for constraint in constraints:
-            compared = _compared_groups(constraint, groups)
+            compared, _ = constraint.compared_groups(contest.people)
             members = compared.matrix[first].toarray().astype(float)  # of codes in groups
             for cell in constraint.cells(contest.people).values():
                 own = _parts_of(constraint, cell, contest.target)
@@ -103,14 +103,6 @@ def group_codes(groups):
     if groups.is_disjoint:
         return groups.codes
     return np.unique(groups.matrix.toarray(), axis=0, return_inverse=True)[1].ravel()
-
-
-def _compared_groups(constraint, groups):
-    """The groups as this constraint looks at them."""
-    if constraint.attributes == "each":
-        groups = groups.each_attribute()
-    large = np.flatnonzero(groups.counts >= (constraint.min_group_size or 0))
-    return groups.only(large)
 
 
 def _parts_of(constraint, cell, target):
@@ -233,5 +225,5 @@ def check_folds_know(events, folds, groups):
                 raise ValueError(
                     f"Fold {number} of {len(folds)} leaves no {sets.get(source, source)} of group "
                     f"{names} to learn from. Pass fewer folds or another splitter, "
-                    "merge small groups, or leave them out by min_group_size of the constraint."
+                    "merge small groups, or leave them out (min_group_size)."
                 )

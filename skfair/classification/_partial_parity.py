@@ -57,6 +57,11 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         Probability with which new people of the same population keep the tolerance too: the people
         of the fit are then held to a smaller one. None promises it to these alone. "group_auc" has
         none.
+    min_group_size : int or "auto", default="auto"
+        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
+        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
+        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. With
+        ``group_interactions`` they share what the largest group has.
     tolerance_scale : {"normalized", "raw"}, default="normalized"
         "normalized" divides by the width of the interval, as the definition does. "raw" does not;
         the published experiments agree with this reading.
@@ -212,6 +217,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         interval=(0.0, 1.0),
         tolerance=0.05,
         confidence_level=None,
+        min_group_size="auto",
         tolerance_scale="normalized",
         n_percentiles=10,
         grid="inclusive",
@@ -234,6 +240,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         self.criterion = criterion
         self.interval = interval
         self.tolerance, self.confidence_level = tolerance, confidence_level
+        self.min_group_size = min_group_size
         self.tolerance_scale = tolerance_scale
         self.n_percentiles = n_percentiles
         self.grid = grid

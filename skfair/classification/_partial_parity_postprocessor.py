@@ -19,6 +19,7 @@ from skfair.classification._rank_search import (
     search,
 )
 from skfair.classification._rank_shift import RankedMembers
+from skfair.constraints import MIN_GROUP_SIZES
 from skfair.parts import in_memory, is_in_parts
 from skfair.people import check_alignment, check_interval
 from skfair.training import (
@@ -81,6 +82,11 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         Probability with which new people of the same population keep the tolerance too: the people
         of the fit are then held to a smaller one. None promises it to these alone. "group_auc" has
         none.
+    min_group_size : int or "auto", default="auto"
+        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
+        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
+        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. Their
+        samples are ranked as if they were in the largest group.
     tolerance_scale : {"normalized", "raw"}, default="normalized"
         The ``scale`` of the metric: whether differences are relative to the people in the interval
         or to whole groups. "group_auc" has only one.
@@ -193,6 +199,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         "interval": "no_validation",  # by check_interval, which knows the groups
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "confidence_level": CONFIDENCE_LEVELS,
+        "min_group_size": MIN_GROUP_SIZES,
         "tolerance_scale": [StrOptions({"normalized", "raw"})],
         "cv": CV_CONSTRAINTS,
         "pos_label": [Real, str, "boolean", None],
@@ -206,6 +213,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         interval=(0.0, 1.0),
         tolerance=0.05,
         confidence_level=None,
+        min_group_size="auto",
         tolerance_scale="normalized",
         cv=5,
         pos_label=None,
@@ -215,6 +223,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         self.interval = interval
         self.tolerance = tolerance
         self.confidence_level = confidence_level
+        self.min_group_size = min_group_size
         self.tolerance_scale = tolerance_scale
         self.cv = cv
         self.pos_label = pos_label

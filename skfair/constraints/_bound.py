@@ -48,6 +48,8 @@ class BoundConstraint:
         Whether ``decision_rate`` sees of a score only whether it is positive.
     offset : ndarray of shape (n_events,) or 0.0
         Added to the means; it corrects a smooth rate for what it misses of the decisions.
+    uncompared : BoundConstraint or None
+        The same rate of groups that are too small to be compared, for the report alone.
     """
 
     name: str
@@ -61,6 +63,7 @@ class BoundConstraint:
     counts: np.ndarray
     counts_decisions: bool = False
     offset: np.ndarray | float = 0.0
+    uncompared: object = None
 
     is_local = False
     """Whether the rows suit only scores near those that they are seen from."""
@@ -291,18 +294,44 @@ class BoundConstraint:
         """
         return self.shifted(self.offset + share * (self.missed(scores) - self.offset))
 
+    def with_uncompared(self, events, people):
+        """The same constraint, which also reports the rates of groups too small to be compared.
+
+        Parameters
+        ----------
+        events : CellEvents
+            Small groups within the cells; without any the constraint stays as it is.
+        people : People
+            The samples.
+        """
+        if not events.names:
+            return self
+        counts = events.counted(people)
+        own = replace(
+            self, events=events.weighted(people.weights), names=events.names, counts=counts
+        )
+        return replace(self, uncompared=own)
+
+    @property
+    def reported_names(self):
+        """Cell and group of each row of the report: first of what is compared, then of the rest."""
+        return self.names + ([] if self.uncompared is None else self.uncompared.names)
+
     def report(self, scores):
-        """One row per rate that is compared, with the columns ``REPORT_COLUMNS``."""
+        """One row per rate, with the columns ``REPORT_COLUMNS``; small groups come last."""
         return self.report_of(self.moments(scores))
 
     report_of = report_of
 
     def moments(self, scores):
-        """What `report_of` needs, which parts add to: three (n_events,)."""
+        """What `report_of` needs, which parts add to: three arrays, one entry per rate."""
         values, events = self._decided(scores), self.events
         # The sum of squared shares is one over the effective number of samples.
         shares = events.averaging.power(2).sum(axis=1)
-        return events.means(values), events.means(values**2), shares
+        own = events.means(values), events.means(values**2), shares
+        if self.uncompared is None:
+            return own
+        return tuple(map(np.append, own, self.uncompared.moments(scores)))
 
     def single(self):
         """The same constraint by the one row ``gap <= tolerance``: kinked, without unknowns."""
@@ -334,14 +363,17 @@ class BoundConstraint:
         What is added to the means once is left out.
         """
         events = self.events.part(rows, factors)
+        others = self.uncompared and self.uncompared.part(rows, factors, target)
         target = self.target[rows] if target is None else target
-        return replace(self, events=events, target=target, offset=0.0)
+        return replace(self, events=events, target=target, offset=0.0, uncompared=others)
 
     def placed(self, rows, n_samples):
         """The same constraint as a function of more scores, as in `Events.placed`."""
         target = np.ones(n_samples)
         target[rows] = self.target
-        return replace(self, events=self.events.placed(rows, n_samples), target=target)
+        events = self.events.placed(rows, n_samples)
+        others = self.uncompared and self.uncompared.placed(rows, n_samples)
+        return replace(self, events=events, target=target, uncompared=others)
 
     def draw(self, n_per_event, random_state=None, beside=()):
         """Draw equally many samples from every event, and the constraint on them.
@@ -373,11 +405,13 @@ class BoundConstraint:
         events, counts = _drawn_events(len(rows), start, self.n_events, n_per_event)
         drawn = object.__new__(type(self))  # one is made in every step: nothing is checked again
         own = {name: value for name, value in vars(self).items() if name in _FIELDS}
-        vars(drawn).update(own, events=events, counts=counts, target=self.target[rows])
+        own |= {"events": events, "counts": counts, "target": self.target[rows]}
+        vars(drawn).update(own, uncompared=None)
         return drawn
 
     def _among(self, rows, events, counts):
-        return replace(self, events=events, target=self.target[rows], counts=counts)
+        target = self.target[rows]
+        return replace(self, events=events, target=target, counts=counts, uncompared=None)
 
 
 _FIELDS = frozenset(field.name for field in fields(BoundConstraint))

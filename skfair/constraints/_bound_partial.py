@@ -47,6 +47,8 @@ class BoundPartialParity:
         What the rows are seen from, the scores of the plain fit for instance.
     offset : ndarray of shape (n_rows,) or 0.0
         Added to the rows; it corrects them for what the ramp misses of the decisions.
+    uncompared : BoundPartialParity or None
+        The same of groups that are too small to be compared, for the report alone.
     """
 
     constraint: object
@@ -55,6 +57,7 @@ class BoundPartialParity:
     tolerance: float
     scores: np.ndarray | None = None
     offset: np.ndarray | float = 0.0
+    uncompared: object = None
 
     is_local = True
     counts_decisions = False
@@ -207,7 +210,8 @@ class BoundPartialParity:
         """The constraint of other people, of whom events and weights are given."""
         names = np.arange(len(self.events.names)).astype(object)[:, np.newaxis]
         people = People(np.ones(len(events)), Groups.disjoint(events, names), weights)
-        return replace(self, people=people, intervals=[one.pairs for one in self.positions])
+        intervals = [one.pairs for one in self.positions]
+        return replace(self, people=people, intervals=intervals, uncompared=None)
 
     # What enforcement needs.
 
@@ -261,7 +265,8 @@ class BoundPartialParity:
 
     def seen_from(self, scores):
         """The same constraint, its rows those that suit scores near the given ones."""
-        return self._with(scores=scores, offset=0.0)
+        others = self.uncompared and self.uncompared.seen_from(scores)
+        return self._with(scores=scores, offset=0.0, uncompared=others)
 
     def held_to(self, tolerance):
         """The same constraint with another tolerance."""
@@ -313,6 +318,7 @@ class BoundPartialParity:
             self,
             people=People(target, groups, weights),
             scores=None if self.scores is None else self.scores[rows],
+            uncompared=None,
         )
         taken.check_sizes(taken.positions)
         return taken
@@ -321,8 +327,10 @@ class BoundPartialParity:
         """The share of some samples, as in `Events.part`: rows of parts add up to those of all."""
         people, members = self.people, self.members.part(rows, factors)
         weights = people.weights[rows] * factors
+        others = self.uncompared and self.uncompared.part(rows, factors, target)
         target = people.target[rows] if target is None else target
-        part = replace(self, people=People(target, people.groups.part(rows), weights))
+        own = People(target, people.groups.part(rows), weights)
+        part = replace(self, people=own, uncompared=others)
         vars(part).update(events=self.events, members=members)
         return part
 
@@ -370,7 +378,11 @@ class BoundPartialParity:
         """
         members = [self.members.members(event) for event in range(self.members.n_events)]
         above = [(scores[own] > thresholds[:, np.newaxis]) @ shares for own, shares in members]
-        return np.array(above), np.array([shares @ shares for _, shares in members])
+        squares = [shares @ shares for _, shares in members]
+        if self.uncompared is None:
+            return np.array(above), np.array(squares)
+        others = self.uncompared.moments(scores, thresholds)
+        return np.concatenate((above, others[0])), np.append(squares, others[1])
 
     report_of = report_of_shares
 

@@ -9,9 +9,13 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._aggregates import AGGREGATES
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._cells import cell_events, check_cells
+from skfair.people import AUTO_SIZE, refuse_measurements
 from skfair.surrogates import Step
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
+
+MIN_GROUP_SIZES = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})]
+"""Values of a parameter ``min_group_size``."""
 
 
 class Constraint(BaseEstimator):
@@ -36,8 +40,10 @@ class Constraint(BaseEstimator):
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur; "each" compares
         the (overlapping) groups of every single attribute instead.
-    min_group_size : int or None, default=None
-        Groups with fewer samples are left out, with a warning that names them.
+    min_group_size : int, "auto" or None, default=None
+        Groups with fewer samples (of positive weight) are not compared, with a warning that names
+        them. "auto": groups of fewer than 30 samples that are also less than 1 % of all samples.
+        None takes the estimator's; where there is no estimator all groups are compared.
 
     References
     ----------
@@ -64,7 +70,7 @@ class Constraint(BaseEstimator):
         "reference": [StrOptions({"groups", "overall"})],
         "aggregate": [StrOptions({aggregate for _, aggregate in AGGREGATES})],
         "attributes": [StrOptions({"intersections", "each"})],
-        "min_group_size": [Interval(Integral, 1, None, closed="left"), None],
+        "min_group_size": [*MIN_GROUP_SIZES, None],
     }
 
     metric = None
@@ -144,20 +150,25 @@ class Constraint(BaseEstimator):
         ------
         ValueError
             If a parameter is out of range, a tolerance of rates of decisions is above 1, a cell is
-            no boolean mask of the people, or no group has anyone in any cell.
+            no boolean mask of the people, no group has anyone in any cell, or an attribute is a
+            measurement of more than 30 numbers.
 
         Warns
         -----
         UserWarning
-            If groups are smaller than ``min_group_size``, or cells are empty: they are left out.
+            If groups are smaller than ``min_group_size``, or cells are empty: they are not
+            compared.
         """
-        self._check_parameters()
+        return bind_all([self], [people], surrogate, loss, tolerance)[0][0]
+
+    def _bind(self, people, groups, surrogate, loss, tolerance):
+        """Bind to groups that are large enough, and to the others for the report alone."""
+        large, small = groups
         tolerance = self._own_tolerance(tolerance)
-        groups = self._large_groups(people)
         cells = check_cells(self.cells(people), people, self)
-        events = cell_events(cells, groups, self.reference == "overall")
+        events = cell_events(cells, large, self.reference == "overall")
         self._report_empty_cells(events)
-        return BoundConstraint(
+        bound = BoundConstraint(
             name=type(self).__name__,
             events=events.weighted(people.weights),
             rate=self.rate(surrogate, loss),
@@ -169,6 +180,8 @@ class Constraint(BaseEstimator):
             counts=events.counted(people),
             counts_decisions=self.counts_decisions,
         )
+        events = cell_events(cells, small, False)
+        return bound.with_uncompared(events, people) if events.names else bound
 
     def _check_parameters(self):
         validate_parameter_constraints(
@@ -193,29 +206,38 @@ class Constraint(BaseEstimator):
             )
         return tolerance
 
-    def _large_groups(self, people):
-        """The groups to compare, without those that are too small."""
+    def compared_groups(self, people):
+        """The groups that are compared, and those that are too small for it.
+
+        Parameters
+        ----------
+        people : People
+            Groups and weights; their ``min_group_size`` counts where this constraint has none.
+
+        Returns
+        -------
+        large, small : Groups
+            Of the same samples, who may be in none of them.
+
+        Raises
+        ------
+        ValueError
+            If no group is large enough, or an attribute is a measurement and not a group.
+        """
         groups = people.groups
         if self.attributes == "each":
             groups = groups.each_attribute()
-        if self.min_group_size is None:
-            return groups
-        counts = people.counted(groups)
-        small = np.flatnonzero(counts < self.min_group_size)
-        if not len(small):
-            return groups
-        if len(small) == len(groups.names):
+        is_large = people.is_large(groups, self.min_group_size)
+        refuse_measurements(people.groups, _combinations_within(people.groups, groups, is_large))
+        if not is_large.any():
+            size = people.min_group_size if self.min_group_size is None else self.min_group_size
             raise ValueError(
-                f"min_group_size={self.min_group_size} leaves no group: the largest has "
-                f"{counts.max()} samples; choose a smaller one."
+                f"min_group_size={size!r} leaves no group: the largest has "
+                f"{people.counted(groups).max()} samples; choose a smaller one, or merge groups."
             )
-        named = [f"{groups.names[g]!r} ({counts[g]})" for g in small]
-        warn(
-            f"{type(self).__name__} leaves out {len(small)} group(s) of fewer than "
-            f"min_group_size={self.min_group_size} samples: {listing(named)}."
-        )
-        kept = np.setdiff1d(np.arange(len(groups.names)), small)
-        return groups.only(kept)
+        if is_large.all():
+            return groups, groups.only(np.empty(0, dtype=np.intp))
+        return groups.only(np.flatnonzero(is_large)), groups.only(np.flatnonzero(~is_large))
 
     def _report_empty_cells(self, events):
         if not events.empty:
@@ -234,3 +256,60 @@ class Constraint(BaseEstimator):
     def _aggregate(self, events):
         """How the means of the events become one gap."""
         return AGGREGATES[self.reference, self.aggregate](events)
+
+
+def bind_all(constraints, contests, surrogate, loss, tolerance):
+    """Bind several constraints, with one warning that names all groups that are not compared.
+
+    Parameters
+    ----------
+    constraints : list of Constraint
+        What must be fair.
+    contests : list of People
+        The same samples with the target of each decision about them: one, or one per class.
+    surrogate, loss, tolerance
+        As in `Constraint.bind`.
+
+    Returns
+    -------
+    bound : list of lists of AuditedConstraint
+        For each contest one bound constraint per constraint.
+    """
+    bound, sizes, are_alone = [[] for _ in contests], {}, False
+    for constraint in constraints:
+        constraint._check_parameters()
+        large, small = groups = constraint.compared_groups(contests[0])
+        own = getattr(constraint, "min_group_size", None) or contests[0].min_group_size
+        counts = contests[0].counted(small)
+        sizes.setdefault(own, {}).update(zip(small.names, counts, strict=True))
+        are_alone |= len(large.names) == 1
+        for people, of_contest in zip(contests, bound, strict=True):
+            of_contest.append(constraint._bind(people, groups, surrogate, loss, tolerance))
+    for own, found in sizes.items():
+        if found:
+            _report_small_groups(own, found, are_alone)
+    return bound
+
+
+def _report_small_groups(min_group_size, sizes, is_one_left):
+    """Warn of groups that are not compared, by their names and sizes."""
+    reason = (
+        f"fewer than {AUTO_SIZE} samples and less than 1 % of all samples"
+        if min_group_size == "auto"
+        else f"fewer than min_group_size={min_group_size} samples"
+    )
+    named = [f"{name!r} ({size})" for name, size in sizes.items()]
+    nothing = " Only one group is left, so that nothing is compared." if is_one_left else ""
+    warn(
+        f"{len(named)} group(s) with {reason} are not compared: {listing(named)}. No tolerance is "
+        f"kept for them, and the model treats their samples like all others.{nothing} Pass "
+        "min_group_size=1 to compare all groups."
+    )
+
+
+def _combinations_within(combinations, groups, is_large):
+    """Which combinations of attributes are in a large group, in each of their groups if several."""
+    if combinations is groups:
+        return is_large
+    values, _ = combinations.by_attribute()
+    return is_large[values]

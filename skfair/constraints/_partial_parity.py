@@ -1,6 +1,7 @@
 """Partial fairness: criteria on an interval of percentiles, at all thresholds."""
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -34,8 +35,9 @@ class PartialParity(Constraint):
         Largest difference allowed; None takes the estimator's.
     width : float
         Width of the ramp that stands for decisions, in units of the score.
-    min_group_size : int or None, default=None
-        Groups with fewer samples are left out, with a warning that names them.
+    min_group_size : int, "auto" or None, default=None
+        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
+        estimator's.
 
     References
     ----------
@@ -61,46 +63,27 @@ class PartialParity(Constraint):
     ranks_people_in_groups = False
     """Whether the interval is one of ranks in the whole group, though only a class is compared."""
 
-    def bind(self, people, surrogate, loss, tolerance):
-        """Make rows for the people given.
-
-        Parameters
-        ----------
-        people : People
-            Targets, groups and weights.
-        surrogate, loss : callable
-            Not used: a ramp of this constraint's own `width` stands for decisions.
-        tolerance : float
-            Used if the constraint has none of its own.
-
-        Returns
-        -------
-        bound : BoundPartialParity
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or an event has fewer than 20 samples in its interval.
-
-        Warns
-        -----
-        UserWarning
-            If groups are smaller than ``min_group_size``: they are left out.
-        """
-        self._check_parameters()
-        groups = self._large_groups(people)
+    def _bind(self, people, groups, surrogate, loss, tolerance):
+        """Make rows; a ramp of this constraint's own `width` stands for decisions."""
+        large, small = groups
         # With nobody to compare, a dict of intervals may lack the name of the only group.
-        vacuous = len(groups.names) == 1
+        vacuous = len(large.names) == 1
         interval = (0.0, 1.0) if vacuous and isinstance(self.interval, dict) else self.interval
-        bound = BoundPartialParity(
-            constraint=self,
-            people=people._replace(groups=groups),
-            intervals=check_interval(interval, groups.summary),
-            tolerance=tolerance if self.tolerance is None else self.tolerance,
+        tolerance = tolerance if self.tolerance is None else self.tolerance
+        if isinstance(interval, dict):  # which need not know groups that are not compared
+            small = small.only([g for g, name in enumerate(small.names) if name in interval])
+        own, others = (
+            BoundPartialParity(
+                constraint=self,
+                people=people._replace(groups=some),
+                intervals=check_interval(interval, some.summary),
+                tolerance=tolerance,
+            )
+            for some in (large, small)
         )
         if not vacuous and not self.ranks_people_in_groups:
-            bound.check_sizes(bound.positions)
-        return bound
+            own.check_sizes(own.positions)
+        return replace(own, uncompared=others) if others.events.names else own
 
     def refined(self):
         """The same criterion, compared at more places where it is compared at some.
@@ -231,8 +214,9 @@ class PartialStatisticalParity(PartialParity):
     surrogate : {"ramp", "sigmoid"}, default="ramp"
         What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle ([1]_,
         Examples D.3 and D.4).
-    min_group_size : int or None, default=None
-        Groups with fewer samples are left out, with a warning that names them.
+    min_group_size : int, "auto" or None, default=None
+        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
+        estimator's.
 
     References
     ----------
@@ -346,8 +330,9 @@ class PartialGroupAUC(PartialParity):
         Largest difference allowed; None takes the estimator's.
     width : float, default=2.0
         Width of the ramp, in units of the score.
-    min_group_size : int or None, default=None
-        Groups with fewer samples are left out, with a warning that names them.
+    min_group_size : int, "auto" or None, default=None
+        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
+        estimator's.
 
     References
     ----------

@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
+from scipy import sparse
 
 from skfair.constraints._aggregates import Range
 from skfair.constraints._cells import everybody
@@ -64,9 +65,24 @@ class RankingParity(DecisionRateParity):
         self.per_query = per_query
         self.min_pairs = min_pairs
 
-    def _large_groups(self, people):
-        """Those of two groups that are compared, with enough pairs of either order."""
-        groups = people.groups
+    def compared_groups(self, people):
+        """Pairs of groups that are compared, with enough pairs of documents of either order.
+
+        Parameters
+        ----------
+        people : People
+            Pairs of documents, by query and groups; those of small groups are in no group.
+
+        Returns
+        -------
+        large, small : Groups
+            Of the same pairs; none are small.
+        """
+        large = self._crossed_groups(people.groups)
+        return large, large.only(np.empty(0, dtype=np.intp))
+
+    def _crossed_groups(self, groups):
+        """Pairs of two different groups, with enough pairs of documents of either order."""
         if groups.labels.shape[1] != 3:
             raise ValueError(
                 f"{self} compares pairs of documents, whose group is (query, group of the more "
@@ -103,4 +119,6 @@ def _over_queries(groups):
     labels = np.empty((len(number), 3), dtype=object)
     for row, (a, b) in zip(labels, number, strict=True):
         row[:] = ["all", a, b]
-    return Groups.disjoint(np.array(merged, dtype=np.intp)[groups.codes], labels)
+    ones, ends = np.ones(len(merged), dtype=bool), np.arange(len(merged) + 1)
+    unions = sparse.csr_array((ones, merged, ends), shape=(len(merged), len(number)))
+    return Groups.overlapping(sparse.csr_array(groups.matrix @ unions), labels)

@@ -24,18 +24,22 @@ def report_of(constraint, moments):
 
     rates, squares, shares = moments
     n_rates, variances = len(rates), np.maximum(0.0, squares - rates**2)
-    cells, groups = zip(*constraint.names, strict=True)
+    others, n_compared = constraint.uncompared, len(constraint.names)
+    counts = constraint.counts if others is None else np.append(constraint.counts, others.counts)
+    cells, groups = zip(*constraint.reported_names, strict=True)
+    is_compared = np.arange(n_rates) < n_compared
+    gap = float(constraint.aggregate.gap(rates[:n_compared]))
     # Whole columns, in order: of single values, or told the order, pandas makes three frames.
     columns = {
         "cell": list(cells),
         "group": list(groups),
         "rate": rates,
-        "n": constraint.counts,
+        "n": counts,
         "standard_error": np.sqrt(variances * shares),
         "constraint": [constraint.name] * n_rates,
         "threshold": np.full(n_rates, 0.0 if constraint.counts_decisions else np.nan),
-        "gap": np.full(n_rates, float(constraint.aggregate.gap(rates))),
-        "tolerance": np.full(n_rates, float(constraint.tolerance)),
+        "gap": np.where(is_compared, gap, np.nan),
+        "tolerance": np.where(is_compared, float(constraint.tolerance), np.nan),
     }
     return pd.DataFrame(columns)
 
@@ -59,21 +63,33 @@ def report_of_shares(constraint, told):
     import pandas as pd
 
     gap, thresholds, moments = told
-    frames, counts = [], constraint.events.counted(constraint.people)
-    for event, (above, squares) in enumerate(zip(*moments, strict=True)):
-        cell, group = constraint.events.names[event]
-        position = constraint.positions[event]
-        errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * squares)
-        columns = {
-            "constraint": constraint.name,
-            "cell": cell,
-            "group": [group] * len(thresholds),  # it may be a tuple of attributes
-            "n": int(counts[event]),
-            "threshold": thresholds,
-            "rate": position.of(above),
-            "standard_error": errors / position.width,
-            "gap": gap,
-            "tolerance": constraint.tolerance,
-        }
-        frames.append(pd.DataFrame(columns, columns=list(REPORT_COLUMNS)))
+    frames, others = [], constraint.uncompared
+    rates = list(zip(*moments, strict=True))
+    bounds = gap, constraint.tolerance
+    for event, own in enumerate(rates[: len(constraint.events.names)]):
+        frames.append(_shares_of(constraint, event, thresholds, own, bounds))
+    for event, own in enumerate(rates[len(constraint.events.names) :]):
+        frames.append(_shares_of(others, event, thresholds, own, (np.nan, np.nan)))
     return pd.concat(frames, ignore_index=True)
+
+
+def _shares_of(constraint, event, thresholds, moments, bounds):
+    """Rows of an event, one per threshold."""
+    import pandas as pd
+
+    (above, squares), (gap, tolerance) = moments, bounds
+    cell, group = constraint.events.names[event]
+    position = constraint.positions[event]
+    errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * squares)
+    columns = {
+        "constraint": constraint.name,
+        "cell": cell,
+        "group": [group] * len(thresholds),  # it may be a tuple of attributes
+        "n": int(constraint.events.counted(constraint.people)[event]),
+        "threshold": thresholds,
+        "rate": position.of(above),
+        "standard_error": errors / position.width,
+        "gap": gap,
+        "tolerance": tolerance,
+    }
+    return pd.DataFrame(columns, columns=list(REPORT_COLUMNS))

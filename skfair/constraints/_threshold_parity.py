@@ -79,8 +79,9 @@ class PartialDemographicParity(ThresholdParity):
     surrogate : {"ramp", "sigmoid"}, default="ramp"
         What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle ([1]_,
         Examples D.5 and D.6).
-    min_group_size : int or None, default=None
-        Groups with fewer samples are left out, with a warning that names them.
+    min_group_size : int, "auto" or None, default=None
+        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
+        estimator's.
 
     References
     ----------
@@ -142,8 +143,9 @@ class PartialEqualOpportunity(ThresholdParity):
         Where decisions are made.
     width : float, default=0.5
         Width of the ramp, in units of the score; a wide one mistakes decisions.
-    min_group_size : int or None, default=None
-        Groups with fewer samples are left out, with a warning that names them.
+    min_group_size : int, "auto" or None, default=None
+        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
+        estimator's.
 
     References
     ----------
@@ -212,8 +214,9 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
         Where decisions are made.
     width : float, default=0.5
         Width of the ramp, in units of the score; a wide one mistakes decisions.
-    min_group_size : int or None, default=None
-        Groups with fewer samples are left out, with a warning that names them.
+    min_group_size : int, "auto" or None, default=None
+        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
+        estimator's.
 
     References
     ----------

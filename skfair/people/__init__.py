@@ -8,12 +8,14 @@ from skfair.people._groups import (
     check_groups,
     group_index,
     group_names,
+    refuse_measurements,
 )
 from skfair.people._labels import distinct as distinct
 from skfair.people._labels import distinct_values as distinct_values
 from skfair.people._match import match_groups, match_values
 from skfair.people._pairs import DocumentPairs
 from skfair.people._people import (
+    AUTO_SIZE,
     People,
     check_alignment,
     check_columns,

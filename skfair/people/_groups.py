@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -300,6 +301,50 @@ def check_groups(sensitive_features, n_samples, *, overlapping=False):
         earlier, latest = np.divmod(combined, len(values))
         labels = np.column_stack((labels[earlier], values[latest]))
     return Groups.disjoint(codes, labels, _attribute_names(sensitive_features))
+
+
+MAX_NUMBERS = 30
+"""Different numbers up to which a numeric attribute is taken for groups."""
+
+
+def refuse_measurements(groups, is_compared=None):
+    """Refuse numeric attributes of very many values, such as an age: these are not groups.
+
+    Parameters
+    ----------
+    groups : Groups
+        Those of one label per sample and attribute; memberships of a sparse matrix pass.
+    is_compared : ndarray of bool, shape (n_groups,) or (n_groups, n_attributes), default=None
+        Whether a group, or the group of its value of an attribute, is large enough to be compared;
+        numbers of other groups do not count. None compares all groups.
+
+    Raises
+    ------
+    ValueError
+        If an attribute has more than 30 different numbers, and more than 30 of them, or none, are
+        those of groups that are compared.
+    """
+    if not groups.is_disjoint:
+        return
+    masks = True if is_compared is None else is_compared.T
+    masks = np.broadcast_to(masks, groups.labels.T.shape)
+    for name, column, mask in zip(groups.attributes, groups.labels.T, masks, strict=True):
+        numbers = {one for one in column if isinstance(one, Real) and not isinstance(one, bool)}
+        n_compared = len(numbers.intersection(column[mask]))
+        if len(numbers) > MAX_NUMBERS and not 0 < n_compared <= MAX_NUMBERS:
+            remedy = (
+                ""
+                if is_compared is None
+                else " Or choose min_group_size such that 1 to 30 of them are left, now "
+                f"{n_compared} are."
+            )
+            raise ValueError(
+                f"Attribute {name!r} of sensitive_features has {len(numbers)} different numbers, "
+                f"from {min(numbers):g} to {max(numbers):g}, but at most {MAX_NUMBERS} numbers can "
+                "be groups: more look like a measurement. Bin it, as in pd.cut(age, [0, 25, 45, "
+                "65, 120]) or KBinsDiscretizer(4, encode='ordinal').fit_transform(age); or pass "
+                f"strings, as in age.astype(str), if the numbers are names of groups.{remedy}"
+            )
 
 
 def _attribute_names(sensitive_features):

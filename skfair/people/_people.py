@@ -12,6 +12,9 @@ from skfair.people._groups import Groups, check_groups
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import check_sample_weight
 
+AUTO_SIZE, AUTO_SHARE = 30, 0.01
+"""Groups that have fewer samples, and a smaller share of all, are not compared by default."""
+
 
 class People(NamedTuple):
     """Who is in which group, with which weight and which target.
@@ -29,6 +32,9 @@ class People(NamedTuple):
         stays one, so that columns can be named.
     numbers : ndarray of int, shape (n_samples,), or None
         How many people each of them stands for; None where everybody is there.
+    min_group_size : int or "auto"
+        Samples that a group needs to be compared, see `is_large`; of constraints that have a
+        ``min_group_size`` of their own this is not used.
 
     Examples
     --------
@@ -44,6 +50,51 @@ class People(NamedTuple):
     weights: np.ndarray
     X: object = None
     numbers: np.ndarray | None = None
+    min_group_size: int | str = 1
+
+    def is_large(self, groups, min_group_size=None):
+        """Whether groups are large enough to be compared.
+
+        "auto" takes groups for large that have 30 samples, or 1 % of all samples. Samples of
+        positive weight are counted, whatever their weight.
+
+        Parameters
+        ----------
+        groups : Groups
+            Groups of these samples.
+        min_group_size : int, "auto" or None, default=None
+            Samples that a group needs; None takes the attribute.
+
+        Returns
+        -------
+        is_large : ndarray of bool, shape (n_groups,)
+        """
+        size = self.min_group_size if min_group_size is None else min_group_size
+        counts = self.counted(groups)
+        if size != "auto":
+            return counts >= size
+        n_samples = len(self.weights) if self.numbers is None else self.numbers.sum()
+        return (counts >= AUTO_SIZE) | (counts >= AUTO_SHARE * n_samples)
+
+    def merge_small_groups(self):
+        """Groups for models that know the groups, where small ones have no parameters of their own.
+
+        A small group is merged into the largest one; if all are small, none is.
+
+        Returns
+        -------
+        merged : Groups
+            Disjoint, as the groups are.
+        positions : ndarray of intp, shape (n_groups,)
+            Where each group is among the merged ones.
+        """
+        groups, is_large = self.groups, self.is_large(self.groups)
+        if is_large.all() or not is_large.any():
+            return groups, np.arange(len(groups.labels))
+        positions = np.cumsum(is_large) - 1
+        positions[~is_large] = positions[np.argmax(self.counted(groups))]
+        labels = groups.labels[is_large]
+        return Groups.disjoint(positions[groups.codes], labels, groups.attributes), positions
 
     def counted(self, groups):
         """How many of them each of some groups has, of whom one may stand for many.
@@ -190,14 +241,6 @@ def _check_sizes(groups, n_samples):
     n_groups = len(groups.labels)
     if n_groups <= _MANY:
         return
-    for attribute, labels in enumerate(groups.labels.T):
-        levels = {label for label in labels if isinstance(label, float) and label % 1}
-        if len(levels) > _MANY:
-            raise ValueError(
-                f"Attribute {attribute} of sensitive_features holds {len(set(labels))} different "
-                "numbers with decimals, which look like a measurement, not like groups. Make bands "
-                "of it, as in pd.cut(values, 5), or pass the numbers as strings if they are names."
-            )
     if groups.is_disjoint and n_groups > n_samples / 2:
         raise ValueError(
             f"sensitive_features has {n_groups} groups for {n_samples} samples, which looks like "

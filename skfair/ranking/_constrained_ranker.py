@@ -41,6 +41,9 @@ class ConstrainedRanker(ConstrainedLinearModel):
         ``RankingParity(per_query=True)``. None is the plain ranker.
     tolerance : float, default=0.05
         Largest gap allowed, for constraints that have no tolerance of their own.
+    min_group_size : int or "auto", default="auto"
+        Groups with fewer documents (of positive weight) are not compared, and a warning names them.
+        "auto": fewer than 30 documents that are also less than 1 % of all; 1 compares all groups.
     enforcement : {"auto", "correction", "sweep", "path"} or None, default="auto"
         How the orders of the training pairs are made to keep the bound, see
         :mod:`skfair.enforcement`. None: the smooth problem as the solver leaves it.
@@ -155,6 +158,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         constraint="ranking_parity",
         *,
         tolerance=0.05,
+        min_group_size="auto",
         enforcement="auto",
         loss="logistic",
         alpha=1e-4,
@@ -169,6 +173,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
     ):
         self.constraint = constraint
         self.tolerance = tolerance
+        self.min_group_size = min_group_size
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha

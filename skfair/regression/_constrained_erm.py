@@ -60,6 +60,12 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
     tolerance : float, default=0.05
         Largest gap allowed, in units of the constraint's public metric of target and predictions
         over the target's standard deviation, for constraints that have no tolerance of their own.
+    min_group_size : int or "auto", default="auto"
+        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
+        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
+        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. A
+        constraint with a ``min_group_size`` of its own keeps to that. With ``group_interactions``
+        they share what the largest group has.
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
         has its kink rounded as by Huber.
@@ -167,6 +173,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
         constraint="mean_parity",
         *,
         tolerance=0.05,
+        min_group_size="auto",
         loss="squared",
         alpha=1e-4,
         fit_intercept=True,
@@ -182,6 +189,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
     ):
         self.constraint = constraint
         self.tolerance = tolerance
+        self.min_group_size = min_group_size
         self.loss = loss
         self.alpha = alpha
         self.fit_intercept = fit_intercept

@@ -35,6 +35,11 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         prediction: (0.0, 0.2) is the top fifth of each group. A list of pairs means their union.
     tolerance : float in [0, 1], default=0.05
         Largest difference allowed.
+    min_group_size : int or "auto", default="auto"
+        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
+        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
+        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. With
+        ``group_interactions`` they share what the largest group has.
     tolerance_scale : {"normalized", "raw"}, default="normalized"
         Whether differences are divided by the width of the interval.
     threshold : float, default=0.0
@@ -167,6 +172,7 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         *,
         interval=(0.0, 1.0),
         tolerance=0.05,
+        min_group_size="auto",
         tolerance_scale="normalized",
         threshold=0.0,
         n_percentiles=10,
@@ -188,6 +194,7 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         self.criterion = criterion
         self.interval = interval
         self.tolerance = tolerance
+        self.min_group_size = min_group_size
         self.tolerance_scale = tolerance_scale
         self.threshold = threshold
         self.n_percentiles = n_percentiles

@@ -2,11 +2,10 @@
 
 import warnings
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 
-from skfair.constraints import JointConstraint
+from skfair.constraints import JointConstraint, bind_all
 from skfair.enforcement import Promise, Task, enforce, enforce_for_all
 from skfair.losses import LogisticLoss
 from skfair.models import ArgmaxModel, LinearModel
@@ -107,14 +106,15 @@ def _model(contests):
 def _joint(contests, constraints, how):
     """Every constraint on every contest, as a function of the scores of all of them."""
     n_samples, n_scores = len(contests[0].target), len(contests) * len(contests[0].target)
-    parts = []
-    for (number, contest), one in product(enumerate(contests), constraints):
-        bound = one.bind(contest.people, *how)
-        if len(contests) > 1:
-            start = number * n_samples
-            bound = bound.placed(slice(start, start + n_samples), n_scores)
-        parts.append(bound)
-    return JointConstraint(tuple(parts))
+    bound = bind_all(constraints, [contest.people for contest in contests], *how)
+    if len(contests) == 1:
+        return JointConstraint(tuple(bound[0]))
+    placed = [
+        one.placed(slice(number * n_samples, (number + 1) * n_samples), n_scores)
+        for number, of_contest in enumerate(bound)
+        for one in of_contest
+    ]
+    return JointConstraint(tuple(placed))
 
 
 def _solve_with(solver, watch):

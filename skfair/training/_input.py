@@ -266,7 +266,8 @@ def _check_rows(estimator, X, y, people, request):
     if len(rows) < len(target):
         checked, target, given = checked[rows], target[rows], safe_indexing(given, rows)
     lacks_groups = request is not None and people["sensitive_features"] is None
-    return checked, target, found._replace(X=given), lacks_groups
+    found = found._replace(X=given, min_group_size=estimator.min_group_size)
+    return checked, target, found, lacks_groups
 
 
 def refuse_parts(estimator, X):

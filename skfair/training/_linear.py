@@ -50,7 +50,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         """Solve the problem of checked input, and keep what was found."""
         random_state = check_random_state(self.random_state)
         confidence = None if training.lacks_groups else self.confidence_level
-        start = self._start(problem.model, training.unit)
+        start = self._start(problem.model, training)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         watch = FitProgress(
@@ -83,7 +83,8 @@ class ConstrainedLinearModel(ConstrainedModel):
                 f"{self._of_its_own} of its own, but the groups of a sparse sensitive_features may "
                 "overlap; pass one label per sample."
             )
-        people = training.X, training.groups.codes, training.weights
+        merged, _ = training.people.merge_small_groups()
+        people = training.X, merged.codes, training.weights
         if not self._shares_coefficients:
             return GroupwiseModel.standardized(*people, self.fit_intercept)
         if not self.fit_intercept:
@@ -103,14 +104,14 @@ class ConstrainedLinearModel(ConstrainedModel):
         """What a group has of its own, in words."""
         return "an intercept" if self._shares_coefficients else "coefficients"
 
-    def _start(self, model, unit):
+    def _start(self, model, training):
         """Model parameters to start from."""
-        names = self._coefficient_names
+        names, unit = self._coefficient_names, training.unit
         zero = np.zeros(model.n_parameters)
         if not (self.warm_start and all(hasattr(self, name) for name in names)):
             return zero
         known = [getattr(self, name) for name in names]
-        found = model.coefficients(zero)
+        found = self._by_group(model.coefficients(zero), training)
         if [np.size(part) for part in known] != [np.size(part) for part in found]:
             raise ValueError(
                 f"warm_start=True starts from the previous fit's {known[0].size} coefficients"
@@ -122,7 +123,18 @@ class ConstrainedLinearModel(ConstrainedModel):
         coef, intercept = (
             np.reshape(part, np.shape(like)) for part, like in zip(known, found, strict=True)
         )
+        if self.group_interactions:  # of merged groups the parameters that they share
+            _, positions = training.people.merge_small_groups()
+            first = np.unique(positions, return_index=True)[1]
+            coef, intercept = coef if self._shares_coefficients else coef[first], intercept[first]
         return model.parameters(coef / unit.spread, unit.to_unit(intercept))
+
+    def _by_group(self, coefficients, training):
+        """Coefficients and intercepts of all groups, from those that small groups share."""
+        if not self.group_interactions:
+            return coefficients
+        (coef, intercept), (_, positions) = coefficients, training.people.merge_small_groups()
+        return coef if self._shares_coefficients else coef[positions], intercept[positions]
 
     @property
     def _coefficient_names(self):
@@ -134,7 +146,7 @@ class ConstrainedLinearModel(ConstrainedModel):
     def _predictor(self, model, parameters, training):
         """The fitted attributes that predictions need."""
         unit = training.unit
-        coef, intercept = model.coefficients(parameters)
+        coef, intercept = self._by_group(model.coefficients(parameters), training)
         coef, intercept = unit.spread * coef, unit.from_unit(intercept)
         if self._shares_coefficients:
             coef, intercept = self._shaped(coef, intercept)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from skfair.constraints import JointConstraint
+from skfair.constraints import MIN_GROUP_SIZES, JointConstraint, bind_all
 from skfair.enforcement import ENFORCEMENTS
 from skfair.losses import OBJECTIVES, over_pairs
 from skfair.parts import is_in_parts
@@ -33,6 +33,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     __metadata_request__fit = {"sensitive_features": True}
 
     _parameter_constraints = {
+        "min_group_size": MIN_GROUP_SIZES,
         "enforcement": [StrOptions(set(ENFORCEMENTS)), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions(set(SOLVERS)), Solver],
@@ -63,10 +64,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         """The problem of a model."""
         loss = by_name(OBJECTIVES, self.loss, "loss")
         surrogate = by_name(SURROGATES, self.surrogate, "surrogate")
-        parts = [
-            constraint.bind(training.people, surrogate, loss, self.tolerance)
-            for constraint in constraints
-        ]
+        (parts,) = bind_all(constraints, [training.people], surrogate, loss, self.tolerance)
         if training.lacks_groups:  # not even by bounds that hold for one group
             parts = [part for part in parts if not len(part.lower)]
         if over_pairs(loss):

@@ -135,7 +135,7 @@ def uncertain(estimator, promise):
     -------
     message : str
     """
-    report = estimator.constraint_report_
+    report = estimator.constraint_report_.dropna(subset="tolerance")  # what is compared
     row = int(report["n"].argmin())
     cell, group, n = (report[column].tolist()[row] for column in ("cell", "group", "n"))
     where, times = "" if cell == "all" else f"{cell} of ", promise.people

@@ -62,19 +62,25 @@ class Representatives:
         if not counts:
             raise ValueError("There is nobody of positive sample_weight in any part.")
         cells = sorted(counts, key=_order)
-        groups = list(dict.fromkeys(group for group, _ in cells))
+        number = {}
+        codes = np.array([number.setdefault(group, len(number)) for group, _ in cells])
         kinds = np.unique([kind for _, kind in cells])
-        codes = np.array([groups.index(group) for group, _ in cells])
         self.places = {cell: place for place, cell in enumerate(cells)}
         self.counts = np.array([counts[cell] for cell in cells])
         self.moments = _pooled(np.array(totals), features)
         groups = Groups.disjoint(
-            codes, np.array(groups, dtype=object), next(filter(None, attributes))
+            codes, np.array([*number], dtype=object), next(filter(None, attributes))
         )
         # Those of everybody, not of their representatives.
         vars(groups)["counts"] = np.bincount(codes, self.counts).astype(np.intp)
         weights = np.array([weights[cell] for cell in cells])
-        people = People(np.zeros(len(codes)), groups, weights, numbers=self.counts)
+        people = People(
+            np.zeros(len(codes)),
+            groups,
+            weights,
+            numbers=self.counts,
+            min_group_size=estimator.min_group_size,
+        )
         if is_real:
             unit = _unit(*_pooled(np.array(totals), targets), estimator.fit_intercept)
             self.training = Training(None, None, people, unit=unit)

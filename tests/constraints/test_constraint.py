@@ -135,7 +135,7 @@ def test_long_lists_of_empty_cells_are_cut():
 
 
 def test_small_groups_are_left_out_and_named():
-    with pytest.warns(UserWarning, match=r"leaves out 1 group.*fewer than min.*=2.*'c' \(1\)"):
+    with pytest.warns(UserWarning, match=r"1 group.*fewer than min.*=2.*compared: 'c' \(1\)"):
         bound = bind(DemographicParity(min_group_size=2))
     assert bound.names == [("all", "a"), ("all", "b")]
     assert bind(DemographicParity(min_group_size=1)).counts.tolist() == [4, 3, 1]
