@@ -32,6 +32,7 @@ from skfair.training import (
     status_of,
     store_fit,
     unconstrained,
+    warn_of_cost,
     warn_of_outcome,
 )
 from skfair.utils._fit import all_or_nothing
@@ -387,6 +388,17 @@ class ConstrainedClassifierCV(ColumnClassifier):
             ended = replace(promise.found.result, status="optimal")
             promise = promise._replace(found=promise.found._replace(result=ended))
         warn_of_outcome(self, problem.constraint, promise)
+        if problem.constraint.parts:
+            warn_of_cost(problem, promise.found.parameters, _odds_alone(problem.model))
+
+
+def _odds_alone(model):
+    """Parameters by which the log-odds decide alone, as they do without constraint."""
+    coef, _ = model.coefficients(np.zeros(model.n_parameters))
+    first = [np.eye(1, len(own))[0] for own in np.atleast_2d(coef)]
+    if len(first) == 1:
+        return model.parameters(first[0], 0.0)
+    return model.parameters(first, np.zeros(len(first)))
 
 
 def _predictor(evaluation):

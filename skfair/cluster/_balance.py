@@ -1,19 +1,20 @@
 """What a clustering reaches beside what was asked of it: what both clusterers tell."""
 
-from functools import partial
-
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.people import group_names
 from skfair.utils._balance import balance, data_balance, least_balances, least_share_ratios
-from skfair.utils._messages import warn
+from skfair.utils._messages import listing, warn
 
 
-def keeps_promise(counts, ratio, largest_weight, scale=1.0):
-    """Whether every cluster has balance ``ratio`` up to one sample, and lacks no group.
+def keeps_promise(counts, ratio, largest_weight, scale=1.0, numbers=None):
+    """Whether every cluster has balance ``ratio`` up to one sample, and lacks no large group.
 
     That is ``(n_kj + w) s_j >= ratio (n_kj' - w) s_j'`` for all clusters k and groups j, j', with w
-    the largest weight of a sample. A ratio of 0 asks for nothing.
+    the largest weight of a sample, and ``n_kj > 0`` for all groups that have at least as many
+    members as there are clusters. A ratio of 0 asks for nothing.
 
     Parameters
     ----------
@@ -25,6 +26,8 @@ def keeps_promise(counts, ratio, largest_weight, scale=1.0):
         1 if all samples count the same.
     scale : ndarray of shape (n_groups,) or float, default=1.0
         What a member of a group counts: 1 over the group's weight for a ratio of shares.
+    numbers : ndarray of int, shape (n_groups,), default=None
+        Members of each group; None takes all groups for large.
 
     Returns
     -------
@@ -34,7 +37,8 @@ def keeps_promise(counts, ratio, largest_weight, scale=1.0):
         return True
     least = ratio * ((counts - largest_weight) * scale).max(axis=1)
     rounded = ((counts + largest_weight) * scale).min(axis=1) >= least * (1 - 1e-12)
-    return bool(rounded.all() and (counts > 0).all())
+    is_large = np.full(counts.shape[1], True) if numbers is None else numbers >= len(counts)
+    return bool(rounded.all() and (counts[:, is_large] > 0).all())
 
 
 def describe(counts, asked, largest_weight=1.0):
@@ -95,7 +99,11 @@ def missed(attributes, asked, largest_weight):
     relative, of_data = attributes["relative_balance_"], attributes["data_balance_"]
     share_ratio = attributes["share_ratio_"]
     found = []
-    kept = map(partial(keeps_promise, largest_weight=largest_weight), tables, goals)
+    numbers = [None if asked.numbers is None else asked.numbers[g] for g in asked.attributes]
+    kept = (
+        keeps_promise(table, goal, largest_weight, numbers=own)
+        for table, goal, own in zip(tables, goals, numbers, strict=True)
+    )
     if not all(kept):
         each = [f"{balance(t) / data_balance(t.sum(axis=0)):.4f}" for t in tables]
         detail = (
@@ -109,8 +117,8 @@ def missed(attributes, asked, largest_weight):
         )
         found.append((asked.balance - relative, sentence))
     kept = (
-        keeps_promise(table, asked.share_ratio, largest_weight, 1 / table.sum(axis=0))
-        for table in tables
+        keeps_promise(table, asked.share_ratio, largest_weight, 1 / table.sum(axis=0), own)
+        for table, own in zip(tables, numbers, strict=True)
     )
     if not all(kept):
         sentence = (
@@ -154,8 +162,34 @@ def outcome(attributes, search, lacks_groups):
     return {"status_": search, "constraint_violation_": violation}
 
 
+def explain_small_groups(estimator):
+    """What to say of groups that have fewer members than there are clusters; None without any.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Fitted; its parameters say whether groups are balanced.
+
+    Returns
+    -------
+    message : str or None
+    """
+    groups, n_clusters = estimator.groups_, estimator.n_clusters
+    if not (estimator.min_balance or estimator.min_share_ratio):
+        return None
+    sizes = zip(group_names(groups.labels), groups.counts, strict=True)
+    small = [f"{name!r} ({size})" for name, size in sizes if size < n_clusters]
+    if not small:
+        return None
+    return (
+        f"Groups have fewer members than the {n_clusters} clusters: {listing(small)}. Some "
+        "clusters have none of them, so that balance_ is 0. Ask for fewer clusters, or merge small "
+        "groups."
+    )
+
+
 def warn_of_status(estimator, data, search, advice, cut_short):
-    """Warn if what was asked for was missed, or else if the fit was cut short.
+    """Warn if what was asked for was missed, or else of small groups and of a fit cut short.
 
     Parameters
     ----------
@@ -170,11 +204,15 @@ def warn_of_status(estimator, data, search, advice, cut_short):
     cut_short : str or None
         What ended the fit too early; None if the user knows.
     """
+    small = explain_small_groups(estimator)
     if estimator.status_ == "infeasible":
         told = missed(vars(estimator), data.asked, data.largest_weight)
         sentences = [sentence for _, sentence in told]
-        warn(" ".join([*sentences, advice]), InfeasibleConstraintWarning)
-    elif search == "max_iter" and cut_short is not None:
+        warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
+        return
+    if small:
+        warn(small)
+    if search == "max_iter" and cut_short is not None:
         warn(cut_short, ConvergenceWarning)
 
 

@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 
 from skfair.parts import is_in_parts, parts_of
-from skfair.people import columns_of_part
+from skfair.people import Groups, columns_of_part, refuse_measurements
 
 
 class Shard:
@@ -130,6 +130,7 @@ def take_census(estimator, X, sensitive_features, sample_weight=None):
     parts = parts_of(estimator.n_jobs, X=X, **people)
     shards = parts.each(encode, type(estimator).__name__)
     census = Census(shards)
+    refuse_measurements(Groups.disjoint(np.arange(len(census.labels)), census.labels))
     n_samples = census.numbers.sum()
     if n_samples < estimator.n_clusters:
         raise ValueError(

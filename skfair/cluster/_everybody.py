@@ -64,7 +64,7 @@ class Everybody:
         groups, kinds, of_attributes = compared(one_of_each, attributes)
         counts = weights_by_group(of_each, census.numbers, kinds).astype(np.intp)
         self.groups = groups._replace(counts=counts)
-        self.asked = asked._replace(attributes=of_attributes)
+        self.asked = asked._replace(attributes=of_attributes, numbers=counts)
         weights = weights_by_group(of_each, census.weights, kinds)
         self.limits = self.asked.limits(weights, kinds)
         self._rows_of = partial(_rows, self.mean, self.limits, census.codes, census.first)

@@ -131,9 +131,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         if groups were to be mixed, but none came.
     status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
         "unconstrained": groups were to be mixed, but none came. Else "optimal": no single move or
-        exchange of samples that keeps what is asked lowers the cost. "feasible": all is kept, the
-        search stopped by ``tol``. "max_iter": kept, but stopped by ``max_iter`` (with a warning) or
-        by a callback. "infeasible": not kept (with a warning).
+        exchange of samples that keeps what is asked lowers the cost. "feasible": all is kept, and
+        the search stopped by ``tol``, as most fits of many samples do. "max_iter": kept, but
+        stopped by ``max_iter`` (with a warning) or by a callback. "infeasible": not kept (with a
+        warning).
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``; with
         ``attributes="each"`` they are called by pairs (attribute, value).
@@ -378,12 +379,6 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return population.describe(point) | {"labels_": labels}
 
     def _advice(self, population):
-        smallest = population.groups.counts.min()
-        if smallest < self.n_clusters:
-            return (
-                f"The smallest group has {smallest} members for {self.n_clusters} clusters, so "
-                "some cluster must do without it: ask for fewer clusters or join small groups."
-            )
         return by_name(ALGORITHMS, self.algorithm, "algorithm").advice
 
     def _cut_short(self, population, is_stopped):

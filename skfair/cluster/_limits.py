@@ -19,6 +19,7 @@ class Asked(NamedTuple):
     smallest: float = 0.0  # weight of a cluster
     largest: float = np.inf
     attributes: tuple = (slice(None),)  # the groups that are compared with one another
+    numbers: np.ndarray | None = None  # members of each group; None: enough for all clusters
 
     def limits(self, group_weights, kinds=None):
         """The same for algorithms, with the level that has to be reached.

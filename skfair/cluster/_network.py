@@ -15,7 +15,7 @@ from skfair.cluster._rounding import ROUNDINGS
 from skfair.cluster._samples import Runs
 from skfair.metrics import normalized_cut
 from skfair.parts import is_in_parts
-from skfair.people import Groups, check_people
+from skfair.people import Groups, check_people, refuse_measurements
 from skfair.utils._balance import count_table, data_balance
 
 
@@ -154,6 +154,8 @@ def check_network(estimator, X, sensitive_features):
         )
     missing = groups_missing(estimator)
     people, _ = check_people(sensitive_features, None, missing=missing, X=given)
+    refuse_measurements(people.groups)
+    asked = asked._replace(numbers=people.groups.counts)
     lacks_groups = missing is not None and sensitive_features is None
     if has_landmarks:
         return crowd_in_memory(estimator, X, people.groups, asked, lacks_groups)

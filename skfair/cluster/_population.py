@@ -12,7 +12,7 @@ from skfair.cluster._homotopy import fair_assignment
 from skfair.cluster._limits import Asked, check_asked
 from skfair.cluster._samples import Samples, compared, weights_by_group
 from skfair.parts import is_in_parts
-from skfair.people import GroupSummary, check_people
+from skfair.people import GroupSummary, check_people, refuse_measurements
 from skfair.utils._balance import count_table
 
 
@@ -108,6 +108,7 @@ def check_population(estimator, X, sensitive_features, sample_weight):
     X = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator)
     missing = groups_missing(estimator)
     people, present = check_people(sensitive_features, sample_weight, missing=missing, X=given)
+    refuse_measurements(people.groups)
     if len(present) < estimator.n_clusters:
         among = "" if len(present) == len(X) else " rows of positive sample_weight"
         raise ValueError(
@@ -115,7 +116,8 @@ def check_population(estimator, X, sensitive_features, sample_weight):
             "ask for fewer clusters."
         )
     groups, kinds, attributes = compared(people.groups, estimator.attributes)
-    asked = check_asked(estimator, people.weights)._replace(attributes=attributes)
+    asked = check_asked(estimator, people.weights)
+    asked = asked._replace(attributes=attributes, numbers=groups.counts)
     everyone = len(present) == len(X)
     codes = people.groups.codes
     limits = asked.limits(weights_by_group(codes, people.weights, kinds), kinds)

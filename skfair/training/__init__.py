@@ -2,6 +2,7 @@
 
 from skfair.training._collected import fit_collected
 from skfair.training._constraints import constraints_of
+from skfair.training._cost import warn_of_cost
 from skfair.training._cross_fit import (
     before_last_step,
     cross_fit,
@@ -70,5 +71,6 @@ __all__ = [
     "store_fit",
     "uncertain",
     "unconstrained",
+    "warn_of_cost",
     "warn_of_outcome",
 ]

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skfair.enforcement import Task, enforce_for_all
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.people import check_alignment, match_groups
+from skfair.training._cost import warn_of_cost_to
 from skfair.training._in_parts import divided
 from skfair.training._model import ConstrainedModel, features_seen
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
@@ -70,6 +71,8 @@ class ConstrainedLinearModel(ConstrainedModel):
         fitted |= features_seen(X)
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
         warn_of_outcome(self, problem.constraint, promise)
+        if not (training.lacks_groups or watch.is_stopped):
+            warn_of_cost_to(task, found, is_real=training.classes is None)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

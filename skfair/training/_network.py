@@ -12,6 +12,7 @@ from skfair.constraints import JointConstraint
 from skfair.enforcement import Promise, Task, enforce_for_all
 from skfair.models import LinearModel
 from skfair.solvers import SQP
+from skfair.training._cost import warn_of_cost_to
 from skfair.training._model import ConstrainedModel, features_seen
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
 from skfair.utils._messages import warn
@@ -91,6 +92,8 @@ class ConstrainedNetwork(ConstrainedModel):
         fitted["objective_"] = problem.evaluate(problem.initial_point(parameters)).fun
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
         warn_of_outcome(self, judged.constraint, promise)
+        if task.solve is not None and not (training.lacks_groups or watch.is_stopped):
+            warn_of_cost_to(task, promise.found, is_real=False)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

@@ -1,0 +1,130 @@
+"""Whether a constraint has cost a model most of what it could have told."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from skfair.constraints import JointConstraint
+from skfair.losses import over_pairs
+from skfair.solvers import SQP
+from skfair.utils._messages import warn
+
+_PLAIN = SQP(max_iter=3, tol=1e-3)
+_MAX_SAMPLES = 1 << 13
+"""The fit without constraint is a few Newton steps on so many samples: that tells its accuracy to
+two digits, in a small share of the time of a fit."""
+
+
+def warn_of_cost_to(task, found, is_real):
+    """Warn if a fit is nearer to a constant prediction than to the fit without constraint.
+
+    The latter is made here, on a subsample. Both are judged on all samples, or on those that
+    solutions are tried on if there are very many.
+
+    Parameters
+    ----------
+    task : Task
+        What was solved, by a model that is linear in its parameters.
+    found : Candidate
+        The model that was taken.
+    is_real : bool
+        Whether losses are compared, as for real targets and pairs of documents, and not accuracies.
+    """
+    is_plain = found.is_solution and not found.result.multipliers.any()
+    if is_plain or not task.constraint.parts or over_pairs(task.problem.loss):
+        return
+    problem = task.among_few(task.problem)
+    free = replace(problem, constraint=JointConstraint(()))
+    if len(free.target) > _MAX_SAMPLES:
+        # A fixed draw: fits of the same samples warn alike.
+        free = free.take(np.random.default_rng(0).integers(len(free.target), size=_MAX_SAMPLES))
+    plain = _PLAIN.solve(free, task.start).x
+    warn_of_cost(problem, found.parameters, plain, is_real)
+
+
+def warn_of_cost(problem, parameters, plain, is_real=False):
+    """Warn if a model is nearer to a constant prediction than to the fit without constraint.
+
+    Nothing is said of a constant prediction, and where the fit without constraint is hardly better
+    than one: by less than two standard errors.
+
+    Parameters
+    ----------
+    problem : ConstrainedProblem
+        Samples in memory, with the constraint.
+    parameters, plain : ndarray of shape (n_parameters,)
+        The model that was taken, and the fit without constraint.
+    is_real : bool, default=False
+        As in `warn_of_cost_to`.
+    """
+    scores, free = problem.predicted(parameters), problem.predicted(plain)
+    measure = _loss if is_real else _error
+    taken, unconstrained = measure(problem, scores), measure(problem, free)
+    constant = min(measure(problem, one) for one in _constants(problem, is_real))
+    spread = constant if is_real else np.sqrt(constant * max(0.0, 1.0 - constant))
+    noise = 2.0 * spread * np.sqrt((problem.share**2).sum())
+    is_constant = np.ptp(scores) == 0 if is_real else taken == constant
+    if is_constant or constant - unconstrained <= noise:
+        return
+    if taken - unconstrained <= (constant - unconstrained) / 2:
+        return
+    names = "mean loss" if is_real else "accuracy"
+    shown = [one if is_real else 1.0 - one for one in (taken, unconstrained, constant)]
+    warn(
+        f"The constraint costs more than half of what the model could tell: its {names} is "
+        f"{shown[0]:.3g} on the training data, that without constraint {shown[1]:.3g}, that of the "
+        f"best constant prediction {shown[2]:.3g}. {_costly_group(problem.constraint, free)} Raise "
+        "the tolerance, merge groups, or leave small ones out (min_group_size)."
+    )
+
+
+def _error(problem, scores):
+    """Weighted share of wrong decisions; of several classes each has a score per sample."""
+    wrong = (scores > 0) != (problem.target > 0)
+    n_classes = max(2, len(problem.model.constants()))
+    return float(problem.share @ wrong) * n_classes / 2  # a wrong class is wrong about two
+
+
+def _loss(problem, scores):
+    """Weighted mean loss."""
+    return float(problem.share @ problem.losses(scores).value)
+
+
+def _constants(problem, is_real):
+    """Scores of constant predictions, the best of them among them."""
+    if not is_real:
+        return [problem.predicted(one) for one in problem.model.constants()]
+    n_scores = len(problem.target)
+    if problem.model.intercept_direction() is None:
+        return [np.zeros(n_scores)]
+    # The best constant is the mean for squared, the median for absolute losses.
+    order = np.argsort(problem.target)
+    median = order[np.searchsorted(np.cumsum(problem.share[order]), 0.5)]
+    levels = problem.share @ problem.target, problem.target[median]
+    return [np.full(n_scores, level) for level in levels]
+
+
+def _costly_group(constraint, scores):
+    """Which constraint and group the fit without constraint is farthest from satisfying, in words.
+
+    Parameters
+    ----------
+    constraint : JointConstraint
+        What is to be kept.
+    scores : ndarray of shape (n_samples,)
+        Scores of the fit without constraint.
+    """
+    gaps = np.array([part.gap(scores) for part in constraint.parts])
+    part = constraint.parts[int(np.argmax(np.nan_to_num(gaps - constraint.tolerances)))]
+    report = part.report(scores).dropna(subset="tolerance").reset_index(drop=True)
+    report["total"] = report["rate"] * report["n"]
+    sums = report.groupby(["cell", "threshold"], dropna=False)[["total", "n"]].transform("sum")
+    mean = sums["total"] / sums["n"]
+    row = int((report["rate"] - mean).abs().to_numpy().argmax())
+    cell, group, n, rate = (report[name].iloc[row] for name in ("cell", "group", "n", "rate"))
+    where = "" if cell == "all" else f"{cell} of "
+    return (
+        f"Without constraint, {part.name} is farthest from its tolerance of {part.tolerance:g}, "
+        f"with {where}group {group!r} (n={n}) at {rate:.3g} where the mean of all groups is "
+        f"{mean[row]:.3g}."
+    )
