@@ -18,10 +18,10 @@ from skfair.classification._rank_search import (
     promised_search,
     search,
 )
-from skfair.classification._rank_shift import RankedMembers
+from skfair.classification._rank_shift import RankedMembers, ranks_in_groups, shifted
 from skfair.constraints import MIN_GROUP_SIZES
 from skfair.parts import in_memory, is_in_parts
-from skfair.people import check_alignment, check_interval
+from skfair.people import check_alignment
 from skfair.training import (
     CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
@@ -110,12 +110,14 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
     pos_label_ : label
         The positive class.
     rates_ : ndarray of shape (n_groups,)
-        Share of each group with a positive decision.
+        Share of each group with a positive decision; of a group that is not compared, the rank up
+        to which its members have one: the share of the largest group.
     center_ : float
         The rank :math:`\bar u` that scores 0 where there is no shift: midway between the smallest
         and the largest rate (if groups have intervals of their own, on their common scale).
     objective_ : float
-        Share of wrong decisions on the training data, as scored by models that have not seen them.
+        Share of wrong decisions about the training samples of groups that are compared, as scored
+        by models that have not seen them.
     constraint_violation_ : float
         Excess over the tolerance, by the public metric of the same scores; 0 when it is kept, nan
         without groups.
@@ -268,36 +270,36 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training = self._check(X, y, people)
         constraint = constraint_of(self.criterion, self.interval, self.tolerance_scale)
-        bound = constraint.bind(training.people, None, None, self.tolerance)
+        reported = constraint.bind(training.people, None, None, self.tolerance)
+        compared, positions = _compared(training.people)
+        bound = constraint.bind(training.people.take(compared), None, None, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         estimator, scores = self._fit_and_score(X, y, people, training)
         levels = distinct_levels(scores)
-        members = RankedMembers(
-            training.unit.to_unit(at_levels(scores, levels)),
-            training.target > 0,
-            training.groups,
-            training.weights,
-            check_interval(self.interval, training.groups),
-        )
+        y_score = training.unit.to_unit(at_levels(scores, levels))
+        members = RankedMembers.of(y_score[compared], bound.people, self.interval)
         check_enough(members, self.criterion)
         fitted = {
             "estimator_": estimator,
             "classes_": training.classes,
             "pos_label_": training.pos_label,
             "groups_": training.groups.summary,
-            "_curves": members.curves,
+            "_curves": [members.curves[position] for position in positions],
             "_levels": levels,
             "_unit": training.unit,
         }
         promise = promised_search(
             members,
             bound,
-            self.confidence_level if len(training.groups.names) > 1 else None,
-            lambda some, tolerance: self._search(context, some, fitted, tolerance),
+            self.confidence_level if len(members.groups.names) > 1 else None,
+            lambda some, tolerance: self._search(context, some, fitted, tolerance, positions),
         )
-        fitted |= rates_of(promise.found, members)
-        fitted |= outcome_of(self, promise, bound, has_groups=sensitive_features is not None)
+        fitted |= rates_of(promise.found, members, positions)
+        codes = training.groups.codes
+        ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
+        report = reported.report(shifted(ranks, fitted["_zeros"][codes], fitted["center_"]))
+        fitted |= outcome_of(self, promise, bound, report, sensitive_features is not None)
         fitted |= known_features(estimator)
         store_fit(self, fitted)
         warn_of_outcome(self, promise)
@@ -321,7 +323,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
             )
         return training
 
-    def _search(self, context, members, fitted, tolerance):
+    def _search(self, context, members, fitted, tolerance, positions):
         """All rates tried, shown to the callbacks one after the other."""
 
         def watch(tried):
@@ -329,7 +331,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
             task.call_on_fit_task_begin(estimator=self)
             return task.call_on_fit_task_end(
                 estimator=self,
-                reconstruction_attributes=lambda: fitted | rates_of(tried, members),
+                reconstruction_attributes=lambda: fitted | rates_of(tried, members, positions),
             )
 
         return search(members, self.criterion, tolerance, self.tolerance_scale, watch)
@@ -348,3 +350,22 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         strata = np.full(len(y), -1)
         strata[rows] = second * len(training.groups.labels) + training.groups.codes
         return fit_and_score(self._unfitted(), X, y, params, self.cv, strata)
+
+
+def _compared(people):
+    """Samples of groups that are compared, and whose ranks each group takes.
+
+    Parameters
+    ----------
+    people : People
+        Of disjoint groups.
+
+    Returns
+    -------
+    rows : ndarray of int, shape (n_compared,)
+    positions : ndarray of int, shape (n_groups,)
+        Groups among those of the rows.
+    """
+    _, positions = people.merge_small_groups()
+    is_large = people.is_large(people.groups)
+    return np.flatnonzero(is_large[people.groups.codes]), positions

@@ -9,7 +9,7 @@ from skfair.training import label_positive, promised, uncertain, unconstrained
 from skfair.utils._messages import warn
 
 
-def rates_of(tried, members):
+def rates_of(tried, members, positions):
     """The fitted attributes of the best rates that were tried.
 
     Parameters
@@ -17,7 +17,9 @@ def rates_of(tried, members):
     tried : list of Found
         As returned by `search`.
     members : RankedMembers
-        The training samples.
+        Training samples of the groups that are compared.
+    positions : ndarray of int, shape (n_groups,)
+        Whose rate each group has, among the groups of the members.
 
     Returns
     -------
@@ -25,16 +27,16 @@ def rates_of(tried, members):
     """
     found = best(tried)
     return {
-        "rates_": members.positive_rates(found.scores),
+        "rates_": members.positive_rates(found.scores)[positions],
         "center_": found.center,
         "objective_": found.error,
         "constraint_violation_": found.excess,
         "n_iter_": len(tried),
-        "_zeros": found.zeros,
+        "_zeros": found.zeros[positions],
     }
 
 
-def outcome_of(model, promise, bound, has_groups):
+def outcome_of(model, promise, bound, report, has_groups):
     """The fitted attributes that tell how the fit ended.
 
     Parameters
@@ -45,6 +47,8 @@ def outcome_of(model, promise, bound, has_groups):
         As returned by `promised_search`.
     bound : AuditedConstraint
         What was to be kept.
+    report : DataFrame
+        Its ``constraint_report_``.
     has_groups : bool
         Whether groups came.
 
@@ -53,7 +57,6 @@ def outcome_of(model, promise, bound, has_groups):
     fitted : dict
     """
     found, n_tried = best(promise.found), len(promise.found)
-    report = bound.report(found.scores)
     # What exceeds the inner tolerance may keep the one that was asked for.
     excess = max(0.0, found.excess - (bound.tolerance - promise.tolerances[0]))
     by_number = {1: "optimal", N_TRIES: "feasible"}

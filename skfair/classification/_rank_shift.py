@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.people import Groups, tabulate_scores
+from skfair.people import Groups, check_interval, tabulate_scores
 
 _SLOPE = 0.25
 """How fast the shift tapers; below 1, so that the order within a group stays."""
@@ -205,6 +205,12 @@ class RankedMembers:
     groups: Groups
     weights: np.ndarray
     intervals: list
+
+    @classmethod
+    def of(cls, y_score, people, interval):
+        """Samples of these scores, classes, groups and weights."""
+        intervals = check_interval(interval, people.groups)
+        return cls(y_score, people.target > 0, people.groups, people.weights, intervals)
 
     def take(self, rows):
         """Some of the samples, ranked among themselves."""

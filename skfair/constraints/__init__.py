@@ -5,6 +5,7 @@ from skfair.constraints._conditional import ConditionalDemographicParity
 from skfair.constraints._constraint import MIN_GROUP_SIZES as MIN_GROUP_SIZES
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._constraint import bind_all as bind_all
+from skfair.constraints._constraint import report_small_groups as report_small_groups
 from skfair.constraints._joint import JointConstraint
 from skfair.constraints._losses import (
     BoundedGroupLoss,

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._aggregates import AGGREGATES
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._cells import cell_events, check_cells
-from skfair.people import AUTO_SIZE, refuse_measurements
+from skfair.people import AUTO_SIZE
 from skfair.surrogates import Step
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
@@ -227,14 +227,7 @@ class Constraint(BaseEstimator):
         groups = people.groups
         if self.attributes == "each":
             groups = groups.each_attribute()
-        is_large = people.is_large(groups, self.min_group_size)
-        refuse_measurements(people.groups, _combinations_within(people.groups, groups, is_large))
-        if not is_large.any():
-            size = people.min_group_size if self.min_group_size is None else self.min_group_size
-            raise ValueError(
-                f"min_group_size={size!r} leaves no group: the largest has "
-                f"{people.counted(groups).max()} samples; choose a smaller one, or merge groups."
-            )
+        is_large = people.compare(groups, self.min_group_size)
         if is_large.all():
             return groups, groups.only(np.empty(0, dtype=np.intp))
         return groups.only(np.flatnonzero(is_large)), groups.only(np.flatnonzero(~is_large))
@@ -286,13 +279,24 @@ def bind_all(constraints, contests, surrogate, loss, tolerance):
         for people, of_contest in zip(contests, bound, strict=True):
             of_contest.append(constraint._bind(people, groups, surrogate, loss, tolerance))
     for own, found in sizes.items():
-        if found:
-            _report_small_groups(own, found, are_alone)
+        report_small_groups(own, found, are_alone)
     return bound
 
 
-def _report_small_groups(min_group_size, sizes, is_one_left):
-    """Warn of groups that are not compared, by their names and sizes."""
+def report_small_groups(min_group_size, sizes, is_one_left=False):
+    """Warn of groups that are not compared.
+
+    Parameters
+    ----------
+    min_group_size : int or "auto"
+        Samples that they lack.
+    sizes : dict
+        How many they have, by their names; nothing is said if there are none.
+    is_one_left : bool, default=False
+        Whether only one group is large enough, which has none to be compared with.
+    """
+    if not sizes:
+        return
     reason = (
         f"fewer than {AUTO_SIZE} samples and less than 1 % of all samples"
         if min_group_size == "auto"
@@ -305,11 +309,3 @@ def _report_small_groups(min_group_size, sizes, is_one_left):
         f"kept for them, and the model treats their samples like all others.{nothing} Pass "
         "min_group_size=1 to compare all groups."
     )
-
-
-def _combinations_within(combinations, groups, is_large):
-    """Which combinations of attributes are in a large group, in each of their groups if several."""
-    if combinations is groups:
-        return is_large
-    values, _ = combinations.by_attribute()
-    return is_large[values]

@@ -8,7 +8,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.parts import in_memory, is_lazy
-from skfair.people._groups import Groups, check_groups
+from skfair.people._groups import Groups, check_groups, refuse_measurements
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import check_sample_weight
 
@@ -76,6 +76,38 @@ class People(NamedTuple):
         n_samples = len(self.weights) if self.numbers is None else self.numbers.sum()
         return (counts >= AUTO_SIZE) | (counts >= AUTO_SHARE * n_samples)
 
+    def compare(self, groups, min_group_size=None):
+        """Whether groups are large enough to be compared, where some must be.
+
+        Parameters
+        ----------
+        groups : Groups
+            These people's own, or those of their single attributes.
+        min_group_size : int, "auto" or None, default=None
+            As in `is_large`.
+
+        Returns
+        -------
+        is_large : ndarray of bool, shape (n_groups,)
+
+        Raises
+        ------
+        ValueError
+            If no group is large enough, or for what `refuse_measurements` refuses.
+        """
+        is_large = self.is_large(groups, min_group_size)
+        own = is_large
+        if groups is not self.groups:  # by the values that a combination consists of
+            own = is_large[self.groups.by_attribute()[0]]
+        refuse_measurements(self.groups, own)
+        if not is_large.any():
+            size = self.min_group_size if min_group_size is None else min_group_size
+            raise ValueError(
+                f"min_group_size={size!r} leaves no group: the largest has "
+                f"{self.counted(groups).max()} samples; choose a smaller one, or merge groups."
+            )
+        return is_large
+
     def merge_small_groups(self):
         """Groups for models that know the groups, where small ones have no parameters of their own.
 
@@ -95,6 +127,17 @@ class People(NamedTuple):
         positions[~is_large] = positions[np.argmax(self.counted(groups))]
         labels = groups.labels[is_large]
         return Groups.disjoint(positions[groups.codes], labels, groups.attributes), positions
+
+    def take(self, rows):
+        """Some of the samples, of whom every group is compared.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Their positions.
+        """
+        target = None if self.target is None else self.target[rows]
+        return People(target, self.groups.take(rows), self.weights[rows])
 
     def counted(self, groups):
         """How many of them each of some groups has, of whom one may stand for many.

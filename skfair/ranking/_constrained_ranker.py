@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.random import sample_without_replacement
 
-from skfair.constraints import RankingParity
+from skfair.constraints import RankingParity, report_small_groups
 from skfair.losses import LOSSES
 from skfair.people import DocumentPairs, Groups, People, check_groups, check_people
 from skfair.surrogates import SURROGATES
@@ -227,6 +227,8 @@ class ConstrainedRanker(ConstrainedLinearModel):
             self, X, y, query_id, who, request if constraints else None
         )
         training = _pairs_to_train_on(X_, y_, query, documents, self._drawn)
+        if constraints:
+            _report_uncompared(documents)
         lacks_groups = bool(constraints) and sensitive_features is None
         self._fit(X, y, training._replace(lacks_groups=lacks_groups), constraints)
         self.n_pairs_, self.groups_ = len(training.target), documents.groups.summary
@@ -292,6 +294,7 @@ def _check_documents(ranker, X, y, query_id, who, request):
         "unconstrained. Pass fit(X, y, query_id=..., sensitive_features=...)."
     )
     people, rows = check_people(**who, missing=missing, **given)
+    people = people._replace(min_group_size=ranker.min_group_size)
     return X[rows], y[rows], _queries(query_id, len(y)).take(rows), people
 
 
@@ -300,8 +303,20 @@ def _pairs_to_train_on(X, y, query, documents, draw):
     pairs = _document_pairs(y, query)
     better, worse = pairs[draw(len(pairs))].T
     groups = _groups_of_pairs(documents.groups, query, better, worse)
+    is_large = dict(zip(documents.groups.names, documents.is_large(documents.groups), strict=True))
+    large = [number for number, (_, a, b) in enumerate(groups.labels) if is_large[a] & is_large[b]]
+    groups = groups if all(is_large.values()) else groups.only(np.array(large, dtype=np.intp))
     weights = documents.weights[better] * documents.weights[worse]
     return Training(X[better] - X[worse], None, People(np.ones(len(better)), groups, weights))
+
+
+def _report_uncompared(documents):
+    """Warn of groups of too few documents."""
+    groups = documents.groups
+    is_large = documents.compare(groups)
+    sizes = zip(groups.names, groups.counts, is_large, strict=True)
+    small = {name: size for name, size, compared in sizes if not compared}
+    report_small_groups(documents.min_group_size, small, is_large.sum() == 1)
 
 
 def _queries(query_id, n_documents):

@@ -110,7 +110,7 @@ def test_too_few_people_are_named_with_the_number_that_would_do():
 def test_a_group_of_one_gets_an_answer_and_a_warning():
     X, y, groups = draw(200, seed=4)
     groups = np.where(np.arange(200) == 0, 2, groups)
-    model = ConstrainedERMClassifier(tolerance=0.3, confidence_level=0.9)
+    model = ConstrainedERMClassifier(tolerance=0.3, confidence_level=0.9, min_group_size=1)
     with pytest.warns(InfeasibleConstraintWarning, match=r"group 2, has n=1;"):
         model.fit(X, y, sensitive_features=groups)
 

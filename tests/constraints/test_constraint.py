@@ -142,7 +142,7 @@ def test_small_groups_are_left_out_and_named():
 
 
 def test_small_groups_count_in_the_overall_rate():
-    with pytest.warns(UserWarning, match="leaves out 2 group"):
+    with pytest.warns(UserWarning, match=r"2 group\(s\) with fewer"):
         bound = bind(LossParity(reference="overall", min_group_size=4))
     assert bound.names == [("all", "a"), ("all", "overall")]
     assert bound.counts.tolist() == [4, 8]

@@ -4,6 +4,7 @@ import pytest
 from scipy import sparse
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.people import People, check_groups, refuse_measurements
 from skfair.people._groups import group_index
 from skfair.people._people import check_columns, check_people
 
@@ -146,15 +147,64 @@ def test_an_id_is_no_group():
 
 
 def test_a_measurement_is_no_group():
-    income = np.random.default_rng(0).normal(size=2000).round(2)
-    with pytest.raises(ValueError, match=r"Attribute 0 .* numbers with decimals.*pd\.cut"):
-        check_people(income, None, X=np.zeros((2000, 1)))
+    rng = np.random.default_rng(0)
+    income = rng.normal(size=2000).round(2)
+    with pytest.raises(ValueError, match=r"Attribute 0 .* different numbers.*pd\.cut\(age.*KBins"):
+        refuse_measurements(check_groups(income, 2000))
     frame = pd.DataFrame({"sex": np.arange(2000) % 2, "income": income})
-    with pytest.raises(ValueError, match="Attribute 1 of sensitive_features"):
-        check_people(frame, None, X=np.zeros((2000, 1)))
-    age = np.arange(2000.0) % 120  # whole numbers may be names
-    people, _ = check_people(age, None, X=np.zeros((2000, 1)))
-    assert len(people.groups.labels) == 120
+    with pytest.raises(ValueError, match="Attribute 'income' of sensitive_features"):
+        refuse_measurements(check_groups(frame, 2000))
+    with pytest.raises(ValueError, match=r"31 different numbers, from 0 to 30.*age\.astype\(str\)"):
+        refuse_measurements(check_groups(np.arange(2000) % 31, 2000))
+    refuse_measurements(check_groups(np.arange(2000) % 30, 2000))
+    refuse_measurements(check_groups((np.arange(2000) % 31).astype(str), 2000))
+    refuse_measurements(check_groups(sparse.eye_array(50, dtype=bool), 50, overlapping=True))
+
+
+def test_numbers_of_small_groups_do_not_count_as_groups():
+    age = np.append(np.repeat(np.arange(30), 40), np.arange(30, 70))
+    people, _ = check_people(age, None, X=np.zeros((len(age), 1)))
+    assert people.compare(people.groups, 2).sum() == 30
+    for size, n_left in ((1, 70), (41, 0)):
+        with pytest.raises(ValueError, match=rf"min_group_size such that 1 to 30 .* {n_left} are"):
+            people.compare(people.groups, size)
+    both = np.column_stack((age, age % 2)).astype(float)
+    people, _ = check_people(both, None, X=np.zeros((len(age), 1)))
+    each = people.groups.each_attribute()
+    assert people.compare(each, 2).sum() == 32
+    with pytest.raises(ValueError, match="Attribute 0 of sensitive_features has 70"):
+        people.compare(each, 1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "compared"),
+    [
+        ([25, 25], [True, True]),  # a small study
+        ([29, 2900], [False, True]),
+        ([30, 5000], [True, True]),
+        ([29, 2871], [True, True]),  # just 1 %
+        ([29, 2872], [False, True]),
+    ],
+)
+def test_groups_below_30_samples_and_1_percent_are_small(sizes, compared):
+    groups = check_groups(np.repeat(["a", "b"], sizes), sum(sizes))
+    people = People(None, groups, np.full(sum(sizes), 0.1), min_group_size="auto")
+    assert people.is_large(groups).tolist() == compared
+    # One sample may stand for many.
+    numbers = np.array(sizes)
+    few = People(None, check_groups(["a", "b"], 2), np.ones(2), None, numbers, "auto")
+    assert few.is_large(few.groups).tolist() == compared
+    assert few.is_large(few.groups, 1).all()
+
+
+def test_small_groups_are_merged_into_the_largest():
+    groups = check_groups(list("abbbccd"), 7)
+    people = People(None, groups, np.ones(7), min_group_size=2)
+    merged, positions = people.merge_small_groups()
+    assert merged.names == ["b", "c"] and positions.tolist() == [0, 0, 1, 0]
+    assert merged.codes.tolist() == [0, 0, 0, 0, 1, 1, 0]
+    same, positions = people._replace(min_group_size=5).merge_small_groups()
+    assert same is groups and positions.tolist() == [0, 1, 2, 3]
 
 
 def test_many_tiny_groups_are_counted():

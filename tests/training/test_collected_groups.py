@@ -71,18 +71,21 @@ def fitted(estimator, table):
 )
 def test_small_groups_are_left_out_as_in_memory(table, make, attributes):
     model = make(attributes=attributes, min_group_size=SMALL)
-    with pytest.warns(UserWarning, match="leaves out") as here:
+    with pytest.warns(UserWarning, match="are not compared") as here:
         whole = fitted(model, table)
-    with pytest.warns(UserWarning, match="leaves out") as there:
+    with pytest.warns(UserWarning, match="are not compared") as there:
         parts = fitted(make(**model.constraint.get_params()), in_partitions(table))
     left_out = [
-        [str(one.message) for one in told if "leaves out" in str(one.message)]
+        [str(one.message) for one in told if "are not compared" in str(one.message)]
         for told in (here, there)
     ]
     assert left_out[0] == left_out[1]
     report, expected = parts.constraint_report_, whole.constraint_report_
     for column in ("cell", "group", "n"):
         assert report[column].tolist() == expected[column].tolist()
+    for column in ("gap", "tolerance"):  # nan of groups that are not compared
+        assert report[column].isna().tolist() == expected[column].isna().tolist()
+    assert report["tolerance"].isna().any() and report["tolerance"].notna().any()
     np.testing.assert_allclose(report["rate"], expected["rate"], atol=1e-6)
     np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-6)
 
@@ -95,9 +98,11 @@ def test_every_attribute_keeps_the_tolerance_among_everybody(table, tmp_path):
     people = open_blocks(tmp_path / "people.npy")
     constraint = DemographicParity(attributes="each", min_group_size=SMALL)
     model = ConstrainedERMClassifier(constraint, tolerance=0.03)
-    with pytest.warns(UserWarning, match=r"leaves out 1 group.*\(1, 2.0\) \("):
+    with pytest.warns(UserWarning, match=r"1 group.*are not compared: \(1, 2.0\) \("):
         model.fit(people[[0, 1, 2]], people[3], sensitive_features=people[[4, 5]])
-    assert model.constraint_report_["group"].tolist() == [(0, 0.0), (0, 1.0), (1, 0.0), (1, 1.0)]
+    report = model.constraint_report_
+    assert report["group"].tolist() == [(0, 0.0), (0, 1.0), (1, 0.0), (1, 1.0), (1, 2.0)]
+    assert report["tolerance"].isna().tolist() == [False] * 4 + [True]
     decided = model.predict(numbers[:, :3])
     large = codes[1] < 2
     for who, attribute in ((slice(None), codes[0]), (large, codes[1])):
@@ -110,8 +115,10 @@ def test_every_attribute_keeps_the_tolerance_among_everybody(table, tmp_path):
 def test_a_group_of_two_attributes_is_too_small_for_ranks_by_its_people(table):
     constraint = PartialStatisticalParity((0.0, 0.5), min_group_size=SMALL)
     model = ConstrainedERMClassifier(constraint, tolerance=0.2)
-    with pytest.warns(UserWarning, match="leaves out 2 group"):
+    with pytest.warns(UserWarning, match=r"2 group\(s\) with fewer"):
         fitted(model, in_partitions(table))
-    assert len(model.constraint_report_["group"].unique()) == 4
+    report = model.constraint_report_
+    assert len(report["group"].unique()) == 6
+    assert len(report.dropna()["group"].unique()) == 4
     with pytest.raises(ValueError, match="at least 20 samples in the interval"):
         fitted(PartialParityClassifier(interval=(0.0, 0.2)), in_partitions(table))
