@@ -45,6 +45,7 @@ from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
 from benchmarks.redraws import redraws
 from benchmarks.several_classes import several_classes
+from benchmarks.small_groups import small_groups
 from benchmarks.spectral import spectral_fit, spectral_quality
 from benchmarks.spectral_large import spectral_large
 from benchmarks.spectral_tables import spectral_tables
@@ -95,6 +96,7 @@ BENCHMARKS = {
     "any-model-small": any_model_small,
     "any-model-splits": any_model_splits,
     "several-classes": several_classes,
+    "small-groups": small_groups,
     "fair-regression": fair_regression,
     "redraws": redraws,
     "parts": parts,

@@ -117,7 +117,8 @@ class ConstrainedERMClassifier(LinearClassifier):
         One row per rate that is compared: its constraint, cell, group, number n of samples, the
         threshold of the decisions counted (nan for mean losses; on the scale of
         ``decision_function``), its value and standard error, and gap and tolerance of the
-        constraint; empty if nothing was constrained.
+        constraint; empty if nothing was constrained. Groups that are not compared come last, with
+        nan for gap and tolerance.
     confidence_ : float
         Probability, as far as the people of the fit tell, with which new people keep the tolerance;
         nan where ``confidence_level`` is None.
@@ -128,8 +129,9 @@ class ConstrainedERMClassifier(LinearClassifier):
         "unconstrained": groups were to be compared, but none came. Else "infeasible": the bound is
         not met. Else "uncertain": new people keep it with a smaller probability than
         ``confidence_level``. Else "max_iter": the solver stopped before its own test. Else
-        "feasible": exact searches have moved the model away from the point that the solver
-        certified, to one whose decisions err less. Else "optimal".
+        "feasible": the bound is kept, as by most good fits, by a model that exact searches have
+        moved away from the point that the solver certified, to one whose decisions err less. Else
+        "optimal".
     n_iter_ : int
         Iterations of the solver, over all problems solved.
     groups_ : GroupSummary

@@ -13,8 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.training import before_last_step
-from skfair.utils._messages import warn
+from skfair.training import before_last_step, warn_of_told_groups
 from skfair.utils._sklearn import safe_indexing
 
 _TOLD = 0.99
@@ -157,7 +156,7 @@ def unseen_probabilities(models, events, X, folds):
 
 
 def say_if_told(events, probabilities):
-    """Warn if nearly everybody's group is guessed right, in every group.
+    """Warn if nearly all members of every group that is compared are guessed right.
 
     Parameters
     ----------
@@ -170,14 +169,11 @@ def say_if_told(events, probabilities):
         return
     inside, codes = events.parts[0], events.codes[events.parts[0]]
     right = probabilities[inside, 0].argmax(axis=1) == codes
-    counts = np.bincount(codes)
-    shares = np.bincount(codes, right)[counts > 0] / counts[counts > 0]
-    if (shares >= _TOLD).all():
-        warn(
-            "X tells the group of nearly everybody, so that decisions depend on the group as with "
-            "group_estimator='given'. If they must not, leave out the columns that tell it, such "
-            "as the sensitive feature itself."
-        )
+    counts = np.bincount(codes, minlength=events.table.shape[2])
+    compared = (counts > 0) & events.table[:, 0].any(axis=(0, 2))
+    shares = np.bincount(codes, right, len(counts))[compared] / counts[compared]
+    if len(shares) and (shares >= _TOLD).all():
+        warn_of_told_groups("with group_estimator='given'")
 
 
 def _success_in(sources, success):

@@ -22,6 +22,7 @@ from skfair.training._input import (
     in_units_of_spread,
     label_positive,
     refuse_parts,
+    warn_of_told_groups,
 )
 from skfair.training._levels import at_levels, distinct_levels
 from skfair.training._linear import ConstrainedLinearModel
@@ -72,5 +73,6 @@ __all__ = [
     "uncertain",
     "unconstrained",
     "warn_of_cost",
+    "warn_of_told_groups",
     "warn_of_outcome",
 ]

@@ -121,7 +121,7 @@ def _costly_group(constraint, scores):
     sums = report.groupby(["cell", "threshold"], dropna=False)[["total", "n"]].transform("sum")
     mean = sums["total"] / sums["n"]
     row = int((report["rate"] - mean).abs().to_numpy().argmax())
-    cell, group, n, rate = (report[name].iloc[row] for name in ("cell", "group", "n", "rate"))
+    cell, group, n, rate = (report[name].tolist()[row] for name in ("cell", "group", "n", "rate"))
     where = "" if cell == "all" else f"{cell} of "
     return (
         f"Without constraint, {part.name} is farthest from its tolerance of {part.tolerance:g}, "

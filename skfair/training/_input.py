@@ -10,7 +10,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from skfair.parts import is_in_parts
 from skfair.people import People, check_people, distinct_values
 from skfair.utils._classes import positive_class
+from skfair.utils._messages import warn
 from skfair.utils._sklearn import safe_indexing
+
+_FEW = 200
+"""Samples that show of most columns that they do not tell the group."""
 
 
 class Unit(NamedTuple):
@@ -267,7 +271,70 @@ def _check_rows(estimator, X, y, people, request):
         checked, target, given = checked[rows], target[rows], safe_indexing(given, rows)
     lacks_groups = request is not None and people["sensitive_features"] is None
     found = found._replace(X=given, min_group_size=estimator.min_group_size)
+    if request is not None and told_attributes(checked, found.groups):
+        warn_of_told_groups("with group_interactions")
     return checked, target, found, lacks_groups
+
+
+def told_attributes(X, groups):
+    """Sensitive attributes that columns of X hold, as they are or one column per value.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Features.
+    groups : Groups
+        Groups that overlap are told by no column.
+
+    Returns
+    -------
+    attributes : list
+        What they are called.
+    """
+    if not groups.is_disjoint:
+        return []
+    found = []
+    values, _ = groups.by_attribute()
+    for name, of_group in zip(groups.attributes, values.T, strict=True):
+        codes = np.unique(of_group, return_inverse=True)[1][groups.codes]
+        first = np.unique(codes, return_index=True)[1]
+        is_known = 1 < len(first) <= len(codes) / 2  # in groups of one sample nothing varies
+        if is_known and _is_told(X, codes, first):
+            found.append(name)
+    return found
+
+
+def _is_told(X, codes, first):
+    """Whether columns that are constant within every group tell all groups apart.
+
+    ``first`` are positions of one sample of each group.
+    """
+    columns = np.arange(X.shape[1])
+    # Most columns vary within a group, as few samples show.
+    for rows in (slice(_FEW), slice(None)):
+        own, typical = X[rows][:, columns], X[first][:, columns]
+        own, typical = (one.toarray() if sparse.issparse(one) else one for one in (own, typical))
+        columns = columns[(own == typical[codes[rows]]).all(axis=0)]
+        if not len(columns):
+            return False
+    typical = X[first][:, columns]
+    typical = typical.toarray() if sparse.issparse(typical) else typical
+    return len(np.unique(typical, axis=0)) == len(first)
+
+
+def warn_of_told_groups(alike):
+    """Warn that X tells the group.
+
+    Parameters
+    ----------
+    alike : str
+        Settings under which decisions may depend on the group.
+    """
+    warn(
+        f"X tells the group of nearly everybody, so that decisions depend on the group as {alike}. "
+        "If they must not, leave out the columns that tell it, such as the sensitive feature "
+        "itself."
+    )
 
 
 def refuse_parts(estimator, X):

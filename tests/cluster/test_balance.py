@@ -22,6 +22,13 @@ def test_the_promise_by_hand(counts, ratio, largest_weight, kept):
     assert keeps_promise(np.array(counts, dtype=float), ratio, largest_weight) is kept
 
 
+def test_a_group_with_fewer_members_than_clusters_may_lack():
+    counts = np.array([[0.0, 2.0], [1.0, 2.0]])
+    assert keeps_promise(counts, 0.5, 1, numbers=np.array([1, 4]))
+    assert not keeps_promise(counts, 0.5, 1, numbers=np.array([2, 4]))  # of two light members
+    assert not keeps_promise(counts + [[0, 2], [0, 0]], 0.5, 1, numbers=np.array([1, 6]))
+
+
 def test_what_is_reported_by_hand():
     counts = np.array([[2.0, 4.0], [4.0, 4.0]])
     told = describe(counts, Asked(balance=0.9))

@@ -127,7 +127,7 @@ def test_one_cluster_is_as_balanced_as_the_data(blobs):
 
 def test_a_cluster_for_everybody_costs_nothing_and_is_unbalanced(blobs):
     X, groups = blobs
-    with pytest.warns(InfeasibleConstraintWarning, match="fewer clusters"):
+    with pytest.warns(UserWarning, match="fewer members than the 10 clusters"):
         model = fit(X[:10], groups[:10], n_clusters=10)
     assert model.inertia_ == 0
     assert sorted(model.labels_) == list(range(10))
@@ -148,13 +148,30 @@ def test_one_group_is_no_constraint(blobs):
 def test_a_group_smaller_than_the_number_of_clusters_cannot_be_in_all(blobs, n_rare):
     X, _ = blobs
     groups = np.where(np.arange(len(X)) < n_rare, "rare", "common")
-    message = f"smallest group has {n_rare} members for 3 clusters.*join small groups"
-    with pytest.warns(InfeasibleConstraintWarning, match=message) as caught:
+    message = rf"fewer members than the 3 clusters: 'rare' \({n_rare}\).*merge small groups"
+    with pytest.warns(UserWarning, match=message) as caught:
         model = fit(X, groups)
     assert caught[0].filename == __file__
     assert model.balance_ == 0
+    # 0 + 1 >= b (n - 1) holds with b = 0.8 n_rare / n_common.
+    assert model.status_ == "optimal"
+    assert model.constraint_violation_ == 0
+    with pytest.warns(InfeasibleConstraintWarning, match=rf"is not reached.*{message}"):
+        model = fit(X, groups, min_balance=None, min_share_ratio=1.0)
     assert model.status_ == "infeasible"
-    assert model.constraint_violation_ == 0.8
+    fit(X, groups, min_balance=None)  # asks for no balance, and is not warned
+
+
+def test_numbers_of_very_many_values_are_no_groups_of_clusters(blobs):
+    X = np.tile(blobs[0], (2, 1))
+    age = np.arange(len(X)) % 70
+    with pytest.raises(ValueError, match=r"70 different numbers.*pd\.cut\(age") as refused:
+        fit(X, age)
+    assert "min_group_size" not in str(refused.value)
+    with pytest.raises(ValueError, match="70 different numbers"):
+        fit(X, np.c_[age % 2, age + 0.5], attributes="each")
+    with pytest.raises(ValueError, match="70 different numbers"):
+        FairSpectralClustering(2).fit(X, sensitive_features=age)
 
 
 def test_a_group_as_large_as_the_number_of_clusters_is_in_all(blobs):

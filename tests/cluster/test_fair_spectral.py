@@ -261,9 +261,11 @@ def test_the_promise_forgives_one_person(n_rare, status):
 def test_a_group_smaller_than_the_clusters_warns(blobs):
     for n_rare in (1, 2):
         groups = np.arange(120) < n_rare
-        with pytest.warns(InfeasibleConstraintWarning, match=r"relative balance .* is 0\.0000"):
+        with pytest.warns(UserWarning, match=rf"than the 3 clusters: True \({n_rare}"):
             fitted = model(3).fit(blobs[0], sensitive_features=groups)
-        assert fitted.constraint_violation_ == 0.8
+        # 0 + 1 >= b (n - 1) holds with b = 0.8 n_rare / (120 - n_rare).
+        assert fitted.constraint_violation_ == 0 and fitted.status_ == "feasible"
+        assert fitted.balance_ == 0
         assert fitted.group_counts_[:, 1].sum() == n_rare
 
 

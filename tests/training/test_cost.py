@@ -1,0 +1,125 @@
+"""A warning where a constraint costs most of what a model could tell."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+    PartialParityPostprocessor,
+)
+from skfair.regression import ConstrainedERMRegressor
+
+COSTS = "The constraint costs more than half"
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Two large groups, and 11 samples who all fail by the one feature that decides."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 1))
+    y = (X[:, 0] + 0.3 * rng.normal(size=2000) > 0.8).astype(int)
+    groups = rng.choice(["a", "b"], size=2000).astype(object)
+    groups[np.argsort(X[:, 0])[:11]] = "tiny"
+    return X, y, groups
+
+
+def costs(model, X, y, groups):
+    """What is said of the cost of a fit; None if nothing."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sensitive_features=groups)
+    found = [str(one.message) for one in caught if COSTS in str(one.message)]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ConstrainedERMClassifier(tolerance=0.03, min_group_size=1),
+        ConstrainedClassifierCV(
+            RandomForestClassifier(50, max_depth=5, random_state=0),
+            tolerance=0.03,
+            min_group_size=1,
+            cv="oob",
+        ),
+        ConstrainedMLPClassifier(
+            hidden_layer_sizes=(8,), tolerance=0.03, min_group_size=1, random_state=0
+        ),
+    ],
+    ids=["linear", "forest", "network"],
+)
+def test_a_tiny_group_that_costs_the_accuracy_is_named(model, data):
+    X, y, groups = data
+    message = costs(model, X, y, groups)
+    assert "DemographicParity is farthest from its tolerance of 0.03" in message
+    assert re.search(r"group 'tiny' \(n=11\) at 0 where", message)
+    shown = [float(one) for one in re.findall(r"(?:is|constraint|prediction) (0\.\d+)", message)]
+    taken, plain, constant = shown
+    assert constant == pytest.approx(max(y.mean(), 1 - y.mean()), abs=1e-3)
+    assert plain - taken > taken - constant
+    assert costs(model.set_params(min_group_size="auto"), X, y, groups) is None
+
+
+def test_the_three_accuracies_are_those_of_the_fits(data):
+    X, y, groups = data
+    model = ConstrainedERMClassifier(tolerance=0.03, min_group_size=1)
+    message = costs(model, X, y, groups)
+    plain = ConstrainedERMClassifier(None).fit(X, y)
+    shown = [float(one) for one in re.findall(r"(?:is|constraint) (0\.\d+)", message)]
+    assert shown == pytest.approx([model.score(X, y), plain.score(X, y)], abs=6e-3)
+
+
+def test_nothing_is_said_without_need(data):
+    X, y, groups = data
+    halves = np.where(np.arange(len(y)) % 2, "a", "b")
+    assert costs(ConstrainedERMClassifier(tolerance=0.03), X, y, halves) is None
+    assert costs(ConstrainedERMClassifier(None), X, y, groups) is None
+    # The plain fit knows no more than a constant.
+    noise = np.random.default_rng(1).integers(2, size=len(y))
+    model = ConstrainedERMClassifier(tolerance=0.001, min_group_size=1)
+    assert costs(model, X, noise, groups) is None
+
+
+def test_a_constant_prediction_is_warned_of_once():
+    X, y = np.repeat([[0.0], [1.0]], 200, axis=0), np.repeat([0, 1], 200)
+    model = ConstrainedERMClassifier(tolerance=0.0)
+    groups = np.where(X[:, 0] + np.arange(400) % 7 // 6 > 0, "a", "b")
+    with pytest.warns(UserWarning, match="Every training sample is given the class"):
+        message = costs(model, X, y, groups)
+        model.fit(X, y, sensitive_features=groups)
+    assert message is None and len(set(model.predict(X))) == 1
+
+
+def test_regressors_compare_losses(data):
+    X, _, groups = data
+    target = 10.0 * X[:, 0]
+    wide = ConstrainedERMRegressor(tolerance=0.05, min_group_size=1)
+    message = costs(wide, X, target, groups)
+    assert "its mean loss is" in message and "MeanParity" in message
+    assert "best constant prediction 0.5" in message  # half a variance of 1
+    assert costs(ConstrainedERMRegressor(tolerance=0.05), X, target, groups) is None
+    assert costs(ConstrainedERMRegressor(None), X, target, groups) is None
+
+
+def test_the_postprocessor_does_not_compare_tiny_groups(data):
+    X, y, groups = data
+    model = PartialParityPostprocessor(interval=(0.0, 0.5), tolerance=0.1)
+    with pytest.warns(UserWarning, match=r"are not compared: 'tiny' \(11\)"):
+        model.fit(X, y, sensitive_features=groups)
+    report = model.constraint_report_
+    assert set(report.dropna()["group"]) == {"a", "b"}
+    tiny = report[report["group"] == "tiny"]
+    assert len(tiny) and tiny["n"].eq(11).all() and tiny["gap"].isna().all()
+    largest = max("ab", key=lambda one: (groups == one).sum())
+    as_largest = np.where(groups == "tiny", largest, groups)
+    np.testing.assert_array_equal(
+        model.decision_function(X, sensitive_features=groups),
+        model.decision_function(X, sensitive_features=as_largest),
+    )
