@@ -21,7 +21,7 @@ BOOSTING = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
 
 
 def small_groups(budget):
-    """Demographic parity between ten groups: selection rate and accuracy next to the plain fit's."""
+    """Demographic parity between ten groups: selection rate and accuracy beside the plain fit's."""
     bunch = fetch_adult()
     groups, y = bunch.data[["sex", "race"]], np.asarray(bunch.target == ">50K").astype(int)
     features = {
