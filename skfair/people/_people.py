@@ -96,10 +96,11 @@ class People(NamedTuple):
             If no group is large enough, or for what `refuse_measurements` refuses.
         """
         is_large = self.is_large(groups, min_group_size)
-        own = is_large
-        if groups is not self.groups:  # by the values that a combination consists of
-            own = is_large[self.groups.by_attribute()[0]]
-        refuse_measurements(self.groups, own)
+        values = is_large
+        if self.groups.is_disjoint and self.groups.labels.shape[1] > 1:  # each attribute alone
+            of_values = self.is_large(self.groups.each_attribute(), min_group_size)
+            values = of_values[self.groups.by_attribute()[0]]
+        refuse_measurements(self.groups, values)
         if not is_large.any():
             size = self.min_group_size if min_group_size is None else min_group_size
             raise ValueError(

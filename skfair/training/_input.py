@@ -271,7 +271,8 @@ def _check_rows(estimator, X, y, people, request):
         checked, target, given = checked[rows], target[rows], safe_indexing(given, rows)
     lacks_groups = request is not None and people["sensitive_features"] is None
     found = found._replace(X=given, min_group_size=estimator.min_group_size)
-    if request is not None and told_attributes(checked, found.groups):
+    sees_groups = getattr(estimator, "group_interactions", False)
+    if request is not None and not sees_groups and told_attributes(checked, found.groups):
         warn_of_told_groups("with group_interactions")
     return checked, target, found, lacks_groups
 

@@ -1,0 +1,245 @@
+"""Groups that are too small to be compared: every estimator, one rule."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+    PartialParityClassifier,
+    PartialParityPostprocessor,
+)
+from skfair.constraints import DemographicParity, EqualOpportunity, PartialStatisticalParity
+from skfair.datasets import make_ranking, open_blocks
+from skfair.metrics import demographic_parity_difference
+from skfair.ranking import ConstrainedRanker
+from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
+
+SIZES = {"a": 1990, "b": 1200, "tiny": 13}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat([*SIZES], [*SIZES.values()]))
+    X = rng.normal(size=(len(groups), 3))
+    X[:, 0] += 0.3 * (groups == "a")
+    y = (X.sum(axis=1) + rng.normal(size=len(groups)) > 0.5).astype(int)
+    return X, y, groups
+
+
+def fit(model, X, y, groups, **params):
+    """The fitted model, and what was said of groups that are not compared."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sensitive_features=groups, **params)
+    return model, [str(one.message) for one in caught if "not compared" in str(one.message)]
+
+
+ESTIMATORS = [
+    ConstrainedERMClassifier(tolerance=0.05),
+    ConstrainedERMClassifier(["demographic_parity", "equal_opportunity"], tolerance=0.05),
+    PartialParityClassifier(interval=(0.0, 0.5), tolerance=0.1),
+    PartialParityPostprocessor(GaussianNB(), interval=(0.0, 0.5), tolerance=0.1),
+    ConstrainedMLPClassifier(hidden_layer_sizes=(4,), tolerance=0.05, max_iter=10, random_state=0),
+    ConstrainedClassifierCV(LogisticRegression(), tolerance=0.05, cv=2),
+    ConstrainedERMRegressor(tolerance=0.05),
+    PartialParityRegressor(interval=(0.0, 0.5), tolerance=0.1),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
+def test_one_warning_names_the_groups_that_are_not_compared(model, data):
+    X, y, groups = data
+    fitted, said = fit(model, X, y, groups)
+    assert len(said) == 1
+    assert "1 group(s) with fewer than 30 samples and less than 1 % of all" in said[0]
+    assert "'tiny' (13)" in said[0] and "min_group_size=1" in said[0]
+    report = fitted.constraint_report_
+    assert set(report.dropna(subset="tolerance")["group"]) == {"a", "b"}
+    assert set(report.loc[report["tolerance"].isna(), "group"]) == {"tiny"}
+    assert report["rate"].notna().all() and report["gap"].isna().sum() < len(report)
+    assert fitted.groups_.counts.tolist() == [*SIZES.values()]
+    assert len(fitted.predict(X[:5], sensitive_features=groups[:5])) == 5
+
+
+def test_what_is_reported_of_small_groups_is_their_rate(data):
+    X, y, groups = data
+    fitted, _ = fit(ConstrainedERMClassifier(tolerance=0.05), X, y, groups)
+    decisions = fitted.predict(X)
+    for row in fitted.constraint_report_.itertuples():
+        assert row.rate == pytest.approx(decisions[groups == row.group].mean())
+        assert row.n == SIZES[row.group]
+    large = groups != "tiny"
+    gap = demographic_parity_difference(
+        y[large], decisions[large], sensitive_features=groups[large]
+    )
+    assert gap <= 0.05 and fitted.constraint_violation_ == 0
+    assert fitted.constraint_report_["gap"].max() == pytest.approx(gap)
+
+
+def test_several_classes_report_small_groups_of_each(data):
+    X, y, groups = data
+    three = y + (X[:, 1] > 1)
+    model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.1, cv=2)
+    fitted, said = fit(model, X, three, groups)
+    assert len(said) == 1
+    report = fitted.constraint_report_
+    assert report["class"].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert report["group"].tolist() == ["a", "b", "tiny"] * 3
+    assert report["tolerance"].isna().tolist() == [False, False, True] * 3
+
+
+def test_a_number_sets_the_limit_and_a_constraint_may_have_its_own(data):
+    X, y, groups = data
+    rare = groups.astype(object)
+    rare[np.flatnonzero(groups == "b")[:25]] = "rare"
+
+    def compared(constraint="demographic_parity", **settings):
+        model = ConstrainedERMClassifier(constraint, tolerance=0.2, **settings)
+        report = fit(model, X, y, rare)[0].constraint_report_
+        return set(report.dropna(subset="tolerance")["group"])
+
+    assert compared() == {"a", "b"}
+    assert compared(min_group_size=20) == {"a", "b", "rare"}
+    assert compared(min_group_size=1) == {"a", "b", "rare", "tiny"}
+    assert compared(DemographicParity(min_group_size=20)) == {"a", "b", "rare"}
+    assert compared(DemographicParity(min_group_size="auto"), min_group_size=1) == {"a", "b"}
+    both = [DemographicParity(min_group_size=20), EqualOpportunity()]
+    _, said = fit(ConstrainedERMClassifier(both, tolerance=0.2), X, y, rare)
+    assert len(said) == 2  # two limits, two reasons
+    with pytest.raises(ValueError, match="min_group_size=5000 leaves no group"):
+        compared(min_group_size=5000)
+    with pytest.raises(ValueError, match="'min_group_size' parameter"):
+        compared(min_group_size=0)
+
+
+def test_samples_without_weight_do_not_count(data):
+    X, y, groups = data
+    weights = np.ones(len(y))
+    weights[np.flatnonzero(groups == "b")[10:]] = 0.0
+    model, said = fit(ConstrainedERMClassifier(), X, y, groups, sample_weight=weights)
+    assert "'b' (10), 'tiny' (13)" in said[0] and "nothing is compared" in said[0]
+    assert model.constraint_violation_ == 0
+    heavy = np.where(groups == "tiny", 1000.0, 1.0)
+    assert "'tiny' (13)" in fit(ConstrainedERMClassifier(), X, y, groups, sample_weight=heavy)[1][0]
+
+
+# Models that see the group -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("interactions", [True, "intercept"])
+def test_small_groups_share_what_the_largest_group_has(data, interactions):
+    X, y, groups = data
+    model = ConstrainedERMClassifier(tolerance=0.05, group_interactions=interactions)
+    fitted, _ = fit(model, X, y, groups)
+    assert fitted.group_intercept_.shape == (3,)
+    assert fitted.group_intercept_[2] == fitted.group_intercept_[0] != fitted.group_intercept_[1]
+    if interactions is True:
+        np.testing.assert_array_equal(fitted.group_coef_[2], fitted.group_coef_[0])
+    np.testing.assert_array_equal(
+        fitted.predict(X, sensitive_features=groups),
+        fitted.predict(X, sensitive_features=np.where(groups == "tiny", "a", groups)),
+    )
+    again, _ = fit(model.set_params(warm_start=True), X, y, groups)
+    assert again.constraint_violation_ == 0
+    every, _ = fit(model.set_params(min_group_size=1, warm_start=False), X, y, groups)
+    assert len(set(every.group_intercept_)) == 3
+
+
+def test_decisions_about_small_groups_are_not_moved_by_given_groups(data):
+    X, y, groups = data
+    base = LogisticRegression()
+    model = ConstrainedClassifierCV(base, tolerance=0.05, cv=2, group_estimator="given")
+    fitted, _ = fit(model, X, y, groups)
+    tiny = groups == "tiny"
+    scores = fitted.decision_function(X, sensitive_features=groups)[tiny]
+    odds = fitted._scores(X, groups)[0][tiny, 0]
+    shifts = scores - odds
+    np.testing.assert_allclose(shifts, shifts[0])
+    # Between the shifts of the two groups that are compared.
+    of_others = []
+    for name in ("a", "b"):
+        one = np.full(len(y), name)
+        moved = fitted.decision_function(X, sensitive_features=one)
+        of_others.append(float(moved[0] - fitted._scores(X, one)[0][0, 0]))
+    assert min(of_others) < shifts[0] < max(of_others)
+
+
+# Rankers -------------------------------------------------------------------------------
+
+
+def test_documents_of_small_groups_are_not_compared():
+    X, y, query, group = make_ranking(200, random_state=0)
+    some = np.array(group, dtype=object)
+    some[:9] = "tiny"
+    model, said = fit(ConstrainedRanker(tolerance=0.05), X, y, some, query_id=query)
+    assert len(said) == 1 and "'tiny' (9)" in said[0]
+    assert not any("tiny" in label for label in model.constraint_report_["group"])
+    every, said = fit(ConstrainedRanker(min_group_size=1), X, y, some, query_id=query)
+    assert not said
+    assert any("tiny" in label for label in every.constraint_report_["group"])
+
+
+# Numbers that are no groups --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
+def test_an_age_is_no_group(model, data):
+    X, y, _ = data
+    age = 20 + np.arange(len(y)) % 70
+    with pytest.raises(ValueError, match=r"70 different numbers, from 20 to 89.*pd\.cut\(age"):
+        model.fit(X, y, sensitive_features=age)
+    with pytest.raises(ValueError, match="70 different numbers, from 20.5 to 89.5"):
+        model.fit(X, y, sensitive_features=np.column_stack((y, age + 0.5)))
+
+
+def test_ages_that_are_left_after_small_ones_may_be_groups(data):
+    X, y, _ = data
+    age = np.where(np.arange(len(y)) % 3, np.arange(len(y)) % 70, 5)
+    model = ConstrainedERMClassifier(tolerance=0.5, min_group_size=100)
+    assert "nothing is compared" in fit(model, X, y, age)[1][0]
+    some = PartialStatisticalParity((0.0, 1.0), tolerance=0.9, min_group_size=100)
+    fit(ConstrainedERMClassifier(some), X, y, age)
+    fit(ConstrainedERMClassifier(None), X, y, age)  # compares nobody
+
+
+def test_an_age_in_files_is_no_group(data, tmp_path):
+    X, y, groups = data
+    age = np.arange(len(y)) % 70
+    np.save(tmp_path / "people.npy", np.column_stack((X, y, age, groups == "a")))
+    people = open_blocks(tmp_path / "people.npy")
+    model = ConstrainedERMClassifier()
+    with pytest.raises(ValueError, match="Attribute 0 .* has 70 different numbers"):
+        model.fit(people[[0, 1, 2]], people[3], sensitive_features=people[[4, 5]])
+
+
+# Columns that tell the group -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ESTIMATORS[:2] + ESTIMATORS[5:7], ids=lambda m: type(m).__name__)
+def test_columns_of_X_that_tell_the_group_are_warned_of(model, data):
+    X, y, groups = data
+    kept = groups != "tiny"
+    X, y, groups = X[kept], y[kept], groups[kept]
+    told = np.column_stack((X, groups == "a"))
+    with pytest.warns(UserWarning, match="X tells the group of nearly everybody"):
+        model.fit(told, y, sensitive_features=groups)
+    model.fit(X, y, sensitive_features=groups)  # no warning
+
+
+def test_one_column_per_value_tells_the_group_as_well(data):
+    X, y, _ = data
+    codes = np.arange(len(y)) % 3
+    told = np.column_stack((X, codes == 1, codes == 2))
+    both = np.column_stack((codes, np.arange(len(y)) // 5 % 2))
+    with pytest.warns(UserWarning, match="X tells the group"):
+        ConstrainedERMClassifier(tolerance=0.5).fit(told, y, sensitive_features=both)
+    # One of three groups alone is told.
+    ConstrainedERMClassifier(tolerance=0.5).fit(told[:, :4], y, sensitive_features=codes)
