@@ -82,6 +82,7 @@ def _communities():
 
 
 def _estimator(layers, constraint, **settings):
+    settings["min_group_size"] = 1  # as published
     if LAYERS[layers]:
         network = {"hidden_layer_sizes": LAYERS[layers], "random_state": 0}
         return ConstrainedMLPClassifier(constraint, loss="hinge", **network, **settings)

@@ -240,10 +240,8 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         self.criterion = criterion
         self.interval = interval
         self.tolerance, self.confidence_level = tolerance, confidence_level
-        self.min_group_size = min_group_size
-        self.tolerance_scale = tolerance_scale
-        self.n_percentiles = n_percentiles
-        self.grid = grid
+        self.min_group_size, self.tolerance_scale = min_group_size, tolerance_scale
+        self.n_percentiles, self.grid = n_percentiles, grid
         self.surrogate_width = surrogate_width
         self.rank_within = rank_within
         self.group_interactions = group_interactions
