@@ -206,8 +206,7 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
+        self.max_iter, self.tol = max_iter, tol
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs

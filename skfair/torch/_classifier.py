@@ -201,8 +201,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         self.alpha = alpha
         self.surrogate = surrogate
         self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
+        self.max_iter, self.tol = max_iter, tol
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
