@@ -73,19 +73,19 @@ def test_a_missing_header_is_named(path, capsys):
 def test_latin_1_is_named(path, capsys):
     path.write_bytes("y,p,sex,race\n1,1,weiblich,Österreich\n".encode("latin-1"))
     said = refused(path, capsys)
-    assert "must be text in UTF-8, but byte" in said and "iconv -f latin1 -t utf-8" in said
+    assert "must be text in UTF-8, but line 2" in said and "iconv -f latin1 -t utf-8" in said
 
 
 def test_an_empty_file_and_none_at_all(path, capsys):
     path.write_text("")
     assert "is empty" in refused(path, capsys)
     path.unlink()
-    assert "No such file" in refused(path, capsys)
+    assert "There is no file" in refused(path, capsys)
 
 
 def test_rows_of_several_lengths(path, capsys):
     path.write_text("y,p,sex,race\n1,1,f,a\n1,1,f,a,extra,more\n")
-    assert "not of one length" in refused(path, capsys)
+    assert "line 3 has 6" in refused(path, capsys)
 
 
 def test_missing_entries(path, capsys):
@@ -124,7 +124,7 @@ def test_regressions_and_clusterings(path):
 
 
 def test_confidence_outside_its_range(path, capsys):
-    assert "confidence_level must be" in refused(path, capsys, "--confidence", "95")
+    assert "--confidence must be" in refused(path, capsys, "--confidence", "95")
 
 
 def test_parquet(path):
@@ -150,3 +150,26 @@ def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     TABLE.to_csv(path.with_suffix(".parquet"))
     assert "Parquet needs pyarrow" in refused(path.with_suffix(".parquet"), capsys)
+
+
+def groups_of(path, capsys, *more, columns=COLUMNS):
+    """Groups that the page shows, in its first table."""
+    html = run(path, *more, columns=columns)
+    capsys.readouterr()
+    return html
+
+
+@pytest.mark.parametrize("name", ["NA", "None", "null", "n/a", "nan", "NULL", "N/A", "#N/A"])
+def test_groups_may_have_names_of_missing_values(path, name):
+    renamed = TABLE.assign(sex=TABLE["sex"].replace("f", name))
+    renamed.to_csv(path, index=False)
+    html = run(path)
+    assert "(missing)" not in html
+    assert html == rename(path, name)
+
+
+def rename(path, name):
+    """The page with the group f under another name, in the order of the alphabet."""
+    other = "A" if name < "m" else "z"
+    TABLE.assign(sex=TABLE["sex"].replace("f", other)).to_csv(path, index=False)
+    return run(path).replace(f">{other}<", f">{name}<")
