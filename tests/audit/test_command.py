@@ -152,24 +152,62 @@ def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
     assert "Parquet needs pyarrow" in refused(path.with_suffix(".parquet"), capsys)
 
 
-def groups_of(path, capsys, *more, columns=COLUMNS):
-    """Groups that the page shows, in its first table."""
-    html = run(path, *more, columns=columns)
-    capsys.readouterr()
-    return html
+def test_groups_may_be_called_like_missing_values(path):
+    names = ["NA", "None", "null", "n/a", "nan", "#N/A", "01", "1", "True"]
+    sex = np.resize([*names, ""], N)
+    TABLE.assign(sex=sex).to_csv(path, index=False)
+    html = run(path, columns=["--target", "y", "--prediction", "p", "--sensitive", "sex"])
+    assert all(f">{name}<" in html for name in [*names, "(missing)"])
+    assert f"{N} people in 10 groups" in html
 
 
-@pytest.mark.parametrize("name", ["NA", "None", "null", "n/a", "nan", "NULL", "N/A", "#N/A"])
-def test_groups_may_have_names_of_missing_values(path, name):
-    renamed = TABLE.assign(sex=TABLE["sex"].replace("f", name))
-    renamed.to_csv(path, index=False)
-    html = run(path)
-    assert "(missing)" not in html
-    assert html == rename(path, name)
+def test_a_class_may_be_called_none_if_both_columns_have_it(path):
+    words = TABLE.assign(**{name: TABLE[name].map({0: "None", 1: "some"}) for name in "yp"})
+    words.to_csv(path, index=False)
+    assert "Selection rate" in run(path, "--positive", "some")
 
 
-def rename(path, name):
-    """The page with the group f under another name, in the order of the alphabet."""
-    other = "A" if name < "m" else "z"
-    TABLE.assign(sex=TABLE["sex"].replace("f", other)).to_csv(path, index=False)
-    return run(path).replace(f">{other}<", f">{name}<")
+def test_decimal_commas(path):
+    table = TABLE.rename(columns={"score": "score, raw, of 1, or so, all"})
+    columns = ["--target", "y", "--prediction", table.columns[2], "--sensitive", "sex"]
+    table.to_csv(path, index=False, sep=";")
+    expected = run(path, columns=columns)
+    table.to_csv(path, index=False, sep=";", decimal=",", quoting=3)
+    assert run(path, columns=columns) == expected
+
+
+def test_gzip_and_other_names_of_parquet(path):
+    expected = run(path)
+    TABLE.to_csv(path.with_suffix(".csv.gz"), index=False)
+    assert run(path.with_suffix(".csv.gz")) == expected
+    path.with_suffix(".csv.gz").rename(path)  # what it is, is told by its first bytes
+    assert run(path) == expected
+    pytest.importorskip("pyarrow")
+    TABLE.to_parquet(path)
+    assert run(path) == expected
+
+
+def test_booleans_are_read_as_such(path):
+    expected = run(path)
+    for words in [("False", "True"), ("false", "true"), ("FALSE", "TRUE")]:
+        spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
+        TABLE.assign(**spelled).to_csv(path, index=False)
+        assert run(path) == expected
+
+
+def test_whole_numbers_are_a_regression_if_it_is_said(path):
+    TABLE.assign(y=range(N), p=np.arange(N) + 0.25).to_csv(path, index=False)
+    assert "Mean error" in run(path, "--kind", "regression")
+    TABLE.assign(y=range(N), p=range(1, N + 1)).to_csv(path, index=False)
+    assert "Mean error" in run(path, "--kind", "regression")
+
+
+def test_an_index_of_pandas_and_columns_of_folders(path):
+    pytest.importorskip("pyarrow")
+    TABLE.sort_values("sex", kind="stable").to_csv(path, index=False)
+    expected = run(path)
+    for sex, rows in TABLE.set_index(TABLE.index[::-1]).groupby("sex"):
+        folder = path.parent / "people" / f"sex={sex}"
+        folder.mkdir(parents=True)
+        rows.drop(columns="sex").to_parquet(folder / "0.parquet")
+    assert run(path.parent / "people") == expected
