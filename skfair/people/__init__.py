@@ -9,6 +9,7 @@ from skfair.people._groups import (
     group_index,
     group_names,
 )
+from skfair.people._labels import check_one_kind, check_same_kinds
 from skfair.people._labels import distinct as distinct
 from skfair.people._labels import distinct_values as distinct_values
 from skfair.people._match import match_groups, match_values
@@ -19,6 +20,7 @@ from skfair.people._people import (
     check_columns,
     check_people,
     columns_of_part,
+    error_of_part,
 )
 from skfair.people._percentiles import check_interval, ranks_inside, tabulate_scores
 

@@ -8,8 +8,9 @@ from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from skfair.parts import is_in_parts
-from skfair.people import People, check_people, distinct_values
+from skfair.people import People, check_one_kind, check_people, distinct_values
 from skfair.utils._classes import positive_class
+from skfair.utils._features import check_squares
 from skfair.utils._sklearn import safe_indexing
 
 
@@ -150,6 +151,7 @@ def check_training(estimator, X, y, people, request):
 def _classes(y):
     """Labels of the classes, ascending, of what scikit-learn takes for classes."""
     if y.dtype.kind == "O":  # labels of several kinds cannot be sorted
+        check_one_kind(y, "y")
         check_classification_targets(y)
         return distinct_values(y)
     classes = distinct_values(y)
@@ -255,6 +257,7 @@ def _check_rows(estimator, X, y, people, request):
     checked, target = check_X_y(
         X, y, accept_sparse="csr", dtype=np.float64, y_numeric=False, estimator=estimator
     )
+    check_squares(checked)
     missing = request and (
         f"{request}, but fit got no sensitive_features: everybody is one group and the fit is "
         "unconstrained. Pass fit(X, y, sensitive_features=...)."
