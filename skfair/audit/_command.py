@@ -65,7 +65,7 @@ def main(arguments):
         report = _report(options)
         report.to_html(options.out)
     except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(_with_options(str(error)))
+        parser.error(str(error))
     print(*report.findings, f"The whole report is in {options.out}.", sep="\n")
     return 0
 
@@ -164,16 +164,19 @@ def _report(options):
         columns[name], y_pred = y_pred, _decided(y_pred, y_true, threshold, positive)
     _check_same_words(y_true, y_pred)
     groups = table[options.sensitive].astype(object)
-    return FairnessReport.from_predictions(
-        y_true,
-        y_pred,
-        sensitive_features=groups.where(groups.notna(), MISSING).astype(str),
-        kind=options.kind,
-        pos_label=positive,
-        confidence_level=options.confidence,
-        title=options.title,
-        **columns,
-    )
+    try:
+        return FairnessReport.from_predictions(
+            y_true,
+            y_pred,
+            sensitive_features=groups.where(groups.notna(), MISSING).astype(str),
+            kind=options.kind,
+            pos_label=positive,
+            confidence_level=options.confidence,
+            title=options.title,
+            **columns,
+        )
+    except (ValueError, TypeError) as error:
+        raise ValueError(_with_options(str(error))) from error
 
 
 def _column(table, name):
@@ -195,8 +198,11 @@ def _column(table, name):
 
 def _typed(column):
     """Text as the booleans or numbers that it spells; other text, and other types, as they are."""
-    if pd.api.types.infer_dtype(column, skipna=True) != "string":
-        return column
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind != "string":
+        return column.astype(float) if kind == "decimal" else column
     texts = column.dropna().unique().tolist()
     if any(set(texts) <= spelling for spelling in _BOOLEANS):
         return column.map({text: text.lower() == "true" for text in texts})
@@ -247,7 +253,8 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
     needed += [y_true, y_pred] if is_regression else [y_pred] * (options.threshold is not None)
     for column in needed:
         if column is not None and not _holds_numbers(column):
-            wrong = next(one for one in column if pd.isna(pd.to_numeric(one, errors="coerce")))
+            numbers = pd.to_numeric(column, errors="coerce")
+            wrong = column[numbers.isna()].iloc[0] if numbers.isna().any() else column.iloc[0]
             raise ValueError(
                 f"The column {column.name!r} must hold numbers, but it holds {wrong!r}. Write "
                 "decimals with a point, and no separators of thousands."
@@ -275,7 +282,7 @@ def _check_same_words(y_true, y_pred):
     if _holds_numbers(numbers) != _holds_numbers(text):
         raise ValueError(
             f"Classes must be written alike in both columns, but {numbers.name!r} holds numbers, "
-            f"such as {numbers.iloc[0]}, and {text.name!r} holds text, such as {text.iloc[0]!r}."
+            f"such as {numbers.iloc[0]}, and {text.name!r} does not, such as {text.iloc[0]!r}."
         )
 
 

@@ -77,6 +77,11 @@ TEXTS = {
     "latin-1": (replace(",f\n", ",w\xe4\n").encode("latin-1"), [], "UTF-8, but line 2 is not"),
     "utf-16": (GOOD.encode("utf-16"), [], "text in UTF-16; iconv -f utf-16"),
     "a spreadsheet": (b"PK\x03\x04" + bytes(100), [], "a spreadsheet or another zip archive"),
+    "columns called like parameters": (
+        GOOD.replace("y,p,score", "y,p,y_pred"),
+        ["--weight", "y_true"],
+        "has no column 'y_true'; its 4 columns are 'y', 'p', 'y_pred', 'sex'",
+    ),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), [], "a binary file of another kind"),
     "half a gzip file": (gzip.compress(GOOD.encode() * 99)[:300], [], "is no whole gzip file"),
     "NA among predictions": (
@@ -94,7 +99,7 @@ TEXTS = {
     "a target in words alone": (
         GOOD.replace("\n1,", "\nyes,").replace("\n0,", "\nno,"),
         [],
-        "'p' holds numbers, such as 0, and 'y' holds text, such as 'no'",
+        "'p' holds numbers, such as 0, and 'y' does not, such as 'no'",
     ),
     "weights that are words": (GOOD, ["--weight", "sex"], "'sex' must hold numbers"),
     "negative weights": (replace(",0.1,", ",-0.1,"), ["--weight", "score"], "Negative values"),
@@ -233,6 +238,10 @@ def write_parquet_of_text(path):
     TABLE.assign(p="x").to_parquet(path)
 
 
+def write_parquet_of_dates(path):
+    TABLE.assign(p=pd.Timestamp("2020-01-01")).to_parquet(path)
+
+
 def write_csv(path):
     path.write_text(GOOD)
 
@@ -257,7 +266,8 @@ FILES = {
     "half a parquet file": (write_half_a_parquet, "is no whole Parquet file"),
     "damaged parquet": (write_damaged_parquet, "is damaged in row group 0"),
     "parquet without rows": (write_parquet_without_rows, "must hold at least one row"),
-    "words and numbers": (write_parquet_of_text, "'p' holds text, such as 'x'"),
+    "words and numbers": (write_parquet_of_text, "'p' does not, such as 'x'"),
+    "dates": (write_parquet_of_dates, "'y' holds numbers, such as 0, and 'p' does not"),
     "csv under the name of parquet": (write_csv, "is no whole Parquet file"),
     "a folder of csv": (write_folder_of_csv, "no file that ends in .parquet"),
     "types that differ": (write_mixed_folder, "'sex' must be of one type in all files"),

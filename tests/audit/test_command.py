@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -200,6 +201,16 @@ def test_whole_numbers_are_a_regression_if_it_is_said(path):
     assert "Mean error" in run(path, "--kind", "regression")
     TABLE.assign(y=range(N), p=range(1, N + 1)).to_csv(path, index=False)
     assert "Mean error" in run(path, "--kind", "regression")
+
+
+def test_categories_and_decimals_of_parquet(path):
+    pytest.importorskip("pyarrow")
+    expected = run(path)
+    other = TABLE.astype({"y": "category", "sex": "category"})
+    other.assign(p=TABLE["p"].map(Decimal)).to_parquet(path)
+    assert run(path) == expected
+    TABLE.astype({"y": str, "p": str}).to_parquet(path)
+    assert run(path) == expected
 
 
 def test_an_index_of_pandas_and_columns_of_folders(path):
