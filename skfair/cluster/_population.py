@@ -107,7 +107,7 @@ def check_population(estimator, X, sensitive_features, sample_weight):
         return check_everybody(estimator, X, sensitive_features, sample_weight)
     given = X
     X = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator)
-    check_squares(X)
+    check_squares(X, "X")
     missing = groups_missing(estimator)
     people, present = check_people(sensitive_features, sample_weight, missing=missing, X=given)
     if len(present) < estimator.n_clusters:

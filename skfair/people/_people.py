@@ -295,7 +295,7 @@ def columns_of_part(part, name):
     # Contiguous, or sums would depend on where the rows came from.
     settings = {"dtype": kept, "order": "C", "ensure_min_samples": 0}
     X = check_array(part["X"], **settings, estimator=name, input_name="X")
-    check_squares(X)
+    check_squares(X, "X")
     weights = part.get("sample_weight")
     if weights is not None:
         weights = column_or_1d(weights).astype(np.float64)

@@ -223,7 +223,9 @@ def check_real_training(estimator, X, y, people, request):
         weights.
     """
     X, y, found, lacks_groups = _check_rows(estimator, X, y, people, request)
-    return Training(X, None, found._replace(target=y.astype(np.float64)), lacks_groups=lacks_groups)
+    target = y.astype(np.float64)
+    check_squares(target, "y")
+    return Training(X, None, found._replace(target=target), lacks_groups=lacks_groups)
 
 
 def in_units_of_spread(training, is_centered):
@@ -257,7 +259,7 @@ def _check_rows(estimator, X, y, people, request):
     checked, target = check_X_y(
         X, y, accept_sparse="csr", dtype=np.float64, y_numeric=False, estimator=estimator
     )
-    check_squares(checked)
+    check_squares(checked, "X")
     missing = request and (
         f"{request}, but fit got no sensitive_features: everybody is one group and the fit is "
         "unconstrained. Pass fit(X, y, sensitive_features=...)."

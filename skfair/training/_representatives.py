@@ -21,6 +21,7 @@ from skfair.people import (
     error_of_part,
 )
 from skfair.training._input import Training, Unit, positive_of
+from skfair.utils._features import check_squares
 from skfair.utils._messages import listing
 
 
@@ -260,7 +261,9 @@ def _numbers(y, name):
     y = check_array(
         y, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
     )
-    return column_or_1d(y)
+    y = column_or_1d(y)
+    check_squares(y, "y")
+    return y
 
 
 def _labels(y):

@@ -1,35 +1,40 @@
-"""Checks of features beyond those of scikit-learn."""
+"""Checks of numbers beyond those of scikit-learn."""
 
 import numpy as np
 from scipy import sparse
 
 
-def check_squares(X):
-    """Refuse features whose squares overflow: variances and distances would be infinite.
+def check_squares(values, name):
+    """Refuse numbers whose squares overflow: variances and distances would be infinite.
 
     Parameters
     ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Finite features. Squares of float32 are added in float64, which holds them.
+    values : ndarray or sparse matrix of shape (n_samples, n_features) or (n_samples,)
+        Finite numbers. Squares of float32 are added in float64, which holds them.
+    name : str
+        What users call them, for the error.
 
     Raises
     ------
     ValueError
-        If the sum of all squares is not finite; it names the row and column of the largest value.
+        If the sum of all squares is not finite; it names the place of the largest number.
     """
-    values = X.data if sparse.issparse(X) else X
-    if values.dtype != np.float64 or not values.size:
+    stored = values.data if sparse.issparse(values) else values
+    if stored.dtype != np.float64 or not stored.size:
         return
     with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.vdot(values, values))
+        is_finite = np.isfinite(np.vdot(stored, stored))
     if is_finite:
         return
-    rows = abs(X).max(axis=1).toarray().ravel() if sparse.issparse(X) else abs(X).max(axis=1)
-    row = int(rows.argmax())
-    values = X[[row]].toarray()[0] if sparse.issparse(X) else X[row]
-    column = int(abs(values).argmax())
+    if sparse.issparse(values):
+        values = values.tocoo()
+        entry = abs(values.data).argmax()
+        largest, place = values.data[entry], (values.row[entry], values.col[entry])
+    else:
+        place = np.unravel_index(abs(values).argmax(), values.shape)
+        largest = values[place]
+    where = " of column ".join(map(str, place))
     raise ValueError(
-        "The squares of all features must add up to a finite number, but X holds "
-        f"{values[column]:g} in row {row} of column {column}. Divide the column by a constant, or "
-        "leave the row out."
+        f"The squares of {name} must add up to a finite number, but it holds {largest:g} in row "
+        f"{where}. Divide it by a constant, or leave the row out."
     )

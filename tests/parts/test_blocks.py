@@ -229,3 +229,20 @@ def test_columns_of_one_name(parquet):
     write_table(pa.table([[1], [2]], names=["a", "a"]), parquet)
     with pytest.raises(ValueError, match="different names, but it has more than one column 'a'"):
         open_blocks(parquet)
+
+
+def test_text_that_spells_numbers_is_read_as_in_memory(parquet):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 2)).round(3), columns=["x", "z"])
+    y, groups = (frame["x"] > 0).astype(int), pd.Series(np.resize(["01", "1"], 300))
+    text = frame.astype(str).assign(y=y, g=groups)
+    text.to_parquet(parquet)
+    blocks = open_blocks(parquet)
+    model = ConstrainedERMClassifier(tolerance=0.2)
+    in_files = model.fit(blocks[["x", "z"]], blocks["y"], sensitive_features=blocks["g"]).coef_
+    assert model.groups_.labels.ravel().tolist() == ["01", "1"]
+    whole = model.fit(frame, y, sensitive_features=groups).coef_
+    np.testing.assert_allclose(in_files, whole, rtol=0.05)
+    np.testing.assert_array_equal(
+        model.fit(text[["x", "z"]], y, sensitive_features=groups).coef_, whole
+    )
