@@ -266,11 +266,11 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
             f"--kind classification needs classes, but the target {options.target!r} has numbers "
             "with decimals; say --kind regression."
         )
-    if not _has_decimals(y_true) and _has_decimals(y_pred) and y_true.nunique() > 2:
+    if not _has_decimals(y_true) and _has_decimals(y_pred) and y_true.nunique() != 2:
         raise ValueError(
-            f"The target {options.target!r} has {y_true.nunique()} different values without "
-            f"decimals, but the prediction {options.prediction!r} has decimals. Say --kind "
-            "regression if both are numbers; else pass the predicted classes as --prediction."
+            f"The prediction {options.prediction!r} has decimals, but the target "
+            f"{options.target!r} holds {y_true.nunique()} classes or whole numbers. Say --kind "
+            "regression if both are quantities; else pass the predicted classes as --prediction."
         )
 
 
@@ -281,8 +281,9 @@ def _check_same_words(y_true, y_pred):
     numbers, text = sorted((y_true, y_pred), key=lambda own: not _holds_numbers(own))
     if _holds_numbers(numbers) != _holds_numbers(text):
         raise ValueError(
-            f"Classes must be written alike in both columns, but {numbers.name!r} holds numbers, "
-            f"such as {numbers.iloc[0]}, and {text.name!r} does not, such as {text.iloc[0]!r}."
+            f"Classes must be written alike in both columns, but {numbers.name!r} holds numbers or "
+            f"booleans, such as {numbers.iloc[0]}, and {text.name!r} does not, such as "
+            f"{text.iloc[0]!r}."
         )
 
 
@@ -298,12 +299,12 @@ def _as_written(label, column):
     """A label of the command line as the column has it: numbers are numbers there."""
     if label is None:
         return None
-    known = {str(value): value for value in column.unique().tolist()}
-    if label not in known:
-        raise ValueError(
-            f"--positive must be one of the classes {listing(map(repr, known))}; got {label!r}."
-        )
-    return known[label]
+    known = column.unique().tolist()
+    for written in (label, _typed(pd.Series([label])).iloc[0]):
+        if written in known:
+            return known[known.index(written)]
+    classes = listing(repr(str(value)) for value in known)
+    raise ValueError(f"--positive must be one of the classes {classes}; got {label!r}.")
 
 
 def _threshold(options, y_true, y_pred):

@@ -1,5 +1,6 @@
 """Tables that stay in files, and are read block by block."""
 
+import re
 from collections import Counter
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -251,9 +252,8 @@ class _ArrayFile(_StoredFile):
         with self.reading(), open(self.path, "rb") as file:
             if self._is_by_rows:
                 width = self.shape[1]
-                return self._numbers(file, start * width, n_rows * width).reshape(-1, width)[
-                    :, columns
-                ]
+                rows = self._numbers(file, start * width, n_rows * width)
+                return rows.reshape(-1, width)[:, columns]
             starts = (column * self.shape[0] + start for column in columns)
             return np.column_stack([self._numbers(file, first, n_rows) for first in starts])
 
@@ -383,7 +383,7 @@ def _unquoted(text):
 
 def _is_integer(text):
     """Whether text is an integer as Python writes it: "01" is a name."""
-    return text.isdecimal() and str(int(text)) == text
+    return re.fullmatch("0|-?[1-9][0-9]*", text) is not None
 
 
 def _check_same_columns(files):

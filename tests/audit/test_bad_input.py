@@ -99,7 +99,7 @@ TEXTS = {
     "a target in words alone": (
         GOOD.replace("\n1,", "\nyes,").replace("\n0,", "\nno,"),
         [],
-        "'p' holds numbers, such as 0, and 'y' does not, such as 'no'",
+        "'p' holds numbers or booleans, such as 0, and 'y' does not, such as 'no'",
     ),
     "weights that are words": (GOOD, ["--weight", "sex"], "'sex' must hold numbers"),
     "negative weights": (replace(",0.1,", ",-0.1,"), ["--weight", "score"], "Negative values"),
@@ -138,7 +138,7 @@ TEXTS = {
     "whole numbers predicted with decimals": (
         "y,p,sex\n" + "".join(f"{i},{i}.5,{'fm'[i % 2]}\n" for i in range(ROWS)),
         [],
-        "Say --kind regression if both are numbers",
+        "Say --kind regression if both are quantities",
     ),
     "a column in two roles": (GOOD, ["--prediction", "y"], "must have one role, but 'y'"),
     "an unknown class": (GOOD, ["--positive", "2"], "--positive must be one of the classes"),
@@ -267,7 +267,7 @@ FILES = {
     "damaged parquet": (write_damaged_parquet, "is damaged in row group 0"),
     "parquet without rows": (write_parquet_without_rows, "must hold at least one row"),
     "words and numbers": (write_parquet_of_text, "'p' does not, such as 'x'"),
-    "dates": (write_parquet_of_dates, "'y' holds numbers, such as 0, and 'p' does not"),
+    "dates": (write_parquet_of_dates, "'y' holds numbers or booleans, such as 0, and 'p' does not"),
     "csv under the name of parquet": (write_csv, "is no whole Parquet file"),
     "a folder of csv": (write_folder_of_csv, "no file that ends in .parquet"),
     "types that differ": (write_mixed_folder, "'sex' must be of one type in all files"),

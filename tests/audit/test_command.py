@@ -196,6 +196,16 @@ def test_booleans_are_read_as_such(path):
         assert run(path) == expected
 
 
+def test_the_positive_class_as_it_is_written(path):
+    names = ["--positive", "true"]
+    for words in [("false", "true"), ("true", "false")]:
+        spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
+        TABLE.assign(**spelled).to_csv(path, index=False)
+        assert "Selection rate" in run(path, *names)
+    TABLE.astype({"y": float}).to_csv(path, index=False)
+    assert run(path, "--positive", "1") == run(path, "--positive", "1.0")
+
+
 def test_whole_numbers_are_a_regression_if_it_is_said(path):
     TABLE.assign(y=range(N), p=np.arange(N) + 0.25).to_csv(path, index=False)
     assert "Mean error" in run(path, "--kind", "regression")
