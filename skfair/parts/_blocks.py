@@ -141,11 +141,11 @@ def open_blocks(path):
     FileNotFoundError
         If nothing is there.
     ValueError
-        If the files are of another kind, cut off, differ in their columns or in what these hold,
-        or hold no rows.
+        If the files are of another kind, cut off or damaged, differ in their columns or in what
+        these hold, or hold no rows. Damage may show only while blocks are read.
     OSError
         While blocks are read: if a file has been replaced, changed or removed since it was opened
-        (size, modification time and inode are compared), or is damaged.
+        (size, modification time and inode are compared).
 
     Notes
     -----
@@ -273,12 +273,14 @@ class _ParquetFile(_StoredFile):
 
     def __init__(self, path, folder_values):
         super().__init__(path)
-        with self._open() as opened:
+        with self._opened() as opened:
             schema, stored = opened.schema_arrow, opened.metadata
-        self.lengths = [
-            stored.row_group(number).num_rows for number in range(stored.num_row_groups)
-        ]
-        index = (schema.pandas_metadata or {}).get("index_columns", [])
+            index = (schema.pandas_metadata or {}).get("index_columns", [])
+            self.lengths = [
+                stored.row_group(number).num_rows for number in range(stored.num_row_groups)
+            ]
+            if sum(self.lengths) != stored.num_rows:
+                raise ValueError(f"it has {stored.num_rows} rows, its row groups {self.lengths}")
         names = [name for name in schema.names if name not in index]
         if repeated := [name for name, n in Counter(names).items() if n > 1]:
             raise ValueError(
@@ -290,28 +292,29 @@ class _ParquetFile(_StoredFile):
         for name, value in self.folder_values.items():
             self.kinds[name] = {int: "numbers", str: "text"}.get(type(value))
 
-    def _open(self):
+    @contextmanager
+    def _opened(self):
+        """The file as pyarrow has it, whose errors are told with its name."""
         try:
-            from pyarrow import parquet
+            from pyarrow.parquet import ParquetFile
         except ImportError as error:
             raise ImportError(
                 "Reading Parquet needs pyarrow; install it, as in pip install pyarrow."
             ) from error
         try:
-            return parquet.ParquetFile(self.path, page_checksum_verification=True)
-        except (ValueError, OSError) as error:  # pyarrow's own kinds of them
-            raise ValueError(f"{self.path} is no whole Parquet file: {error}") from error
+            with ParquetFile(self.path, page_checksum_verification=True) as opened:
+                yield opened
+        except (ValueError, OSError, NotImplementedError) as error:  # pyarrow's own kinds of them
+            raise ValueError(
+                f"{self.path} is no whole Parquet file, or damaged: {error}"
+            ) from error
 
     def read(self, number, columns):
         """Columns of a row group."""
         stored = [name for name in columns if name not in self.folder_values]
-        with self.reading():
-            try:
-                with self._open() as opened:
-                    table = opened.read_row_group(number, columns=stored).select(stored)
-            except (OSError, ValueError) as error:
-                raise OSError(f"{self.path} is damaged in row group {number}: {error}") from error
-        frame = table.to_pandas(ignore_metadata=True)
+        with self.reading(), self._opened() as opened:
+            table = opened.read_row_group(number, columns=stored).select(stored)
+            frame = table.to_pandas(ignore_metadata=True)
         for name in set(columns) - set(stored):
             frame[name] = self.folder_values[name]
         return frame[columns]

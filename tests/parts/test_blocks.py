@@ -220,8 +220,26 @@ def test_damage_in_the_middle_of_a_parquet_file(parquet):
     damaged[len(damaged) // 2] ^= 1
     parquet.write_bytes(damaged)
     blocks = open_blocks(parquet)
-    with pytest.raises(OSError, match=r"table\.parquet is damaged in row group 0: .*CRC"):
+    with pytest.raises(ValueError, match=r"table\.parquet is no whole .* or damaged: .*CRC"):
         blocks.read(0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_damage_before_the_footer_is_named_or_does_no_harm(parquet, seed):
+    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=200), "g": list("fm") * 100})
+    frame.to_parquet(parquet, write_page_checksum=True, row_group_size=80)
+    whole, rng = parquet.read_bytes(), np.random.default_rng(seed)
+    end = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for _ in range(20):
+        damaged = bytearray(whole)
+        damaged[rng.integers(end)] ^= 1 << rng.integers(8)
+        parquet.write_bytes(damaged)
+        try:
+            found = in_memory(open_blocks(parquet))
+        except ValueError as error:
+            assert "table.parquet" in str(error)
+        else:
+            pd.testing.assert_frame_equal(found, frame)
 
 
 def test_columns_of_one_name(parquet):
