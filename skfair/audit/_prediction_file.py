@@ -34,8 +34,8 @@ def read_columns(path, names):
     Parameters
     ----------
     path : Path
-        CSV in UTF-8 with any common separator, also compressed by gzip; a Parquet file, whatever
-        its name; or a folder of Parquet files.
+        CSV in UTF-8 with any common separator, also compressed by gzip; a Parquet file; or a folder
+        of Parquet files. The content of a file says what it is, not its name.
     names : list of str
         The columns, each once.
 
@@ -59,11 +59,7 @@ def read_columns(path, names):
         raise FileNotFoundError(f"There is no file or folder {path}.")
     if not path.is_dir() and not path.is_file():
         raise ValueError(f"{path} must be a file or a folder; write what it gives to a file.")
-    if (
-        path.is_dir()
-        or path.suffix.lower() in (".parquet", ".pq")
-        or _first_bytes(path, 4) == b"PAR1"
-    ):
+    if path.is_dir() or _first_bytes(path, 4) == b"PAR1":
         table = open_blocks(path)
         _check_columns(table.columns, names, path)
         return in_memory(table[names])
@@ -107,13 +103,17 @@ def _reading_text(path):
 
 
 def _first_undecoded(path):
+    """Number of the first line that is not UTF-8, of a file that has one."""
     with _open_content(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return number
-    return "the last"
+        return next(number for number, line in enumerate(lines, start=1) if not _is_utf8(line))
+
+
+def _is_utf8(line):
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _read_text(path, names):

@@ -296,13 +296,13 @@ class _ParquetFile(_StoredFile):
     def _opened(self):
         """The file as pyarrow has it, whose errors are told with its name."""
         try:
-            from pyarrow.parquet import ParquetFile
+            from pyarrow import parquet
         except ImportError as error:
             raise ImportError(
                 "Reading Parquet needs pyarrow; install it, as in pip install pyarrow."
             ) from error
         try:
-            with ParquetFile(self.path, page_checksum_verification=True) as opened:
+            with parquet.ParquetFile(self.path, page_checksum_verification=True) as opened:
                 yield opened
         except (ValueError, OSError, NotImplementedError) as error:  # pyarrow's own kinds of them
             raise ValueError(

@@ -149,7 +149,7 @@ def test_a_folder_of_parquet(path):
 
 def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    TABLE.to_csv(path.with_suffix(".parquet"))
+    path.with_suffix(".parquet").write_bytes(b"PAR1")
     assert "Parquet needs pyarrow" in refused(path.with_suffix(".parquet"), capsys)
 
 
@@ -179,6 +179,8 @@ def test_decimal_commas(path):
 
 def test_gzip_and_other_names_of_parquet(path):
     expected = run(path)
+    TABLE.to_csv(path.with_suffix(".parquet"), index=False)
+    assert run(path.with_suffix(".parquet")) == expected
     TABLE.to_csv(path.with_suffix(".csv.gz"), index=False)
     assert run(path.with_suffix(".csv.gz")) == expected
     path.with_suffix(".csv.gz").rename(path)  # what it is, is told by its first bytes
