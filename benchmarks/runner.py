@@ -44,6 +44,7 @@ from benchmarks.parts_metrics import metrics_in_parts
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
 from benchmarks.redraws import redraws
+from benchmarks.sample_size import sample_size
 from benchmarks.several_classes import several_classes
 from benchmarks.spectral import spectral_fit, spectral_quality
 from benchmarks.spectral_large import spectral_large
@@ -70,6 +71,7 @@ BENCHMARKS = {
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
     "report": report,
+    "sample-size": sample_size,
     "exact-balance": exact_balance,
     "peers": peer_methods,
     "table-1": table_1,
