@@ -36,7 +36,7 @@ from skfair.training import (
 )
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import warn
-from skfair.utils._sklearn import HasMethods, Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import HasMethods, Interval, StrOptions, validate_params, with_callbacks
 
 
 class ConstrainedClassifierCV(ColumnClassifier):
@@ -194,7 +194,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
             HasMethods(["fit", "decision_function"]),
             None,
         ],
-        "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
+        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "confidence_level": CONFIDENCE_LEVELS,
         "group_estimator": [HasMethods(["fit", "predict_proba"]), StrOptions({"given"}), None],
@@ -267,7 +267,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
             If a parameter or the data is invalid, or a fold leaves nobody of a class or group to
             learn from; the message says what must hold.
         """
-        self._validate_params()
+        validate_params(self)
         constraints = constraints_of(self.constraint)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training, present = self._check_people(X, y, people, constraints)

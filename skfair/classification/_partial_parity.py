@@ -14,7 +14,7 @@ from skfair.training import (
     published_settings,
 )
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import StrOptions, with_callbacks
+from skfair.utils._sklearn import StrOptions, validate_params, with_callbacks
 
 
 class PartialParityClassifier(PartialParityModel, LinearClassifier):
@@ -198,7 +198,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     _parameter_constraints = {
         **LinearClassifier._parameter_constraints,
         **PartialParityModel._parameter_constraints,
-        "criterion": [StrOptions(set(PARTIAL_CRITERIA))],
+        "criterion": [StrOptions(PARTIAL_CRITERIA)],
         "confidence_level": CONFIDENCE_LEVELS,
         "rank_within": [StrOptions({"group", "class"})],
         "loss": [StrOptions({"logistic", "squared", "hinge", "auc"}), AUCLoss],
@@ -322,7 +322,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
             one, or a group has fewer than 20 samples in its interval; the message says what must
             hold.
         """
-        self._validate_params()
+        validate_params(self)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         if is_in_parts(X, y, *people.values()):
             constraint = self._constraint(rank_within=self.rank_within)

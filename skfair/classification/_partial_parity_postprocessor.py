@@ -36,6 +36,7 @@ from skfair.utils._sklearn import (
     HasMethods,
     Interval,
     StrOptions,
+    validate_params,
     with_callbacks,
 )
 
@@ -189,7 +190,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
             HasMethods(["fit", "predict_proba"]),
             None,
         ],
-        "criterion": [StrOptions(set(CRITERIA))],
+        "criterion": [StrOptions(CRITERIA)],
         "interval": "no_validation",  # by check_interval, which knows the groups
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "confidence_level": CONFIDENCE_LEVELS,
@@ -251,7 +252,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
             has one member only for several folds, or a group has fewer than 20 samples with a rank
             in the interval; the message says what must hold.
         """
-        self._validate_params()
+        validate_params(self)
         # One score, class and group of each person come here; X stays where it is.
         y, sensitive_features, sample_weight = map(
             in_memory, (y, sensitive_features, sample_weight)

@@ -14,7 +14,7 @@ from skfair.surrogates import SURROGATES
 from skfair.training import ConstrainedLinearModel, Training
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import by_name, warn
-from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 _BY_NAME = {"ranking_parity": RankingParity}
 
@@ -140,12 +140,12 @@ class ConstrainedRanker(ConstrainedLinearModel):
             for name, allowed in ConstrainedLinearModel._parameter_constraints.items()
             if name not in ("fit_intercept", "group_interactions")
         },
-        "constraint": [StrOptions(set(_BY_NAME)), RankingParity, list, tuple, None],
+        "constraint": [StrOptions(_BY_NAME), RankingParity, list, tuple, None],
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "enforcement": [StrOptions({"auto", "correction", "sweep", "path"}), None],
-        "loss": [StrOptions(set(LOSSES)), callable],
+        "loss": [StrOptions(LOSSES), callable],
         "max_pairs": [Interval(Integral, 1, None, closed="left")],
-        "surrogate": [StrOptions(set(SURROGATES)), callable],
+        "surrogate": [StrOptions(SURROGATES), callable],
     }
 
     fit_intercept = group_interactions = False
@@ -212,7 +212,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
             If a parameter or the data is invalid, no query has documents of different relevance, or
             no two groups can be compared; the message says what must hold.
         """
-        self._validate_params()
+        validate_params(self)
         constraints = [] if self.constraint is None else self.constraint
         constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
         constraints = [by_name(_BY_NAME, one, "constraint", RankingParity) for one in constraints]

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from skfair.constraints import (
+    CONSTRAINTS,
     Constraint,
     EqualizedOddsLoss,
     EqualOpportunityLoss,
@@ -22,7 +23,7 @@ from skfair.training import (
     in_units_of_spread,
 )
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 _OF_CLASSES = (
     EqualOpportunityLoss,
@@ -155,7 +156,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
 
     _parameter_constraints = {
         **ConstrainedLinearModel._parameter_constraints,
-        "constraint": [StrOptions(set(_NAMES)), Constraint, list, tuple, None],
+        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "loss": [StrOptions({"squared", "absolute"})],
         "enforcement": [StrOptions({"auto"}), None],
@@ -227,7 +228,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
             If a parameter or the data is invalid, or a constraint is one on classes; the message
             says what must hold.
         """
-        self._validate_params()
+        validate_params(self)
         constraints = constraints_of(self.constraint)
         for constraint in constraints:
             _refuse_classes(constraint)

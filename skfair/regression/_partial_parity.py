@@ -14,10 +14,12 @@ from skfair.training import (
     in_units_of_spread,
 )
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 
-class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLinearModel):
+class PartialParityRegressor(
+    RegressorMixin, PartialParityModel, ConstrainedLinearModel
+):
     r"""Linear regressor whose predictions are fair on an interval of percentiles.
 
     Fits a real target under the constraints of
@@ -238,7 +240,7 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
             If a parameter or the data is invalid, or a group has fewer than 20 samples in its
             interval; the message says what must hold.
         """
-        self._validate_params()
+        validate_params(self)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         if is_in_parts(X, y, *people.values()):
             constraint = self._constraint(threshold=self.threshold)
