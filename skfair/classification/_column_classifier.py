@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from skfair.classification._event_columns import group_codes
 from skfair.classification._probabilities import levelled, log_odds, stretched
 from skfair.parts import row_by_row
-from skfair.people import check_alignment, match_groups
+from skfair.people import check_alignment, groups_to_predict
 from skfair.training import (
+    GroupScoreMixin,
     Storable,
     check_training,
     label_positive,
@@ -29,7 +30,12 @@ _N_FOLDS = 5
 
 
 class ColumnClassifier(
-    Storable, CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    Storable,
+    CallbackSupportMixin,
+    GroupScoreMixin,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     """Base of a classifier whose scores are linear in log-odds and in columns of events.
 
@@ -207,15 +213,11 @@ class ColumnClassifier(
         """Group of each row, where it is used."""
         if self.group_estimator != "given":
             return None
-        if sensitive_features is not None:
-            return match_groups(sensitive_features, n_samples, self.groups_)
-        if len(self.groups_.labels) == 1:
-            return np.zeros(n_samples, dtype=np.intp)
-        raise ValueError(
-            "With group_estimator='given' decisions depend on the group: pass "
-            "predict(X, sensitive_features=...), or fit with group_estimator=None, which guesses "
-            "it from X."
+        reason = (
+            "With group_estimator='given' decisions depend on the group, so predictions need "
+            "sensitive_features: with group_estimator=None the group is estimated from X."
         )
+        return groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
 
 
 def of_everybody(present, scores):

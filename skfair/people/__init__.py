@@ -12,7 +12,12 @@ from skfair.people._groups import (
 from skfair.people._labels import check_one_kind, check_same_kinds
 from skfair.people._labels import distinct as distinct
 from skfair.people._labels import distinct_values as distinct_values
-from skfair.people._match import match_groups, match_values
+from skfair.people._match import (
+    HOW_TO_PASS_GROUPS,
+    groups_to_predict,
+    match_groups,
+    match_values,
+)
 from skfair.people._pairs import DocumentPairs
 from skfair.people._people import (
     People,

@@ -17,6 +17,7 @@ from skfair.constraints import (
 from skfair.parts import is_in_parts, row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
+    GroupScoreMixin,
     check_real_training,
     constraints_of,
     fit_collected,
@@ -37,7 +38,7 @@ _OF_CLASSES = (
 _NAMES = ["loss_parity", "mean_parity", "partial_group_auc", "partial_statistical_parity"]
 
 
-class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
+class ConstrainedERMRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
     r"""Linear regressor trained under fairness constraints.
 
     Minimises the mean loss subject to bounds on gaps between groups,

@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 from skfair.parts import is_in_parts, row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
+    GroupScoreMixin,
     PartialParityModel,
     check_real_training,
     fit_collected,
@@ -18,7 +19,7 @@ from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_ca
 
 
 class PartialParityRegressor(
-    RegressorMixin, PartialParityModel, ConstrainedLinearModel
+    GroupScoreMixin, RegressorMixin, PartialParityModel, ConstrainedLinearModel
 ):
     r"""Linear regressor whose predictions are fair on an interval of percentiles.
 

@@ -36,6 +36,7 @@ from skfair.training._outcome import (
     warn_of_outcome,
 )
 from skfair.training._partial_parity import PartialParityModel, published_settings
+from skfair.training._score import GroupScoreMixin
 
 __all__ = [
     "CONFIDENCE_LEVELS",
@@ -43,6 +44,7 @@ __all__ = [
     "ConstrainedLinearModel",
     "ConstrainedNetwork",
     "FitProgress",
+    "GroupScoreMixin",
     "PartialParityModel",
     "Storable",
     "Training",
