@@ -45,6 +45,7 @@ from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
 from benchmarks.redraws import redraws
 from benchmarks.sample_size import sample_size
+from benchmarks.scorers import scorers
 from benchmarks.several_classes import several_classes
 from benchmarks.spectral import spectral_fit, spectral_quality
 from benchmarks.spectral_large import spectral_large
@@ -99,6 +100,7 @@ BENCHMARKS = {
     "several-classes": several_classes,
     "fair-regression": fair_regression,
     "redraws": redraws,
+    "scorers": scorers,
     "parts": parts,
     "parts-clusters": clusters_in_parts,
     "parts-metrics": metrics_in_parts,
