@@ -58,9 +58,10 @@ def validating(function, **settings):
     return run
 
 
+HALVING = {"min_resources": 60, "random_state": 0}
 ONE_SCORER = {
-    "halving": searching(HalvingGridSearchCV),
-    "halving at random": searching(HalvingRandomSearchCV, n_candidates=2),
+    "halving": searching(HalvingGridSearchCV, **HALVING),
+    "halving at random": searching(HalvingRandomSearchCV, n_candidates=2, **HALVING),
     "cross_val_score": validating(cross_val_score),
     "learning_curve": validating(learning_curve, train_sizes=[0.9]),
     "validation_curve": validating(validation_curve, param_name="C", param_range=[0.1, 1.0]),
