@@ -236,21 +236,20 @@ def _check_task(estimator, metric):
     """Refuse a metric of predictions that the estimator does not make."""
     task = _task_of(estimator)
     name, known = type(estimator).__name__, METRICS.items()
+    metric_name = getattr(metric.function, "__name__", "This metric")
     if metric.kind not in TASKS[task]:
         fitting = sorted(_scorer_name(n, one) for n, one in known if one.kind in TASKS[task])
         raise ValueError(
-            f"{metric.function.__name__} is not a metric of a {task}, but {name} is one. Pass one "
+            f"{metric_name} is not a metric of a {task}, but {name} is one. Pass one "
             f"of {listing(map(repr, fitting), limit=40)} to get_scorer."
         )
     if task != "classifier":
         return
-    if not hasattr(estimator, "classes_"):
-        raise ValueError(f"This {name} has no classes_; fit it before it is scored.")
     methods = {"classification": ("predict",), "labelled_margin": ("decision_function",)}
     needed = methods.get(metric.kind, ("predict_proba", "decision_function"))
     if not any(hasattr(estimator, method) for method in needed):
         raise ValueError(
-            f"{metric.function.__name__} compares scores, but this {name} has no "
+            f"{metric_name} compares scores, but this {name} has no "
             f"{' and no '.join(needed)}. Pass a scorer of decisions, such as "
             '"neg_demographic_parity_difference".'
         )
@@ -306,6 +305,10 @@ def _positive(estimator, pos_label):
 
     What the user says goes before what the estimator, or one inside it, was told itself.
     """
+    if not hasattr(estimator, "classes_"):
+        raise ValueError(
+            f"A fitted classifier is needed, but this {type(estimator).__name__} has no classes_."
+        )
     classes = np.asarray(estimator.classes_).tolist()
     if len(classes) > 2:
         raise ValueError(

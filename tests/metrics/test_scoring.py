@@ -542,7 +542,7 @@ def test_scores_need_a_method_that_returns_them(data):
 
     with pytest.raises(ValueError, match="has no predict_proba and no decision_function"):
         DISTANCE(Decisions(), X, sensitive_features=people)
-    with pytest.raises(ValueError, match="has no classes_; fit it"):
+    with pytest.raises(ValueError, match="but this LogisticRegression has no classes_"):
         PARITY(LogisticRegression(), X, people, sensitive_features=people)
 
 
