@@ -7,7 +7,8 @@ from sklearn.metrics import accuracy_score, r2_score
 class GroupScoreMixin:
     """``score`` of a classifier or regressor, which passes groups to ``predict``.
 
-    It precedes scikit-learn's `ClassifierMixin` or `RegressorMixin` among the bases.
+    It precedes scikit-learn's `ClassifierMixin` or `RegressorMixin` among the bases. A subclass
+    that overrides ``score`` takes `sensitive_features` too, which all subclasses request.
     """
 
     __metadata_request__score = {"sensitive_features": True}
