@@ -46,6 +46,7 @@ from benchmarks.processes import first_fit, scaling
 from benchmarks.redraws import redraws
 from benchmarks.sample_size import sample_size
 from benchmarks.scorers import scorers
+from benchmarks.selection import selection
 from benchmarks.several_classes import several_classes
 from benchmarks.spectral import spectral_fit, spectral_quality
 from benchmarks.spectral_large import spectral_large
@@ -72,6 +73,7 @@ BENCHMARKS = {
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
     "report": report,
+    "selection": selection,
     "sample-size": sample_size,
     "exact-balance": exact_balance,
     "peers": peer_methods,
