@@ -178,7 +178,7 @@ class ColumnClassifier(
             estimator=self._unfitted(),
             method_mapping=MethodMapping().add(caller="fit", callee="fit"),
         )
-        splitter = check_cv(None if isinstance(self.cv, str) else self.cv)
+        splitter = self.cv if hasattr(self.cv, "split") else check_cv()
         to_split = MethodMapping().add(caller="fit", callee="split")
         return router.add(splitter=splitter, method_mapping=to_split)
 

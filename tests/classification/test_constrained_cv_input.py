@@ -10,13 +10,18 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneGroupOut, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
-from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    PartialParityPostprocessor,
+)
 from skfair.constraints import DemographicParity
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import demographic_parity_difference, get_scorer
@@ -97,6 +102,16 @@ def test_parameters_that_mean_nothing(people, params, message):
 def test_folds_must_be_a_partition(people):
     with pytest.raises(ValueError, match="no partition of the people. .*FrozenEstimator"):
         fit(people, cv=ShuffleSplit(2, random_state=0))
+
+
+def test_training_rows_must_exclude_test_rows(people):
+    X, y, sex = people
+    seen = [(np.arange(400), test) for _, test in KFold(4).split(X)]
+    with pytest.raises(ValueError, match="100 of the 100 test rows of fold 0 of cv are among its"):
+        fit(people, DecisionTreeClassifier(), cv=seen)
+    model = PartialParityPostprocessor(DecisionTreeClassifier(), cv=seen)
+    with pytest.raises(ValueError, match="100 of the 100 test rows of fold 0 of cv are among its"):
+        model.fit(X, y, sensitive_features=sex)
 
 
 def test_every_fold_needs_both_classes(people):
@@ -256,6 +271,11 @@ def test_metadata_is_routed_through_a_pipeline(people, routing):
     model.fit(X, y, sensitive_features=sex, sample_weight=weights, groups=towns)
     assert [len(own) for own in seen] == [300] * 4
     assert set(np.concatenate(seen)) == {1.0, 3.0}
+
+
+def test_folds_may_come_from_a_generator(people, routing):
+    X = people[0]
+    assert gap(people, fit(people, cv=(fold for fold in KFold(3).split(X)))) <= 0.05
 
 
 def test_splits_by_a_third_party(people, routing):

@@ -66,6 +66,18 @@ def test_masks_are_positions_too():
     np.testing.assert_array_equal(train, np.flatnonzero(~first))
 
 
+@pytest.mark.parametrize("seen", [slice(None), [-1]], ids=["all", "one"])
+def test_training_rows_exclude_test_rows(seen):
+    rows = np.arange(60)
+    halves = [(rows[30:], rows[:30]), (np.append(rows[:30], rows[30:][seen]), rows[30:])]
+    n_seen = len(rows[30:][seen])
+    with pytest.raises(ValueError, match=f"{n_seen} of the 30 test rows of fold 1 of cv are among"):
+        make_folds(halves, X, Y, Y)
+    absent = np.where(rows < 59, Y, -1)  # a row without weight is in no fold
+    if n_seen == 1:
+        assert [len(test) for _, test in make_folds(halves, X, Y, absent)] == [30, 29]
+
+
 def test_fitted_classifiers_stay_as_they_are():
     model = Memory().fit(X[:30], Y[:30])
     for estimator, how in ((model, "prefit"), (FrozenEstimator(model), folds())):
