@@ -5,6 +5,7 @@ from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -145,7 +146,8 @@ class ColumnClassifier(
         else:
             known = self._unfitted()
             accepted = {n: value for n, value in given.items() if has_fit_parameter(known, n)}
-            if "sample_weight" in given and "sample_weight" not in accepted:
+            is_fitted_here = self.cv != "prefit" and not isinstance(known, FrozenEstimator)
+            if is_fitted_here and "sample_weight" in given and "sample_weight" not in accepted:
                 warn(
                     f"The fit of {type(known).__name__} takes no sample_weight, so that weights "
                     "count in the rates alone. Turn on metadata routing to pass them through a "

@@ -24,6 +24,7 @@ from skfair.training import (
     CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
     FitProgress,
+    check_held_out,
     constraints_of,
     cross_fit,
     fit_head,
@@ -82,12 +83,13 @@ class ConstrainedClassifierCV(ColumnClassifier):
         leaves, for sparse data logistic regression. "given" guesses nothing: the columns are the
         groups themselves, and predictions need everybody's group.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
-        How people are divided, so that everybody is scored by models that have not seen them: an
+        How samples are divided, so that each is scored by models that were not fitted to it: an
         int or None (5 folds) by class and group alike; any splitter whose test folds are a
-        partition. "oob" fits one forest, whose trees score those whom they have not drawn.
-        "prefit" takes a fitted classifier as it is, and should then be fitted on other people; so
-        does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. The models of groups always see
-        folds: 5 with "prefit" and "oob".
+        partition, and whose training rows exclude the test rows. "oob" fits one forest, and takes
+        its out-of-bag probabilities. "prefit" takes a fitted classifier as it is, and so does a
+        `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
+        those that it was fitted to, which ``fit(..., X_fit=)`` checks. The models of groups always
+        see folds: 5 with "prefit" and "oob".
     ensemble : bool, default=True
         Whether new people get the mean of the folds' models, or a model of everybody.
     pos_label : int, float, bool or str, default=None
@@ -235,7 +237,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
 
     @all_or_nothing
     @with_callbacks
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, **params):
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, X_fit=None, **params):
         """Fit the classifier, the models of groups, and the decisions.
 
         Parameters
@@ -252,6 +254,10 @@ class ConstrainedClassifierCV(ColumnClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the rates, and in all fits that take them; samples of weight 0
             count as absent.
+        X_fit : array-like or sparse matrix, default=None
+            Training data of the estimator, if it is fitted already (``cv="prefit"`` or a
+            `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by
+            `skfair.audit.certify`.
         **params : dict
             What else is passed to the ``fit`` of the classifier; with metadata routing, to whoever
             asks for it.
@@ -264,13 +270,14 @@ class ConstrainedClassifierCV(ColumnClassifier):
         Raises
         ------
         ValueError
-            If a parameter or the data is invalid, or a fold leaves nobody of a class or group to
-            learn from; the message says what must hold.
+            If a parameter or the data is invalid, a fold leaves nobody of a class or group to
+            learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
         constraints = constraints_of(self.constraint)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training, present = self._check_people(X, y, people, constraints)
+        check_held_out(self._unfitted(), self.cv, X, X_fit, np.flatnonzero(present))
         contests = training.contests()
         check_decisions(contests, constraints, self.confidence_level)
         context = self._init_callback_context(max_subtasks=None)

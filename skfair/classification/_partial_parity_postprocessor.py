@@ -25,6 +25,7 @@ from skfair.training import (
     CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
     at_levels,
+    check_held_out,
     check_training,
     distinct_levels,
     fit_and_score,
@@ -88,8 +89,9 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
     cv : int, cross-validation splitter, iterable, "prefit" or "oob", default=5
         By which models the training data are scored: an int deals the members of every group and
         class out to so many folds, each of which is scored by a clone fitted on the others.
-        "prefit" takes a fitted classifier as it is, and should then see other people than those
-        that it was fitted on; so does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. "oob"
+        "prefit" takes a fitted classifier as it is, and so does a
+        `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
+        those that it was fitted to, which ``fit(..., X_fit=)`` checks. "oob"
         takes the out-of-bag probabilities of a forest with ``oob_score=True``.
     pos_label : int, float, bool or str, default=None
         The class that means success: ranks count from the sample that is most likely of it. None
@@ -222,7 +224,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
 
     @all_or_nothing
     @with_callbacks
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, X_fit=None):
         """Fit the classifier, unless it is frozen, and the rates of the groups.
 
         Parameters
@@ -239,6 +241,10 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the ranks and in the errors, where samples of weight 0 count
             as absent, and for the classifier if its ``fit`` takes them.
+        X_fit : array-like or sparse matrix, default=None
+            Training data of the estimator, if it is fitted already (``cv="prefit"`` or a
+            `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by
+            `skfair.audit.certify`.
 
         Returns
         -------
@@ -249,8 +255,8 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         ------
         ValueError
             If a parameter or the data is invalid, a frozen classifier knows other classes, a class
-            has one member only for several folds, or a group has fewer than 20 samples with a rank
-            in the interval; the message says what must hold.
+            has one member only for several folds, a group has fewer than 20 samples with a rank
+            in the interval, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
         # One score, class and group of each person come here; X stays where it is.
@@ -259,6 +265,8 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         )
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training = self._check(X, y, people)
+        rows = training.X[:, 0].astype(np.intp)
+        check_held_out(self._unfitted(), self.cv, X, X_fit, rows)
         constraint = constraint_of(self.criterion, self.interval, self.tolerance_scale)
         bound = constraint.bind(training.people, None, None, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)

@@ -4,6 +4,7 @@ from skfair.training._collected import fit_collected
 from skfair.training._constraints import constraints_of
 from skfair.training._cross_fit import (
     before_last_step,
+    check_held_out,
     cross_fit,
     fit_and_score,
     fit_rows,
@@ -51,6 +52,7 @@ __all__ = [
     "Unit",
     "at_levels",
     "before_last_step",
+    "check_held_out",
     "check_real_training",
     "check_training",
     "class_weights",

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.parts import is_in_parts, parts_of
 from skfair.training._folds import make_folds
+from skfair.utils._held_out import refuse_fitted_people
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import check_method_params, safe_indexing
 
@@ -109,6 +110,45 @@ def fit_and_score(estimator, X, y, params, cv, strata):
     if len(estimators) == 1:
         return estimators[0], margins[:, 0]
     return fit_rows(estimator, X, y, params, np.arange(len(y))), margins[:, 0]
+
+
+def check_held_out(estimator, cv, X, X_fit, rows):
+    """Compare X with the training data that a fitted classifier is declared to have.
+
+    Parameters
+    ----------
+    estimator : estimator
+        As passed by the user.
+    cv : int, splitter, iterable, "prefit" or "oob"
+        As passed by the user.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The samples that it scores.
+    X_fit : array-like, sparse matrix or None
+        The samples that it was fitted to; None compares nothing.
+    rows : ndarray of int
+        Positions in X of samples of positive weight; the others are not compared.
+
+    Raises
+    ------
+    ValueError
+        If most samples are among those of `X_fit`, if `estimator` is fitted here, or if X is
+        partitioned.
+    """
+    if X_fit is None:
+        return
+    steps = [estimator, *estimator.get_params().values()]
+    if cv != "prefit" and not any(isinstance(step, FrozenEstimator) for step in steps):
+        raise ValueError(
+            "X_fit is the training data of a classifier that is fitted already, but clones of "
+            f"{type(estimator).__name__} are fitted here. Leave X_fit out, or pass cv='prefit'."
+        )
+    if is_in_parts(X):
+        raise ValueError(
+            "X_fit is compared with samples in memory only, but X is partitioned. Leave X_fit out, "
+            "or pass a sample of X in memory."
+        )
+    (X,) = indexable(X)
+    refuse_fitted_people(safe_indexing(X, rows), X_fit)
 
 
 def fit_rows(estimator, X, y, params, rows):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
@@ -112,6 +112,26 @@ def test_training_rows_must_exclude_test_rows(people):
     model = PartialParityPostprocessor(DecisionTreeClassifier(), cv=seen)
     with pytest.raises(ValueError, match="100 of the 100 test rows of fold 0 of cv are among its"):
         model.fit(X, y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize("make", [ConstrainedClassifierCV, PartialParityPostprocessor])
+def test_training_data_of_a_fitted_classifier_are_declared(people, make):
+    X, y, sex = people
+    tree = DecisionTreeClassifier(max_depth=3).fit(X[:300], y[:300])
+    groups = {"sensitive_features": sex}
+    for model in (make(tree, cv="prefit", tolerance=1), make(FrozenEstimator(tree), tolerance=1)):
+        with pytest.raises(ValueError, match="300 of the 400 rows of X are in X_fit"):
+            model.fit(X, y, **groups, X_fit=X[:300])
+        with pytest.warns(UserWarning, match="150 of the 400 rows of X are in X_fit"):
+            model.fit(X, y, **groups, X_fit=X[:150])
+        # Samples without weight are absent.
+        weights = np.repeat([0.0, 1.0], [300, 100])
+        model.fit(X, y, **groups, sample_weight=weights, X_fit=X[:300])
+    with pytest.raises(ValueError, match="clones of DecisionTreeClassifier are fitted here"):
+        make(clone(tree), cv=3).fit(X, y, **groups, X_fit=X[:300])
+    with pytest.raises(ValueError, match="300 of the 400 rows of X are in X_fit"):
+        pipeline = make_pipeline(StandardScaler(), FrozenEstimator(tree))
+        make(pipeline, cv=3).fit(X, y, **groups, X_fit=X[:300])
 
 
 def test_every_fold_needs_both_classes(people):
