@@ -24,6 +24,7 @@ from skfair.training import (
     CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
     FitProgress,
+    Subtask,
     check_held_out,
     constraints_of,
     cross_fit,
@@ -99,7 +100,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
     n_jobs : int or None, default=None
         Folds that are fitted at a time.
     verbose : int, default=0
-        Print every iteration of the linear model's solver if positive.
+        If positive, print the classifiers that are fitted, by fold, and every iteration of the
+        problems that are solved for the final linear model.
 
     Attributes
     ----------
@@ -284,7 +286,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         to_fit, to_split = self._routed(present, people, params)
         folds = self._folds(X, y, training, present, to_split)
-        estimators, margins = self._cross_fit(training, folds, to_fit)
+        estimators, margins = self._cross_fit(training, folds, to_fit, context)
         events = events_of(contests, constraints)
         check_folds_know(events, folds, training.groups)
         models = self._learn(events, estimators, training, [train for train, _ in folds])
@@ -292,7 +294,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         if self.group_estimator != "given":
             say_if_told(events, probabilities)
         if not self.ensemble:
-            estimators, models = self._refitted(estimators, training, to_fit, events)
+            estimators, models = self._refitted(estimators, training, to_fit, events, context)
         margins = training.unit.to_unit(margins)
         calibrations = [calibrate(own, one) for own, one in zip(margins.T, contests, strict=True)]
         model = {
@@ -306,8 +308,11 @@ class ConstrainedClassifierCV(ColumnClassifier):
         }
         columns = model["_events"].columns(log_odds(margins, calibrations), probabilities)
         asked = [] if training.lacks_groups else constraints
-        watch = FitProgress(self, context, lambda evaluation: model | _predictor(evaluation))
-        problem, promise, fitted = self._fit_head(contests, columns, asked, training.unit, watch)
+        with Subtask(self, context, "final linear model", max_subtasks=None) as step:
+            watch = FitProgress(self, step.context, lambda e: model | _predictor(e), step.name)
+            problem, promise, fitted = self._fit_head(
+                contests, columns, asked, training.unit, watch
+            )
         fitted |= unconstrained(fitted["constraint_report_"]) if training.lacks_groups else {}
         fitted["oof_scores_"] = of_everybody(present, fitted["oof_scores_"])
         store_fit(self, model | fitted | known_features(estimators[0]))
@@ -315,19 +320,29 @@ class ConstrainedClassifierCV(ColumnClassifier):
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _cross_fit(self, training, folds, params):
-        """The fitted classifiers, and the scores of those whom they have not seen."""
-        folds = self.cv if isinstance(self.cv, str) else folds
+    def _cross_fit(self, training, folds, params, context):
+        """The fitted classifiers, and out-of-fold scores."""
         X, labels = training.people.X, training.labels
-        return cross_fit(self._unfitted(), X, labels, folds, params=params, n_jobs=self.n_jobs)
+        cv, n_fits = (self.cv, None) if isinstance(self.cv, str) else (folds, len(folds))
+        with Subtask(self, context, "classifiers", max_subtasks=n_fits) as step:
+            return cross_fit(
+                self._unfitted(),
+                X,
+                labels,
+                cv,
+                params=params,
+                n_jobs=self.n_jobs,
+                task_of=step.subtask,
+            )
 
-    def _refitted(self, estimators, training, params, events):
-        """One classifier, and one model of groups, of everybody."""
-        everybody = np.arange(len(training.target))
+    def _refitted(self, estimators, training, params, events, context):
+        """One classifier, and one model of groups, of all samples."""
+        rows = np.arange(len(training.target))
         if len(estimators) > 1:
             X, labels = training.people.X, training.labels
-            estimators = [fit_rows(self._unfitted(), X, labels, params, everybody)]
-        return estimators, self._learn(events, estimators, training, [everybody])
+            task = Subtask(self, context, "classifier of all samples")
+            estimators = [fit_rows(self._unfitted(), X, labels, params, rows, task)]
+        return estimators, self._learn(events, estimators, training, [rows])
 
     def _learn(self, events, estimators, training, seen):
         """A model of the events by each of the estimators, from those whom it has seen."""

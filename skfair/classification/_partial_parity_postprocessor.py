@@ -24,6 +24,7 @@ from skfair.people import check_alignment, check_interval
 from skfair.training import (
     CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
+    Subtask,
     at_levels,
     check_held_out,
     check_training,
@@ -271,7 +272,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         bound = constraint.bind(training.people, None, None, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        estimator, scores = self._fit_and_score(X, y, people, training)
+        estimator, scores = self._fit_and_score(X, y, people, training, context)
         levels = distinct_levels(scores)
         members = RankedMembers(
             training.unit.to_unit(at_levels(scores, levels)),
@@ -334,7 +335,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
 
         return search(members, self.criterion, tolerance, self.tolerance_scale, watch)
 
-    def _fit_and_score(self, X, y, people, training):
+    def _fit_and_score(self, X, y, people, training, context):
         """The fitted classifier, and the scores of those who are present."""
         given = {name: value for name, value in people.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
@@ -347,4 +348,5 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         y = column_or_1d(y)
         strata = np.full(len(y), -1)
         strata[rows] = second * len(training.groups.labels) + training.groups.codes
-        return fit_and_score(self._unfitted(), X, y, params, self.cv, strata)
+        with Subtask(self, context, "classifiers", max_subtasks=None) as step:
+            return fit_and_score(self._unfitted(), X, y, params, self.cv, strata, step.subtask)

@@ -29,6 +29,7 @@ from skfair.training._model import CONFIDENCE_LEVELS
 from skfair.training._network import ConstrainedNetwork
 from skfair.training._outcome import (
     FitProgress,
+    Subtask,
     promised,
     status_of,
     store_fit,
@@ -48,6 +49,7 @@ __all__ = [
     "GroupScoreMixin",
     "PartialParityModel",
     "Storable",
+    "Subtask",
     "Training",
     "Unit",
     "at_levels",

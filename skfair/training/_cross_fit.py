@@ -4,6 +4,8 @@ A classifier that knows its training data by heart ranks new people otherwise, s
 fair with its own scores of these data is not fair on others.
 """
 
+from contextlib import nullcontext
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -23,7 +25,7 @@ _SOFTEST = 1e-3
 """Probabilities of 0 and 1, such as those of trees, are log-odds of this one and its complement."""
 
 
-def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
+def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, task_of=nullcontext):
     """Fit a classifier such that everybody is scored by a model that has not seen them.
 
     Parameters
@@ -42,6 +44,8 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
         What else is passed to ``fit``: per-sample values are divided as X is.
     n_jobs : int or None, default=None
         Folds that are fitted at a time.
+    task_of : callable, default=nullcontext
+        Name of a fit -> context manager around it, that can be pickled.
 
     Returns
     -------
@@ -63,10 +67,14 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
         return [estimator], margins_of(estimator, X)
     _say_that_it_is_fitted_again(estimator)
     if isinstance(folds, str):
-        fitted = _with_out_of_bag(clone(estimator)).fit(X, y, **params)
+        with task_of("classifier of all samples"):
+            fitted = _with_out_of_bag(clone(estimator)).fit(X, y, **params)
         return [fitted], _margins(log_odds(_out_of_bag(last_step(fitted))))
-    parallel = Parallel(n_jobs=n_jobs)
-    fitted = parallel(delayed(fit_rows)(estimator, X, y, params, train) for train, _ in folds)
+    tasks = [task_of(f"classifier of fold {k + 1} of {len(folds)}") for k in range(len(folds))]
+    fitted = Parallel(n_jobs=n_jobs)(
+        delayed(fit_rows)(estimator, X, y, params, train, task)
+        for (train, _), task in zip(folds, tasks, strict=True)
+    )
     tests = [test for _, test in folds]
     found = [
         margins_of(one, safe_indexing(X, test)) for one, test in zip(fitted, tests, strict=True)
@@ -76,7 +84,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
     return fitted, margins
 
 
-def fit_and_score(estimator, X, y, params, cv, strata):
+def fit_and_score(estimator, X, y, params, cv, strata, task_of=nullcontext):
     """Fit a classifier of two classes on everybody, scored by models that have not seen them.
 
     Parameters
@@ -89,6 +97,8 @@ def fit_and_score(estimator, X, y, params, cv, strata):
         Folds as in `make_folds`, or none.
     strata : ndarray of int, shape (n_samples,)
         As in `make_folds`.
+    task_of : callable, default=nullcontext
+        As in `cross_fit`.
 
     Returns
     -------
@@ -106,10 +116,11 @@ def fit_and_score(estimator, X, y, params, cv, strata):
     folds = cv if isinstance(cv, str) else make_folds(cv, X, y, strata)
     params = check_method_params(X, params, indices=present)
     X, y = safe_indexing(X, present), y[present]
-    estimators, margins = cross_fit(estimator, X, y, folds, params=params)
+    estimators, margins = cross_fit(estimator, X, y, folds, params=params, task_of=task_of)
     if len(estimators) == 1:
         return estimators[0], margins[:, 0]
-    return fit_rows(estimator, X, y, params, np.arange(len(y))), margins[:, 0]
+    task = task_of("classifier of all samples")
+    return fit_rows(estimator, X, y, params, np.arange(len(y)), task), margins[:, 0]
 
 
 def check_held_out(estimator, cv, X, X_fit, rows):
@@ -151,7 +162,7 @@ def check_held_out(estimator, cv, X, X_fit, rows):
     refuse_fitted_people(safe_indexing(X, rows), X_fit)
 
 
-def fit_rows(estimator, X, y, params, rows):
+def fit_rows(estimator, X, y, params, rows, task=None):
     """A clone, fitted on some of the people.
 
     Parameters
@@ -160,13 +171,16 @@ def fit_rows(estimator, X, y, params, rows):
         As in `cross_fit`.
     rows : ndarray of int
         Positions of these people.
+    task : context manager or None, default=None
+        Entered for the fit.
 
     Returns
     -------
     estimator : estimator
     """
     own = check_method_params(X, params, indices=rows)
-    fitted = clone(estimator).fit(safe_indexing(X, rows), y[rows], **own)
+    with task or nullcontext():
+        fitted = clone(estimator).fit(safe_indexing(X, rows), y[rows], **own)
     _check_classes(fitted, np.unique(y))
     return fitted
 

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from skfair.callbacks import FairnessMonitor
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -331,3 +332,57 @@ def test_a_constrained_classifier_may_be_inside(people):
 
 def test_several_jobs_give_the_same(people):
     np.testing.assert_array_equal(fit(people, n_jobs=2).oof_scores_, fit(people).oof_scores_)
+
+
+# Progress -----------------------------------------------------------------------------
+
+
+class Tasks:
+    """A callback that notes which tasks end."""
+
+    def __init__(self):
+        self.ended = []
+
+    def setup(self, estimator, context):
+        """Nothing to prepare."""
+
+    teardown = on_fit_task_begin = setup
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append((context.task_name, context.max_subtasks))
+
+
+@pytest.mark.callbacks
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_callbacks_see_every_fold(people, ensemble):
+    X, y, sex = people
+    tasks, monitor = Tasks(), FairnessMonitor()
+    model = ConstrainedClassifierCV(NB, cv=3, ensemble=ensemble).set_callbacks(tasks, monitor)
+    model.fit(X, y, sensitive_features=sex)
+    n_folds = [(f"classifier of fold {k} of 3", 0) for k in (1, 2, 3)]
+    refit = [] if ensemble else [("classifier of all samples", 0)]
+    iterations = [("iteration", 0)] * model.n_iter_
+    steps = [*n_folds, ("classifiers", 3), *refit, *iterations, ("final linear model", None)]
+    assert tasks.ended[: len(steps)] == steps
+    assert len(monitor.log) == model.n_iter_
+    assert monitor.log["run"].unique().tolist() == [0]
+
+
+@pytest.mark.callbacks
+def test_callbacks_see_folds_that_are_fitted_in_parallel(people):
+    X, y, sex = people
+    monitor = FairnessMonitor()
+    model = ConstrainedClassifierCV(NB, cv=3, n_jobs=2).set_callbacks(monitor)
+    model.fit(X, y, sensitive_features=sex)
+    assert len(monitor.log) == model.n_iter_
+
+
+def test_verbose_names_what_is_fitted(people, capsys):
+    model = fit(people, verbose=1, constraint="equalized_odds")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [f"classifier of fold {k} of 3: done" for k in (1, 2, 3)]
+    assert lines[4].startswith("final linear model, problem 1, iteration 1: objective 0.")
+    solved = [line.split(": ")[0] for line in lines if "iteration" in line]
+    assert len(solved) == len(set(solved)) == model.n_iter_
+    fit(people, RandomForestClassifier(20, random_state=0), verbose=1, cv="oob")
+    assert capsys.readouterr().out.startswith("classifier of all samples: done")

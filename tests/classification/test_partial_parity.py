@@ -277,7 +277,7 @@ def test_verbose_prints_iterations(people, capsys):
     model = fitted(people, verbose=1)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
-    assert lines[0].startswith("iteration 1: objective 0.")
+    assert lines[0].startswith("problem 1, iteration 1: objective 0.")
 
 
 class Views:
