@@ -193,7 +193,8 @@ class ConstrainedRanker(ConstrainedLinearModel):
         y : array-like of shape (n_documents,)
             How relevant a document is to its query, as a number.
         query_id : array-like of shape (n_documents,), default=None
-            Query of each document, in any order; None: all are documents of one query.
+            Query of each document, in any order. None takes all documents for those of one query,
+            with a warning.
         sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes), \
                 default=None
             Group of each document; with several attributes, groups are the combinations that
@@ -301,7 +302,14 @@ def _pairs_to_train_on(X, y, query, documents, draw):
 
 def _queries(query_id, n_documents):
     """The queries, encoded as groups of documents."""
-    if query_id is None:
+    if query_id is None:  # not an error: scikit-learn's estimator checks pass none
+        warn(
+            f"Got no query_id: all {n_documents} documents are taken for those of one query, and "
+            "documents of different queries are compared. Pass query_id=..., one value per "
+            "document; in pipelines and searches call "
+            "sklearn.set_config(enable_metadata_routing=True). If there is one query, pass "
+            "query_id=np.zeros(len(y))."
+        )
         return Groups.single(n_documents)
     try:
         return check_groups(query_id, n_documents)
