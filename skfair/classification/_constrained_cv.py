@@ -87,7 +87,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
         How samples are divided, so that each is scored by models that were not fitted to it: an
         int or None (5 folds) by class and group alike; any splitter whose test folds are a
         partition, and whose training rows exclude the test rows. "oob" fits one forest, and takes
-        its out-of-bag probabilities. "prefit" takes a fitted classifier as it is, and so does a
+        its out-of-bag probabilities; in a pipeline, its preprocessing must not use y, as it is
+        fitted to all samples. "prefit" takes a fitted classifier as it is, and so does a
         `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
         those that it was fitted to, which ``fit(..., X_fit=)`` checks. The models of groups always
         see folds: 5 with "prefit" and "oob".

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.training import before_last_step
+from skfair.training import before_last_step, probabilities_of
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import safe_indexing
 
@@ -99,9 +99,9 @@ class EventModel:
             if part is None:
                 found[np.arange(n_samples), number, codes] = 1.0
             else:
-                found[:, number, part.classes_] = part.predict_proba(features)
+                found[:, number, part.classes_] = probabilities_of(part, features)
             if membership is not None:
-                inside = membership.predict_proba(features) @ membership.classes_
+                inside = probabilities_of(membership, features) @ membership.classes_
                 found[:, number] *= inside[:, np.newaxis]
         return found
 

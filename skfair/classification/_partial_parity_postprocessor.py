@@ -93,7 +93,8 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         "prefit" takes a fitted classifier as it is, and so does a
         `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
         those that it was fitted to, which ``fit(..., X_fit=)`` checks. "oob"
-        takes the out-of-bag probabilities of a forest with ``oob_score=True``.
+        takes the out-of-bag probabilities of a forest; in a pipeline, its preprocessing must not
+        use y, as it is fitted to all samples.
     pos_label : int, float, bool or str, default=None
         The class that means success: ranks count from the sample that is most likely of it. None
         takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are others

@@ -9,6 +9,7 @@ from skfair.training._cross_fit import (
     fit_and_score,
     fit_rows,
     mean_margins,
+    probabilities_of,
 )
 from skfair.training._files import Storable
 from skfair.training._folds import CV_CONSTRAINTS, make_folds
@@ -69,6 +70,7 @@ __all__ = [
     "label_positive",
     "make_folds",
     "mean_margins",
+    "probabilities_of",
     "promised",
     "published_settings",
     "refuse_parts",

@@ -6,12 +6,14 @@ fair with its own scores of these data is not fair on others.
 
 from contextlib import nullcontext
 
+import joblib
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array, column_or_1d, get_tags, indexable
+from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +22,9 @@ from skfair.training._folds import make_folds
 from skfair.utils._held_out import refuse_fitted_people
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import check_method_params, safe_indexing
+
+_ROUNDING = 1e-6
+"""By how much probabilities may be below 0 or above 1."""
 
 _SOFTEST = 1e-3
 """Probabilities of 0 and 1, such as those of trees, are log-odds of this one and its complement."""
@@ -39,7 +44,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, task_of=nullc
         Classes.
     folds : list of (train, test), "prefit" or "oob"
         As `make_folds` makes them. "prefit" takes a fitted classifier as it is. "oob" fits one
-        forest, whose trees score those whom they have not drawn.
+        forest, and takes its out-of-bag probabilities; preprocessing must not use y.
     params : dict or None, default=None
         What else is passed to ``fit``: per-sample values are divided as X is.
     n_jobs : int or None, default=None
@@ -67,6 +72,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, task_of=nullc
         return [estimator], margins_of(estimator, X)
     _say_that_it_is_fitted_again(estimator)
     if isinstance(folds, str):
+        _refuse_supervised_steps(estimator, X, y)
         with task_of("classifier of all samples"):
             fitted = _with_out_of_bag(clone(estimator)).fit(X, y, **params)
         return [fitted], _margins(log_odds(_out_of_bag(last_step(fitted))))
@@ -241,13 +247,12 @@ def margins_of(estimator, X):
         margins = parts_of(X=X).collect(_margins_of_part, estimator)
         return np.concatenate(margins)
     if hasattr(estimator, "decision_function"):
-        margins = _margins(
-            estimator.decision_function(X), f"the scores of {type(estimator).__name__}"
-        )
+        scores = _finite_scores(estimator, "decision_function", X)
+        margins = _margins(scores[:, np.newaxis] if scores.ndim == 1 else scores)
         _check_columns(margins, estimator)
         return margins
     if hasattr(estimator, "predict_proba"):
-        return _margins(log_odds(estimator.predict_proba(X)))
+        return _margins(log_odds(probabilities_of(estimator, X)))
     raise ValueError(
         "The classifier must have decision_function or predict_proba, but "
         f"{type(estimator).__name__} has neither once it is fitted: labels alone leave nothing to "
@@ -261,10 +266,67 @@ def _margins_of_part(part, estimator):
     return np.empty((0, 1 if len(estimator.classes_) == 2 else len(estimator.classes_)))
 
 
-def _margins(scores, name="the probabilities"):
+def probabilities_of(estimator, X):
+    """Probabilities of the classes by a fitted classifier, checked.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, with ``predict_proba``.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Whatever it takes.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_samples, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If they have another shape, or are not between 0 and 1.
+    """
+    probabilities, name = _finite_scores(estimator, "predict_proba", X), type(estimator).__name__
+    shape = (len(probabilities), len(getattr(estimator, "classes_", (0, 1))))
+    if probabilities.shape != shape:
+        raise ValueError(
+            f"predict_proba of {name} must return one column for each of its {shape[1]} classes, "
+            f"shape {shape}, but it returned shape {probabilities.shape}. Return them in the order "
+            "of classes_, also that of the first of two."
+        )
+    low, high = probabilities.min(initial=0.0), probabilities.max(initial=1.0)
+    if low < -_ROUNDING or high > 1.0 + _ROUNDING:
+        raise ValueError(
+            f"predict_proba of {name} must return probabilities between 0 and 1, but they are "
+            f"between {low:.3g} and {high:.3g}. Return scores of any other scale by "
+            "decision_function."
+        )
+    return probabilities.clip(0.0, 1.0)
+
+
+def _finite_scores(estimator, method, X):
+    """What a method of a classifier returns, as finite numbers, one row per sample."""
+    name, returned = f"{method} of {type(estimator).__name__}", getattr(estimator, method)(X)
+    try:
+        scores = np.asarray(returned, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must return an array of numbers, but {error}.") from error
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    if scores.ndim not in (1, 2) or len(scores) != n_samples:
+        raise ValueError(
+            f"{name} must return one row for each of the {n_samples} samples, but it returned "
+            f"shape {scores.shape}. Return a 1-D array, or a 2-D one with a column per class."
+        )
+    n_bad = n_samples - int(np.isfinite(scores).all(axis=tuple(range(1, scores.ndim))).sum())
+    if n_bad:
+        raise ValueError(
+            f"{name} must return finite numbers, but {n_bad} of {n_samples} rows have nan or inf. "
+            "Check the classifier for overflow, and X for values far outside its training data."
+        )
+    return scores
+
+
+def _margins(columns):
     """Scores as columns: of the second of two classes, of each of more."""
-    columns = check_array(scores, ensure_2d=False, dtype=np.float64, input_name=name)
-    columns = columns.reshape(len(columns), -1)
     return columns[:, 1:] if columns.shape[1] == 2 else columns
 
 
@@ -350,6 +412,34 @@ def _with_out_of_bag(estimator):
         )
     forest.set_params(oob_score=True, bootstrap=True)
     return estimator
+
+
+def _refuse_supervised_steps(estimator, X, y):
+    """Refuse preprocessing that uses y: out-of-bag scores would depend on their own labels."""
+    if not isinstance(estimator, Pipeline):
+        return
+    before, last = estimator[:-1], estimator.steps[-1][1]
+    if not len(before):
+        return _refuse_supervised_steps(last, X, y)
+    features, error = clone(before).fit(X, y).transform(X), None
+    try:
+        uses_y = _hash(clone(before).fit(X).transform(X)) != _hash(features)
+    except (TypeError, ValueError, AttributeError) as raised:
+        uses_y, error = True, raised
+    if uses_y:
+        raise ValueError(
+            f"cv='oob' needs preprocessing that does not use y, for it is fitted to all samples, "
+            f"but the steps before {type(last).__name__} "
+            f"{'cannot be fitted' if error else 'give other features'} without y. Pass cv=5, or "
+            "fit them within the bags, as BaggingClassifier(pipeline, oob_score=True) does. "
+            "Steps that draw random numbers need a random_state."
+        ) from error
+    _refuse_supervised_steps(last, features, y)
+
+
+def _hash(features):
+    """Equal for equal features."""
+    return joblib.hash(features if sparse.issparse(features) else np.asarray(features))
 
 
 def _out_of_bag(estimator):

@@ -135,6 +135,66 @@ def test_training_data_of_a_fitted_classifier_are_declared(people, make):
         make(pipeline, cv=3).fit(X, y, **groups, X_fit=X[:300])
 
 
+class Returns(ClassifierMixin, BaseEstimator):
+    """A classifier whose probabilities are made of those of naive Bayes by a function."""
+
+    def __init__(self, change=None):
+        self.change = change
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.model_ = GaussianNB().fit(X, y)
+        return self
+
+    def predict_proba(self, X):
+        return self.change(self.model_.predict_proba(X))
+
+
+class Decides(Returns):
+    """The same by ``decision_function``."""
+
+    def decision_function(self, X):
+        return self.change(self.model_.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: 3 * p, "probabilities between 0 and 1, but they are between 0 and 2"),
+        (lambda p: p / np.zeros((1, 2)), "finite numbers, but 1.. of 1.. rows have nan or inf"),
+        (lambda p: np.c_[p, p[:, 0]], r"each of its 2 classes, shape \(1.., 2\), .* \(1.., 3\)"),
+        (lambda p: p[:, 1:], r"each of its 2 classes, shape \(1.., 2\), .* \(1.., 1\)"),
+        (lambda p: p[:, 1], r"each of its 2 classes, shape \(1.., 2\), .* \(1..,\)"),
+        (lambda p: p[:-1], r"each of the 1.. samples, but it returned shape \(1.., 2\)"),
+        (lambda p: [p, p], r"one row for each of the 1.. samples, .* shape \(2, 1.., 2\)"),
+        (lambda p: p.astype(str)[:, 0] + "%", "an array of numbers, but could not convert string"),
+    ],
+    ids=["above 1", "infinite", "3 columns", "1 column", "1-D", "rows", "list of arrays", "text"],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_probabilities_of_another_form_are_refused(people, change, message):
+    message = f"predict_proba of Returns must return .*{message}"
+    with pytest.raises(ValueError, match=message):
+        fit(people, Returns(change))
+    with pytest.raises(ValueError, match=message):
+        fit(people, group_estimator=Returns(change))
+
+
+def test_decision_functions_of_another_form_are_refused(people):
+    with pytest.raises(ValueError, match="decision_function of Decides must return finite"):
+        fit(people, Decides(lambda p: np.where(p > 0.5, np.inf, p)))
+    with pytest.raises(ValueError, match="decision_function of Decides must return one row"):
+        fit(people, Decides(lambda p: p[:-1]))
+    with pytest.raises(ValueError, match="decision_function of Decides has 3 columns"):
+        fit(people, Decides(lambda p: np.c_[p, p[:, 0]]))
+
+
+def test_lists_are_probabilities_too(people):
+    expected = fit(people)
+    for change in (lambda p: p.tolist(), lambda p: p.astype(np.float32) * (1 + 1e-7)):
+        np.testing.assert_allclose(fit(people, Returns(change)).coef_, expected.coef_, rtol=1e-3)
+
+
 def test_every_fold_needs_both_classes(people):
     X, y, sex = people
     order = np.argsort(y, kind="stable")
