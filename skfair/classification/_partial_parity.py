@@ -132,7 +132,8 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         Intercept of each group, with ``group_interactions``.
     thresholds_ : ndarray of shape (n_thresholds,)
         Shared thresholds of the percentiles, on the scale of ``decision_function``, for
-        "statistical_parity"; empty for the plain fit. There are ``n_percentiles``, or more where so
+        "statistical_parity"; empty for the plain fit, and where a search kept the tolerance. There
+        are ``n_percentiles``, or more where so
         few did not show that groups differ.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the rows of the last problem solved.
@@ -154,9 +155,9 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
         "uncertain": new people keep it with a smaller probability than ``confidence_level``. Else
-        "max_iter": the solver stopped before its own test. Else "optimal": the last problem solved
-        is certified. ("feasible", a certified model that was moved afterwards, does not occur
-        here.)
+        "max_iter": the solver stopped before its own test. Else "feasible": none of the problems
+        solved kept the tolerance, and a random search on the difference itself found coefficients
+        that do. Else "optimal": the last problem solved is certified.
     n_iter_ : int
         Iterations of the solver, over all problems solved.
     groups_ : GroupSummary

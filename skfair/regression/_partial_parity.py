@@ -114,9 +114,9 @@ class PartialParityRegressor(
         Tolerance that the people of the fit were held to: the one asked for.
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
-        "max_iter": the solver stopped before its own test. Else "optimal": the last problem solved
-        is certified. ("feasible", a certified model that was moved afterwards, does not occur
-        here.)
+        "max_iter": the solver stopped before its own test. Else "feasible": none of the problems
+        solved kept the tolerance, and a random search on the difference itself found coefficients
+        that do. Else "optimal": the last problem solved is certified.
     n_iter_ : int
         Iterations of the solver, over all problems solved.
     groups_ : GroupSummary
