@@ -210,9 +210,6 @@ class ConstrainedClassifierCV(ColumnClassifier):
         "verbose": ["verbose"],
     }
 
-    enforcement = "auto"
-    """As `skfair.training.warn_of_outcome` asks for it."""
-
     def __init__(
         self,
         estimator=None,
@@ -384,7 +381,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
             "constraint_report_": report,
             "n_iter_": watch.n_iter,
         }
-        status = status_of(found, self.enforcement)
+        status = status_of(found, "auto")
         if len(contests) > 1 and found.keeps_bound:
             status = "feasible"  # which no solver certifies
         return problem, promise, fitted | promised(self, promise, status)

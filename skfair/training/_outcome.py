@@ -95,7 +95,8 @@ def warn_of_outcome(estimator, constraint, promise):
     """
     found = promise.found
     if estimator.status_ == "infeasible":
-        missed = _missed_rates if estimator.enforcement is None else _missed_metric
+        is_enforced = getattr(estimator, "enforcement", "auto") is not None
+        missed = _missed_metric if is_enforced else _missed_rates
         warn(missed(constraint, found), InfeasibleConstraintWarning)
     elif estimator.status_ == "uncertain":
         warn(uncertain(estimator, promise), InfeasibleConstraintWarning)
