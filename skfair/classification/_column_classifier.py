@@ -116,6 +116,97 @@ class ColumnClassifier(
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
 
+    def export_rule(self):
+        r"""Describe the decision between two classes in plain numbers, to serve it elsewhere.
+
+        With s the score of the estimator, and P the probabilities of events, both as
+        `rule_inputs` gives them, the positive class is decided for where
+
+        .. math::
+
+            a z + b + \sum_{t, e, g} w_{teg} \, q_t P_{eg} > 0, \qquad
+            z = slope \cdot s + offset, \quad \eta = \frac{1}{1 + e^{-z}}, \quad
+            q = (1, \eta, z, \eta z).
+
+        Returns
+        -------
+        rule : dict
+            Of numbers and lists, which can be stored as JSON. ``slope`` and ``offset`` make
+            calibrated log-odds z of scores, ``log_odds`` is a, ``intercept`` is b, ``weights`` is
+            w of shape (4, n_events, n_groups), and ``pos_label`` the class decided for.
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from skfair.classification import ConstrainedClassifierCV
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.integers(2, size=400)
+        >>> X = rng.normal(size=(400, 2)) + sex[:, np.newaxis]
+        >>> y = (X.sum(axis=1) + rng.normal(size=400) > 1).astype(int)
+        >>> model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.05)
+        >>> rule = model.fit(X, y, sensitive_features=sex).export_rule()
+        >>> sorted(rule)
+        ['intercept', 'log_odds', 'offset', 'pos_label', 'slope', 'weights']
+        """
+        self._check_two_classes()
+        slope = self.calibration_[0] / self._unit.spread
+        return {
+            "slope": float(slope),
+            "offset": float(self.calibration_[1] - slope * self._unit.center),
+            "log_odds": float(self.coef_[0]),
+            "intercept": float(self.intercept_),
+            "weights": self._events.weights(self.coef_[1:]).tolist(),
+            "pos_label": np.asarray(self.pos_label_).item(),
+        }
+
+    def rule_inputs(self, X, *, sensitive_features=None):
+        """What the rule of `export_rule` is applied to: scores, and probabilities of events.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the classifier takes.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_estimator="given"``, else not used.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Mean of the decision functions of ``estimators_``, or of their log-odds where they have
+            probabilities only, softened as log(p / (1 - p)) with p = .001 + .998 times these.
+        probabilities : ndarray of shape (n_samples, n_events, n_groups)
+            Probability of each group within each event that the constraints compare, by the models
+            of groups; with ``group_estimator="given"`` 1 for the own group, and 0 for the others.
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes, or groups are needed and were not passed.
+        """
+        self._check_two_classes()
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        scores = mean_margins(self.estimators_, X)[:, 0]
+        codes = self._codes(sensitive_features, len(scores))
+        probabilities = self._events.probabilities(X, codes)
+        if probabilities is None:
+            probabilities = np.zeros((len(scores), 1, 1))
+        return scores, probabilities
+
+    def _check_two_classes(self):
+        """Refuse to export the decision for one of several classes."""
+        check_is_fitted(self)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"A rule describes the decision between 2 classes, but there are "
+                f"{len(self.classes_)}. Serve the fitted estimator itself."
+            )
+
     def _check_people(self, X, y, people, constraints):
         """Everybody of positive weight, with the X that is theirs, and who of all that is."""
         refuse_parts(self, X)

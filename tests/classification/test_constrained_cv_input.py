@@ -1,5 +1,7 @@
 """What ConstrainedClassifierCV says of bad input, and how it lives with pipelines and searches."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -392,6 +394,58 @@ def test_a_constrained_classifier_may_be_inside(people):
 
 def test_several_jobs_give_the_same(people):
     np.testing.assert_array_equal(fit(people, n_jobs=2).oof_scores_, fit(people).oof_scores_)
+
+
+# Export -------------------------------------------------------------------------------
+
+
+def served(rule, scores, probabilities):
+    """The rule as the documentation has it."""
+    z = rule["slope"] * scores + rule["offset"]
+    eta = 1 / (1 + np.exp(-z))
+    terms = np.stack([np.ones_like(z), eta, z, z * eta])
+    moved = np.einsum("ti,ieg,teg->i", terms, probabilities, rule["weights"])
+    return rule["log_odds"] * z + rule["intercept"] + moved
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"constraint": "equal_opportunity"},
+        {"constraint": "equalized_odds", "group_estimator": "given"},
+        {"constraint": "loss_parity", "tolerance": 0.1},
+        {"constraint": None},
+        {"pos_label": 0},
+        {"estimator": LogisticRegression(), "ensemble": False},
+    ],
+    ids=str,
+)
+def test_the_rule_that_is_exported_decides_as_predict_does(people, params):
+    X, _, sex = people
+    model = fit(people, **params)
+    rule = json.loads(json.dumps(model.export_rule()))
+    groups = {"sensitive_features": sex}
+    scores = served(rule, *model.rule_inputs(X, **groups))
+    decided = model.predict(X, **groups) == rule["pos_label"]
+    np.testing.assert_array_equal(scores > 0, decided)
+    sign = 1 if model.pos_label_ == model.classes_[1] else -1
+    np.testing.assert_allclose(
+        sign * scores, model.decision_function(X, **groups), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_rules_of_more_than_two_classes_are_not_exported(people):
+    X, y, sex = people
+    model = fit((X, y + (X[:, 1] > 1), sex), constraint=None)
+    with pytest.raises(ValueError, match="between 2 classes, but there are 3"):
+        model.export_rule()
+    with pytest.raises(ValueError, match="between 2 classes, but there are 3"):
+        model.rule_inputs(X)
+
+
+def test_what_is_no_parameter_is_no_attribute():
+    assert not hasattr(ConstrainedClassifierCV(), "enforcement")
 
 
 # Progress -----------------------------------------------------------------------------
