@@ -310,7 +310,8 @@ def _finite_scores(estimator, method, X):
         scores = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must return an array of numbers, but {error}.") from error
-    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    (rows,) = indexable(X)
+    n_samples = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     if scores.ndim not in (1, 2) or len(scores) != n_samples:
         raise ValueError(
             f"{name} must return one row for each of the {n_samples} samples, but it returned "
