@@ -44,6 +44,9 @@ from benchmarks.parts_metrics import metrics_in_parts
 from benchmarks.peer_methods import peer_methods
 from benchmarks.processes import first_fit, scaling
 from benchmarks.redraws import redraws
+from benchmarks.sample_size import sample_size
+from benchmarks.scorers import scorers
+from benchmarks.selection import selection
 from benchmarks.several_classes import several_classes
 from benchmarks.small_groups import small_groups
 from benchmarks.spectral import spectral_fit, spectral_quality
@@ -71,6 +74,8 @@ BENCHMARKS = {
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
     "report": report,
+    "selection": selection,
+    "sample-size": sample_size,
     "exact-balance": exact_balance,
     "peers": peer_methods,
     "table-1": table_1,
@@ -99,6 +104,7 @@ BENCHMARKS = {
     "small-groups": small_groups,
     "fair-regression": fair_regression,
     "redraws": redraws,
+    "scorers": scorers,
     "parts": parts,
     "parts-clusters": clusters_in_parts,
     "parts-metrics": metrics_in_parts,

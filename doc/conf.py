@@ -1,5 +1,6 @@
 """Configuration of the documentation: `make doc` builds it in doc/_build/html."""
 
+import re
 import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, files, metadata
@@ -168,6 +169,15 @@ def _public(base):
     return [public for parent in base.__bases__ for public in _public(parent)]
 
 
+def drop_links_of_others(app, what, name, thing, options, lines):
+    """Show the links of docstrings inherited from scikit-learn as their text: they lead nowhere."""
+    if getattr(thing, "__module__", "").startswith("sklearn."):
+        lines[:] = [
+            re.sub(r":(?:ref|term|class|func|meth):`~?([^`<]+?)(?: <[^`]*>)?`", r"\1", line)
+            for line in lines
+        ]
+
+
 def write_papers_table(app):
     """Write the index of the papers that ``python -m benchmarks papers`` prints."""
     text = "\n".join(map(table, PAPERS))
@@ -176,6 +186,7 @@ def write_papers_table(app):
 
 def setup(app):
     app.connect("autodoc-process-bases", name_public_bases)
+    app.connect("autodoc-process-docstring", drop_links_of_others)
     app.connect("config-inited", set_mathjax)
     app.connect("builder-inited", write_metrics_table)
     app.connect("builder-inited", write_papers_table)

@@ -4,6 +4,7 @@ __all__ = [
     "InfeasibleConstraintWarning",
     "MissingSensitiveFeaturesError",
     "MissingSensitiveFeaturesWarning",
+    "SearchError",
 ]
 
 
@@ -36,11 +37,11 @@ class InfeasibleConstraintWarning(UserWarning):
 
 
 class MissingSensitiveFeaturesError(ValueError):
-    """A fairness scorer was called without anyone's group.
+    """A fairness scorer, or a model whose predictions depend on the group, got no groups.
 
-    Searches and cross-validation turn what a scorer raises into a score of nan, and warn with the
-    message; with ``error_score="raise"`` they stop. Where all scores are nan no candidate is better
-    than another: :func:`skfair.model_selection.best_subject_to` refuses to choose.
+    A search or cross-validation with ``error_score="raise"`` raises it. With another
+    ``error_score`` scikit-learn would turn it into a score: a :class:`SearchError` with the same
+    message then stops the search.
 
     Examples
     --------
@@ -49,6 +50,34 @@ class MissingSensitiveFeaturesError(ValueError):
     >>> try:
     ...     get_scorer("balance")(None, [[0.0], [1.0]])
     ... except MissingSensitiveFeaturesError as error:
+    ...     print("set_config(enable_metadata_routing=True)" in str(error))
+    True
+    """
+
+
+class SearchError(BaseException):
+    """Stops a search whose candidates cannot be scored.
+
+    scikit-learn's searches and cross-validation turn every `Exception` of a scorer into
+    ``error_score``, which is nan by default. An error in the way the search was called fails for
+    every candidate: all scores are nan, and the first candidate is selected. Scorers of
+    :func:`skfair.metrics.get_scorer`, and models that need groups to predict, therefore raise this
+    error instead. Like `KeyboardInterrupt`, it is no `Exception`, so ``except Exception`` does not
+    catch it. It is raised inside searches only. With ``error_score="raise"`` the original
+    exception, such as a :class:`MissingSensitiveFeaturesError`, reaches the caller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_validate
+    >>> from skfair.exceptions import SearchError
+    >>> from skfair.metrics import get_scorer
+    >>> X, y = np.arange(20.0).reshape(-1, 1), np.arange(20) % 2
+    >>> scorer = get_scorer("neg_demographic_parity_difference")
+    >>> try:
+    ...     cross_validate(LogisticRegression(), X, y, scoring=scorer)  # without groups
+    ... except SearchError as error:
     ...     print("set_config(enable_metadata_routing=True)" in str(error))
     True
     """

@@ -22,6 +22,9 @@ import skfair
 from skfair.constraints._protocols import REPORT_COLUMNS
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 
+# What is checked of every estimator knows no queries.
+pytestmark = pytest.mark.filterwarnings("ignore:Got no query_id")
+
 MODULES = [
     module for name in skfair.__all__ if isinstance(module := getattr(skfair, name), ModuleType)
 ]

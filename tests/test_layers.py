@@ -18,7 +18,7 @@ MAY_IMPORT = {
     | {"utils"},
     "exceptions": set(),
     "_kernels": set(),
-    "utils": {"_kernels"},
+    "utils": {"_kernels", "exceptions"},
     "people": {"exceptions", "parts", "utils"},
     "inference": {"people", "utils"},
     "parts": {"utils"},

@@ -3,10 +3,12 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
+from scipy import stats
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
+from benchmarks.selection import accepted_share
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import demographic_parity_difference, get_scorer
 from skfair.model_selection import best_subject_to
@@ -189,12 +191,38 @@ def test_confidence_asks_more_than_the_mean():
         **{f"split{k}_test_{PARITY}": -own for k, own in enumerate(folds)},
     }
     assert best_subject_to(PARITY, 0.05)(found) == 0
-    # Student's quantile of 2 degrees of freedom is 1.886, the errors .02 and .0058 times
-    # the root of 1/3 + 1/2: the limits are .0744 and .0333.
-    assert best_subject_to(PARITY, 0.05, confidence_level=0.9)(found) == 1
-    assert best_subject_to(PARITY, 0.0745, confidence_level=0.9)(found) == 0
+    # Variances are .0004 and .0000333, in the mean .000217, with 4 degrees of freedom. Student's
+    # quantile is 2.132 at .95, which is .9 divided between two candidates. Times the root of
+    # 1/3 + 1/2 the limits are .04 + .0389 = .0789 and .0233 + .0287 = .0520.
+    assert best_subject_to(PARITY, 0.0525, confidence_level=0.9)(found) == 1
+    assert best_subject_to(PARITY, 0.0790, confidence_level=0.9)(found) == 0
     with pytest.warns(InfeasibleConstraintWarning, match=r"with a confidence of 0\.9"):
-        assert best_subject_to(PARITY, 0.033, confidence_level=0.9)(found) == 1
+        assert best_subject_to(PARITY, 0.0515, confidence_level=0.9)(found) == 1
+
+
+def test_confidence_of_one_candidate_is_that_of_its_own_limit():
+    folds = np.array([0.02, 0.02, 0.03])
+    found = {"mean_test_accuracy": np.array([0.8]), f"mean_test_{PARITY}": -folds.mean(keepdims=1)}
+    found |= {f"split{k}_test_{PARITY}": np.array([-own]) for k, own in enumerate(folds)}
+    limit = folds.mean() + stats.t.ppf(0.9, 2) * folds.std(ddof=1) * np.sqrt(1 / 3 + 1 / 2)
+    best_subject_to(PARITY, limit + 1e-9, confidence_level=0.9)(found)
+    with pytest.warns(InfeasibleConstraintWarning):
+        best_subject_to(PARITY, limit - 1e-9, confidence_level=0.9)(found)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_confidence_holds_for_the_selected_candidate(correlation):
+    """All candidates break the bound; at .95 at most 5 % of searches accept one of them."""
+    accepted = accepted_share(20, correlation, n_searches=300, rng=np.random.default_rng(0))
+    assert accepted <= stats.binom.isf(0.001, 300, 0.05) / 300
+    assert accepted_share(20, correlation, 100, np.random.default_rng(0), gap=0.0) > 0.3
+
+
+def test_confidence_needs_several_folds():
+    found = {"mean_test_accuracy": np.array([0.8]), f"mean_test_{PARITY}": np.array([-0.02])}
+    found |= {f"split0_test_{PARITY}": np.array([-0.02])}
+    with pytest.raises(ValueError, match="at least 2 test folds, but the search has 1"):
+        best_subject_to(PARITY, 0.1, confidence_level=0.9)(found)
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1, "high"])

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.audit._fresh import refuse_fitted_people
 from skfair.audit._scored import (
     check_certifiable,
     check_model,
@@ -26,6 +25,7 @@ from skfair.losses import LogisticLoss
 from skfair.metrics import Metric
 from skfair.people import check_columns
 from skfair.surrogates import Step
+from skfair.utils._held_out import refuse_fitted_people
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import safe_indexing
 

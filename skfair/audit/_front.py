@@ -13,6 +13,7 @@ from skfair.audit._certify import bind_to
 from skfair.audit._scored import check_certifiable, predictions_of
 from skfair.inference import check_level, contrast_interval, estimates_of
 from skfair.people import Events, check_alignment
+from skfair.utils._held_out import refuse_seen_test_rows
 from skfair.utils._sklearn import check_method_params, safe_indexing
 
 
@@ -56,7 +57,7 @@ def fairness_front(
     parameter : str, default="tolerance"
         Name of the parameter, as in ``"constrainedermclassifier__tolerance"`` of a pipeline.
     cv : int, splitter or iterable, default=5
-        How people are divided; test folds are disjoint.
+        How samples are divided. Test folds are disjoint, and training rows exclude the test rows.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights, in fits that take them and in rates.
     pos_label : label, default=None
@@ -77,7 +78,7 @@ def fairness_front(
     ------
     ValueError
         If the constraint does not count decisions, the estimator has no such parameter, test folds
-        overlap, or for what fits, metrics and intervals refuse.
+        overlap, training rows contain test rows, or for what fits, metrics and intervals refuse.
 
     See Also
     --------
@@ -139,7 +140,10 @@ _COLUMNS = (
 
 def _disjoint_folds(cv, X, y):
     """Training and test rows of each fold; nobody is tested twice."""
-    folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    rows = np.arange(len(y))
+    folds = [
+        (rows[train], rows[test]) for train, test in check_cv(cv, y, classifier=True).split(X, y)
+    ]
     tested = np.concatenate([test for _, test in folds])
     n_twice = len(tested) - len(np.unique(tested))
     if n_twice:
@@ -147,6 +151,7 @@ def _disjoint_folds(cv, X, y):
             f"Everybody counts once, but {n_twice} people are in several test folds of cv={cv!r}. "
             "Pass an int, or a splitter whose test folds are disjoint."
         )
+    refuse_seen_test_rows(folds)
     return folds
 
 

@@ -5,6 +5,7 @@ from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -13,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from skfair.classification._event_columns import group_codes
 from skfair.classification._probabilities import levelled, log_odds, stretched
 from skfair.parts import row_by_row
-from skfair.people import check_alignment, match_groups
+from skfair.people import check_alignment, groups_to_predict
 from skfair.training import (
+    GroupScoreMixin,
     Storable,
     check_training,
     label_positive,
@@ -29,7 +31,12 @@ _N_FOLDS = 5
 
 
 class ColumnClassifier(
-    Storable, CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    Storable,
+    CallbackSupportMixin,
+    GroupScoreMixin,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     """Base of a classifier whose scores are linear in log-odds and in columns of events.
 
@@ -109,6 +116,97 @@ class ColumnClassifier(
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
 
+    def export_rule(self):
+        r"""Describe the decision between two classes in plain numbers, to serve it elsewhere.
+
+        With s the score of the estimator, and P the probabilities of events, both as
+        `rule_inputs` gives them, the positive class is decided for where
+
+        .. math::
+
+            a z + b + \sum_{t, e, g} w_{teg} \, q_t P_{eg} > 0, \qquad
+            z = slope \cdot s + offset, \quad \eta = \frac{1}{1 + e^{-z}}, \quad
+            q = (1, \eta, z, \eta z).
+
+        Returns
+        -------
+        rule : dict
+            Of numbers and lists, which can be stored as JSON. ``slope`` and ``offset`` make
+            calibrated log-odds z of scores, ``log_odds`` is a, ``intercept`` is b, ``weights`` is
+            w of shape (4, n_events, n_groups), and ``pos_label`` the class decided for.
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from skfair.classification import ConstrainedClassifierCV
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.integers(2, size=400)
+        >>> X = rng.normal(size=(400, 2)) + sex[:, np.newaxis]
+        >>> y = (X.sum(axis=1) + rng.normal(size=400) > 1).astype(int)
+        >>> model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.05)
+        >>> rule = model.fit(X, y, sensitive_features=sex).export_rule()
+        >>> sorted(rule)
+        ['intercept', 'log_odds', 'offset', 'pos_label', 'slope', 'weights']
+        """
+        self._check_two_classes()
+        slope = self.calibration_[0] / self._unit.spread
+        return {
+            "slope": float(slope),
+            "offset": float(self.calibration_[1] - slope * self._unit.center),
+            "log_odds": float(self.coef_[0]),
+            "intercept": float(self.intercept_),
+            "weights": self._events.weights(self.coef_[1:]).tolist(),
+            "pos_label": np.asarray(self.pos_label_).item(),
+        }
+
+    def rule_inputs(self, X, *, sensitive_features=None):
+        """What the rule of `export_rule` is applied to: scores, and probabilities of events.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the classifier takes.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_estimator="given"``, else not used.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Mean of the decision functions of ``estimators_``, or of their log-odds where they have
+            probabilities only, softened as log(p / (1 - p)) with p = .001 + .998 times these.
+        probabilities : ndarray of shape (n_samples, n_events, n_groups)
+            Probability of each group within each event that the constraints compare, by the models
+            of groups; with ``group_estimator="given"`` 1 for the own group, and 0 for the others.
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes, or groups are needed and were not passed.
+        """
+        self._check_two_classes()
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        scores = mean_margins(self.estimators_, X)[:, 0]
+        codes = self._codes(sensitive_features, len(scores))
+        probabilities = self._events.probabilities(X, codes)
+        if probabilities is None:
+            probabilities = np.zeros((len(scores), 1, 1))
+        return scores, probabilities
+
+    def _check_two_classes(self):
+        """Refuse to export the decision for one of several classes."""
+        check_is_fitted(self)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"A rule describes the decision between 2 classes, but there are "
+                f"{len(self.classes_)}. Serve the fitted estimator itself."
+            )
+
     def _check_people(self, X, y, people, constraints):
         """Everybody of positive weight, with the X that is theirs, and who of all that is."""
         refuse_parts(self, X)
@@ -139,7 +237,8 @@ class ColumnClassifier(
         else:
             known = self._unfitted()
             accepted = {n: value for n, value in given.items() if has_fit_parameter(known, n)}
-            if "sample_weight" in given and "sample_weight" not in accepted:
+            is_fitted_here = self.cv != "prefit" and not isinstance(known, FrozenEstimator)
+            if is_fitted_here and "sample_weight" in given and "sample_weight" not in accepted:
                 warn(
                     f"The fit of {type(known).__name__} takes no sample_weight, so that weights "
                     "count in the rates alone. Turn on metadata routing to pass them through a "
@@ -172,7 +271,7 @@ class ColumnClassifier(
             estimator=self._unfitted(),
             method_mapping=MethodMapping().add(caller="fit", callee="fit"),
         )
-        splitter = check_cv(None if isinstance(self.cv, str) else self.cv)
+        splitter = self.cv if hasattr(self.cv, "split") else check_cv()
         to_split = MethodMapping().add(caller="fit", callee="split")
         return router.add(splitter=splitter, method_mapping=to_split)
 
@@ -207,15 +306,11 @@ class ColumnClassifier(
         """Group of each row, where it is used."""
         if self.group_estimator != "given":
             return None
-        if sensitive_features is not None:
-            return match_groups(sensitive_features, n_samples, self.groups_)
-        if len(self.groups_.labels) == 1:
-            return np.zeros(n_samples, dtype=np.intp)
-        raise ValueError(
-            "With group_estimator='given' decisions depend on the group: pass "
-            "predict(X, sensitive_features=...), or fit with group_estimator=None, which guesses "
-            "it from X."
+        reason = (
+            "With group_estimator='given' decisions depend on the group, so predictions need "
+            "sensitive_features: with group_estimator=None the group is estimated from X."
         )
+        return groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
 
 
 def of_everybody(present, scores):

@@ -24,6 +24,8 @@ from skfair.training import (
     CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
     FitProgress,
+    Subtask,
+    check_held_out,
     constraints_of,
     cross_fit,
     fit_head,
@@ -37,7 +39,7 @@ from skfair.training import (
 )
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import warn
-from skfair.utils._sklearn import HasMethods, Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import HasMethods, Interval, StrOptions, validate_params, with_callbacks
 
 
 class ConstrainedClassifierCV(ColumnClassifier):
@@ -89,12 +91,14 @@ class ConstrainedClassifierCV(ColumnClassifier):
         leaves, for sparse data logistic regression. "given" guesses nothing: the columns are the
         groups themselves, and predictions need everybody's group.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
-        How people are divided, so that everybody is scored by models that have not seen them: an
+        How samples are divided, so that each is scored by models that were not fitted to it: an
         int or None (5 folds) by class and group alike; any splitter whose test folds are a
-        partition. "oob" fits one forest, whose trees score those whom they have not drawn.
-        "prefit" takes a fitted classifier as it is, and should then be fitted on other people; so
-        does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. The models of groups always see
-        folds: 5 with "prefit" and "oob".
+        partition, and whose training rows exclude the test rows. "oob" fits one forest, and takes
+        its out-of-bag probabilities; in a pipeline, its preprocessing must not use y, as it is
+        fitted to all samples. "prefit" takes a fitted classifier as it is, and so does a
+        `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
+        those that it was fitted to, which ``fit(..., X_fit=)`` checks. The models of groups always
+        see folds: 5 with "prefit" and "oob".
     ensemble : bool, default=True
         Whether new people get the mean of the folds' models, or a model of everybody.
     pos_label : int, float, bool or str, default=None
@@ -104,7 +108,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
     n_jobs : int or None, default=None
         Folds that are fitted at a time.
     verbose : int, default=0
-        Print every iteration of the linear model's solver if positive.
+        If positive, print the classifiers that are fitted, by fold, and every iteration of the
+        problems that are solved for the final linear model.
 
     Attributes
     ----------
@@ -201,7 +206,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
             HasMethods(["fit", "decision_function"]),
             None,
         ],
-        "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
+        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "confidence_level": CONFIDENCE_LEVELS,
         "min_group_size": MIN_GROUP_SIZES,
@@ -212,9 +217,6 @@ class ConstrainedClassifierCV(ColumnClassifier):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
-
-    enforcement = "auto"
-    """As `skfair.training.warn_of_outcome` asks for it."""
 
     def __init__(
         self,
@@ -245,7 +247,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
 
     @all_or_nothing
     @with_callbacks
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, **params):
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, X_fit=None, **params):
         """Fit the classifier, the models of groups, and the decisions.
 
         Parameters
@@ -262,6 +264,10 @@ class ConstrainedClassifierCV(ColumnClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the rates, and in all fits that take them; samples of weight 0
             count as absent.
+        X_fit : array-like or sparse matrix, default=None
+            Training data of the estimator, if it is fitted already (``cv="prefit"`` or a
+            `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by
+            `skfair.audit.certify`.
         **params : dict
             What else is passed to the ``fit`` of the classifier; with metadata routing, to whoever
             asks for it.
@@ -274,20 +280,21 @@ class ConstrainedClassifierCV(ColumnClassifier):
         Raises
         ------
         ValueError
-            If a parameter or the data is invalid, or a fold leaves nobody of a class or group to
-            learn from; the message says what must hold.
+            If a parameter or the data is invalid, a fold leaves nobody of a class or group to
+            learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
-        self._validate_params()
+        validate_params(self)
         constraints = constraints_of(self.constraint)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training, present = self._check_people(X, y, people, constraints)
+        check_held_out(self._unfitted(), self.cv, X, X_fit, np.flatnonzero(present))
         contests = training.contests()
         check_decisions(contests, constraints, self.confidence_level)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         to_fit, to_split = self._routed(present, people, params)
         folds = self._folds(X, y, training, present, to_split)
-        estimators, margins = self._cross_fit(training, folds, to_fit)
+        estimators, margins = self._cross_fit(training, folds, to_fit, context)
         events = events_of(contests, constraints)
         check_folds_know(events, folds, training.groups)
         models = self._learn(events, estimators, training, [train for train, _ in folds])
@@ -295,7 +302,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         if self.group_estimator != "given":
             say_if_told(events, probabilities)
         if not self.ensemble:
-            estimators, models = self._refitted(estimators, training, to_fit, events)
+            estimators, models = self._refitted(estimators, training, to_fit, events, context)
         margins = training.unit.to_unit(margins)
         calibrations = [calibrate(own, one) for own, one in zip(margins.T, contests, strict=True)]
         model = {
@@ -309,8 +316,11 @@ class ConstrainedClassifierCV(ColumnClassifier):
         }
         columns = model["_events"].columns(log_odds(margins, calibrations), probabilities)
         asked = [] if training.lacks_groups else constraints
-        watch = FitProgress(self, context, lambda evaluation: model | _predictor(evaluation))
-        problem, promise, fitted = self._fit_head(contests, columns, asked, training.unit, watch)
+        with Subtask(self, context, "final linear model", max_subtasks=None) as step:
+            watch = FitProgress(self, step.context, lambda e: model | _predictor(e), step.name)
+            problem, promise, fitted = self._fit_head(
+                contests, columns, asked, training.unit, watch
+            )
         fitted |= unconstrained(fitted["constraint_report_"]) if training.lacks_groups else {}
         fitted["oof_scores_"] = of_everybody(present, fitted["oof_scores_"])
         store_fit(self, model | fitted | known_features(estimators[0]))
@@ -318,19 +328,29 @@ class ConstrainedClassifierCV(ColumnClassifier):
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _cross_fit(self, training, folds, params):
-        """The fitted classifiers, and the scores of those whom they have not seen."""
-        folds = self.cv if isinstance(self.cv, str) else folds
+    def _cross_fit(self, training, folds, params, context):
+        """The fitted classifiers, and out-of-fold scores."""
         X, labels = training.people.X, training.labels
-        return cross_fit(self._unfitted(), X, labels, folds, params=params, n_jobs=self.n_jobs)
+        cv, n_fits = (self.cv, None) if isinstance(self.cv, str) else (folds, len(folds))
+        with Subtask(self, context, "classifiers", max_subtasks=n_fits) as step:
+            return cross_fit(
+                self._unfitted(),
+                X,
+                labels,
+                cv,
+                params=params,
+                n_jobs=self.n_jobs,
+                task_of=step.subtask,
+            )
 
-    def _refitted(self, estimators, training, params, events):
-        """One classifier, and one model of groups, of everybody."""
-        everybody = np.arange(len(training.target))
+    def _refitted(self, estimators, training, params, events, context):
+        """One classifier, and one model of groups, of all samples."""
+        rows = np.arange(len(training.target))
         if len(estimators) > 1:
             X, labels = training.people.X, training.labels
-            estimators = [fit_rows(self._unfitted(), X, labels, params, everybody)]
-        return estimators, self._learn(events, estimators, training, [everybody])
+            task = Subtask(self, context, "classifier of all samples")
+            estimators = [fit_rows(self._unfitted(), X, labels, params, rows, task)]
+        return estimators, self._learn(events, estimators, training, [rows])
 
     def _learn(self, events, estimators, training, seen):
         """A model of the events by each of the estimators, from those whom it has seen."""
@@ -371,7 +391,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
             "constraint_report_": report,
             "n_iter_": watch.n_iter,
         }
-        status = status_of(found, self.enforcement)
+        status = status_of(found, "auto")
         if len(contests) > 1 and found.keeps_bound:
             status = "feasible"  # which no solver certifies
         return problem, promise, fitted | promised(self, promise, status)

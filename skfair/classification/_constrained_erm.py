@@ -15,7 +15,7 @@ from skfair.training import (
     fit_collected,
 )
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 
 class ConstrainedERMClassifier(LinearClassifier):
@@ -162,11 +162,11 @@ class ConstrainedERMClassifier(LinearClassifier):
 
     _parameter_constraints = {
         **LinearClassifier._parameter_constraints,
-        "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
+        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "confidence_level": CONFIDENCE_LEVELS,
-        "loss": [StrOptions(set(LOSSES)), callable],
-        "surrogate": [StrOptions(set(SURROGATES)), callable],
+        "loss": [StrOptions(LOSSES), callable],
+        "surrogate": [StrOptions(SURROGATES), callable],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "n_jobs": [Integral, None],
     }
@@ -248,7 +248,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         """
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         if is_in_parts(X, y, *people.values()):
-            self._validate_params()
+            validate_params(self)
             return fit_collected(self, X, y, people, constraints_of(self.constraint))
         return fit_classifier(self, X, y, people)
 
@@ -272,7 +272,7 @@ def fit_classifier(estimator, X, y, people, check=check_training):
     estimator : estimator instance
         Fitted.
     """
-    estimator._validate_params()
+    validate_params(estimator)
     constraints = constraints_of(estimator.constraint)
     request = f"constraint={estimator.constraint!r} asks for equal rates of groups"
     training = check(estimator, X, y, people, request if constraints else None)

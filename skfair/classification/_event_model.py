@@ -13,11 +13,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.training import before_last_step, warn_of_told_groups
+from skfair.training import before_last_step, probabilities_of, warn_of_told_groups
 from skfair.utils._sklearn import safe_indexing
 
 _TOLD = 0.99
 """Share of a group that is guessed right from which on X is said to tell the group."""
+
+
+_AFFINE = {"positives": (0, 1), "negatives": (1, -1)}
+"""Constant and slope of the probability of a part, by that of success; (1, 0) for all others."""
 
 
 class EventModel:
@@ -98,9 +102,9 @@ class EventModel:
             if part is None:
                 found[np.arange(n_samples), number, codes] = 1.0
             else:
-                found[:, number, part.classes_] = part.predict_proba(features)
+                found[:, number, part.classes_] = probabilities_of(part, features)
             if membership is not None:
-                inside = membership.predict_proba(features) @ membership.classes_
+                inside = probabilities_of(membership, features) @ membership.classes_
                 found[:, number] *= inside[:, np.newaxis]
         return found
 
@@ -228,3 +232,27 @@ class ColumnMaker:
         found = np.einsum("ip,ipg,cpgr->cir", told, probabilities, self.table, optimize=True)
         stretched = [own * found] if self.compares_scores else []
         return np.concatenate((own, found, *stretched), axis=2)
+
+    def weights(self, coef):
+        """Coefficients of the columns of two classes, gathered by what they are multiplied with.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_columns,)
+            Those of all columns after the log-odds.
+
+        Returns
+        -------
+        weights : ndarray of shape (4, n_parts, n_codes)
+            Of each part and code: the weight of its probability, and of this times the probability
+            of success, times the log-odds, and times both.
+        """
+        if not self.sources:
+            return np.zeros((4, 1, 1))
+        sources = [source for _, source in self.sources]
+        constant, success = np.transpose([_AFFINE.get(source, (1, 0)) for source in sources])
+        found = []
+        for own in np.split(coef, 1 + self.compares_scores):
+            per_event = self.table[0] @ own
+            found += [constant[:, np.newaxis] * per_event, success[:, np.newaxis] * per_event]
+        return np.array(found + [np.zeros_like(per_event)] * (4 - len(found)))

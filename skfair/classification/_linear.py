@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.parts import row_by_row
-from skfair.training import ConstrainedLinearModel, label_positive
+from skfair.training import ConstrainedLinearModel, GroupScoreMixin, label_positive
 
 
 def has_probabilities(estimator):
@@ -24,7 +24,7 @@ def has_probabilities(estimator):
     )
 
 
-class LinearClassifier(ClassifierMixin, ConstrainedLinearModel):
+class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel):
     """Base of the linear classifiers that are trained under constraints."""
 
     __metadata_request__decision_function = {"sensitive_features": True}

@@ -27,11 +27,11 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
 
     _parameter_constraints = {
         **ConstrainedNetwork._parameter_constraints,
-        "constraint": [StrOptions(set(CONSTRAINTS)), Constraint, list, tuple, None],
+        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "confidence_level": CONFIDENCE_LEVELS,
-        "loss": [StrOptions(set(LOSSES)), callable],
-        "surrogate": [StrOptions(set(SURROGATES)), callable],
+        "loss": [StrOptions(LOSSES), callable],
+        "surrogate": [StrOptions(SURROGATES), callable],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "pos_label": [Real, str, "boolean", None],
     }

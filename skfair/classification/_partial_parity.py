@@ -14,7 +14,7 @@ from skfair.training import (
     published_settings,
 )
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import StrOptions, with_callbacks
+from skfair.utils._sklearn import StrOptions, validate_params, with_callbacks
 
 
 class PartialParityClassifier(PartialParityModel, LinearClassifier):
@@ -137,7 +137,8 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         Intercept of each group, with ``group_interactions``.
     thresholds_ : ndarray of shape (n_thresholds,)
         Shared thresholds of the percentiles, on the scale of ``decision_function``, for
-        "statistical_parity"; empty for the plain fit. There are ``n_percentiles``, or more where so
+        "statistical_parity"; empty for the plain fit, and where a search kept the tolerance. There
+        are ``n_percentiles``, or more where so
         few did not show that groups differ.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the rows of the last problem solved.
@@ -159,9 +160,9 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
         "uncertain": new people keep it with a smaller probability than ``confidence_level``. Else
-        "max_iter": the solver stopped before its own test. Else "optimal": the last problem solved
-        is certified. ("feasible", a certified model that was moved afterwards, does not occur
-        here.)
+        "max_iter": the solver stopped before its own test. Else "feasible": none of the problems
+        solved kept the tolerance, and a random search on the difference itself found coefficients
+        that do. Else "optimal": the last problem solved is certified.
     n_iter_ : int
         Iterations of the solver, over all problems solved.
     groups_ : GroupSummary
@@ -203,7 +204,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     _parameter_constraints = {
         **LinearClassifier._parameter_constraints,
         **PartialParityModel._parameter_constraints,
-        "criterion": [StrOptions(set(PARTIAL_CRITERIA))],
+        "criterion": [StrOptions(PARTIAL_CRITERIA)],
         "confidence_level": CONFIDENCE_LEVELS,
         "rank_within": [StrOptions({"group", "class"})],
         "loss": [StrOptions({"logistic", "squared", "hinge", "auc"}), AUCLoss],
@@ -327,7 +328,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
             one, or a group has fewer than 20 samples in its interval; the message says what must
             hold.
         """
-        self._validate_params()
+        validate_params(self)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         if is_in_parts(X, y, *people.values()):
             constraint = self._constraint(rank_within=self.rank_within)

@@ -25,7 +25,9 @@ from skfair.people import check_alignment
 from skfair.training import (
     CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
+    Subtask,
     at_levels,
+    check_held_out,
     check_training,
     distinct_levels,
     fit_and_score,
@@ -37,6 +39,7 @@ from skfair.utils._sklearn import (
     HasMethods,
     Interval,
     StrOptions,
+    validate_params,
     with_callbacks,
 )
 
@@ -93,9 +96,11 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
     cv : int, cross-validation splitter, iterable, "prefit" or "oob", default=5
         By which models the training data are scored: an int deals the members of every group and
         class out to so many folds, each of which is scored by a clone fitted on the others.
-        "prefit" takes a fitted classifier as it is, and should then see other people than those
-        that it was fitted on; so does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. "oob"
-        takes the out-of-bag probabilities of a forest with ``oob_score=True``.
+        "prefit" takes a fitted classifier as it is, and so does a
+        `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
+        those that it was fitted to, which ``fit(..., X_fit=)`` checks. "oob"
+        takes the out-of-bag probabilities of a forest; in a pipeline, its preprocessing must not
+        use y, as it is fitted to all samples.
     pos_label : int, float, bool or str, default=None
         The class that means success: ranks count from the sample that is most likely of it. None
         takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are others
@@ -197,7 +202,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
             HasMethods(["fit", "predict_proba"]),
             None,
         ],
-        "criterion": [StrOptions(set(CRITERIA))],
+        "criterion": [StrOptions(CRITERIA)],
         "interval": "no_validation",  # by check_interval, which knows the groups
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "confidence_level": CONFIDENCE_LEVELS,
@@ -232,7 +237,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
 
     @all_or_nothing
     @with_callbacks
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, X_fit=None):
         """Fit the classifier, unless it is frozen, and the rates of the groups.
 
         Parameters
@@ -249,6 +254,10 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the ranks and in the errors, where samples of weight 0 count
             as absent, and for the classifier if its ``fit`` takes them.
+        X_fit : array-like or sparse matrix, default=None
+            Training data of the estimator, if it is fitted already (``cv="prefit"`` or a
+            `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by
+            `skfair.audit.certify`.
 
         Returns
         -------
@@ -259,23 +268,25 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         ------
         ValueError
             If a parameter or the data is invalid, a frozen classifier knows other classes, a class
-            has one member only for several folds, or a group has fewer than 20 samples with a rank
-            in the interval; the message says what must hold.
+            has one member only for several folds, a group has fewer than 20 samples with a rank
+            in the interval, or most rows of X are in `X_fit`; the message says what must hold.
         """
-        self._validate_params()
+        validate_params(self)
         # One score, class and group of each person come here; X stays where it is.
         y, sensitive_features, sample_weight = map(
             in_memory, (y, sensitive_features, sample_weight)
         )
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training = self._check(X, y, people)
+        rows = training.X[:, 0].astype(np.intp)
+        check_held_out(self._unfitted(), self.cv, X, X_fit, rows)
         constraint = constraint_of(self.criterion, self.interval, self.tolerance_scale)
         reported = constraint.bind(training.people, None, None, self.tolerance)
         compared, positions = _compared(training.people)
         bound = constraint.bind(training.people.take(compared), None, None, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        estimator, scores = self._fit_and_score(X, y, people, training)
+        estimator, scores = self._fit_and_score(X, y, people, training, context)
         levels = distinct_levels(scores)
         y_score = training.unit.to_unit(at_levels(scores, levels))
         members = RankedMembers.of(y_score[compared], bound.people, self.interval)
@@ -336,7 +347,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
 
         return search(members, self.criterion, tolerance, self.tolerance_scale, watch)
 
-    def _fit_and_score(self, X, y, people, training):
+    def _fit_and_score(self, X, y, people, training, context):
         """The fitted classifier, and the scores of those who are present."""
         given = {name: value for name, value in people.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
@@ -349,7 +360,8 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         y = column_or_1d(y)
         strata = np.full(len(y), -1)
         strata[rows] = second * len(training.groups.labels) + training.groups.codes
-        return fit_and_score(self._unfitted(), X, y, params, self.cv, strata)
+        with Subtask(self, context, "classifiers", max_subtasks=None) as step:
+            return fit_and_score(self._unfitted(), X, y, params, self.cv, strata, step.subtask)
 
 
 def _compared(people):

@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.classification._rank_shift import ranks_in_groups, shifted
 from skfair.parts import row_by_row
-from skfair.people import check_alignment, match_groups
+from skfair.people import check_alignment, groups_to_predict
 from skfair.training import (
+    GroupScoreMixin,
     Storable,
     at_levels,
     distinct_levels,
@@ -19,7 +20,7 @@ from skfair.training import (
 )
 
 
-class RankClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class RankClassifier(Storable, GroupScoreMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of a classifier whose scores are ranks in groups, shifted where decisions are made.
 
     A subclass has the parameter `estimator`, and sets in ``fit`` what is read here.
@@ -102,19 +103,9 @@ class RankClassifier(Storable, ClassifierMixin, MetaEstimatorMixin, BaseEstimato
         margins = at_levels(margins, self._levels)
         # New people of equal features are equal too, though at no level of the fit.
         y_score = self._unit.to_unit(at_levels(margins, distinct_levels(margins)))
-        codes = self._codes(sensitive_features, len(y_score))
+        reason = (
+            "Scores are ranks within the sample's group, so predictions need sensitive_features."
+        )
+        codes = groups_to_predict(sensitive_features, len(y_score), self.groups_, reason)
         ranks = ranks_in_groups(self._curves, y_score, codes)
         return shifted(ranks, self._zeros[codes], self.center_)
-
-    def _codes(self, sensitive_features, n_samples):
-        """Group of each row to be scored."""
-        if sensitive_features is not None:
-            return match_groups(sensitive_features, n_samples, self.groups_)
-        if len(self.groups_.labels) == 1:
-            return np.zeros(n_samples, dtype=np.intp)
-        raise ValueError(
-            "The score of a sample depends on its group, but no sensitive_features came; pass "
-            "predict(X, sensitive_features=...). Inside a search or pipeline, turn on metadata "
-            "routing: sklearn.set_config(enable_metadata_routing=True). score(X, y) cannot have "
-            "groups: use sklearn.metrics.accuracy_score on the predictions."
-        )

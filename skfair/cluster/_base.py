@@ -12,8 +12,8 @@ from skfair.cluster._census import header
 from skfair.cluster._pareto_front import CRITERIA, ParetoFront
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.parts import is_in_parts
-from skfair.utils._messages import warn
-from skfair.utils._sklearn import CallbackSupportMixin
+from skfair.utils._messages import suggest, warn
+from skfair.utils._sklearn import CallbackSupportMixin, validate_params
 
 
 class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
@@ -123,10 +123,13 @@ def front(estimator, X, people, n_levels, routes, criterion):
         Its points can become fitted clones of the estimator.
     """
     if criterion not in CRITERIA:
-        raise ValueError(f"criterion must be one of {CRITERIA}, got {criterion!r}.")
+        raise ValueError(
+            f"criterion must be one of {CRITERIA}, got {criterion!r}."
+            + suggest(criterion, CRITERIA)
+        )
     if not isinstance(n_levels, Integral) or n_levels < 1:
         raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
-    estimator._validate_params()
+    validate_params(estimator)
     if is_in_parts(X, *people.values()):
         raise TypeError(
             "A front is a path of single people, who must lie in memory: pass a sample of them, or "

@@ -5,7 +5,13 @@ from copy import copy
 import numpy as np
 
 from skfair.parts import is_in_parts, parts_of
-from skfair.people import Groups, columns_of_part, refuse_measurements
+from skfair.people import (
+    Groups,
+    check_same_kinds,
+    columns_of_part,
+    error_of_part,
+    refuse_measurements,
+)
 
 
 class Shard:
@@ -81,11 +87,12 @@ class Census:
 
     def __init__(self, shards):
         found = shards.collect(_count)
-        if troubles := [one for one in found if isinstance(one, str)]:
-            raise ValueError(troubles[0])
+        for error in (one for one in found if isinstance(one, Exception)):
+            raise error
         parts, self.lengths, labels, numbers, weights, sums, ranges = zip(*found, strict=True)
         rows = np.bincount(parts, self.lengths).astype(np.intp)
         self.first = np.cumsum([0, *rows[:-1]])
+        check_same_kinds([group for own in labels for group in own])
         known = sorted({group for own in labels for group in own})
         if not known:
             raise ValueError("There is nobody of positive sample_weight in any part.")
@@ -151,7 +158,7 @@ def header(X):
 
 
 def encode(rows, name):
-    """The people of a block, or what is wrong with them, in words.
+    """The people of a block, or what is wrong with them.
 
     Parameters
     ----------
@@ -162,17 +169,17 @@ def encode(rows, name):
 
     Returns
     -------
-    shard : Shard or str
+    shard : Shard, TypeError or ValueError
     """
     try:
         return Shard(*columns_of_part(rows, name), (rows.number, rows.start))
     except (TypeError, ValueError) as error:
-        return f"Part {rows.number}: {error}"
+        return error_of_part(error, rows.number)
 
 
 def _count(shard):
     """How many of whom there are in which part, or what is wrong."""
-    if isinstance(shard, str):
+    if isinstance(shard, Exception):
         return shard
     X, labels = shard.X, shard.labels
     weights = np.ones(len(X)) if shard.weights is None else shard.weights

@@ -13,6 +13,7 @@ from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.parts import InMemory, blocks
 from skfair.people import check_groups
 from skfair.utils._graph import group_constraint
+from skfair.utils._messages import suggest
 
 SMALL = 600  # nodes up to which the dense eigenproblem is fastest
 SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities that single precision can take
@@ -136,7 +137,7 @@ def fair_embedding(
     if not isinstance(eigen_solver, SFSC | DCADMM) and eigen_solver not in ("auto", *EIGEN_SOLVERS):
         raise ValueError(
             f"eigen_solver must be one of {['auto', *EIGEN_SOLVERS]}, an SFSC or a DCADMM, got "
-            f"{eigen_solver!r}."
+            f"{eigen_solver!r}." + suggest(eigen_solver, EIGEN_SOLVERS)
         )
     operator = NormalizedAffinity(check_affinity(affinity, n_jobs), n_jobs)
     groups = check_groups(sensitive_features, operator.n_nodes)

@@ -16,7 +16,13 @@ from skfair.parts import row_by_row
 from skfair.people import check_alignment, match_groups, match_values
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import by_name
-from skfair.utils._sklearn import Interval, StrOptions, check_sample_weight, with_callbacks
+from skfair.utils._sklearn import (
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    validate_params,
+    with_callbacks,
+)
 
 ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
@@ -203,7 +209,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         "n_init": [COUNT],
         "max_iter": [COUNT],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "algorithm": [StrOptions(set(ALGORITHMS)), *ALGORITHMS.values()],
+        "algorithm": [StrOptions(ALGORITHMS), *ALGORITHMS.values()],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -275,7 +281,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         TypeError
             If X or ``sensitive_features`` is sparse.
         """
-        self._validate_params()
+        validate_params(self)
         return self._fit(X, self._check(X, sensitive_features, sample_weight))
 
     @row_by_row(lambda self: np.empty(0, dtype=np.int32))

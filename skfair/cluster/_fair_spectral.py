@@ -1,5 +1,6 @@
 """Spectral clustering whose clusters are really balanced."""
 
+from collections import ChainMap
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,7 +16,7 @@ from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.metrics import normalized_cut
 from skfair.parts import row_by_row
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 
 class FairSpectralClustering(FairClusterer):
@@ -187,9 +188,9 @@ class FairSpectralClustering(FairClusterer):
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "eigen_solver": [StrOptions({"auto", *EIGEN_SOLVERS}), SFSC, DCADMM],
+        "eigen_solver": [StrOptions(ChainMap({"auto": None}, EIGEN_SOLVERS)), SFSC, DCADMM],
         "eigen_tol": [Interval(Real, 0, None, closed="neither")],
-        "rounding": [StrOptions(set(ROUNDINGS))],
+        "rounding": [StrOptions(ROUNDINGS)],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "memory_limit": [Interval(Integral, 1, None, closed="left")],
@@ -267,7 +268,7 @@ default=None
             If the affinity would exceed ``memory_limit`` and cannot be recomputed tile by tile;
             nothing is allocated.
         """
-        self._validate_params()
+        validate_params(self)
         return self._fit(X, self._check(X, sensitive_features))
 
     @row_by_row(lambda self: np.empty(0, dtype=np.int32))

@@ -20,7 +20,7 @@ from skfair.cluster._local_search import (
 from skfair.cluster._pareto_front import Route
 from skfair.cluster._samples import as_point, lloyd, point_of, relocate_centers
 from skfair.parts import n_threads_of
-from skfair.utils._sklearn import Interval
+from skfair.utils._sklearn import Interval, validate_params
 
 MAX_DUAL_ITER = 50
 MIN_DUAL_ITER = 4
@@ -107,7 +107,7 @@ class Homotopy(BaseEstimator):
         status : {"optimal", "feasible", "max_iter"}
             See `search_locally`; "max_iter" also if ``watch`` ended the rounds.
         """
-        self._validate_params()
+        validate_params(self)
         few = self._thin(samples, runs, random_state)
         best = self._climb(few, self._plain(few, runs, random_state), ratio, runs.tol)
         for crowd in self._crowds(samples, few, random_state):
@@ -132,7 +132,7 @@ class Homotopy(BaseEstimator):
         point : Point
             Of these samples.
         """
-        self._validate_params()
+        validate_params(self)
         few = self._thin(samples, runs, random_state)
         best = self._climb(few, self._plain(few, runs, random_state), ratio, runs.tol)
         return advance(samples, best, ratio, runs.max_iter, runs.tol)[0]
@@ -153,7 +153,7 @@ class Homotopy(BaseEstimator):
             From plain k-means, from every level and from the best balance found; each leads by
             single moves past the next levels, or as far as they go.
         """
-        self._validate_params()
+        validate_params(self)
         few = self._thin(samples, runs, random_state)
         lowest, *others = self._plain(few, runs, random_state)
         lowest, _ = search_locally(few, lowest, 0.0, runs.max_iter, runs.tol, exchange=False)

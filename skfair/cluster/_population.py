@@ -14,6 +14,7 @@ from skfair.cluster._samples import Samples, compared, weights_by_group
 from skfair.parts import is_in_parts
 from skfair.people import GroupSummary, check_people, refuse_measurements
 from skfair.utils._balance import count_table
+from skfair.utils._features import check_squares
 
 
 class Population(NamedTuple):
@@ -106,6 +107,7 @@ def check_population(estimator, X, sensitive_features, sample_weight):
         return check_everybody(estimator, X, sensitive_features, sample_weight)
     given = X
     X = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator)
+    check_squares(X, "X")
     missing = groups_missing(estimator)
     people, present = check_people(sensitive_features, sample_weight, missing=missing, X=given)
     refuse_measurements(people.groups)

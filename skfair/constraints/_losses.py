@@ -24,7 +24,7 @@ class GroupLoss(Constraint):
 
     _parameter_constraints = {
         **Constraint._parameter_constraints,
-        "loss": [StrOptions(set(LOSSES)), callable, None],
+        "loss": [StrOptions(LOSSES), callable, None],
     }
 
     def __init__(

@@ -240,7 +240,7 @@ class PartialStatisticalParity(PartialParity):
         "scale": [StrOptions({"normalized", "raw"})],
         "n_percentiles": [Interval(Integral, 2, None, closed="left")],
         "grid": [StrOptions({"inclusive", "lemma"})],
-        "surrogate": [StrOptions(set(SHAPES))],
+        "surrogate": [StrOptions(SHAPES)],
     }
 
     metric = "partial_statistical_parity_difference"

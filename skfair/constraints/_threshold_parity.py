@@ -97,7 +97,7 @@ class PartialDemographicParity(ThresholdParity):
 
     _parameter_constraints = {
         **ThresholdParity._parameter_constraints,
-        "surrogate": [StrOptions(set(SHAPES))],
+        "surrogate": [StrOptions(SHAPES)],
     }
 
     metric = "partial_demographic_parity_difference"

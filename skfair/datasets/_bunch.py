@@ -2,12 +2,16 @@
 
 from sklearn.utils import Bunch
 
+from skfair.utils._messages import suggest
+
 
 def check_choice(name, value, choices):
     """Raise ValueError unless ``value`` is one of the strings ``choices``."""
     if value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+        raise ValueError(
+            f"{name} must be one of {listed}; got {value!r}." + suggest(value, choices)
+        )
 
 
 def pick_groups(table, sensitive):

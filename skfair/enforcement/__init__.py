@@ -12,7 +12,8 @@ Solvers hold smooth rates; the promise is about decisions. Between the two stand
   thresholds). One exists wherever constant decisions keep the bound. The same search goes on along
   other directions, those in which the rows of the constraint move fastest;
 - calibration, where ranks are compared and not decisions: the rows keep the tolerance at which the
-  metric just keeps the one asked for;
+  metric just keeps the one asked for; where none of its fits keeps it, random local search lowers
+  the metric itself;
 - constant decisions, where nothing else was found: they keep every parity of decisions.
 
 Every step proposes candidates; of those that keep the bound the one that errs least is taken, and
@@ -27,6 +28,7 @@ from skfair.enforcement._at_large import enforce_at_large
 from skfair.enforcement._calibration import calibrate
 from skfair.enforcement._correction import corrections, path, tighten
 from skfair.enforcement._line_search import polish, sweep
+from skfair.enforcement._metric_search import search_metric
 from skfair.enforcement._promise import Promise as Promise
 from skfair.enforcement._promise import promise as promise
 from skfair.enforcement._task import Candidate as Candidate
@@ -75,7 +77,8 @@ def enforce(task, strategy):
             "ranks; pass enforcement='auto'."
         )
     if task.constraint.is_local:
-        return calibrate(task)
+        found = calibrate(task)
+        return found if found.keeps_bound else search_metric(task, found)
     first = task.smooth()
     pressure = np.abs(first.result.multipliers).max(initial=0.0)
     counts_any = any(part.counts_decisions for part in task.constraint.parts)

@@ -1,61 +1,159 @@
-"""How many people a promise needs."""
+"""How large a held-out sample must be for a certificate."""
 
 from numbers import Integral, Real
 
 import numpy as np
 from scipy import special, stats
 
-from skfair.inference._limits import check_level
+from skfair.inference._exact import exact_pair_test
+from skfair.inference._limits import check_level, clopper_pearson, wilson
+
+_MANY = 40.0
+"""Expected successes, and failures, of a group from which on rates are taken to be normal."""
+
+_NEGLIGIBLE = 1e-4
+"""Probability of the smallest counts that the computation of the power leaves out."""
 
 
 def people_needed(tolerance, *, n_groups=2, rate=0.5, confidence_level=0.95, power=0.8):
-    r"""People of each group that show a fair model to be fair.
+    r"""Sample size of each group at which `skfair.audit.certify` certifies a fair model.
 
-    A model whose groups have equal rates p is shown to keep a tolerance :math:`\epsilon` by fresh
-    people, with the given power, if each group has
+    The smallest size n at which a model whose groups all have the rate p is certified to keep the
+    tolerance :math:`\epsilon` with the given power. If each group can expect 40 successes and 40
+    failures, that is by the normal approximation
 
     .. math:: n = p (1 - p) \Bigl( \frac{\sqrt 2 \, z_c + q_{k, b}}{\epsilon} \Bigr)^2
 
-    of them, with :math:`z_c` the quantile of the normal distribution at the confidence level and
-    :math:`q_{k, b}` that of the range of k normal variables at the power. A model that uses up a
-    part of the tolerance needs more: put what is left of it.
+    with :math:`z_c` the normal quantile at the confidence level and :math:`q_{k, b}` the quantile
+    of the range of k normal variables at the power. Otherwise the power is the exact binomial
+    probability of counts that the tests of `certify` accept. It is 0 below
+    :math:`\log(1 - c) / \log(1 - \epsilon)` samples: there even a group without a success is
+    compatible with a rate above :math:`\epsilon`.
 
     Parameters
     ----------
     tolerance : float in (0, 1)
-        Largest gap allowed, less the gap that the model is thought to have.
+        Largest gap allowed, less the gap that the model is expected to have.
     n_groups : int, default=2
-        Groups that are compared, two at least.
+        Number of groups compared, at least 2.
     rate : float in (0, 1), default=0.5
-        Rate of the groups; 0.5 needs most people. Of a rate within a class, such as the true
-        positive rate, the people are those of this class.
+        Rate of the groups; 0.5 needs the largest sample. A rate within a class, such as the true
+        positive rate, counts the samples of that class only.
     confidence_level : float, default=0.95
-        How sure the promise shall be.
+        Confidence level of the certificate.
     power : float, default=0.8
-        How likely it shall be to get it.
+        Probability of obtaining the certificate.
 
     Returns
     -------
     n : int
-        People of each group.
+        Samples of each group. The power grows in steps where n p is small, so that it may exceed
+        the one requested.
 
     Raises
     ------
     ValueError
         If a number is out of its range.
 
+    See Also
+    --------
+    skfair.audit.certify : Makes the certificate.
+
     Examples
     --------
     >>> from skfair.inference import people_needed
     >>> people_needed(0.05, rate=0.2), people_needed(0.05, n_groups=10, rate=0.2)
     (1097, 2348)
+
+    At a small rate the tolerance alone decides:
+
+    >>> people_needed(0.05, rate=0.001)
+    59
     """
     for name, value in {"tolerance": tolerance, "rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise ValueError(f"{name} must be strictly between 0 and 1; got {value!r}.")
     if not isinstance(n_groups, Integral) or n_groups < 2:
         raise ValueError(f"n_groups must be a whole number from 2 on; got {n_groups!r}.")
-    z = special.ndtri(check_level(confidence_level))
+    level = check_level(confidence_level)
+    rate = min(rate, 1.0 - rate)  # the tests treat successes and failures alike
+    n = _approximate_size(tolerance, n_groups, rate, level, power)
+    if n * rate >= _MANY:
+        return n
+    start = max(smallest_certifiable(tolerance, level), int(0.8 * n))
+    return _exact_size(start, tolerance, n_groups, rate, level, power)
+
+
+def smallest_certifiable(tolerance, level):
+    """Sample size of a group below which no certificate of a rate is possible."""
+    return int(np.ceil(np.log1p(-level) / np.log1p(-tolerance)))
+
+
+def _approximate_size(tolerance, n_groups, rate, level, power):
+    """Sample size of each group if the rates are normally distributed."""
+    z = special.ndtri(level)
     # The studentised range with many degrees of freedom is the range of normal variables.
     spread = stats.studentized_range.ppf(power, n_groups, np.inf)
     return int(np.ceil(rate * (1.0 - rate) * ((np.sqrt(2.0) * z + spread) / tolerance) ** 2))
+
+
+def _exact_size(start, tolerance, n_groups, rate, level, power):
+    """Sample size of each group, at least ``start``, by binomial probabilities."""
+
+    def is_enough(n):
+        return certificate_power(n, tolerance, n_groups, rate, level) >= power
+
+    # Bracket the size, then halve the bracket.
+    low, high = start - 1, start
+    while not is_enough(high):
+        low, high = high, int(np.ceil(1.1 * high)) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
+def certificate_power(n, tolerance, n_groups, rate, level):
+    """Probability that groups of n samples and equal rates are certified.
+
+    The pair of the largest and the smallest count decides. So this is the sum, over the smallest
+    count, of the probability that all counts are between it and the largest count that the tests
+    accept next to it.
+    """
+    # The smallest counts that are neither too small nor too large to occur.
+    counts = np.arange(n + 1)
+    all_reach = stats.binom.sf(counts - 1, n, rate) ** n_groups
+    all_exceed = stats.binom.sf(counts, n, rate) ** n_groups
+    smallest = counts[(all_reach > _NEGLIGIBLE) & (all_exceed < 1.0 - _NEGLIGIBLE)]
+    # P(all counts in [a, b]) - P(all counts in [a + 1, b]).
+    accepted = stats.binom.cdf(_largest_accepted(n, smallest, tolerance, level), n, rate)
+    from_smallest = np.maximum(accepted - stats.binom.cdf(smallest - 1, n, rate), 0.0)
+    above_smallest = np.maximum(accepted - stats.binom.cdf(smallest, n, rate), 0.0)
+    return float((from_smallest**n_groups - above_smallest**n_groups).sum())
+
+
+def _largest_accepted(n, smallest, tolerance, level):
+    """For each smallest count, the largest count next to it that is certified, or -1.
+
+    The rule is that of `skfair.audit.certify`: a pair passes if Clopper and Pearson's limits of
+    both rates show it, or if Newcombe's limit and the exact test do.
+    """
+    counts = np.arange(n + 1)
+    rates, base = counts[:, np.newaxis] / n, smallest / n
+    # Newcombe's upper limit of the difference, from Wilson's limits of both rates.
+    z = special.ndtri(level)
+    margins = np.hypot(wilson(rates, n, z)[1] - rates, base - wilson(base, n, z)[0])
+    largest = (rates - base + margins <= tolerance).sum(axis=0) - 1
+    both = (1.0 + level) / 2.0
+    low, high = clopper_pearson(smallest, n, both)[0], clopper_pearson(counts, n, both)[1]
+    certain = (high[:, np.newaxis] - low <= tolerance).sum(axis=0) - 1
+    # The exact test is monotone in the counts: go down to the first that it accepts.
+    for k, count in enumerate(smallest):
+        while largest[k] > certain[k] and not _is_accepted(largest[k], count, n, tolerance, level):
+            largest[k] -= 1
+    return np.maximum(largest, certain)
+
+
+def _is_accepted(first, second, n, tolerance, level):
+    """Whether the exact test shows the difference of two counts of n to be below the tolerance."""
+    return exact_pair_test((first, second), (n, n), tolerance) <= 1.0 - level

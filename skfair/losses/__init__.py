@@ -4,6 +4,8 @@ Those of `LOSSES` are a function of one score and its target. :class:`AUCLoss` c
 people, so that it is about their order alone.
 """
 
+from collections import ChainMap
+
 from skfair.losses._auc import AUCLoss
 from skfair.losses._auc import over_pairs as over_pairs
 from skfair.losses._pointwise import (
@@ -31,5 +33,5 @@ __all__ = [
     "SquaredLoss",
 ]
 
-OBJECTIVES = {**LOSSES, "auc": AUCLoss}
-"""Classes of what can be minimised, by name: the losses, and that on pairs."""
+OBJECTIVES = ChainMap(LOSSES, {"auc": AUCLoss})
+"""Classes of objectives by name: the entries of `LOSSES`, and the loss on pairs."""

@@ -84,7 +84,7 @@ class AUCLoss(BaseEstimator):
 
     _parameter_constraints = {
         "interval": ["array-like"],
-        "loss": [StrOptions(set(_HINGES))],
+        "loss": [StrOptions(_HINGES)],
         "taper": [Interval(Real, 0, 1, closed="both")],
     }
 

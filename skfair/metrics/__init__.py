@@ -51,6 +51,12 @@ from skfair.metrics._ratios import (
     equalized_odds_ratio,
 )
 from skfair.metrics._registry import METRICS, Metric
+from skfair.metrics._regression import (
+    largest_mean_squared_error,
+    mean_absolute_error_difference,
+    mean_error_difference,
+    mean_squared_error_difference,
+)
 from skfair.metrics._report import group_report
 from skfair.metrics._scoring import PREDICTIONS, get_scorer
 

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.utils._messages import listing, warn
+from skfair.utils._messages import listing, suggest, warn
 
 _KINDS = {
     "groups": ("max", "sum"),
@@ -33,11 +33,14 @@ def gap(cells, reference="groups", aggregate="max"):
         none is known.
     """
     if reference not in _KINDS:
-        raise ValueError(f"reference must be one of {list(_KINDS)}; got {reference!r}.")
+        raise ValueError(
+            f"reference must be one of {list(_KINDS)}; got {reference!r}."
+            + suggest(reference, _KINDS)
+        )
     if aggregate not in _KINDS[reference]:
         raise ValueError(
             f"With reference={reference!r}, aggregate must be one of {list(_KINDS[reference])}; "
-            f"got {aggregate!r}."
+            f"got {aggregate!r}." + suggest(aggregate, _KINDS[reference])
         )
     if reference == "groups":
         ranges = [_range(rates) for rates, _ in cells]

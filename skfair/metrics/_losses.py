@@ -71,7 +71,7 @@ def loss_parity_difference(
     people, target, losses = _check(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
-    return gap([_mean_losses(people, losses, np.ones(len(target)))], reference, aggregate)
+    return gap([mean_losses(people, losses, np.ones(len(target)))], reference, aggregate)
 
 
 @metric("labelled_margin")
@@ -122,7 +122,7 @@ def equal_opportunity_loss_difference(
     people, target, losses = _check(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
-    return gap([_mean_losses(people, losses, target > 0)], reference, aggregate)
+    return gap([mean_losses(people, losses, target > 0)], reference, aggregate)
 
 
 @metric("labelled_margin")
@@ -174,7 +174,7 @@ def equalized_odds_loss_difference(
     people, target, losses = _check(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
-    cells = [_mean_losses(people, losses, inside) for inside in (target > 0, target < 0)]
+    cells = [mean_losses(people, losses, inside) for inside in (target > 0, target < 0)]
     return gap(cells, reference, aggregate)
 
 
@@ -220,7 +220,7 @@ def largest_group_loss(
     people, target, losses = _check(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
-    means, _ = _mean_losses(people, losses, np.ones(len(target)))
+    means, _ = mean_losses(people, losses, np.ones(len(target)))
     return float(means.max())
 
 
@@ -235,7 +235,7 @@ def _check(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
     return people, target, as_pointwise(loss(scores, target), len(scores), "The loss").value
 
 
-def _mean_losses(people, losses, inside):
+def mean_losses(people, losses, inside):
     """Mean loss of each group within a cell, nan for those without members, and of everybody."""
     rows, codes = people.groups.pairs
     weights, n_groups = people.weights * inside, len(people.groups.labels)

@@ -164,8 +164,9 @@ def find_positive(*columns, pos_label):
     if len(labels) > 2:
         raise ValueError(
             "There must be at most two classes in all, in the same words everywhere, but "
-            f"{len(labels)} labels came: {listing(sorted(map(repr, labels)))}. Compare one class "
-            "with all others, as in y == label; if y_pred holds scores, pass the predicted classes."
+            f"{len(labels)} labels came: {listing(sorted(map(repr, labels)))}. Compare each "
+            "class with the others by skfair.metrics.metric_by_class and class_report, or one of "
+            "them as in y == label; if y_pred holds scores, pass the predicted classes."
         )
     if pos_label is None and len({isinstance(label, str) for label in labels}) > 1:
         raise TypeError(

@@ -15,13 +15,18 @@ class Metric:
         ``function(*predictions, sensitive_features, sample_weight=None, **params)``, where the
         predictions depend on the kind.
     kind : str
-        One of "clustering", "classification", "score", "decision", "labelled_decision" and
-        "labelled_margin".
-        What the function judges: ``labels`` of clusters; ``y_true, y_pred``, the true and the
-        predicted classes (and then ``pos_label`` is among the keywords); ``y_score``,
-        probabilities or values of a decision function; the same with the ``threshold`` of the
-        decision among the keywords; ``y_true, y_score`` with both keywords; or the same with values
-        of a decision function and without a threshold.
+        The positional arguments of the function, and further keywords:
+
+        - "clustering": ``labels`` of clusters.
+        - "regression": ``y_true, y_pred``, target and predictions of a regressor.
+        - "classification": ``y_true, y_pred``, true and predicted classes; keyword ``pos_label``.
+        - "score": ``y_score``, predictions of a regressor, or probabilities or values of the
+          decision function of a classifier.
+        - "decision": ``y_score`` of a classifier; keyword ``threshold``, above which a decision is
+          positive.
+        - "labelled_decision": ``y_true, y_score``; keywords ``threshold`` and ``pos_label``.
+        - "labelled_margin": ``y_true, y_score``, the latter values of the decision function;
+          keyword ``pos_label``.
     greater_is_better : bool
         Whether a larger value is fairer.
     best : float

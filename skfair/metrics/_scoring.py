@@ -6,15 +6,42 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.metrics import get_scorer as get_sklearn_scorer
 from sklearn.metrics import get_scorer_names
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
+from sklearn.utils.metaestimators import available_if
 
 from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.metrics._registry import METRICS, Metric
-from skfair.people import check_alignment
+from skfair.people import HOW_TO_PASS_GROUPS, check_alignment
 from skfair.utils._classes import positive_class
+from skfair.utils._messages import listing, suggest
+from skfair.utils._sklearn import search_error
 
 
-class FairnessScorer(BaseEstimator):
+class GroupScorer(BaseEstimator):
+    """Base of scorers that take the group of each sample; an error stops a search.
+
+    A subclass has a method ``score``, from whose name scikit-learn reads the requested metadata.
+    """
+
+    __metadata_request__score = {"sensitive_features": True, "estimator": UNUSED}
+
+    def __call__(self, estimator, X, y=None, **metadata):
+        """Score a fitted estimator, as the method ``score`` does."""
+        try:
+            return self.score(estimator, X, y, **metadata)
+        except Exception as error:
+            stopping = search_error(error)
+            if stopping is error:
+                raise
+            raise stopping from error
+
+    def _accept_sample_weight(self):
+        # scikit-learn asks this of the scorers of a multi-metric search while routing is off.
+        return True
+
+
+class FairnessScorer(GroupScorer):
     """Score an estimator by how fair its predictions are; greater is always better.
 
     Made by `get_scorer`, which says how it is used.
@@ -28,15 +55,14 @@ class FairnessScorer(BaseEstimator):
         The positive class, as in `get_scorer`.
     """
 
-    # scikit-learn reads the metadata of scorers off a method of this name.
-    __metadata_request__score = {"sensitive_features": True, "estimator": UNUSED}
-
     def __init__(self, metric, pos_label=None):
         self.metric = metric
         self.pos_label = pos_label
 
     def score(self, estimator, X, y=None, *, sensitive_features=None, sample_weight=None):
-        """Score the estimator's predictions; the same as calling the scorer.
+        """Score the estimator's predictions.
+
+        Calling the scorer does the same; see `get_scorer` for errors inside searches.
 
         Parameters
         ----------
@@ -46,7 +72,7 @@ class FairnessScorer(BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Samples to predict.
         y : array-like of shape (n_samples,), default=None
-            True classes; only metrics of classifications use them.
+            True classes or target; metrics of clusterings and of scores do not use it.
         sensitive_features : array-like or sparse matrix
             Group of each sample, in a form that the metric takes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -55,44 +81,37 @@ class FairnessScorer(BaseEstimator):
         Returns
         -------
         score : float
-            The metric, or minus the metric if less of it is better.
+            The metric, or minus the metric if less of it is better. Of a classifier of more than
+            two classes the worst over the classes, each against the rest, or that of `pos_label`.
 
         Raises
         ------
         MissingSensitiveFeaturesError
-            If the groups did not come.
+            If the groups are missing.
         ValueError
-            If a classifier knows more than two classes, if it cannot be told which of them is the
-            positive one, or for what the metric refuses.
+            If the metric is not one of the estimator's task, the positive one of two classes is
+            not known, or for what the metric refuses.
         """
         metric = METRICS[self.metric] if isinstance(self.metric, str) else self.metric
         if sensitive_features is None:
             raise MissingSensitiveFeaturesError(
-                "A fairness scorer needs everyone's group, but no sensitive_features came. In a "
-                "search or cross-validation call sklearn.set_config(enable_metadata_routing=True) "
-                "first, then search.fit(X, sensitive_features=...) or cross_validate(..., "
-                'params={"sensitive_features": ...}). In a direct call pass sensitive_features=.'
+                "A fairness scorer needs the group of each sample, but sensitive_features is "
+                f"missing. {HOW_TO_PASS_GROUPS}. In a direct call pass sensitive_features=."
             )
         check_alignment(X=X, y=y, sensitive_features=sensitive_features)
-        predictions, params = PREDICTIONS[metric.kind](
-            estimator, X, y, sensitive_features, self.pos_label
-        )
-        value = metric(
-            *predictions,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            **params,
-        )
-        return value if metric.greater_is_better else -value
-
-    __call__ = score
-
-    def _accept_sample_weight(self):
-        # scikit-learn asks this of the scorers of a multi-metric search while routing is off.
-        return True
+        _check_task(estimator, metric)
+        groups = {"sensitive_features": sensitive_features}
+        sides = _binary_views(estimator, y, sensitive_features, self.pos_label)
+        values = []
+        for view, truth, pos_label in sides:
+            predictions, params = PREDICTIONS[metric.kind](
+                view, X, truth, sensitive_features, pos_label
+            )
+            values.append(metric(*predictions, **groups, sample_weight=sample_weight, **params))
+        return float(np.min(values) if metric.greater_is_better else -np.max(values))
 
 
-class PerformanceScorer(BaseEstimator):
+class PerformanceScorer(GroupScorer):
     """One of scikit-learn's scorers, for estimators whose predictions may take groups.
 
     Made by `get_scorer`, which says how it is used.
@@ -103,13 +122,13 @@ class PerformanceScorer(BaseEstimator):
         Name of a scorer of scikit-learn.
     """
 
-    __metadata_request__score = {"sensitive_features": True, "estimator": UNUSED}
-
     def __init__(self, scoring):
         self.scoring = scoring
 
     def score(self, estimator, X, y=None, *, sensitive_features=None, sample_weight=None):
-        """Score the estimator's predictions; the same as calling the scorer.
+        """Score the estimator's predictions.
+
+        Calling the scorer does the same; see `get_scorer` for errors inside searches.
 
         Parameters
         ----------
@@ -127,21 +146,33 @@ class PerformanceScorer(BaseEstimator):
         Returns
         -------
         score : float
+
+        Raises
+        ------
+        MissingSensitiveFeaturesError
+            If predictions depend on the group and the groups are missing.
+        ValueError
+            If the estimator does not have the method that is scored, such as predict_proba, or for
+            what scikit-learn's scorer refuses.
         """
         if sensitive_features is not None:
             check_alignment(X=X, y=y, sensitive_features=sensitive_features)
-            estimator = _WithGroups(estimator, sensitive_features)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return get_sklearn_scorer(self.scoring)(estimator, X, y, **weights)
-
-    __call__ = score
-
-    def _accept_sample_weight(self):
-        return True
+        scored = (
+            estimator if sensitive_features is None else _WithGroups(estimator, sensitive_features)
+        )
+        try:
+            return get_sklearn_scorer(self.scoring)(scored, X, y, **weights)
+        except AttributeError as error:
+            raise ValueError(
+                f"{self.scoring!r} cannot score this {type(estimator).__name__}: {error} Pass a "
+                'scorer of predictions that it has, such as "accuracy" of classes or "r2" of '
+                "numbers."
+            ) from error
 
 
 class _WithGroups:
-    """An estimator whose predictions know everyone's group, where they ask for it."""
+    """An estimator whose predictions know the group of each sample, where they ask for it."""
 
     def __init__(self, estimator, sensitive_features):
         self.estimator, self.sensitive_features = estimator, sensitive_features
@@ -160,6 +191,104 @@ class _WithGroups:
         return with_groups
 
 
+class _OneVsRest:
+    """A classifier of several classes, as one that tells one of them from the rest."""
+
+    def __init__(self, estimator, label):
+        self.estimator, self.classes_ = estimator, np.array([False, True])
+        self.label, self.position = label, estimator.classes_.tolist().index(label)
+
+    def predict(self, X):
+        """Whether the class is the predicted one."""
+        return np.asarray(self.estimator.predict(X)) == self.label
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, X):
+        """Probabilities of the rest and of the class."""
+        probability = self.estimator.predict_proba(X)[:, self.position]
+        return np.column_stack((1.0 - probability, probability))
+
+    def decision_function(self, X):
+        """Score of the class minus the best of the others; positive where it is predicted."""
+        margins = hasattr(self.estimator, "decision_function")
+        respond = self.estimator.decision_function if margins else self.estimator.predict_proba
+        scores = np.asarray(respond(X))
+        n_classes = len(self.estimator.classes_)
+        if scores.shape[1:] != (n_classes,):
+            raise ValueError(
+                f"One score per class is needed, but {respond.__name__} returned an array of shape "
+                f"{scores.shape} for {n_classes} classes; use a metric of predicted classes, or a "
+                'classifier with decision_function_shape="ovr".'
+            )
+        return scores[:, self.position] - np.delete(scores, self.position, axis=1).max(axis=1)
+
+
+TASKS = {
+    "classifier": ("classification", "score", "decision", "labelled_decision", "labelled_margin"),
+    "regressor": ("regression", "score"),
+    "clusterer": ("clustering",),
+    "model without classes": ("clustering", "regression", "score"),
+}
+"""Kinds of metrics that can score an estimator, by its task."""
+
+
+def _check_task(estimator, metric):
+    """Refuse a metric of predictions that the estimator does not make."""
+    task = _task_of(estimator)
+    name, known = type(estimator).__name__, METRICS.items()
+    metric_name = getattr(metric.function, "__name__", "This metric")
+    if metric.kind not in TASKS[task]:
+        fitting = sorted(_scorer_name(n, one) for n, one in known if one.kind in TASKS[task])
+        raise ValueError(
+            f"{metric_name} is not a metric of a {task}, but {name} is one. Pass one "
+            f"of {listing(map(repr, fitting), limit=40)} to get_scorer."
+        )
+    if task != "classifier":
+        return
+    methods = {"classification": ("predict",), "labelled_margin": ("decision_function",)}
+    needed = methods.get(metric.kind, ("predict_proba", "decision_function"))
+    if not any(hasattr(estimator, method) for method in needed):
+        raise ValueError(
+            f"{metric_name} compares scores, but this {name} has no "
+            f"{' and no '.join(needed)}. Pass a scorer of decisions, such as "
+            '"neg_demographic_parity_difference".'
+        )
+
+
+def _task_of(estimator):
+    """The task of a fitted estimator: a key of `TASKS`."""
+    if hasattr(estimator, "classes_"):
+        return "classifier"
+    known = hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).estimator_type
+    return known if known in TASKS else "model without classes"
+
+
+def _scorer_name(name, metric):
+    """The name by which `get_scorer` knows a metric."""
+    return name if metric.greater_is_better else f"neg_{name}"
+
+
+def _binary_views(estimator, y, sensitive_features, pos_label):
+    """Estimators of at most two classes to score, with their truth and positive class.
+
+    They are the estimator itself, unless it has more than two classes: then a view of each class
+    against the rest, or of `pos_label` alone.
+    """
+    classes = np.asarray(getattr(estimator, "classes_", ())).tolist()
+    if len(classes) <= 2:
+        return [(estimator, y, pos_label)]
+    if pos_label is not None and pos_label not in classes:
+        raise ValueError(
+            f"pos_label must be one of the classes {listing(map(repr, classes))}; got "
+            f"{pos_label!r}."
+        )
+    aware = _WithGroups(estimator, sensitive_features)
+    return [
+        (_OneVsRest(aware, label), None if y is None else np.asarray(y) == label, True)
+        for label in (classes if pos_label is None else [pos_label])
+    ]
+
+
 def _wanted(estimator, method):
     """Names of what a method of the estimator asks for, of those that a scorer has."""
     return get_routing_for_object(estimator).consumes(method, ["sensitive_features"])
@@ -176,12 +305,16 @@ def _positive(estimator, pos_label):
 
     What the user says goes before what the estimator, or one inside it, was told itself.
     """
+    if not hasattr(estimator, "classes_"):
+        raise ValueError(
+            f"A fitted classifier is needed, but this {type(estimator).__name__} has no classes_."
+        )
     classes = np.asarray(estimator.classes_).tolist()
     if len(classes) > 2:
         raise ValueError(
-            f"A fairness scorer needs a classifier of two classes, but this "
-            f"{type(estimator).__name__} knows {len(classes)}; score one class against the rest, "
-            "as with y == label."
+            f"Two classes are needed, but this {type(estimator).__name__} has {len(classes)}. "
+            "Compare each class with the rest by skfair.metrics.metric_by_class and class_report, "
+            "or by get_scorer(..., pos_label=...)."
         )
     if pos_label is None:
         told = getattr(estimator, "get_params", dict)().items()
@@ -215,7 +348,13 @@ def _margins(estimator, X, sensitive_features, position):
     return margins if position else -margins
 
 
+def _numbers(estimator, X, y, sensitive_features, pos_label=None):
+    return (y, _respond(estimator, "predict", X, sensitive_features)), {}
+
+
 def _scores(estimator, X, y, sensitive_features, pos_label=None):
+    if not hasattr(estimator, "classes_"):  # a regressor
+        return (_respond(estimator, "predict", X, sensitive_features),), {}
     _, position = _positive(estimator, pos_label)
     # Probabilities first: they are in the same unit for every candidate of a search.
     respond = _probabilities if hasattr(estimator, "predict_proba") else _margins
@@ -242,6 +381,7 @@ def _labelled_margin(estimator, X, y, sensitive_features, pos_label=None):
 
 PREDICTIONS = {
     "clustering": _cluster_labels,
+    "regression": _numbers,
     "classification": _classes,
     "score": _scores,
     "decision": _decision,
@@ -260,20 +400,31 @@ def get_scorer(scoring, *, pos_label=None):
     those, except that groups reach a predict that asks for them: what models with a threshold or
     coefficients of their own for each group need.
 
-    The positive class is the one that the scorer is told, else the one that the classifier, or one
-    inside it, was told by its own ``pos_label``, else 1. Metrics of scores are given the
-    probability of that class, or the decision function of a classifier without predict_proba
-    (minus it for the first of the ``classes_``). Metrics of decisions are given the decision
-    function with its threshold 0, or the probability with the threshold 0.5. A metric with other
+    The positive class of two is the `pos_label` of the scorer, else that of the classifier, or of
+    one inside it, else 1. Metrics of scores are given the probability of that class, or the
+    decision function of a classifier without predict_proba (minus it for the first of the
+    ``classes_``). Metrics of decisions are given the decision function with its threshold 0, or the
+    probability with the threshold 0.5.
+
+    A classifier of more than two classes is scored for `pos_label` against the rest, or without it
+    for each class against the rest, as by :func:`metric_by_class`, of which the worst value counts.
+    The score of a class in a decision is then its score minus the best of the others, with the
+    threshold 0.
+
+    Regressors are scored by metrics of errors, such as "neg_mean_error_difference", and by metrics
+    of scores, which are given the predictions: "neg_mean_score_difference". A metric with other
     parameters is made of the registered one, as in
     ``replace(METRICS["partial_group_auc_difference"], params={"interval": (0.0, 0.2)})`` with
     :func:`dataclasses.replace`.
 
     Groups reach a scorer by metadata routing, which must be turned on. Where the predict of the
     estimator asks for `sensitive_features` too (also inside a pipeline), the scorer passes them
-    on. Without groups nothing can be scored: that is a `MissingSensitiveFeaturesError`, of which a
-    search makes nan in its table and a warning with the message, unless it has
-    ``error_score="raise"``.
+    on.
+
+    An error inside a scorer stops a search or cross-validation, whatever its ``error_score``, which
+    is meant for errors in ``fit``: with a score of nan for every candidate, the first would be
+    selected. Missing groups are the most frequent cause. With ``error_score="raise"`` the error
+    itself is raised, else a :class:`skfair.exceptions.SearchError` with its message.
 
     Parameters
     ----------
@@ -323,10 +474,7 @@ def get_scorer(scoring, *, pos_label=None):
                 f"called with; got {scoring.kind!r}."
             )
         return FairnessScorer(scoring, pos_label)
-    scorers = {
-        name if metric.greater_is_better else f"neg_{name}": name
-        for name, metric in METRICS.items()
-    }
+    scorers = {_scorer_name(name, metric): name for name, metric in METRICS.items()}
     if scoring not in scorers and scoring in get_scorer_names():
         if pos_label is not None:
             raise ValueError(
@@ -337,6 +485,6 @@ def get_scorer(scoring, *, pos_label=None):
     if scoring not in scorers:
         raise ValueError(
             f"scoring must be one of {sorted(scorers)}, a Metric, or the name of a scorer of "
-            f"scikit-learn; got {scoring!r}."
+            f"scikit-learn; got {scoring!r}." + suggest(scoring, [*scorers, *get_scorer_names()])
         )
     return FairnessScorer(scorers[scoring], pos_label)

@@ -10,9 +10,15 @@ from skfair.people._groups import (
     group_names,
     refuse_measurements,
 )
+from skfair.people._labels import check_one_kind, check_same_kinds
 from skfair.people._labels import distinct as distinct
 from skfair.people._labels import distinct_values as distinct_values
-from skfair.people._match import match_groups, match_values
+from skfair.people._match import (
+    HOW_TO_PASS_GROUPS,
+    groups_to_predict,
+    match_groups,
+    match_values,
+)
 from skfair.people._pairs import DocumentPairs
 from skfair.people._people import (
     AUTO_SIZE,
@@ -21,6 +27,7 @@ from skfair.people._people import (
     check_columns,
     check_people,
     columns_of_part,
+    error_of_part,
 )
 from skfair.people._percentiles import check_interval, ranks_inside, tabulate_scores
 

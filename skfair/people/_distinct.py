@@ -5,7 +5,7 @@ from functools import partial, reduce
 import numpy as np
 
 from skfair.parts import BLOCK, InMemory, blocks, is_in_parts, parts_of
-from skfair.people._labels import distinct, has_codes
+from skfair.people._labels import check_one_kind, distinct, has_codes
 from skfair.people._people import check_alignment
 
 
@@ -168,11 +168,9 @@ def _at(rows, table):
 
 def _count_there(sensitive_features, sample_weight, columns):
     """Different rows of collections, and their weights, brought here."""
-    import pandas as pd
-
     parts = parts_of(sensitive_features=sensitive_features, sample_weight=sample_weight, **columns)
     tables = parts.collect(partial(_count_part, tuple(columns)))
-    table = _added(pd.concat([table for table in tables if len(table)] or tables[:1]))
+    table = _added([table for table in tables if len(table)] or tables[:1])
     attributes = [name for name in table if name[0] == "attribute"]
     groups = table[attributes].set_axis([name for _, name in attributes], axis=1)
     if groups.shape[1] == 1:
@@ -194,7 +192,7 @@ def _count_part(names, part):
         arrays = [_one_array(part[name]) for name in names] + _arrays_of(given)
         rows, totals = _different(arrays, weights)
     except _UncountedError:  # then pandas tells them apart
-        return _added(_table(names, part, slice(None), weights))
+        return _added([_table(names, part, slice(None), weights)])
     return _table(names, part, rows, totals)
 
 
@@ -210,7 +208,19 @@ def _table(names, part, rows, weights):
     return pd.DataFrame(table)
 
 
-def _added(table):
-    """The same rows, those that are equal made one; missing values stay, to be refused."""
-    *keys, weight = table.columns
+def _added(tables):
+    """The rows of all tables, equal ones made one; missing values stay, to be refused."""
+    import pandas as pd
+
+    *keys, weight = tables[0].columns
+    attributes = [key for key in keys if key[0] == "attribute"]
+    for number, attribute in enumerate(attributes):  # to pandas 1 equals True
+        labels = [label for table in tables for label in _examples(table[attribute])]
+        check_one_kind(labels, f"attribute {number} of sensitive_features")
+    table = pd.concat(tables)
     return table.groupby(keys, dropna=False, observed=True)[[weight]].sum().reset_index()
+
+
+def _examples(column):
+    """Labels of every type that a column holds: all of Python's objects, else one."""
+    return column.tolist() if column.dtype == object else column.dropna()[:1].tolist()

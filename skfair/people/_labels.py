@@ -1,6 +1,7 @@
 """Labels of people: one sorted code per attribute, whatever container they come in."""
 
 import numbers
+from itertools import islice
 
 import numpy as np
 
@@ -192,7 +193,7 @@ def _encode_objects(column, attribute):
             f'row {rows[0]}. Give these people a group of their own, as in fillna("unknown"), or '
             "leave their rows out of all inputs."
         )
-    _check_kind(column, name)
+    check_one_kind(column, name)
     try:
         values = sorted(distinct)
     except TypeError as error:
@@ -204,18 +205,55 @@ def _encode_objects(column, attribute):
     return [v.item() if isinstance(v, np.number | np.bool_ | np.str_) else v for v in values], codes
 
 
-def _check_kind(column, name):
-    """Refuse values of different kinds: to Python 1 equals True, to a reader 1 equals "1"."""
-    examples = {_kind(kind): kind for kind in set(map(type, column))}
-    if "complex" in examples:
+def check_one_kind(labels, name):
+    """Refuse labels of different kinds: to Python 1 equals True, to a reader 1 equals "1".
+
+    Missing values are of no kind.
+
+    Parameters
+    ----------
+    labels : sequence
+        Of one attribute or target, from all partitions that have it.
+    name : str
+        What they are, for the message.
+
+    Raises
+    ------
+    ValueError
+        If labels are complex numbers.
+    TypeError
+        If there are labels of several kinds; it names them and an example of each.
+    """
+    kinds = {}
+    for type_ in dict.fromkeys(map(type, labels)):
+        present = (one for one in labels if type(one) is type_ and not _is_missing(one))
+        kinds.update({_kind(type_): example for example in islice(present, 1)})
+    if "complex" in kinds:
         raise ValueError(f"Labels must be numbers, strings or booleans, but {name} is complex.")
-    if len(examples) > 1:
-        shown = [next(v for v in column if type(v) is kind) for kind in examples.values()]
+    if len(kinds) > 1:
         raise TypeError(
             f"The labels in {name} must be of one kind, but it mixes "
-            f"{' and '.join(sorted(examples))} (such as {listing(sorted(map(repr, shown)))}). "
+            f"{' and '.join(sorted(kinds))} (such as "
+            f"{listing(sorted(map(repr, kinds.values())))}). "
             "Convert it to one type, as in [str(label) for label in labels]."
         )
+
+
+def check_same_kinds(labels):
+    """Refuse group labels from several partitions whose kinds differ within an attribute.
+
+    Parameters
+    ----------
+    labels : iterable of tuple
+        Labels of the groups of every partition, one for each attribute.
+
+    Raises
+    ------
+    TypeError
+        As `check_one_kind`.
+    """
+    for attribute, column in enumerate(zip(*labels, strict=True)):
+        check_one_kind(column, f"attribute {attribute} of sensitive_features")
 
 
 def _is_missing(value):

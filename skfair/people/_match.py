@@ -2,8 +2,17 @@
 
 import numpy as np
 
+from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.people._groups import check_groups, group_names
 from skfair.utils._messages import listing
+from skfair.utils._sklearn import search_error
+
+HOW_TO_PASS_GROUPS = (
+    "In a search or cross-validation, call sklearn.set_config(enable_metadata_routing=True) first, "
+    "then search.fit(X, y, sensitive_features=...) or cross_validate(..., "
+    'params={"sensitive_features": ...})'
+)
+"""Advice for errors about missing groups."""
 
 
 def match_groups(sensitive_features, n_samples, summary):
@@ -32,6 +41,43 @@ def match_groups(sensitive_features, n_samples, summary):
     _check_known([name for name in group_names(groups.labels) if name not in known], known)
     matched = [known[name] for name in group_names(groups.labels)]
     return np.array(matched, dtype=np.intp)[groups.codes]
+
+
+def groups_to_predict(sensitive_features, n_samples, summary, reason):
+    """Encode the groups of samples whose predictions depend on them.
+
+    Parameters
+    ----------
+    sensitive_features, n_samples
+        As in `check_groups`; None is allowed if there was one group at fit.
+    summary : GroupSummary
+        The groups seen at fit.
+    reason : str
+        Why predictions depend on the group, and how to do without, as sentences for the error.
+
+    Returns
+    -------
+    codes : ndarray of intp, shape (n_samples,)
+        Group of each sample, as a row of ``summary.labels``.
+
+    Raises
+    ------
+    MissingSensitiveFeaturesError
+        If the groups are missing; in a search that would score this as nan, a `SearchError`.
+    ValueError
+        As in `match_groups`.
+    """
+    if sensitive_features is not None:
+        return match_groups(sensitive_features, n_samples, summary)
+    if len(summary.labels) == 1:
+        return np.zeros(n_samples, dtype=np.intp)
+    error = MissingSensitiveFeaturesError(
+        f"{reason} Pass each sample's group, as in predict(X, sensitive_features=...) and score(X, "
+        f"y, sensitive_features=...). {HOW_TO_PASS_GROUPS}, and score with scoring=None or with "
+        'skfair.metrics.get_scorer("accuracy"): scorers of scikit-learn, such as '
+        'scoring="accuracy", do not pass groups to predict.'
+    )
+    raise search_error(error)
 
 
 def match_values(sensitive_features, n_samples, summary):

@@ -9,6 +9,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.parts import in_memory, is_lazy
 from skfair.people._groups import Groups, check_groups, refuse_measurements
+from skfair.utils._features import check_squares
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import check_sample_weight
 
@@ -381,6 +382,7 @@ def columns_of_part(part, name):
     # Contiguous, or sums would depend on where the rows came from.
     settings = {"dtype": kept, "order": "C", "ensure_min_samples": 0}
     X = check_array(part["X"], **settings, estimator=name, input_name="X")
+    check_squares(X, "X")
     weights = part.get("sample_weight")
     if weights is not None:
         weights = column_or_1d(weights).astype(np.float64)
@@ -388,3 +390,22 @@ def columns_of_part(part, name):
             raise ValueError("Sample weights must be finite and not negative numbers.")
     given = part.get("sensitive_features", np.full(len(X), "all"))
     return X, weights, check_groups(given, len(X)) if len(X) else Groups.single(0)
+
+
+def error_of_part(error, number):
+    """An error about the samples of a partition, with its number.
+
+    Parameters
+    ----------
+    error : TypeError or ValueError
+        What was raised.
+    number : int
+        Of the partition.
+
+    Returns
+    -------
+    error : TypeError or ValueError
+        Of the same kind, to be raised where all partitions are known.
+    """
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"Part {number}: {error}")

@@ -14,7 +14,7 @@ from skfair.surrogates import SURROGATES
 from skfair.training import ConstrainedLinearModel, Training
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import by_name, warn
-from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 _BY_NAME = {"ranking_parity": RankingParity}
 
@@ -143,12 +143,12 @@ class ConstrainedRanker(ConstrainedLinearModel):
             for name, allowed in ConstrainedLinearModel._parameter_constraints.items()
             if name not in ("fit_intercept", "group_interactions")
         },
-        "constraint": [StrOptions(set(_BY_NAME)), RankingParity, list, tuple, None],
+        "constraint": [StrOptions(_BY_NAME), RankingParity, list, tuple, None],
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "enforcement": [StrOptions({"auto", "correction", "sweep", "path"}), None],
-        "loss": [StrOptions(set(LOSSES)), callable],
+        "loss": [StrOptions(LOSSES), callable],
         "max_pairs": [Interval(Integral, 1, None, closed="left")],
-        "surrogate": [StrOptions(set(SURROGATES)), callable],
+        "surrogate": [StrOptions(SURROGATES), callable],
     }
 
     fit_intercept = group_interactions = False
@@ -198,7 +198,8 @@ class ConstrainedRanker(ConstrainedLinearModel):
         y : array-like of shape (n_documents,)
             How relevant a document is to its query, as a number.
         query_id : array-like of shape (n_documents,), default=None
-            Query of each document, in any order; None: all are documents of one query.
+            Query of each document, in any order. None takes all documents for those of one query,
+            with a warning.
         sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes), \
                 default=None
             Group of each document; with several attributes, groups are the combinations that
@@ -217,7 +218,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
             If a parameter or the data is invalid, no query has documents of different relevance, or
             no two groups can be compared; the message says what must hold.
         """
-        self._validate_params()
+        validate_params(self)
         constraints = [] if self.constraint is None else self.constraint
         constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
         constraints = [by_name(_BY_NAME, one, "constraint", RankingParity) for one in constraints]
@@ -321,7 +322,14 @@ def _report_uncompared(documents):
 
 def _queries(query_id, n_documents):
     """The queries, encoded as groups of documents."""
-    if query_id is None:
+    if query_id is None:  # not an error: scikit-learn's estimator checks pass none
+        warn(
+            f"Got no query_id: all {n_documents} documents are taken for those of one query, and "
+            "documents of different queries are compared. Pass query_id=..., one value per "
+            "document; in pipelines and searches call "
+            "sklearn.set_config(enable_metadata_routing=True). If there is one query, pass "
+            "query_id=np.zeros(len(y))."
+        )
         return Groups.single(n_documents)
     try:
         return check_groups(query_id, n_documents)

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from skfair.constraints import (
+    CONSTRAINTS,
     Constraint,
     EqualizedOddsLoss,
     EqualOpportunityLoss,
@@ -16,13 +17,14 @@ from skfair.constraints import (
 from skfair.parts import is_in_parts, row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
+    GroupScoreMixin,
     check_real_training,
     constraints_of,
     fit_collected,
     in_units_of_spread,
 )
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 _OF_CLASSES = (
     EqualOpportunityLoss,
@@ -36,7 +38,7 @@ _OF_CLASSES = (
 _NAMES = ["loss_parity", "mean_parity", "partial_group_auc", "partial_statistical_parity"]
 
 
-class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
+class ConstrainedERMRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
     r"""Linear regressor trained under fairness constraints.
 
     Minimises the mean loss subject to bounds on gaps between groups,
@@ -161,7 +163,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
 
     _parameter_constraints = {
         **ConstrainedLinearModel._parameter_constraints,
-        "constraint": [StrOptions(set(_NAMES)), Constraint, list, tuple, None],
+        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "loss": [StrOptions({"squared", "absolute"})],
         "enforcement": [StrOptions({"auto"}), None],
@@ -235,7 +237,7 @@ class ConstrainedERMRegressor(RegressorMixin, ConstrainedLinearModel):
             If a parameter or the data is invalid, or a constraint is one on classes; the message
             says what must hold.
         """
-        self._validate_params()
+        validate_params(self)
         constraints = constraints_of(self.constraint)
         for constraint in constraints:
             _refuse_classes(constraint)

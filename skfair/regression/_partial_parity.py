@@ -8,16 +8,19 @@ from sklearn.base import RegressorMixin
 from skfair.parts import is_in_parts, row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
+    GroupScoreMixin,
     PartialParityModel,
     check_real_training,
     fit_collected,
     in_units_of_spread,
 )
 from skfair.utils._fit import all_or_nothing
-from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 
-class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLinearModel):
+class PartialParityRegressor(
+    GroupScoreMixin, RegressorMixin, PartialParityModel, ConstrainedLinearModel
+):
     r"""Linear regressor whose predictions are fair on an interval of percentiles.
 
     Fits a real target under the constraints of
@@ -116,9 +119,9 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
         Tolerance that the people of the fit were held to: the one asked for.
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
-        "max_iter": the solver stopped before its own test. Else "optimal": the last problem solved
-        is certified. ("feasible", a certified model that was moved afterwards, does not occur
-        here.)
+        "max_iter": the solver stopped before its own test. Else "feasible": none of the problems
+        solved kept the tolerance, and a random search on the difference itself found coefficients
+        that do. Else "optimal": the last problem solved is certified.
     n_iter_ : int
         Iterations of the solver, over all problems solved.
     groups_ : GroupSummary
@@ -244,7 +247,7 @@ class PartialParityRegressor(RegressorMixin, PartialParityModel, ConstrainedLine
             If a parameter or the data is invalid, or a group has fewer than 20 samples in its
             interval; the message says what must hold.
         """
-        self._validate_params()
+        validate_params(self)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         if is_in_parts(X, y, *people.values()):
             constraint = self._constraint(threshold=self.threshold)

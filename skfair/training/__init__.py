@@ -5,10 +5,12 @@ from skfair.training._constraints import constraints_of
 from skfair.training._cost import warn_of_cost
 from skfair.training._cross_fit import (
     before_last_step,
+    check_held_out,
     cross_fit,
     fit_and_score,
     fit_rows,
     mean_margins,
+    probabilities_of,
 )
 from skfair.training._files import Storable
 from skfair.training._folds import CV_CONSTRAINTS, make_folds
@@ -30,6 +32,7 @@ from skfair.training._model import CONFIDENCE_LEVELS
 from skfair.training._network import ConstrainedNetwork
 from skfair.training._outcome import (
     FitProgress,
+    Subtask,
     promised,
     status_of,
     store_fit,
@@ -38,6 +41,7 @@ from skfair.training._outcome import (
     warn_of_outcome,
 )
 from skfair.training._partial_parity import PartialParityModel, published_settings
+from skfair.training._score import GroupScoreMixin
 
 __all__ = [
     "CONFIDENCE_LEVELS",
@@ -45,12 +49,15 @@ __all__ = [
     "ConstrainedLinearModel",
     "ConstrainedNetwork",
     "FitProgress",
+    "GroupScoreMixin",
     "PartialParityModel",
     "Storable",
+    "Subtask",
     "Training",
     "Unit",
     "at_levels",
     "before_last_step",
+    "check_held_out",
     "check_real_training",
     "check_training",
     "class_weights",
@@ -65,6 +72,7 @@ __all__ = [
     "label_positive",
     "make_folds",
     "mean_margins",
+    "probabilities_of",
     "promised",
     "published_settings",
     "refuse_parts",

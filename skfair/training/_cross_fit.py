@@ -4,25 +4,33 @@ A classifier that knows its training data by heart ranks new people otherwise, s
 fair with its own scores of these data is not fair on others.
 """
 
+from contextlib import nullcontext
+
+import joblib
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array, column_or_1d, get_tags, indexable
+from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.parts import is_in_parts, parts_of
 from skfair.training._folds import make_folds
+from skfair.utils._held_out import refuse_fitted_people
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import check_method_params, safe_indexing
+
+_ROUNDING = 1e-6
+"""By how much probabilities may be below 0 or above 1."""
 
 _SOFTEST = 1e-3
 """Probabilities of 0 and 1, such as those of trees, are log-odds of this one and its complement."""
 
 
-def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
+def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, task_of=nullcontext):
     """Fit a classifier such that everybody is scored by a model that has not seen them.
 
     Parameters
@@ -36,11 +44,13 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
         Classes.
     folds : list of (train, test), "prefit" or "oob"
         As `make_folds` makes them. "prefit" takes a fitted classifier as it is. "oob" fits one
-        forest, whose trees score those whom they have not drawn.
+        forest, and takes its out-of-bag probabilities; preprocessing must not use y.
     params : dict or None, default=None
         What else is passed to ``fit``: per-sample values are divided as X is.
     n_jobs : int or None, default=None
         Folds that are fitted at a time.
+    task_of : callable, default=nullcontext
+        Name of a fit -> context manager around it, that can be pickled.
 
     Returns
     -------
@@ -62,10 +72,15 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
         return [estimator], margins_of(estimator, X)
     _say_that_it_is_fitted_again(estimator)
     if isinstance(folds, str):
-        fitted = _with_out_of_bag(clone(estimator)).fit(X, y, **params)
+        _refuse_supervised_steps(estimator, X, y)
+        with task_of("classifier of all samples"):
+            fitted = _with_out_of_bag(clone(estimator)).fit(X, y, **params)
         return [fitted], _margins(log_odds(_out_of_bag(last_step(fitted))))
-    parallel = Parallel(n_jobs=n_jobs)
-    fitted = parallel(delayed(fit_rows)(estimator, X, y, params, train) for train, _ in folds)
+    tasks = [task_of(f"classifier of fold {k + 1} of {len(folds)}") for k in range(len(folds))]
+    fitted = Parallel(n_jobs=n_jobs)(
+        delayed(fit_rows)(estimator, X, y, params, train, task)
+        for (train, _), task in zip(folds, tasks, strict=True)
+    )
     tests = [test for _, test in folds]
     found = [
         margins_of(one, safe_indexing(X, test)) for one, test in zip(fitted, tests, strict=True)
@@ -75,7 +90,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None):
     return fitted, margins
 
 
-def fit_and_score(estimator, X, y, params, cv, strata):
+def fit_and_score(estimator, X, y, params, cv, strata, task_of=nullcontext):
     """Fit a classifier of two classes on everybody, scored by models that have not seen them.
 
     Parameters
@@ -88,6 +103,8 @@ def fit_and_score(estimator, X, y, params, cv, strata):
         Folds as in `make_folds`, or none.
     strata : ndarray of int, shape (n_samples,)
         As in `make_folds`.
+    task_of : callable, default=nullcontext
+        As in `cross_fit`.
 
     Returns
     -------
@@ -105,13 +122,53 @@ def fit_and_score(estimator, X, y, params, cv, strata):
     folds = cv if isinstance(cv, str) else make_folds(cv, X, y, strata)
     params = check_method_params(X, params, indices=present)
     X, y = safe_indexing(X, present), y[present]
-    estimators, margins = cross_fit(estimator, X, y, folds, params=params)
+    estimators, margins = cross_fit(estimator, X, y, folds, params=params, task_of=task_of)
     if len(estimators) == 1:
         return estimators[0], margins[:, 0]
-    return fit_rows(estimator, X, y, params, np.arange(len(y))), margins[:, 0]
+    task = task_of("classifier of all samples")
+    return fit_rows(estimator, X, y, params, np.arange(len(y)), task), margins[:, 0]
 
 
-def fit_rows(estimator, X, y, params, rows):
+def check_held_out(estimator, cv, X, X_fit, rows):
+    """Compare X with the training data that a fitted classifier is declared to have.
+
+    Parameters
+    ----------
+    estimator : estimator
+        As passed by the user.
+    cv : int, splitter, iterable, "prefit" or "oob"
+        As passed by the user.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The samples that it scores.
+    X_fit : array-like, sparse matrix or None
+        The samples that it was fitted to; None compares nothing.
+    rows : ndarray of int
+        Positions in X of samples of positive weight; the others are not compared.
+
+    Raises
+    ------
+    ValueError
+        If most samples are among those of `X_fit`, if `estimator` is fitted here, or if X is
+        partitioned.
+    """
+    if X_fit is None:
+        return
+    steps = [estimator, *estimator.get_params().values()]
+    if cv != "prefit" and not any(isinstance(step, FrozenEstimator) for step in steps):
+        raise ValueError(
+            "X_fit is the training data of a classifier that is fitted already, but clones of "
+            f"{type(estimator).__name__} are fitted here. Leave X_fit out, or pass cv='prefit'."
+        )
+    if is_in_parts(X):
+        raise ValueError(
+            "X_fit is compared with samples in memory only, but X is partitioned. Leave X_fit out, "
+            "or pass a sample of X in memory."
+        )
+    (X,) = indexable(X)
+    refuse_fitted_people(safe_indexing(X, rows), X_fit)
+
+
+def fit_rows(estimator, X, y, params, rows, task=None):
     """A clone, fitted on some of the people.
 
     Parameters
@@ -120,13 +177,16 @@ def fit_rows(estimator, X, y, params, rows):
         As in `cross_fit`.
     rows : ndarray of int
         Positions of these people.
+    task : context manager or None, default=None
+        Entered for the fit.
 
     Returns
     -------
     estimator : estimator
     """
     own = check_method_params(X, params, indices=rows)
-    fitted = clone(estimator).fit(safe_indexing(X, rows), y[rows], **own)
+    with task or nullcontext():
+        fitted = clone(estimator).fit(safe_indexing(X, rows), y[rows], **own)
     _check_classes(fitted, np.unique(y))
     return fitted
 
@@ -187,13 +247,12 @@ def margins_of(estimator, X):
         margins = parts_of(X=X).collect(_margins_of_part, estimator)
         return np.concatenate(margins)
     if hasattr(estimator, "decision_function"):
-        margins = _margins(
-            estimator.decision_function(X), f"the scores of {type(estimator).__name__}"
-        )
+        scores = _finite_scores(estimator, "decision_function", X)
+        margins = _margins(scores[:, np.newaxis] if scores.ndim == 1 else scores)
         _check_columns(margins, estimator)
         return margins
     if hasattr(estimator, "predict_proba"):
-        return _margins(log_odds(estimator.predict_proba(X)))
+        return _margins(log_odds(probabilities_of(estimator, X)))
     raise ValueError(
         "The classifier must have decision_function or predict_proba, but "
         f"{type(estimator).__name__} has neither once it is fitted: labels alone leave nothing to "
@@ -207,10 +266,68 @@ def _margins_of_part(part, estimator):
     return np.empty((0, 1 if len(estimator.classes_) == 2 else len(estimator.classes_)))
 
 
-def _margins(scores, name="the probabilities"):
+def probabilities_of(estimator, X):
+    """Probabilities of the classes by a fitted classifier, checked.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, with ``predict_proba``.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Whatever it takes.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_samples, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If they have another shape, or are not between 0 and 1.
+    """
+    probabilities, name = _finite_scores(estimator, "predict_proba", X), type(estimator).__name__
+    shape = (len(probabilities), len(getattr(estimator, "classes_", (0, 1))))
+    if probabilities.shape != shape:
+        raise ValueError(
+            f"predict_proba of {name} must return one column for each of its {shape[1]} classes, "
+            f"shape {shape}, but it returned shape {probabilities.shape}. Return them in the order "
+            "of classes_, also that of the first of two."
+        )
+    low, high = probabilities.min(initial=0.0), probabilities.max(initial=1.0)
+    if low < -_ROUNDING or high > 1.0 + _ROUNDING:
+        raise ValueError(
+            f"predict_proba of {name} must return probabilities between 0 and 1, but they are "
+            f"between {low:.3g} and {high:.3g}. Return scores of any other scale by "
+            "decision_function."
+        )
+    return probabilities.clip(0.0, 1.0)
+
+
+def _finite_scores(estimator, method, X):
+    """What a method of a classifier returns, as finite numbers, one row per sample."""
+    name, returned = f"{method} of {type(estimator).__name__}", getattr(estimator, method)(X)
+    try:
+        scores = np.asarray(returned, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must return an array of numbers, but {error}.") from error
+    (rows,) = indexable(X)
+    n_samples = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    if scores.ndim not in (1, 2) or len(scores) != n_samples:
+        raise ValueError(
+            f"{name} must return one row for each of the {n_samples} samples, but it returned "
+            f"shape {scores.shape}. Return a 1-D array, or a 2-D one with a column per class."
+        )
+    n_bad = n_samples - int(np.isfinite(scores).all(axis=tuple(range(1, scores.ndim))).sum())
+    if n_bad:
+        raise ValueError(
+            f"{name} must return finite numbers, but {n_bad} of {n_samples} rows have nan or inf. "
+            "Check the classifier for overflow, and X for values far outside its training data."
+        )
+    return scores
+
+
+def _margins(columns):
     """Scores as columns: of the second of two classes, of each of more."""
-    columns = check_array(scores, ensure_2d=False, dtype=np.float64, input_name=name)
-    columns = columns.reshape(len(columns), -1)
     return columns[:, 1:] if columns.shape[1] == 2 else columns
 
 
@@ -296,6 +413,34 @@ def _with_out_of_bag(estimator):
         )
     forest.set_params(oob_score=True, bootstrap=True)
     return estimator
+
+
+def _refuse_supervised_steps(estimator, X, y):
+    """Refuse preprocessing that uses y: out-of-bag scores would depend on their own labels."""
+    if not isinstance(estimator, Pipeline):
+        return
+    before, last = estimator[:-1], estimator.steps[-1][1]
+    if not len(before):
+        return _refuse_supervised_steps(last, X, y)
+    features, error = clone(before).fit(X, y).transform(X), None
+    try:
+        uses_y = _hash(clone(before).fit(X).transform(X)) != _hash(features)
+    except (TypeError, ValueError, AttributeError) as raised:
+        uses_y, error = True, raised
+    if uses_y:
+        raise ValueError(
+            f"cv='oob' needs preprocessing that does not use y, for it is fitted to all samples, "
+            f"but the steps before {type(last).__name__} "
+            f"{'cannot be fitted' if error else 'give other features'} without y. Pass cv=5, or "
+            "fit them within the bags, as BaggingClassifier(pipeline, oob_score=True) does. "
+            "Steps that draw random numbers need a random_state."
+        ) from error
+    _refuse_supervised_steps(last, features, y)
+
+
+def _hash(features):
+    """Equal for equal features."""
+    return joblib.hash(features if sparse.issparse(features) else np.asarray(features))
 
 
 def _out_of_bag(estimator):

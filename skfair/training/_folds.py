@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.model_selection import check_cv
 
+from skfair.utils._held_out import refuse_seen_test_rows
 from skfair.utils._sklearn import Interval, StrOptions
 
 CV_CONSTRAINTS = [
@@ -34,21 +35,23 @@ def make_folds(cv, X, y, strata, params=None):
     Returns
     -------
     folds : list of (train, test)
-        Positions among those who are present; everybody is in one test.
+        Positions among those who are present; everybody is in one test, and no training rows
+        contain test rows of the same fold.
 
     Raises
     ------
     ValueError
-        If the folds are no partition, or if the people outside a fold are of one class.
+        If the test folds are no partition, a model would score samples that it was fitted to, or
+        the training rows of a fold lack a class.
     """
     present = strata >= 0
-    position = np.cumsum(present) - 1
+    samples, position = np.arange(len(present)), np.cumsum(present) - 1
     folds = [
-        [position[rows[present[rows]]] for rows in map(_positions, fold)]
-        for fold in _folds_of(cv, X, y, strata, params)
+        [position[rows[present[rows]]] for rows in (samples[train], samples[test])]
+        for train, test in _folds_of(cv, X, y, strata, params)
     ]
     y = y[present]
-    tested = np.concatenate([test for _, test in folds])
+    tested = np.concatenate([samples[:0], *(test for _, test in folds)])
     if not np.array_equal(np.sort(tested), np.arange(len(y))):
         raise ValueError(
             "Everybody needs one score by a model that has not seen them, but the test folds of "
@@ -56,6 +59,7 @@ def make_folds(cv, X, y, strata, params=None):
             "StratifiedKFold; for a single hold-out set, fit the classifier on the others and pass "
             "it as sklearn.frozen.FrozenEstimator."
         )
+    refuse_seen_test_rows(folds)
     for number, (train, _) in enumerate(folds):
         missing = sorted(set(y.tolist()) - set(y[train].tolist()))
         if missing:
@@ -65,11 +69,6 @@ def make_folds(cv, X, y, strata, params=None):
                 "does, such as StratifiedKFold(shuffle=True)."
             )
     return [fold for fold in folds if len(fold[1])]
-
-
-def _positions(rows):
-    rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
 def _folds_of(cv, X, y, strata, params=None):

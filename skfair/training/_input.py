@@ -8,8 +8,9 @@ from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from skfair.parts import is_in_parts
-from skfair.people import People, check_people, distinct_values
+from skfair.people import People, check_one_kind, check_people, distinct_values
 from skfair.utils._classes import positive_class
+from skfair.utils._features import check_squares
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import safe_indexing
 
@@ -154,6 +155,7 @@ def check_training(estimator, X, y, people, request):
 def _classes(y):
     """Labels of the classes, ascending, of what scikit-learn takes for classes."""
     if y.dtype.kind == "O":  # labels of several kinds cannot be sorted
+        check_one_kind(y, "y")
         check_classification_targets(y)
         return distinct_values(y)
     classes = distinct_values(y)
@@ -225,7 +227,9 @@ def check_real_training(estimator, X, y, people, request):
         weights.
     """
     X, y, found, lacks_groups = _check_rows(estimator, X, y, people, request)
-    return Training(X, None, found._replace(target=y.astype(np.float64)), lacks_groups=lacks_groups)
+    target = y.astype(np.float64)
+    check_squares(target, "y")
+    return Training(X, None, found._replace(target=target), lacks_groups=lacks_groups)
 
 
 def in_units_of_spread(training, is_centered):
@@ -259,6 +263,7 @@ def _check_rows(estimator, X, y, people, request):
     checked, target = check_X_y(
         X, y, accept_sparse="csr", dtype=np.float64, y_numeric=False, estimator=estimator
     )
+    check_squares(checked, "X")
     missing = request and (
         f"{request}, but fit got no sensitive_features: everybody is one group and the fit is "
         "unconstrained. Pass fit(X, y, sensitive_features=...)."

@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.enforcement import Task, enforce_for_all
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
-from skfair.people import check_alignment, match_groups
+from skfair.people import check_alignment, groups_to_predict
 from skfair.training._cost import warn_of_cost_to
 from skfair.training._in_parts import divided
 from skfair.training._model import ConstrainedModel, features_seen
@@ -169,7 +169,12 @@ class ConstrainedLinearModel(ConstrainedModel):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         if not self.group_interactions:
             return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]
-        codes = self._codes(X.shape[0], sensitive_features)
+        reason = (
+            f"With group_interactions={self.group_interactions!r} every group has "
+            f"{self._of_its_own} of its own, so predictions need sensitive_features: they do not "
+            "with group_interactions=False."
+        )
+        codes = groups_to_predict(sensitive_features, X.shape[0], self.groups_, reason)
         if self._shares_coefficients:
             return X @ np.ravel(self.coef_) + self.group_intercept_[codes]
         scores = np.empty(X.shape[0])
@@ -177,16 +182,3 @@ class ConstrainedLinearModel(ConstrainedModel):
             own = np.flatnonzero(codes == code)
             scores[own] = X[own] @ coef + self.group_intercept_[code]
         return scores
-
-    def _codes(self, n_samples, sensitive_features):
-        """Group of each row to be scored."""
-        if sensitive_features is not None:
-            return match_groups(sensitive_features, n_samples, self.groups_)
-        if len(self.groups_.counts) > 1:
-            raise ValueError(
-                f"With group_interactions={self.group_interactions!r} every group has "
-                f"{self._of_its_own} of its own, so predictions need sensitive_features: pass each "
-                "sample's group, as in predict(X, sensitive_features=...), or fit with "
-                "group_interactions=False."
-            )
-        return np.zeros(n_samples, dtype=np.intp)

@@ -34,9 +34,9 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
 
     _parameter_constraints = {
         "min_group_size": MIN_GROUP_SIZES,
-        "enforcement": [StrOptions(set(ENFORCEMENTS)), None],
+        "enforcement": [StrOptions(ENFORCEMENTS), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "solver": [StrOptions(set(SOLVERS)), Solver],
+        "solver": [StrOptions(SOLVERS), Solver],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
         "warm_start": ["boolean"],

@@ -95,7 +95,8 @@ def warn_of_outcome(estimator, constraint, promise):
     """
     found = promise.found
     if estimator.status_ == "infeasible":
-        missed = _missed_rates if estimator.enforcement is None else _missed_metric
+        is_enforced = getattr(estimator, "enforcement", "auto") is not None
+        missed = _missed_metric if is_enforced else _missed_rates
         warn(missed(constraint, found), InfeasibleConstraintWarning)
     elif estimator.status_ == "uncertain":
         warn(uncertain(estimator, promise), InfeasibleConstraintWarning)
@@ -190,10 +191,46 @@ def store_fit(estimator, fitted):
     estimator.__dict__ = kept | fitted
 
 
+class Subtask:
+    """Context manager of a step of a fit: callbacks see it begin and end, ``verbose`` prints it.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Being fitted.
+    context : CallbackContext
+        Of the task that the step belongs to.
+    name : str
+        Of the step.
+    max_subtasks : int or None, default=0
+        Number of steps within this one; None if it is not known.
+    """
+
+    def __init__(self, estimator, context, name, max_subtasks=0):
+        self.estimator = estimator
+        self.context = context.subcontext(task_name=name, max_subtasks=max_subtasks)
+        self.name = name
+
+    def __enter__(self):
+        self.context.call_on_fit_task_begin(estimator=self.estimator)
+        return self
+
+    def subtask(self, name):
+        """A step within this one."""
+        return Subtask(self.estimator, self.context, name)
+
+    def __exit__(self, error_type, error, traceback):
+        if error is None:
+            self.context.call_on_fit_task_end(estimator=self.estimator)
+            if getattr(self.estimator, "verbose", 0):
+                print(f"{self.name}: done")
+
+
 class FitProgress:
     """Shows a fit to its callbacks after every iteration, and prints if asked to.
 
-    Once a callback has asked to stop, all problems still to be solved end at their start.
+    A fit solves several problems, for instance with smaller and smaller tolerances. Once a callback
+    has asked to stop, all problems still to be solved end at their start.
 
     Parameters
     ----------
@@ -203,25 +240,30 @@ class FitProgress:
         Of the fit.
     describe : callable
         Evaluation -> dict of the fitted attributes that predictions need.
+    name : str or None, default=None
+        What is fitted, if it is a step of the fit; it begins every line that is printed.
     """
 
-    def __init__(self, estimator, context, describe):
+    def __init__(self, estimator, context, describe, name=None):
         self.estimator = estimator
         self.context = context
         self.describe = describe
-        self.n_iter = 0
+        self.prefix = f"{name}, " if name else ""
+        self.n_problems = self.n_iter = 0
         self.is_stopped = False
 
     def __call__(self, progress):
         """Report an iteration; True if a callback wants the fit to stop."""
+        self.n_problems += progress.n_iter == 0
         if self.is_stopped or progress.n_iter == 0:  # the start is no iteration
             return self.is_stopped
         self.n_iter += 1
         evaluation = progress.evaluation
         if self.estimator.verbose:
             print(
-                f"iteration {self.n_iter}: objective {evaluation.fun:.6g}, violation "
-                f"{evaluation.violation:.2g}, residual {progress.residual:.2g}"
+                f"{self.prefix}problem {self.n_problems}, iteration {progress.n_iter}: "
+                f"objective {evaluation.fun:.6g}, violation {evaluation.violation:.2g}, "
+                f"residual {progress.residual:.2g}"
             )
         task = self.context.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(estimator=self.estimator)

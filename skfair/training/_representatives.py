@@ -11,8 +11,17 @@ import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
 from skfair.models import moments
-from skfair.people import Groups, People, columns_of_part, distinct
+from skfair.people import (
+    Groups,
+    People,
+    check_one_kind,
+    check_same_kinds,
+    columns_of_part,
+    distinct,
+    error_of_part,
+)
 from skfair.training._input import Training, Unit, positive_of
+from skfair.utils._features import check_squares
 from skfair.utils._messages import listing
 
 
@@ -51,9 +60,13 @@ class Representatives:
 
     def __init__(self, parts, estimator, is_real, is_compared):
         found = parts.collect(_count)
-        if troubles := [one for one in found if isinstance(one, str)]:
-            raise ValueError(troubles[0])
+        for error in (one for one in found if isinstance(one, Exception)):
+            raise error
         people, totals, features, targets, attributes = zip(*found, strict=True)
+        # Before labels are compared: to Python 1 equals True, and numpy makes text of 1 and "1".
+        cells = [cell for one in people for cell in one[0]]
+        check_same_kinds([group for group, _ in cells])
+        check_one_kind([kind for _, kind in cells], "y")
         counts, weights = Counter(), Counter()
         for one in people:
             for cell, number, weight in zip(*one, strict=True):
@@ -187,13 +200,13 @@ def by_cells(part, name, is_real):
 
     Returns
     -------
-    people : Represented or str
-        A sentence if something is wrong.
+    people : Represented, TypeError or ValueError
+        An error if something is wrong.
     """
     try:
         X, y, kinds, weights, groups = _columns(part, name, is_real)
     except (TypeError, ValueError) as error:
-        return f"Part {part.number}: {error}"
+        return error_of_part(error, part.number)
     known, codes = distinct(kinds)
     found, own = distinct(groups.codes * len(known) + codes)
     of_group = map(tuple, groups.labels[found // len(known)].tolist())
@@ -217,7 +230,7 @@ def _count(people):
     attributes : list
         Of the people.
     """
-    if isinstance(people, str):
+    if isinstance(people, Exception):
         return people
     X, n_cells = people.features, len(people.cells)
     weights = np.ones(len(X)) if people.weights is None else people.weights
@@ -254,7 +267,9 @@ def _numbers(y, name):
     y = check_array(
         y, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
     )
-    return column_or_1d(y)
+    y = column_or_1d(y)
+    check_squares(y, "y")
+    return y
 
 
 def _labels(y):

@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from difflib import get_close_matches
 
 _NOT_THE_USERS = ("skfair", "sklearn", "joblib")
 """Packages whose frames stand between a user's line and a warning."""
@@ -47,6 +48,25 @@ def listing(names, limit=10):
     return ", ".join(names[:limit]) + more
 
 
+def suggest(name, known):
+    """A question that names the closest of the known names, to end an error message with.
+
+    Parameters
+    ----------
+    name : object
+        What the user passed; only a str has a suggestion.
+    known : iterable of str
+        What could have been passed.
+
+    Returns
+    -------
+    question : str
+        As in " Did you mean 'sqp'?"; empty where no name is close.
+    """
+    close = get_close_matches(name, known, n=1) if isinstance(name, str) else []
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
 def by_name(registry, what, parameter, kind=object):
     """Look up a name in a registry, or pass on the object given.
 
@@ -77,6 +97,7 @@ def by_name(registry, what, parameter, kind=object):
         such = "" if kind is object else f" of {' or '.join(one.__name__ for one in kinds)}"
         raise ValueError(
             f"{parameter} must be one of {sorted(registry)} or an instance{such}; got {what!r}."
+            + suggest(what, registry)
         )
     found = registry[what]
     return found() if isinstance(found, type) else found

@@ -4,16 +4,23 @@ Callbacks came with 1.9; before, fits go unwatched. So did the refusal of weight
 """
 
 import inspect
+import sys
 
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
-    StrOptions,
-    validate_parameter_constraints,
+    InvalidParameterError,
+)
+from sklearn.utils._param_validation import StrOptions as SklearnStrOptions
+from sklearn.utils._param_validation import (
+    validate_parameter_constraints as validate_by_sklearn,
 )
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+
+from skfair.exceptions import SearchError
+from skfair.utils._messages import suggest
 
 if "allow_all_zero_weights" not in inspect.signature(check_sample_weight).parameters:
     check_any_weight = check_sample_weight
@@ -24,6 +31,94 @@ if "allow_all_zero_weights" not in inspect.signature(check_sample_weight).parame
         if not weights.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         return weights
+
+
+class StrOptions(SklearnStrOptions):
+    """One of several names, which errors list in order.
+
+    Parameters
+    ----------
+    options : set or mapping
+        The names. Entries that are added to a mapping later are names too.
+    """
+
+    def __init__(self, options):
+        super().__init__(options if isinstance(options, set) else options.keys())
+
+    def __str__(self):
+        return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
+
+
+def validate_parameter_constraints(constraints, params, caller):
+    """Validate parameters as scikit-learn does, and suggest the name that may be meant.
+
+    Parameters
+    ----------
+    constraints : dict
+        List of constraints by parameter.
+    params : dict
+        Value by parameter.
+    caller : str
+        Name of the class, for the error.
+
+    Raises
+    ------
+    InvalidParameterError
+        A ValueError and TypeError, if a parameter is invalid.
+    """
+    for name, value in params.items():
+        try:
+            validate_by_sklearn(constraints, {name: value}, caller)
+        except InvalidParameterError as error:
+            options = [one.options for one in constraints[name] if isinstance(one, StrOptions)]
+            hint = suggest(value, [option for names in options for option in names])
+            raise InvalidParameterError(f"{error}{hint}") from None
+
+
+def validate_params(estimator):
+    """Validate the constructor parameters of an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        With ``_parameter_constraints``.
+
+    Raises
+    ------
+    InvalidParameterError
+        As in `validate_parameter_constraints`.
+    """
+    params = estimator.get_params(deep=False)
+    name = type(estimator).__name__
+    validate_parameter_constraints(estimator._parameter_constraints, params, name)
+
+
+def search_error(error):
+    """The exception to raise where a search must stop.
+
+    Parameters
+    ----------
+    error : Exception
+        What is wrong with the call.
+
+    Returns
+    -------
+    error : BaseException
+        The same one, unless scikit-learn is about to turn it into a score: then a `SearchError`
+        with its message, which passes scikit-learn's ``except Exception``.
+    """
+    return SearchError(str(error)) if _becomes_a_score() else error
+
+
+def _becomes_a_score():
+    """Whether an exception raised now would become the ``error_score`` of a cross-validation."""
+    validation = sys.modules.get("sklearn.model_selection._validation")
+    frame = inspect.currentframe() if validation else None
+    while frame is not None:
+        if frame.f_code is validation._score.__code__:
+            return frame.f_locals["error_score"] != "raise"
+        frame = frame.f_back
+    return False
 
 
 try:
@@ -74,7 +169,9 @@ __all__ = [
     "check_sample_weight",
     "open_listener",
     "safe_indexing",
+    "search_error",
     "send",
     "validate_parameter_constraints",
+    "validate_params",
     "with_callbacks",
 ]

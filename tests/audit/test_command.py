@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -73,19 +74,19 @@ def test_a_missing_header_is_named(path, capsys):
 def test_latin_1_is_named(path, capsys):
     path.write_bytes("y,p,sex,race\n1,1,weiblich,Österreich\n".encode("latin-1"))
     said = refused(path, capsys)
-    assert "must be text in UTF-8, but byte" in said and "iconv -f latin1 -t utf-8" in said
+    assert "must be text in UTF-8, but line 2" in said and "iconv -f latin1 -t utf-8" in said
 
 
 def test_an_empty_file_and_none_at_all(path, capsys):
     path.write_text("")
     assert "is empty" in refused(path, capsys)
     path.unlink()
-    assert "No such file" in refused(path, capsys)
+    assert "There is no file" in refused(path, capsys)
 
 
 def test_rows_of_several_lengths(path, capsys):
     path.write_text("y,p,sex,race\n1,1,f,a\n1,1,f,a,extra,more\n")
-    assert "not of one length" in refused(path, capsys)
+    assert "line 3 has 6" in refused(path, capsys)
 
 
 def test_missing_entries(path, capsys):
@@ -124,7 +125,7 @@ def test_regressions_and_clusterings(path):
 
 
 def test_confidence_outside_its_range(path, capsys):
-    assert "confidence_level must be" in refused(path, capsys, "--confidence", "95")
+    assert "--confidence must be" in refused(path, capsys, "--confidence", "95")
 
 
 def test_parquet(path):
@@ -148,5 +149,88 @@ def test_a_folder_of_parquet(path):
 
 def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    TABLE.to_csv(path.with_suffix(".parquet"))
+    path.with_suffix(".parquet").write_bytes(b"PAR1")
     assert "Parquet needs pyarrow" in refused(path.with_suffix(".parquet"), capsys)
+
+
+def test_groups_may_be_called_like_missing_values(path):
+    names = ["NA", "None", "null", "n/a", "nan", "#N/A", "01", "1", "True"]
+    sex = np.resize([*names, ""], N)
+    TABLE.assign(sex=sex).to_csv(path, index=False)
+    html = run(path, columns=["--target", "y", "--prediction", "p", "--sensitive", "sex"])
+    assert all(f">{name}<" in html for name in [*names, "(missing)"])
+    assert f"{N} people in 10 groups" in html
+
+
+def test_a_class_may_be_called_none_if_both_columns_have_it(path):
+    words = TABLE.assign(**{name: TABLE[name].map({0: "None", 1: "some"}) for name in "yp"})
+    words.to_csv(path, index=False)
+    assert "Selection rate" in run(path, "--positive", "some")
+
+
+def test_decimal_commas(path):
+    table = TABLE.rename(columns={"score": "score, raw, of 1, or so, all"})
+    columns = ["--target", "y", "--prediction", table.columns[2], "--sensitive", "sex"]
+    table.to_csv(path, index=False, sep=";")
+    expected = run(path, columns=columns)
+    table.to_csv(path, index=False, sep=";", decimal=",", quoting=3)
+    assert run(path, columns=columns) == expected
+
+
+def test_gzip_and_other_names_of_parquet(path):
+    expected = run(path)
+    TABLE.to_csv(path.with_suffix(".parquet"), index=False)
+    assert run(path.with_suffix(".parquet")) == expected
+    TABLE.to_csv(path.with_suffix(".csv.gz"), index=False)
+    assert run(path.with_suffix(".csv.gz")) == expected
+    path.with_suffix(".csv.gz").rename(path)  # what it is, is told by its first bytes
+    assert run(path) == expected
+    pytest.importorskip("pyarrow")
+    TABLE.to_parquet(path)
+    assert run(path) == expected
+
+
+def test_booleans_are_read_as_such(path):
+    expected = run(path)
+    for words in [("False", "True"), ("false", "true"), ("FALSE", "TRUE")]:
+        spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
+        TABLE.assign(**spelled).to_csv(path, index=False)
+        assert run(path) == expected
+
+
+def test_the_positive_class_as_it_is_written(path):
+    names = ["--positive", "true"]
+    for words in [("false", "true"), ("true", "false")]:
+        spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
+        TABLE.assign(**spelled).to_csv(path, index=False)
+        assert "Selection rate" in run(path, *names)
+    TABLE.astype({"y": float}).to_csv(path, index=False)
+    assert run(path, "--positive", "1") == run(path, "--positive", "1.0")
+
+
+def test_whole_numbers_are_a_regression_if_it_is_said(path):
+    TABLE.assign(y=range(N), p=np.arange(N) + 0.25).to_csv(path, index=False)
+    assert "Mean error" in run(path, "--kind", "regression")
+    TABLE.assign(y=range(N), p=range(1, N + 1)).to_csv(path, index=False)
+    assert "Mean error" in run(path, "--kind", "regression")
+
+
+def test_categories_and_decimals_of_parquet(path):
+    pytest.importorskip("pyarrow")
+    expected = run(path)
+    other = TABLE.astype({"y": "category", "sex": "category"})
+    other.assign(p=TABLE["p"].map(Decimal)).to_parquet(path)
+    assert run(path) == expected
+    TABLE.astype({"y": str, "p": str}).to_parquet(path)
+    assert run(path) == expected
+
+
+def test_an_index_of_pandas_and_columns_of_folders(path):
+    pytest.importorskip("pyarrow")
+    TABLE.sort_values("sex", kind="stable").to_csv(path, index=False)
+    expected = run(path)
+    for sex, rows in TABLE.set_index(TABLE.index[::-1]).groupby("sex"):
+        folder = path.parent / "people" / f"sex={sex}"
+        folder.mkdir(parents=True)
+        rows.drop(columns="sex").to_parquet(folder / "0.parquet")
+    assert run(path.parent / "people") == expected

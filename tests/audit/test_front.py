@@ -108,5 +108,8 @@ def test_what_is_refused_says_why(people):
     with pytest.raises(ValueError, match="900 people are in several test folds"):
         twice = RepeatedStratifiedKFold(n_splits=2, n_repeats=2)
         fairness_front(LogisticRegression(), X, y, cv=twice, **options)
+    seen = [(np.arange(900), test) for _, test in KFold(3).split(X)]
+    with pytest.raises(ValueError, match="300 of the 300 test rows of fold 0 of cv are among its"):
+        fairness_front(LogisticRegression(), X, y, cv=seen, **options)
     with pytest.raises(ValueError, match="confidence_level"):
         fairness_front(LogisticRegression(), X, y, confidence_level=1.5, **options)

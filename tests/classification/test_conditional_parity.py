@@ -63,7 +63,7 @@ def test_cross_validation_cuts_the_strata_too(strata):
     class Kept(ConstrainedERMClassifier):
         """Remembers how large the gap of its own fold is."""
 
-        def score(self, X, y):
+        def score(self, X, y, *, sensitive_features=None):
             return -abs(self.constraint_report_["gap"].max() - self.own_gap_)
 
         def fit(self, X, y, *, sensitive_features=None, sample_weight=None):

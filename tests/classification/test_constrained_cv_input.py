@@ -1,22 +1,30 @@
 """What ConstrainedClassifierCV says of bad input, and how it lives with pipelines and searches."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneGroupOut, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
-from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.callbacks import FairnessMonitor
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    PartialParityPostprocessor,
+)
 from skfair.constraints import DemographicParity
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import demographic_parity_difference, get_scorer
@@ -97,6 +105,96 @@ def test_parameters_that_mean_nothing(people, params, message):
 def test_folds_must_be_a_partition(people):
     with pytest.raises(ValueError, match="no partition of the people. .*FrozenEstimator"):
         fit(people, cv=ShuffleSplit(2, random_state=0))
+
+
+def test_training_rows_must_exclude_test_rows(people):
+    X, y, sex = people
+    seen = [(np.arange(400), test) for _, test in KFold(4).split(X)]
+    with pytest.raises(ValueError, match="100 of the 100 test rows of fold 0 of cv are among its"):
+        fit(people, DecisionTreeClassifier(), cv=seen)
+    model = PartialParityPostprocessor(DecisionTreeClassifier(), cv=seen)
+    with pytest.raises(ValueError, match="100 of the 100 test rows of fold 0 of cv are among its"):
+        model.fit(X, y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize("make", [ConstrainedClassifierCV, PartialParityPostprocessor])
+def test_training_data_of_a_fitted_classifier_are_declared(people, make):
+    X, y, sex = people
+    tree = DecisionTreeClassifier(max_depth=3).fit(X[:300], y[:300])
+    groups = {"sensitive_features": sex}
+    for model in (make(tree, cv="prefit", tolerance=1), make(FrozenEstimator(tree), tolerance=1)):
+        with pytest.raises(ValueError, match="300 of the 400 rows of X are in X_fit"):
+            model.fit(X, y, **groups, X_fit=X[:300])
+        with pytest.warns(UserWarning, match="150 of the 400 rows of X are in X_fit"):
+            model.fit(X, y, **groups, X_fit=X[:150])
+        # Samples without weight are absent.
+        weights = np.repeat([0.0, 1.0], [300, 100])
+        model.fit(X, y, **groups, sample_weight=weights, X_fit=X[:300])
+    with pytest.raises(ValueError, match="clones of DecisionTreeClassifier are fitted here"):
+        make(clone(tree), cv=3).fit(X, y, **groups, X_fit=X[:300])
+    with pytest.raises(ValueError, match="300 of the 400 rows of X are in X_fit"):
+        pipeline = make_pipeline(StandardScaler(), FrozenEstimator(tree))
+        make(pipeline, cv=3).fit(X, y, **groups, X_fit=X[:300])
+
+
+class Returns(ClassifierMixin, BaseEstimator):
+    """A classifier whose probabilities are made of those of naive Bayes by a function."""
+
+    def __init__(self, change=None):
+        self.change = change
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.model_ = GaussianNB().fit(X, y)
+        return self
+
+    def predict_proba(self, X):
+        return self.change(self.model_.predict_proba(X))
+
+
+class Decides(Returns):
+    """The same by ``decision_function``."""
+
+    def decision_function(self, X):
+        return self.change(self.model_.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: 3 * p, "probabilities between 0 and 1, but they are between 0 and 2"),
+        (lambda p: p / np.zeros((1, 2)), "finite numbers, but 1.. of 1.. rows have nan or inf"),
+        (lambda p: np.c_[p, p[:, 0]], r"each of its 2 classes, shape \(1.., 2\), .* \(1.., 3\)"),
+        (lambda p: p[:, 1:], r"each of its 2 classes, shape \(1.., 2\), .* \(1.., 1\)"),
+        (lambda p: p[:, 1], r"each of its 2 classes, shape \(1.., 2\), .* \(1..,\)"),
+        (lambda p: p[:-1], r"each of the 1.. samples, but it returned shape \(1.., 2\)"),
+        (lambda p: [p, p], r"one row for each of the 1.. samples, .* shape \(2, 1.., 2\)"),
+        (lambda p: p.astype(str)[:, 0] + "%", "an array of numbers, but could not convert string"),
+    ],
+    ids=["above 1", "infinite", "3 columns", "1 column", "1-D", "rows", "list of arrays", "text"],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_probabilities_of_another_form_are_refused(people, change, message):
+    message = f"predict_proba of Returns must return .*{message}"
+    with pytest.raises(ValueError, match=message):
+        fit(people, Returns(change))
+    with pytest.raises(ValueError, match=message):
+        fit(people, group_estimator=Returns(change))
+
+
+def test_decision_functions_of_another_form_are_refused(people):
+    with pytest.raises(ValueError, match="decision_function of Decides must return finite"):
+        fit(people, Decides(lambda p: np.where(p > 0.5, np.inf, p)))
+    with pytest.raises(ValueError, match="decision_function of Decides must return one row"):
+        fit(people, Decides(lambda p: p[:-1]))
+    with pytest.raises(ValueError, match="decision_function of Decides has 3 columns"):
+        fit(people, Decides(lambda p: np.c_[p, p[:, 0]]))
+
+
+def test_lists_are_probabilities_too(people):
+    expected = fit(people)
+    for change in (lambda p: p.tolist(), lambda p: p.astype(np.float32) * (1 + 1e-7)):
+        np.testing.assert_allclose(fit(people, Returns(change)).coef_, expected.coef_, rtol=1e-3)
 
 
 def test_every_fold_needs_both_classes(people):
@@ -258,6 +356,11 @@ def test_metadata_is_routed_through_a_pipeline(people, routing):
     assert set(np.concatenate(seen)) == {1.0, 3.0}
 
 
+def test_folds_may_come_from_a_generator(people, routing):
+    X = people[0]
+    assert gap(people, fit(people, cv=(fold for fold in KFold(3).split(X)))) <= 0.05
+
+
 def test_splits_by_a_third_party(people, routing):
     X, y, sex = people
     model = ConstrainedClassifierCV(NB, tolerance=0.05, cv=LeaveOneGroupOut())
@@ -291,3 +394,109 @@ def test_a_constrained_classifier_may_be_inside(people):
 
 def test_several_jobs_give_the_same(people):
     np.testing.assert_array_equal(fit(people, n_jobs=2).oof_scores_, fit(people).oof_scores_)
+
+
+# Export -------------------------------------------------------------------------------
+
+
+def served(rule, scores, probabilities):
+    """The rule as the documentation has it."""
+    z = rule["slope"] * scores + rule["offset"]
+    eta = 1 / (1 + np.exp(-z))
+    terms = np.stack([np.ones_like(z), eta, z, z * eta])
+    moved = np.einsum("ti,ieg,teg->i", terms, probabilities, rule["weights"])
+    return rule["log_odds"] * z + rule["intercept"] + moved
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"constraint": "equal_opportunity"},
+        {"constraint": "equalized_odds", "group_estimator": "given"},
+        {"constraint": "loss_parity", "tolerance": 0.1},
+        {"constraint": None},
+        {"pos_label": 0},
+        {"estimator": LogisticRegression(), "ensemble": False},
+    ],
+    ids=str,
+)
+def test_the_rule_that_is_exported_decides_as_predict_does(people, params):
+    X, _, sex = people
+    model = fit(people, **params)
+    rule = json.loads(json.dumps(model.export_rule()))
+    groups = {"sensitive_features": sex}
+    scores = served(rule, *model.rule_inputs(X, **groups))
+    decided = model.predict(X, **groups) == rule["pos_label"]
+    np.testing.assert_array_equal(scores > 0, decided)
+    sign = 1 if model.pos_label_ == model.classes_[1] else -1
+    np.testing.assert_allclose(
+        sign * scores, model.decision_function(X, **groups), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_rules_of_more_than_two_classes_are_not_exported(people):
+    X, y, sex = people
+    model = fit((X, y + (X[:, 1] > 1), sex), constraint=None)
+    with pytest.raises(ValueError, match="between 2 classes, but there are 3"):
+        model.export_rule()
+    with pytest.raises(ValueError, match="between 2 classes, but there are 3"):
+        model.rule_inputs(X)
+
+
+def test_what_is_no_parameter_is_no_attribute():
+    assert not hasattr(ConstrainedClassifierCV(), "enforcement")
+
+
+# Progress -----------------------------------------------------------------------------
+
+
+class Tasks:
+    """A callback that notes which tasks end."""
+
+    def __init__(self):
+        self.ended = []
+
+    def setup(self, estimator, context):
+        """Nothing to prepare."""
+
+    teardown = on_fit_task_begin = setup
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append((context.task_name, context.max_subtasks))
+
+
+@pytest.mark.callbacks
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_callbacks_see_every_fold(people, ensemble):
+    X, y, sex = people
+    tasks, monitor = Tasks(), FairnessMonitor()
+    model = ConstrainedClassifierCV(NB, cv=3, ensemble=ensemble).set_callbacks(tasks, monitor)
+    model.fit(X, y, sensitive_features=sex)
+    n_folds = [(f"classifier of fold {k} of 3", 0) for k in (1, 2, 3)]
+    refit = [] if ensemble else [("classifier of all samples", 0)]
+    iterations = [("iteration", 0)] * model.n_iter_
+    steps = [*n_folds, ("classifiers", 3), *refit, *iterations, ("final linear model", None)]
+    assert tasks.ended[: len(steps)] == steps
+    assert len(monitor.log) == model.n_iter_
+    assert monitor.log["run"].unique().tolist() == [0]
+
+
+@pytest.mark.callbacks
+def test_callbacks_see_folds_that_are_fitted_in_parallel(people):
+    X, y, sex = people
+    monitor = FairnessMonitor()
+    model = ConstrainedClassifierCV(NB, cv=3, n_jobs=2).set_callbacks(monitor)
+    model.fit(X, y, sensitive_features=sex)
+    assert len(monitor.log) == model.n_iter_
+
+
+def test_verbose_names_what_is_fitted(people, capsys):
+    model = fit(people, verbose=1, constraint="equalized_odds")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [f"classifier of fold {k} of 3: done" for k in (1, 2, 3)]
+    assert lines[4].startswith("final linear model, problem 1, iteration 1: objective 0.")
+    solved = [line.split(": ")[0] for line in lines if "iteration" in line]
+    assert len(solved) == len(set(solved)) == model.n_iter_
+    fit(people, RandomForestClassifier(20, random_state=0), verbose=1, cv="oob")
+    assert capsys.readouterr().out.startswith("classifier of all samples: done")

@@ -259,4 +259,4 @@ def test_verbose_prints_iterations(data, capsys):
     fitted = model(verbose=1).fit(X, y, sensitive_features=groups)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == fitted.n_iter_
-    assert lines[0].startswith("iteration 1: objective 0.")
+    assert lines[0].startswith("problem 1, iteration 1: objective 0.")

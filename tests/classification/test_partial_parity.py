@@ -277,7 +277,7 @@ def test_verbose_prints_iterations(people, capsys):
     model = fitted(people, verbose=1)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
-    assert lines[0].startswith("iteration 1: objective 0.")
+    assert lines[0].startswith("problem 1, iteration 1: objective 0.")
 
 
 class Views:
@@ -357,6 +357,33 @@ def test_five_groups_of_very_different_size(people):
     model.fit(X, y, sensitive_features=group)
     assert len(model.groups_.counts) == 5
     assert model.constraint_violation_ == 0.0
+
+
+@pytest.mark.parametrize(
+    ("seed", "n_features", "is_skewed"), [(9, 6, True), (2, 2, False), (9, 2, True), (9, 3, True)]
+)
+def test_a_tolerance_that_random_coefficients_keep_is_not_infeasible(seed, n_features, is_skewed):
+    rng, n, half = np.random.default_rng(seed), 1000, {"interval": (0.5, 1.0)}
+    group = {"sensitive_features": rng.integers(2, size=n)}
+    codes = group["sensitive_features"]
+    X = rng.normal(size=(n, n_features))
+    if is_skewed:
+        X = np.where(rng.random(X.shape) < 0.5, np.round(X), np.exp(X))
+        X[:, 0] += codes
+    else:
+        X = X * np.exp(0.5 * rng.normal(size=(2, n_features)))[codes]
+        X += 0.5 * rng.normal(size=(2, n_features))[codes]
+    y = X @ rng.normal(size=n_features) / 2 + codes + rng.logistic(size=n)
+    drawn = [
+        partial_statistical_parity_difference(X @ rng.normal(size=n_features), **group, **half)
+        for _ in range(100)
+    ]
+    tolerance = 1.1 * min(drawn)  # one of them keeps it
+    model = PartialParityClassifier(**half, tolerance=tolerance).fit(X, y > np.median(y), **group)
+    scores = model.decision_function(X)
+    assert model.status_ in ("optimal", "feasible")
+    assert model.constraint_violation_ == 0.0
+    assert partial_statistical_parity_difference(scores, **group, **half) <= tolerance
 
 
 def test_a_tolerance_of_zero_ends_with_the_fairest_found(people):

@@ -212,7 +212,7 @@ def test_out_of_fold_predictions_that_need_groups_do_not_work_and_say_so(routing
     X, y, groups = data
     # scikit-learn hands cross_val_predict's params to fit alone.
     settings = {"params": {"sensitive_features": groups}, "cv": CV}
-    with pytest.raises(ValueError, match="no sensitive_features came"):
+    with pytest.raises(ValueError, match="predictions need sensitive_features"):
         cross_val_predict(make(PartialParityPostprocessor), X, y, **settings)
     blind = make(PartialParityClassifier, tolerance=0.3)
     scores = cross_val_predict(blind, X, y, method="decision_function", **settings)

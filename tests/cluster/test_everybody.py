@@ -37,8 +37,9 @@ def in_files(tmp_path):
 
     def in_files(*columns, chunk=CHUNK):
         table = pd.DataFrame({str(j): column for j, column in enumerate(np.vstack(columns))})
-        table.to_parquet(tmp_path / f"{chunk}.parquet", row_group_size=chunk)
-        people = open_blocks(tmp_path / f"{chunk}.parquet")
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.parquet"  # none is ever replaced
+        table.to_parquet(path, row_group_size=chunk)
+        people = open_blocks(path)
         names = people.columns
         others = [people[name] for name in names[N_FEATURES:]]
         return people[names[:N_FEATURES]], *others
@@ -96,7 +97,7 @@ def test_every_attribute_may_be_mixed(in_files, tmp_path):
     X, groups, _ = draw()
     people = pd.DataFrame({"a": groups, "b": np.arange(N_PEOPLE) % 2})
     in_files(X, *people.to_numpy().T)
-    table = open_blocks(tmp_path / f"{CHUNK}.parquet")
+    table = open_blocks(tmp_path / "0.parquet")
     names = table.columns
     parts = fitted(table[names[:N_FEATURES]], table[names[N_FEATURES:]], attributes="each")
     whole = fitted(X, people, attributes="each")

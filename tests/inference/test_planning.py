@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks.sample_size import certified_share
 from skfair.inference import AUCs, all_pairs, balance_limit, people_needed, upper_limit
+from skfair.inference._planning import certificate_power, smallest_certifiable
 
 TABLE = {  # people of each group at a rate of .2, certain to .95, with a power of .8
     2: {0.01: 27404, 0.02: 6851, 0.05: 1096, 0.1: 274},
@@ -26,6 +28,29 @@ def test_the_power_is_the_one_asked_for():
     errors = np.sqrt(2 * rate * (1 - rate) / n)
     shown = np.ptp(rates, axis=1) + stats.norm.ppf(0.95) * errors <= tolerance
     assert 0.78 < shown.mean() < 0.82
+
+
+@pytest.mark.parametrize("n_groups", [2, 4, 10])
+@pytest.mark.parametrize("rate", [0.001, 0.005, 0.02])
+@pytest.mark.parametrize("tolerance", [0.05, 0.1, 0.5])
+def test_small_rates_have_the_power_asked_for(rate, tolerance, n_groups):
+    n = people_needed(tolerance, n_groups=n_groups, rate=rate)
+    assert n >= np.log(0.05) / np.log(1 - tolerance)
+    assert certificate_power(n, tolerance, n_groups, rate, 0.95) >= 0.78
+    # One step of the counts earlier it would not do.
+    if n > smallest_certifiable(tolerance, 0.95):
+        assert certificate_power(n - 1, tolerance, n_groups, rate, 0.95) < 0.81
+
+
+def test_the_power_is_that_of_certificates():
+    """Two routes: binomial sums, and `certify` on drawn decisions."""
+    n, rate, tolerance = 62, 0.03, 0.1
+    drawn = certified_share(n, rate, tolerance, 3, 2000, np.random.default_rng(0))
+    assert drawn == pytest.approx(certificate_power(n, tolerance, 3, rate, 0.95), abs=0.04)
+
+
+def test_successes_and_failures_need_samples_of_the_same_size():
+    assert people_needed(0.1, rate=0.98) == people_needed(0.1, rate=0.02)
 
 
 @pytest.mark.parametrize(

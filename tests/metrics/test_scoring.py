@@ -1,4 +1,5 @@
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,22 +9,25 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from skfair.exceptions import MissingSensitiveFeaturesError
+from skfair.exceptions import MissingSensitiveFeaturesError, SearchError
 from skfair.metrics import (
     METRICS,
     Metric,
     additive_violation,
     demographic_parity_difference,
     get_scorer,
+    metric_by_class,
     wasserstein_distance_between_groups,
 )
 from skfair.metrics import balance_score as balance
 from skfair.model_selection import best_subject_to
+from skfair.regression import ConstrainedERMRegressor
 
 
 class GroupAwareKMeans(KMeans):
@@ -171,31 +175,24 @@ def test_sample_weight_can_be_requested(routing, data):
 SINGLE, SEVERAL = get_scorer("balance"), {"balance": get_scorer("balance")}
 
 
-@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 @pytest.mark.parametrize("scoring", [SINGLE, SEVERAL], ids=["single", "several"])
 @pytest.mark.parametrize("weights", [None, np.ones(48)], ids=["unweighted", "weighted"])
-def test_a_search_without_routing_says_why_it_has_no_scores(data, scoring, weights):
+def test_a_search_of_clusterings_without_routing_stops(data, scoring, weights):
     X, people = data
     search = GridSearchCV(AWARE, {"n_clusters": [2, 3]}, scoring=scoring, refit=False, cv=CV)
-    with pytest.warns(UserWarning, match=r"sklearn\.set_config\(enable_metadata_routing=True\)"):
+    with pytest.raises(SearchError, match=r"sklearn\.set_config\(enable_metadata_routing=True\)"):
         search.fit(X, sensitive_features=people, sample_weight=weights)
-    (name,) = (key for key in search.cv_results_ if key.startswith("mean_test"))
-    assert np.isnan(search.cv_results_[name]).all()
     with pytest.raises(MissingSensitiveFeaturesError):
         cross_validate(AWARE, X, scoring=scoring, cv=CV, error_score="raise")
 
 
-@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 def test_forgotten_groups_stop_a_search_with_routing_too(routing, data):
     search = GridSearchCV(PLAIN, {"n_clusters": [2, 3]}, scoring=SINGLE, cv=CV, error_score="raise")
-    with pytest.raises(MissingSensitiveFeaturesError, match="no sensitive_features came"):
+    with pytest.raises(MissingSensitiveFeaturesError, match="sensitive_features is missing"):
         search.fit(data[0])
     choose = {"scoring": {"balance": SINGLE, "again": SINGLE}, "error_score": np.nan}
     search.set_params(refit=best_subject_to("balance", 0.5), **choose)
-    with (
-        pytest.warns(UserWarning, match="no sensitive_features came"),
-        pytest.raises(ValueError, match="No candidate has scores"),
-    ):
+    with pytest.raises(SearchError, match="sensitive_features is missing"):
         search.fit(data[0])
 
 
@@ -287,7 +284,12 @@ class Told(LogisticRegression):
     "estimator", [Told("no"), make_pipeline(StandardScaler(), Told("no"))], ids=["alone", "inside"]
 )
 @pytest.mark.parametrize(
-    "name", [n for n, m in METRICS.items() if m.kind not in ("clustering", "labelled_margin")]
+    "name",
+    [
+        n
+        for n, m in METRICS.items()
+        if m.kind not in ("clustering", "labelled_margin", "regression")
+    ],
 )
 def test_the_positive_class_is_that_of_the_estimator_or_the_one_inside(hired, estimator, name):
     X, y, people = hired
@@ -378,12 +380,173 @@ def test_a_classifier_in_a_search_without_routing_stops_and_says_why(hired):
         search.fit(X, y)
 
 
-@pytest.mark.parametrize("scorer", [PARITY, DISTANCE])
-def test_more_than_two_classes_are_refused(data, scorer):
+# More than two classes -----------------------------------------------------------------
+
+
+@pytest.fixture
+def graded():
+    rng = np.random.default_rng(1)
+    people = rng.integers(2, size=300)
+    X = rng.normal(size=(300, 2)) + 0.7 * people[:, np.newaxis]
+    y = np.array(["low", "mid", "high"])[np.digitize(X[:, 0] + rng.normal(size=300), [-0.3, 0.9])]
+    return X, y, people, LogisticRegression().fit(X, y)
+
+
+@pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "classification"])
+def test_the_worst_class_counts_and_one_may_be_chosen(graded, name):
+    X, y, people, model = graded
+    metric, sign = METRICS[name], 1 if METRICS[name].greater_is_better else -1
+    name = name if metric.greater_is_better else f"neg_{name}"
+    given = {"sensitive_features": people}
+    by_class = sign * metric_by_class(metric, y, model.predict(X), **given)
+    assert by_class.nunique() == 3
+    assert get_scorer(name)(model, X, y, **given) == by_class.min()
+    for label, value in by_class.items():
+        assert get_scorer(name, pos_label=label)(model, X, y, **given) == value
+
+
+def test_scores_of_a_class_are_its_probabilities(graded):
+    X, y, people, model = graded
+    distances = [
+        -wasserstein_distance_between_groups(scores, sensitive_features=people)
+        for scores in model.predict_proba(X).T
+    ]
+    for label, distance in zip(model.classes_, distances, strict=True):
+        scorer = get_scorer("neg_wasserstein_distance_between_groups", pos_label=label)
+        assert scorer(model, X, sensitive_features=people) == pytest.approx(distance, rel=1e-12)
+    assert DISTANCE(model, X, sensitive_features=people) == pytest.approx(min(distances), rel=1e-12)
+
+
+class WithoutMargins(ClassifierMixin, BaseEstimator):
+    """A classifier of which probabilities alone are known."""
+
+    def __init__(self, model):
+        self.model, self.classes_ = model, model.classes_
+
+    def predict(self, X):
+        return self.model.predict(X)
+
+    def predict_proba(self, X):
+        return self.model.predict_proba(X)
+
+
+def test_decisions_for_a_class_are_where_it_beats_the_others(graded):
+    X, y, people, model = graded
+    metric = replace(
+        METRICS["partial_demographic_parity_difference"], params={"interval": (0.0, 1.0)}
+    )
+    name, given = "neg_demographic_parity_difference", {"sensitive_features": people}
+    for label in model.classes_:
+        # All thresholds shift one cut-off: without a tolerance it is the plain gap of decisions.
+        decided = get_scorer(name, pos_label=label)(model, X, y, **given)
+        margins = model.decision_function(X)
+        position = model.classes_.tolist().index(label)
+        beaten = margins[:, position] - np.delete(margins, position, axis=1).max(axis=1)
+        expected = -metric(beaten, threshold=0.0, **given)
+        found = get_scorer(metric, pos_label=label)(model, X, y, **given)
+        assert found == pytest.approx(expected, rel=1e-12)
+        assert -demographic_parity_difference(y == label, beaten > 0, **given) == decided
+        by_probability = get_scorer(metric, pos_label=label)(WithoutMargins(model), X, y, **given)
+        assert np.isfinite(by_probability)
+
+
+def test_every_metric_of_classifiers_scores_several_classes(graded):
+    X, y, people, model = graded
+    for name, metric in METRICS.items():
+        if metric.kind not in ("clustering", "regression"):
+            scorer = get_scorer(name if metric.greater_is_better else f"neg_{name}")
+            score = scorer(model, X, y, sensitive_features=people)
+            singles = [
+                clone(scorer).set_params(pos_label=label)(model, X, y, sensitive_features=people)
+                for label in model.classes_
+            ]
+            assert score == min(singles)
+
+
+def test_several_classes_are_scored_in_searches(routing, graded):
+    X, y, people, _ = graded
+    search = GridSearchCV(LogisticRegression(), {"C": [1e-3, 1.0]}, scoring=PARITY, cv=CV)
+    search.fit(X, y, sensitive_features=people)
+    assert (search.cv_results_["mean_test_score"] < 0).all()
+
+
+def test_what_several_classes_do_not_have_is_said(graded):
+    X, y, people, model = graded
+    with pytest.raises(ValueError, match=r"pos_label must be one of the classes 'high', 'low'"):
+        get_scorer("neg_demographic_parity_difference", pos_label="top")(
+            model, X, y, sensitive_features=people
+        )
+    pairs = SVC(decision_function_shape="ovo").fit(
+        np.vstack((X, X + 9)), np.concatenate((y, np.full(300, "top")))
+    )
+    scorer = get_scorer("neg_partial_demographic_parity_difference")
+    with pytest.raises(ValueError, match=r'shape \(300, 6\) for 4 .*decision_function_shape="ovr"'):
+        scorer(pairs, X, y, sensitive_features=people)
+    with pytest.raises(ValueError, match="metric_by_class and class_report"):
+        demographic_parity_difference(y, model.predict(X), sensitive_features=people)
+
+
+# Regressors ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "regression"])
+def test_metrics_of_errors_score_regressors(data, name):
     X, people = data
-    model = clone(LOGISTIC).fit(X, np.arange(48) % 3)
-    with pytest.raises(ValueError, match="LogisticRegression knows 3"):
-        scorer(model, X, np.arange(48) % 2, sensitive_features=people)
+    y = X[:, 0] ** 2 + X[:, 1]
+    model = LinearRegression().fit(X, y)
+    value = METRICS[name](y, model.predict(X), sensitive_features=people)
+    assert get_scorer(f"neg_{name}")(model, X, y, sensitive_features=people) == -value < 0
+
+
+@pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "score"])
+def test_metrics_of_scores_are_given_the_predictions_of_regressors(data, name):
+    X, people = data
+    model = LinearRegression().fit(X, X[:, 0] ** 2)
+    expected = METRICS[name](model.predict(X), sensitive_features=people)
+    found = get_scorer(f"neg_{name}")(model, X, sensitive_features=people)
+    assert found == -expected < 0
+
+
+def test_a_fair_regressor_wins_a_search(routing, data):
+    X, people = data
+    scoring = {"r2": "r2", "neg_gap": get_scorer("neg_mean_score_difference")}
+    model = ConstrainedERMRegressor("mean_parity")
+    search = GridSearchCV(
+        model, {"tolerance": [0.01, 2.0]}, scoring=scoring, refit="neg_gap", cv=CV
+    )
+    search.fit(X, X[:, 0], sensitive_features=people)
+    assert search.best_params_ == {"tolerance": 0.01}
+
+
+def test_a_model_of_an_unknown_kind_may_be_scored_by_its_numbers(data):
+    X, people = data
+
+    class Ranking(BaseEstimator):
+        def predict(self, X):
+            return X[:, 0]
+
+    scorer = get_scorer("neg_mean_score_difference")
+    assert scorer(Ranking(), X, sensitive_features=people) < 0
+    with pytest.raises(ValueError, match="is not a metric of a model without classes"):
+        PARITY(Ranking(), X, people, sensitive_features=people)
+
+
+def test_scores_need_a_method_that_returns_them(data):
+    X, people = data
+
+    class Decisions(ClassifierMixin, BaseEstimator):
+        classes_ = np.array([0, 1])
+
+        def predict(self, X):
+            return (X[:, 0] > 0).astype(int)
+
+    with pytest.raises(ValueError, match="has no predict_proba and no decision_function"):
+        DISTANCE(Decisions(), X, sensitive_features=people)
+    with pytest.raises(ValueError, match="but this LogisticRegression has no classes_"):
+        PARITY(LogisticRegression(), X, people, sensitive_features=people)
+
+
+# A single class ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("label", ["yes", "no"])
@@ -404,6 +567,10 @@ def test_unknown_names():
     with pytest.raises(ValueError, match="'balance'.*got 'additive_violation'"):
         get_scorer("additive_violation")
     assert "additive_violation" in METRICS
+    with pytest.raises(ValueError, match=r"Did you mean 'neg_equalized_odds_difference'\?"):
+        get_scorer("equalized_odds_difference")
+    with pytest.raises(ValueError, match=r"Did you mean 'balanced_accuracy'\?"):
+        get_scorer("balanced_acuracy")
 
 
 class ThresholdPerGroup(ClassifierMixin, BaseEstimator):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from scipy.stats import gaussian_kde
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 from skfair.plotting import GroupScoreDisplay
@@ -146,3 +146,10 @@ def test_bad_input_is_refused():
         GroupScoreDisplay.from_predictions([1.0, 2.0], sensitive_features=["a"])
     with pytest.raises(ValueError, match="alpha < beta"):
         GroupScoreDisplay.from_predictions(SCORE, sensitive_features=GROUP, interval=(0.5, 0.2))
+
+
+def test_a_regressor_is_refused():
+    X = np.arange(20.0).reshape(-1, 1)
+    model = LinearRegression().fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="fitted classifier is needed, but this LinearRegression"):
+        GroupScoreDisplay.from_estimator(model, X, sensitive_features=np.arange(20) % 2)

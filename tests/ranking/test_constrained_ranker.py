@@ -121,6 +121,15 @@ def test_without_groups_nothing_is_constrained(documents):
     assert ranker.status_ == "unconstrained"
 
 
+def test_documents_without_queries_are_warned_of(documents):
+    X, y, who = documents
+    with pytest.warns(UserWarning, match="no query_id: all .* one query.*query_id=np.zeros"):
+        ranker = ConstrainedRanker(constraint=None).fit(X[:50], y[:50])
+    with pytest.warns(UserWarning, match="no query_id: all .* one query"):
+        score = ranker.score(X, y)
+    assert score == ranker.score(X, y, query_id=np.zeros(len(y)))  # which warns of nothing
+
+
 def test_bad_input_is_explained(documents):
     X, y, who = documents
     with pytest.raises(ValueError, match="No query has documents of different relevance"):

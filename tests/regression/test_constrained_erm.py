@@ -131,13 +131,16 @@ def test_weights_overlap_and_groups_of_their_own(people):
     assert found <= 0.05001 * aware.target_scale_
 
 
-@pytest.mark.parametrize("constraint", ["demographic_parity", "bounded"])
-def test_unknown_names(people, constraint):
+def test_unknown_names(people):
     with pytest.raises(ValueError, match="'constraint' parameter of ConstrainedERMRegressor"):
-        fit(people, constraint)
+        fit(people, "bounded")
 
 
-@pytest.mark.parametrize("constraint", [["demographic_parity"], EqualOpportunityLoss()], ids=str)
+@pytest.mark.parametrize(
+    "constraint",
+    ["demographic_parity", ["demographic_parity"], EqualOpportunityLoss()],
+    ids=str,
+)
 def test_constraints_on_classes_are_refused(people, constraint):
     with pytest.raises(ValueError, match="about classes and decisions, .* Pass one of .*mean_par"):
         fit(people, constraint)

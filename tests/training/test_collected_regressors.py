@@ -165,7 +165,7 @@ def test_predictions_are_as_lazy_as_what_they_are_about(people):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"constraint": "demographic_parity"}, "'constraint' parameter"),
+        ({"constraint": "demographic_parity"}, "about classes and decisions"),
         ({"constraint": ["demographic_parity"]}, "about classes and decisions"),
         ({"constraint": "partial_group_auc"}, "so that parts add up"),
         ({"solver": "gda"}, "need solver='sqp'"),

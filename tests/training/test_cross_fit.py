@@ -2,13 +2,17 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectFromModel, SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, TargetEncoder
+from sklearn.random_projection import GaussianRandomProjection
+from sklearn.tree import DecisionTreeClassifier
 
 from skfair.training import before_last_step, cross_fit, make_folds, mean_margins
 
@@ -66,6 +70,18 @@ def test_masks_are_positions_too():
     np.testing.assert_array_equal(train, np.flatnonzero(~first))
 
 
+@pytest.mark.parametrize("seen", [slice(None), [-1]], ids=["all", "one"])
+def test_training_rows_exclude_test_rows(seen):
+    rows = np.arange(60)
+    halves = [(rows[30:], rows[:30]), (np.append(rows[:30], rows[30:][seen]), rows[30:])]
+    n_seen = len(rows[30:][seen])
+    with pytest.raises(ValueError, match=f"{n_seen} of the 30 test rows of fold 1 of cv are among"):
+        make_folds(halves, X, Y, Y)
+    absent = np.where(rows < 59, Y, -1)  # a row without weight is in no fold
+    if n_seen == 1:
+        assert [len(test) for _, test in make_folds(halves, X, Y, absent)] == [30, 29]
+
+
 def test_fitted_classifiers_stay_as_they_are():
     model = Memory().fit(X[:30], Y[:30])
     for estimator, how in ((model, "prefit"), (FrozenEstimator(model), folds())):
@@ -85,6 +101,51 @@ def test_probabilities_become_log_odds():
     (fitted,), again = cross_fit(pipeline, X, Y, "oob")
     assert fitted[-1].oob_score
     assert np.corrcoef(scores[:, 0], again[:, 0])[0, 1] > 0.95
+
+
+def forest_behind(*steps):
+    return make_pipeline(*steps, RandomForestClassifier(30, random_state=0))
+
+
+class Supervised(TransformerMixin, BaseEstimator):
+    """Features that are the target, where there is one."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        self.target_ = y
+        return self
+
+    def transform(self, X):
+        return X if self.target_ is None else self.target_[:, np.newaxis]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "how"),
+    [
+        (forest_behind(SelectKBest(k=1)), "cannot be fitted without y"),
+        (forest_behind(StandardScaler(), TargetEncoder()), "cannot be fitted without y"),
+        (forest_behind(SelectFromModel(LogisticRegression())), "cannot be fitted without y"),
+        (forest_behind(Supervised()), "give other features without y"),
+        (make_pipeline(StandardScaler(), forest_behind(Supervised())), "give other features"),
+        (make_pipeline(forest_behind(SelectKBest(k=1))), "cannot be fitted without y"),
+    ],
+)
+def test_out_of_bag_scores_need_preprocessing_without_y(estimator, how):
+    with pytest.raises(ValueError, match=f"cv='oob' needs preprocessing .*{how}.*Pass cv=5"):
+        cross_fit(estimator, X, Y, "oob")
+
+
+def test_out_of_bag_scores_behind_preprocessing_without_y():
+    random = GaussianRandomProjection(2, random_state=0)
+    for steps in ([StandardScaler()], [PCA(2), random], [make_pipeline("passthrough")]):
+        cross_fit(forest_behind(*steps), X, Y, "oob")
+    # Within the bags, preprocessing sees what the tree sees.
+    rng = np.random.default_rng(0)
+    noise, labels = rng.normal(size=(100, 500)), rng.integers(2, size=100)
+    tree = make_pipeline(SelectKBest(k=10), DecisionTreeClassifier(random_state=0))
+    bags = BaggingClassifier(tree, 50, oob_score=True, random_state=0)
+    _, scores = cross_fit(bags, noise, labels, "oob")
+    assert np.mean((scores[:, 0] > 0) == labels) < 0.65
 
 
 def test_what_the_last_step_sees():

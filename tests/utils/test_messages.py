@@ -3,7 +3,7 @@ import warnings
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.utils._messages import by_name, listing, warn
+from skfair.utils._messages import by_name, listing, suggest, warn
 
 
 def test_a_warning_points_at_the_first_line_outside_the_package():
@@ -60,3 +60,10 @@ def test_an_unknown_name_is_refused_with_the_known_ones(what):
         by_name({"square": Square}, what, "shape", kind=(Square,))
     with pytest.raises(ValueError, match=r"one of \['square'\] or an instance; got 'disc'"):
         by_name({"square": Square}, "disc", "shape")
+
+
+def test_the_closest_name_is_suggested():
+    assert suggest("demografic", ["equalized", "demographic"]) == " Did you mean 'demographic'?"
+    assert suggest("xyz", ["equalized", "demographic"]) == suggest(3, ["three"]) == ""
+    with pytest.raises(ValueError, match=r"got 'aplha'\. Did you mean 'alpha'\?"):
+        by_name({"alpha": 1}, "aplha", "name")

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from skfair.cluster._pareto_front import Route
 from skfair.cluster._samples import point_of
 from skfair.cluster.literature._alternating_run import alternating_front, alternating_path
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
 REAL_PAIRS = ((25, 0), (20, 4), (15, 3), (5, 2))
 SYNTHETIC = {"n_iter": 400, "n_starts": 10, "pairs": ((1, 1), (5, 1), (2, 0))}
@@ -160,7 +160,7 @@ class AlternatingSwaps(BaseEstimator):
         n_iter : int
         status : {"feasible"}
         """
-        self._validate_params()
+        validate_params(self)
         X, weights, codes = samples.X, samples.weights, samples.attribute_codes
         n_clusters = runs.n_clusters
         labels, _, _ = alternating_path(X, codes, weights, n_clusters, self, random_state)
@@ -309,7 +309,7 @@ class AlternatingFront(BaseEstimator):
         routes : list of Route
             One without moves per clustering.
         """
-        self._validate_params()
+        validate_params(self)
         X, weights, codes = samples.X, samples.weights, samples.attribute_codes
         members = alternating_front(X, codes, weights, runs.n_clusters, self, random_state)
         return [Route.at(*member) for member in zip(*members, strict=True)]

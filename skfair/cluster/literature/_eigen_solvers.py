@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from skfair.cluster._normalized_affinity import RBFAffinity
 from skfair.cluster._orthonormalize import orthonormalize
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
 LARGEST_ALPHA = 0.9  # of the penalty: Proposition 3.2 of the DC-ADMM paper asks for alpha < 1
 
@@ -87,7 +87,7 @@ class SFSC(BaseEstimator):
         vectors : ndarray of shape (n_nodes, n_pairs)
         converged : bool
         """
-        self._validate_params()
+        validate_params(self)
         sigma = norm_of_laplacian(operator) if self.sigma == "norm" else self.sigma
 
         def multiply(v):
@@ -221,7 +221,7 @@ class DCADMM(BaseEstimator):
         converged : bool
             False.
         """
-        self._validate_params()
+        validate_params(self)
         shape = (operator.n_nodes, n_pairs)
         multiply = _shifted(operator, 1 + self.omega if operator.is_graph else 0.0)
         options = {"gtol": self.gtol, "ftol": self.ftol}

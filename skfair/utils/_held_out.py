@@ -1,4 +1,4 @@
-"""Whether people are fresh: not those to whom the model was fitted."""
+"""Checks that samples are held out: that a model was not fitted to those which it scores."""
 
 import numpy as np
 import pandas as pd
@@ -38,8 +38,27 @@ def refuse_fitted_people(X, X_fit):
     if n_seen:
         warn(
             f"{n_seen} of the {len(rows)} rows of X are in X_fit too. If these are the same "
-            "people, leave them out: a certificate holds for people whom the model has not seen."
+            "samples, leave them out: a model treats its training data better than others."
         )
+
+
+def refuse_seen_test_rows(folds):
+    """Raise a ValueError if a fold's training rows contain rows of its test set.
+
+    Parameters
+    ----------
+    folds : list of (ndarray of int, ndarray of int)
+        Training and test positions of each fold.
+    """
+    for number, (train, test) in enumerate(folds):
+        n_seen = int(np.isin(test, train).sum())
+        if n_seen:
+            raise ValueError(
+                "Each sample must be scored by a model that was not fitted to it, but "
+                f"{n_seen} of the {len(test)} test rows of fold {number} of cv are among its "
+                "training rows. Pass an int, or a splitter such as StratifiedKFold; an iterable "
+                "must yield disjoint train and test rows."
+            )
 
 
 def _hashes(X):

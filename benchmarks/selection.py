@@ -1,0 +1,61 @@
+"""How often a search under a bound, at a confidence level, selects a candidate that breaks it."""
+
+import warnings
+
+import numpy as np
+
+from benchmarks.tables import Check, Report
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.model_selection import best_subject_to
+
+METRIC = "neg_demographic_parity_difference"
+BOUND, GAP, RATE = 0.05, 0.055, 0.3
+PER_GROUP = 400  # samples of each group in a test fold
+N_FOLDS = 5
+
+
+def accepted_share(n_candidates, correlation, n_searches, rng, gap=GAP):
+    """Share of searches that select without a warning; every candidate has the same gap."""
+    error = np.sqrt(2.0 * RATE * (1.0 - RATE) / PER_GROUP)
+    accepted = 0
+    for _ in range(n_searches):
+        # Candidates share test folds: the sampling errors of their gaps are correlated.
+        shared, own = rng.normal(size=(N_FOLDS, 1)), rng.normal(size=(N_FOLDS, n_candidates))
+        noise = np.sqrt(correlation) * shared + np.sqrt(1.0 - correlation) * own
+        gaps = np.abs(gap + error * noise)
+        found = {f"split{k}_test_{METRIC}": -fold for k, fold in enumerate(gaps)}
+        found |= {f"mean_test_{METRIC}": -gaps.mean(axis=0)}
+        found |= {"mean_test_accuracy": rng.random(n_candidates)}
+        accepted += _is_accepted(found)
+    return accepted / n_searches
+
+
+def _is_accepted(found):
+    """Whether a candidate is selected without a warning, at .95."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InfeasibleConstraintWarning)
+        try:
+            best_subject_to(METRIC, BOUND, confidence_level=0.95)(found)
+        except InfeasibleConstraintWarning:
+            return False
+    return True
+
+
+def selection(budget):
+    """Searches whose candidates all break the bound, and the same with candidates that keep it."""
+    n_searches = 2000 if budget.n_runs > 1 else 200
+    records = []
+    for n_candidates in (1, 5, 20, 100):
+        for correlation in (0.0, 0.5, 0.9):
+            rng = np.random.default_rng(0)
+            record = {"candidates": n_candidates, "correlation": correlation}
+            for gap in (GAP, 0.0):
+                share = accepted_share(n_candidates, correlation, n_searches, rng, gap)
+                record[f"accepted, gap {gap:g}"] = share
+            records.append(record)
+    wrong = [record[f"accepted, gap {GAP:g}"] for record in records]
+    title = (
+        f"Bound {BOUND}, confidence .95, {n_searches} searches of {N_FOLDS} folds with "
+        f"{PER_GROUP} samples of each of two groups, rates of {RATE}"
+    )
+    return Report(title, records, [Check("bound broken, and no warning", wrong, "<=", 0.05)])

@@ -1,0 +1,182 @@
+"""How much the errors of a regressor differ between groups."""
+
+import numpy as np
+from sklearn.utils import check_array
+
+from skfair.metrics._gaps import gap
+from skfair.metrics._losses import mean_losses
+from skfair.metrics._registry import metric
+from skfair.people import check_columns
+
+
+@metric("regression")
+def mean_error_difference(
+    y_true,
+    y_pred,
+    *,
+    sensitive_features,
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+):
+    r"""Largest minus smallest mean signed error of a group.
+
+    .. math:: \max_{g, g'} \bigl( E[\hat y - y \mid g] - E[\hat y - y \mid g'] \bigr)
+
+    It is large where one group is predicted too high on average and another too low, which mean
+    squared errors do not show.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Target of each sample, a real number.
+    y_pred : array-like of shape (n_samples,)
+        Predictions of the target.
+    sensitive_features : array-like or sparse matrix
+        Group of each sample, as in :func:`demographic_parity_difference`.
+    reference, aggregate
+        As in :func:`demographic_parity_difference`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; a sample of weight zero counts as absent.
+
+    Returns
+    -------
+    difference : float
+        In the unit of the target, 0 is fair; 0 with a single group.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length or in their pandas index, or are not finite numbers.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mean_error_difference
+    >>> group = ["a", "a", "b", "b"]
+    >>> mean_error_difference([1, 2, 3, 4], [2, 3, 2, 3], sensitive_features=group)
+    2.0
+    """
+    means = _group_means(y_true, y_pred, sensitive_features, sample_weight, lambda error: error)
+    return gap([means], reference, aggregate)
+
+
+@metric("regression")
+def mean_squared_error_difference(
+    y_true,
+    y_pred,
+    *,
+    sensitive_features,
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+):
+    r"""Largest minus smallest mean squared error of a group.
+
+    .. math:: \max_{g, g'} \bigl( E[(\hat y - y)^2 \mid g] - E[(\hat y - y)^2 \mid g'] \bigr)
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight
+        As in :func:`mean_error_difference`.
+
+    Returns
+    -------
+    difference : float
+        In the squared unit of the target, 0 is fair; 0 with a single group.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`mean_error_difference`.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mean_squared_error_difference
+    >>> group = ["a", "a", "b", "b"]
+    >>> mean_squared_error_difference([1, 2, 3, 4], [2, 3, 1, 2], sensitive_features=group)
+    3.0
+    """
+    means = _group_means(y_true, y_pred, sensitive_features, sample_weight, np.square)
+    return gap([means], reference, aggregate)
+
+
+@metric("regression")
+def mean_absolute_error_difference(
+    y_true,
+    y_pred,
+    *,
+    sensitive_features,
+    reference="groups",
+    aggregate="max",
+    sample_weight=None,
+):
+    r"""Largest minus smallest mean absolute error of a group.
+
+    .. math:: \max_{g, g'} \bigl( E[|\hat y - y| \mid g] - E[|\hat y - y| \mid g'] \bigr)
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight
+        As in :func:`mean_error_difference`.
+
+    Returns
+    -------
+    difference : float
+        In the unit of the target, 0 is fair; 0 with a single group.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`mean_error_difference`.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mean_absolute_error_difference
+    >>> group = ["a", "a", "b", "b"]
+    >>> mean_absolute_error_difference([1, 2, 3, 4], [2, 3, 1, 2], sensitive_features=group)
+    1.0
+    """
+    means = _group_means(y_true, y_pred, sensitive_features, sample_weight, np.abs)
+    return gap([means], reference, aggregate)
+
+
+@metric("regression")
+def largest_mean_squared_error(y_true, y_pred, *, sensitive_features, sample_weight=None):
+    r"""Mean squared error of the group that is predicted worst.
+
+    .. math:: \max_g E[(\hat y - y)^2 \mid g]
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight
+        As in :func:`mean_error_difference`.
+
+    Returns
+    -------
+    error : float
+        In the squared unit of the target; less is better.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`mean_error_difference`.
+
+    Examples
+    --------
+    >>> from skfair.metrics import largest_mean_squared_error
+    >>> group = ["a", "a", "b", "b"]
+    >>> largest_mean_squared_error([1, 2, 3, 4], [2, 3, 1, 2], sensitive_features=group)
+    4.0
+    """
+    means, _ = _group_means(y_true, y_pred, sensitive_features, sample_weight, np.square)
+    return float(means.max())
+
+
+def _group_means(y_true, y_pred, sensitive_features, sample_weight, measure):
+    """Mean of a function of the errors, in each group and over all samples."""
+    people, columns = check_columns(sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred)
+    truth, predicted = (
+        check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
+        for name, column in zip(("y_true", "y_pred"), columns, strict=True)
+    )
+    return mean_losses(people, measure(predicted - truth), np.ones(len(truth)))

@@ -1,0 +1,278 @@
+"""Errors of usage stop the searches and cross-validation of scikit-learn; nan never wins."""
+
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from sklearn.cluster import KMeans
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    HalvingRandomSearchCV,
+    RandomizedSearchCV,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    validation_curve,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.scorers import ESTIMATORS, SITUATIONS, outcomes
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    PartialParityPostprocessor,
+)
+from skfair.exceptions import MissingSensitiveFeaturesError, SearchError
+from skfair.metrics import get_scorer
+from skfair.model_selection import best_subject_to
+from skfair.regression import ConstrainedERMRegressor
+
+PARITY = get_scorer("neg_demographic_parity_difference")
+GRID = {"C": [0.1, 1.0]}
+MODEL = LogisticRegression()
+RNG = np.random.default_rng(0)
+GROUPS = RNG.integers(2, size=120)
+X = RNG.normal(size=(120, 2)) + 0.5 * GROUPS[:, np.newaxis]
+Y = (X[:, 0] + RNG.normal(size=120) > 0.2).astype(int)
+
+
+def searching(search, **settings):
+    def run(model, grid, scoring, params, **more):
+        refit = isinstance(scoring, dict) and next(iter(scoring))
+        refit = {"refit": refit} if refit else {}
+        return search(model, grid, scoring=scoring, cv=2, **refit, **settings, **more).fit(
+            X, Y, **params
+        )
+
+    return run
+
+
+def validating(function, **settings):
+    def run(model, grid, scoring, params, **more):
+        return function(model, X, Y, scoring=scoring, cv=2, params=params, **settings, **more)
+
+    return run
+
+
+HALVING = {"min_resources": 60, "random_state": 0}
+ONE_SCORER = {
+    "halving": searching(HalvingGridSearchCV, **HALVING),
+    "halving at random": searching(HalvingRandomSearchCV, n_candidates=2, **HALVING),
+    "cross_val_score": validating(cross_val_score),
+    "learning_curve": validating(learning_curve, train_sizes=[0.9]),
+    "validation_curve": validating(validation_curve, param_name="C", param_range=[0.1, 1.0]),
+}
+ANY_SCORERS = {
+    "grid": searching(GridSearchCV),
+    "random": searching(RandomizedSearchCV, n_iter=2),
+    "cross_validate": validating(cross_validate),
+}
+SCORINGS = {
+    "one": PARITY,
+    "several": {"parity": PARITY, "again": PARITY},
+    "with accuracy": {"accuracy": "accuracy", "parity": PARITY},
+}
+CASES = [
+    *((run, PARITY) for run in ONE_SCORER.values()),
+    *((run, scoring) for run in ANY_SCORERS.values() for scoring in SCORINGS.values()),
+]
+NAMES = [
+    *ONE_SCORER,
+    *(f"{run}, {scoring}" for run in ANY_SCORERS for scoring in SCORINGS),
+]
+
+
+@pytest.mark.parametrize("routing", [False, True], ids=["routing off", "params forgotten"])
+@pytest.mark.parametrize("run, scoring", CASES, ids=NAMES)
+def test_missing_groups_stop_every_search(run, scoring, routing):
+    with (
+        sklearn.config_context(enable_metadata_routing=routing),
+        pytest.raises(SearchError, match=r"set_config\(enable_metadata_routing=True\)"),
+    ):
+        run(MODEL, GRID, scoring, {})
+
+
+@pytest.mark.parametrize("name", ["grid, one", "grid, several", "halving", "cross_val_score"])
+def test_missing_groups_stop_searches_on_two_processes(name):
+    run, scoring = dict(zip(NAMES, CASES, strict=True))[name]
+    with pytest.raises(SearchError, match=r"set_config\(enable_metadata_routing=True\)"):
+        run(MODEL, GRID, scoring, {}, n_jobs=2)
+
+
+@pytest.mark.parametrize("routing", [False, True], ids=["routing off", "params forgotten"])
+@pytest.mark.parametrize("run, scoring", CASES, ids=NAMES)
+def test_searches_that_raise_errors_raise_the_error_itself(run, scoring, routing):
+    with (
+        sklearn.config_context(enable_metadata_routing=routing),
+        pytest.raises(MissingSensitiveFeaturesError, match="sensitive_features is missing"),
+    ):
+        run(MODEL, GRID, scoring, {}, error_score="raise")
+
+
+@pytest.mark.parametrize("run, scoring", CASES, ids=NAMES)
+def test_with_groups_every_search_has_scores(run, scoring):
+    with sklearn.config_context(enable_metadata_routing=True):
+        found = run(MODEL, GRID, scoring, {"sensitive_features": GROUPS})
+    if isinstance(found, GridSearchCV | RandomizedSearchCV | HalvingGridSearchCV):
+        assert np.isfinite(found.best_score_)
+    elif isinstance(found, dict):
+        assert all(np.isfinite(scores).all() for scores in found.values())
+    elif isinstance(found, np.ndarray):
+        assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
+def test_other_backends_of_joblib_pass_the_error_on(backend):
+    search = GridSearchCV(MODEL, GRID, scoring=PARITY, cv=2, n_jobs=2)
+    with joblib.parallel_config(backend), pytest.raises(SearchError, match="sensitive_features"):
+        search.fit(X, Y)
+
+
+def test_an_earlier_fit_of_a_search_survives():
+    search = GridSearchCV(MODEL, GRID, scoring="accuracy", cv=2).fit(X, Y)
+    best = search.best_estimator_
+    with pytest.raises(SearchError):
+        search.set_params(scoring=PARITY).fit(X, Y)
+    assert search.best_estimator_ is best
+
+
+def test_a_search_inside_a_search_stops():
+    inner = GridSearchCV(MODEL, GRID, scoring=PARITY, cv=2)
+    with pytest.raises(SearchError, match="sensitive_features"):
+        cross_validate(inner, X, Y, cv=2)
+    # An inner search that raises errors fails to fit, for which scikit-learn stops.
+    with pytest.raises(ValueError, match="All the 2 fits failed(.|\n)*enable_metadata_routing"):
+        cross_validate(inner.set_params(error_score="raise"), X, Y, cv=2)
+
+
+def test_outside_of_searches_errors_are_ordinary():
+    model = MODEL.fit(X, Y)
+    with pytest.raises(MissingSensitiveFeaturesError, match="In a direct call pass"):
+        PARITY(model, X, Y)
+    search = GridSearchCV(MODEL, GRID, scoring=PARITY, cv=2)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search.fit(X, Y, sensitive_features=GROUPS)
+        assert search.score(X, Y, sensitive_features=GROUPS) <= 0
+        with pytest.raises(MissingSensitiveFeaturesError):
+            search.score(X, Y)
+
+
+def test_best_subject_to_never_sees_scores_of_nan():
+    scoring = {"accuracy": "accuracy", "neg_gap": PARITY}
+    search = GridSearchCV(MODEL, GRID, scoring=scoring, refit=best_subject_to("neg_gap", 0.1), cv=2)
+    with pytest.raises(SearchError, match="enable_metadata_routing"):
+        search.fit(X, Y)
+
+
+# Models that see the group -------------------------------------------------------------
+
+GIVEN = ConstrainedClassifierCV(LogisticRegression(), cv=2, group_estimator="given")
+SEEING = {
+    "group_interactions": ConstrainedERMClassifier(group_interactions=True),
+    "group intercepts": ConstrainedERMClassifier(group_interactions="intercept"),
+    "group_estimator": GIVEN,
+    "postprocessor": PartialParityPostprocessor(LogisticRegression(), cv=2),
+    "pipeline": make_pipeline(StandardScaler(), ConstrainedERMClassifier(group_interactions=True)),
+}
+PERFORMANCE = ["accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision"]
+
+
+def scores_of(model, target, scoring):
+    with sklearn.config_context(enable_metadata_routing=True):
+        params = {"sensitive_features": GROUPS}
+        return cross_validate(model, X, target, scoring=scoring, params=params, cv=2)
+
+
+@pytest.mark.parametrize("model", SEEING.values(), ids=SEEING)
+def test_a_classifier_that_sees_the_group_is_scored_with_routing(model):
+    names = PERFORMANCE
+    if hasattr(model, "predict_proba"):
+        names = [*names, "neg_log_loss", "neg_brier_score"]
+    found = scores_of(model, Y, {name: get_scorer(name) for name in names})
+    assert all(np.isfinite(found[f"test_{name}"]).all() for name in names)
+    default = scores_of(model, Y, None)["test_score"]
+    np.testing.assert_array_equal(default, found["test_accuracy"])
+
+
+@pytest.mark.parametrize("interactions", [True, "intercept"])
+def test_a_regressor_that_sees_the_group_is_scored_with_routing(interactions):
+    model = ConstrainedERMRegressor(group_interactions=interactions)
+    names = ["r2", "neg_mean_squared_error", "neg_mean_absolute_error", "neg_max_error"]
+    found = scores_of(model, X[:, 0] ** 2, {name: get_scorer(name) for name in names})
+    assert all(np.isfinite(found[f"test_{name}"]).all() for name in names)
+    default = scores_of(model, X[:, 0] ** 2, None)["test_score"]
+    np.testing.assert_array_equal(default, found["test_r2"])
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy", get_scorer("accuracy")], ids=str)
+@pytest.mark.parametrize("model", SEEING.values(), ids=SEEING)
+def test_without_routing_the_search_says_what_to_do(model, scoring):
+    step = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
+    search = GridSearchCV(model, {f"{step}tolerance": [0.1, 0.2]}, scoring=scoring, cv=2)
+    with pytest.raises(SearchError, match=r"get_scorer\(\"accuracy\"\)"):
+        search.fit(X, Y, **{f"{step}sensitive_features": GROUPS})
+
+
+@pytest.mark.parametrize("model", SEEING.values(), ids=SEEING)
+def test_score_takes_groups(model):
+    with sklearn.config_context(enable_metadata_routing=True):
+        fitted = sklearn.clone(model).fit(X, Y, sensitive_features=GROUPS)
+        right = fitted.predict(X, sensitive_features=GROUPS) == Y
+        assert fitted.score(X, Y, sensitive_features=GROUPS) == right.mean()
+        with pytest.raises(MissingSensitiveFeaturesError, match="score"):
+            fitted.score(X, Y)
+    weights = np.arange(120) % 3
+    if not hasattr(fitted, "steps"):
+        weighted = fitted.score(X, Y, weights, sensitive_features=GROUPS)
+        assert weighted == pytest.approx(np.average(right, weights=weights))
+
+
+def test_what_a_classifier_does_not_have_is_said():
+    model = SEEING["postprocessor"]
+    with pytest.raises(ValueError, match="'neg_log_loss' cannot score this PartialParity"):
+        get_scorer("neg_log_loss")(
+            sklearn.clone(model).fit(X, Y, sensitive_features=GROUPS),
+            X,
+            Y,
+            sensitive_features=GROUPS,
+        )
+
+
+# Metrics of other tasks ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model, target, name, advice",
+    [
+        (LinearRegression(), X[:, 0], "neg_demographic_parity_difference", "neg_mean_error"),
+        (LinearRegression(), X[:, 0], "balance", "neg_mean_error"),
+        (MODEL, Y, "neg_mean_error_difference", "neg_demographic_parity_difference"),
+        (MODEL, Y, "balance", "neg_demographic_parity_difference"),
+        (KMeans(2, n_init=1), None, "neg_demographic_parity_difference", "'balance'"),
+        (MODEL, Y.astype(str), "neg_demographic_parity_difference", "'0', '1'.*Pass pos_label"),
+    ],
+    ids=str,
+)
+def test_a_metric_of_another_task_stops_a_search(model, target, name, advice):
+    with (
+        sklearn.config_context(enable_metadata_routing=True),
+        pytest.raises(SearchError, match=advice),
+    ):
+        GridSearchCV(model, {}, scoring=get_scorer(name), cv=2).fit(
+            X, target, sensitive_features=GROUPS
+        )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_each_of_8_estimators_by_6_scorers_has_a_number_or_an_error_that_says_what_to_do():
+    table = outcomes()
+    assert len(table) == 6 * len(ESTIMATORS) == 48
+    assert set(table[list(SITUATIONS)].to_numpy().ravel()) == {"number", "error"}
+    with_groups = table[table["routing and groups"] == "error"]
+    # Scorers of scikit-learn that pass no groups to the six models that need them, parity of a
+    # regressor and of a clustering, and the probabilities that ranks do not have.
+    assert len(with_groups) == 6 + 2 + 1
