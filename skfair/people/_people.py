@@ -191,11 +191,12 @@ def _check_sizes(groups, n_samples):
     n_groups = len(groups.labels)
     if n_groups <= _MANY:
         return
-    for attribute, labels in enumerate(groups.labels.T):
+    names = groups.attributes if groups.is_disjoint else range(groups.labels.shape[1])
+    for attribute, labels in zip(names, groups.labels.T, strict=True):
         levels = {label for label in labels if isinstance(label, float) and label % 1}
         if len(levels) > _MANY:
             raise ValueError(
-                f"Attribute {attribute} of sensitive_features holds {len(set(labels))} different "
+                f"Attribute {attribute!r} of sensitive_features holds {len(set(labels))} different "
                 "numbers with decimals, which look like a measurement, not like groups. Make bands "
                 "of it, as in pd.cut(values, 5), or pass the numbers as strings if they are names."
             )

@@ -150,7 +150,7 @@ def test_a_measurement_is_no_group():
     with pytest.raises(ValueError, match=r"Attribute 0 .* numbers with decimals.*pd\.cut"):
         check_people(income, None, X=np.zeros((2000, 1)))
     frame = pd.DataFrame({"sex": np.arange(2000) % 2, "income": income})
-    with pytest.raises(ValueError, match="Attribute 1 of sensitive_features"):
+    with pytest.raises(ValueError, match="Attribute 'income' of sensitive_features"):
         check_people(frame, None, X=np.zeros((2000, 1)))
     age = np.arange(2000.0) % 120  # whole numbers may be names
     people, _ = check_people(age, None, X=np.zeros((2000, 1)))
