@@ -12,12 +12,21 @@ from sklearn.utils.multiclass import type_of_target
 from skfair.audit._measures import (
     binary_measures,
     clustering_measures,
+    is_own,
     multiclass_measures,
     regression_measures,
 )
 from skfair.audit._page import fragment, page
 from skfair.audit._scored import check_model
-from skfair.audit._tables import EVERYBODY, areas, estimate, groupings, own_metric, tabulate
+from skfair.audit._tables import (
+    EVERYBODY,
+    areas,
+    estimate,
+    groupings,
+    name_as_text,
+    own_metric,
+    tabulate,
+)
 from skfair.audit._words import findings, undecided
 from skfair.inference import balance_limit, check_level
 from skfair.metrics import PREDICTIONS, find_positive
@@ -29,9 +38,9 @@ class FairnessReport:
 
     Made by :meth:`from_estimator` or :meth:`from_predictions`, for classifiers of two or more
     classes, regressors and clusterings. Groups are those of every single attribute, and the
-    combinations of all. Rates have Wilson's intervals, differences Newcombe's, ratios those of
-    logarithms, means Welch's with Johnson's term, areas DeLong's; gaps are as in
-    :func:`skfair.inference.gap_interval`.
+    combinations of all. Rates have Wilson's intervals, or exact ones of few successes or
+    failures, means Student's or Hall's, areas DeLong's. Those of differences and ratios are made of
+    them, as in :func:`skfair.inference.gap_interval`, and gaps are as there.
 
     Parameters
     ----------
@@ -192,7 +201,8 @@ class FairnessReport:
             where none is named it is the one selected most often, or predicted highest, among
             those that are not small.
         metrics : dict of str to callable, default=None
-            Metrics of one's own, called with the true and the predicted values of each group.
+            Metrics of one's own, called with the true and the predicted values of each group. Their
+            names must differ from those of the report's measures.
         confidence_level : float, default=0.95
             How often each interval holds.
         min_group_size : int, default=30
@@ -224,6 +234,7 @@ class FairnessReport:
         kind = _check_kind(kind, given)
         named = _MEASURES[kind](given, pos_label)
         for name, metric in (metrics or {}).items():
+            _check_own_name(name, named)
             named[name] = partial(own_metric, metric, given.get("y_true"), given["y_pred"])
         tables = _tables(named, people, reference, level, min_group_size)
         balance = None
@@ -259,7 +270,8 @@ class FairnessReport:
         frame : DataFrame
             One row for each measure of each group: ``attribute``, ``group``, ``measure``, ``n``
             (people that it is a mean over), ``value``, ``low``, ``high``; the ``difference`` to the
-            reference group and the ``ratio``, each with its limits; ``is_small`` and
+            reference group and the ``ratio``, each with its limits; the ``impact_ratio``, that to
+            the largest rate of a group that is not small, with its limits; ``is_small`` and
             ``is_reference``.
         """
         return self.frame.copy()
@@ -298,8 +310,17 @@ def _tables(named, people, reference, level, min_group_size):
         return tabulate(named, groups, people.weights, level, min_group_size, chosen)
 
 
+def _check_own_name(name, named):
+    """Refuse a metric of the user's that is called like a measure of the report."""
+    if name in named or not is_own(name):
+        raise ValueError(
+            f"metrics must have other names than the measures of the report, but {name!r} is one "
+            f"of them; rename it, as in metrics={{'own {name}': ...}}."
+        )
+
+
 def _check_reference(reference, attributes):
-    chosen = dict(reference or {})
+    chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
     unknown = [name for name in chosen if name not in attributes]
     if unknown:
         raise ValueError(
