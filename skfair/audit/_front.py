@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
@@ -11,6 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.audit._certify import bind_to
 from skfair.audit._scored import check_certifiable, predictions_of
+from skfair.constraints import refuse_inapplicable
 from skfair.inference import check_level, contrast_interval, estimates_of
 from skfair.people import Events, check_alignment
 from skfair.utils._held_out import refuse_seen_test_rows
@@ -106,6 +107,8 @@ def fairness_front(
             f"A front pools decisions of several fits, but {type(constraint).__name__} compares "
             "losses or ranks; pass a constraint on rates of decisions, such as 'equal_opportunity'."
         )
+    if is_regressor(estimator):
+        refuse_inapplicable(constraint, type(estimator).__name__)
     check_alignment(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     (X,), y = indexable(X), column_or_1d(y)
     folds = _disjoint_folds(cv, X, y)

@@ -1,10 +1,15 @@
-"""Predictions as constraints see them: targets -1 and +1, and scores."""
+"""Predictions as constraints see them: targets -1 and +1, or real numbers, and scores."""
 
 import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.constraints import (
+    CONSTRAINTS,
+    Constraint,
+    constraints_on,
+    refuse_inapplicable,
+)
 from skfair.metrics import METRICS, PREDICTIONS, find_positive
 from skfair.people import check_alignment
 from skfair.utils._messages import by_name
@@ -31,8 +36,13 @@ def check_certifiable(constraint):
 
 
 def metric_kind(constraint):
-    """What the constraint's public metric judges, as `Metric.kind`."""
-    return "classification" if constraint.counts_decisions else METRICS[constraint.metric].kind
+    """What the constraint's public metric judges, as `Metric.kind`.
+
+    A constraint without a public metric is given classes and values of the decision function.
+    """
+    if constraint.counts_decisions:
+        return "classification"
+    return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
 
 
 def check_model(estimator):
@@ -57,6 +67,50 @@ def check_model(estimator):
             "skfair.audit.FairnessReport.from_predictions, or to skfair.inference.gap_interval."
         )
     check_is_fitted(estimator)
+
+
+def check_applies(constraint, estimator):
+    """Refuse a constraint that is not about what the estimator predicts.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        What is to be measured.
+    estimator : estimator
+        Fitted.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is neither a classifier nor a regressor.
+    ValueError
+        If the constraint compares decisions or classes and the estimator predicts numbers, or
+        compares scores that the classifier does not have. The error names constraints that apply.
+    """
+    name = type(estimator).__name__
+    if is_regressor(estimator):
+        refuse_inapplicable(constraint, name)
+        return
+    if not hasattr(estimator, "classes_"):
+        raise TypeError(
+            f"estimator must be a fitted classifier or regressor, but {name} has no classes_ and "
+            "is no regressor. Balance of clusters has skfair.inference.balance_limit; of other "
+            "predictions use skfair.audit.FairnessReport.from_predictions or "
+            "skfair.inference.gap_interval."
+        )
+    instead = f"Pass a constraint on decisions: one of {constraints_on('decisions')}."
+    if len(estimator.classes_) > 2 and not constraint.counts_decisions:
+        raise ValueError(
+            f"{constraint} compares scores of two classes, but {name} knows "
+            f"{len(estimator.classes_)} classes. {instead}"
+        )
+    wanted = {"score": ("predict_proba", "decision_function")}
+    wanted |= {"labelled_margin": ("decision_function",), "classification": ("predict",)}
+    methods = wanted.get(metric_kind(constraint), wanted["score"])
+    if not any(hasattr(estimator, method) for method in methods):
+        raise ValueError(
+            f"{constraint} compares scores, but {name} has no {' or '.join(methods)}. {instead}"
+        )
 
 
 def predictions_of(estimator, constraint, X, y, sensitive_features, pos_label):

@@ -70,8 +70,12 @@ class Constraint(BaseEstimator):
     metric = None
     """Name of the public metric that the gap is, in :data:`skfair.metrics.METRICS`."""
 
-    counts_decisions = False
-    """Whether the public metric sees of a score only whether it is positive."""
+    applies_to = ("scores", "numbers")
+    """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
+    "numbers" that a regressor predicts."""
+
+    unit = "score"
+    """What the gap is measured in: "rate", "score", "loss" or "area" (under an ROC curve)."""
 
     def __init__(
         self,
@@ -87,6 +91,11 @@ class Constraint(BaseEstimator):
         self.aggregate = aggregate
         self.attributes = attributes
         self.min_group_size = min_group_size
+
+    @property
+    def counts_decisions(self):
+        """Whether the public metric sees of a score only whether it is positive."""
+        return "decisions" in self.applies_to
 
     @abstractmethod
     def cells(self, people):

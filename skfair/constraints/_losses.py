@@ -5,9 +5,11 @@ from numbers import Real
 from skfair.constraints._aggregates import Largest
 from skfair.constraints._cells import each_class, everybody, positives
 from skfair.constraints._constraint import Constraint
-from skfair.losses import LOSSES
+from skfair.losses import LOSSES, HingeLoss, LogisticLoss, SquaredHingeLoss
 from skfair.utils._messages import by_name
 from skfair.utils._sklearn import Interval, StrOptions
+
+_OF_CLASSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
 
 
 class GroupLoss(Constraint):
@@ -21,6 +23,14 @@ class GroupLoss(Constraint):
     tolerance, reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
     """
+
+    unit = "loss"
+
+    @property
+    def applies_to(self):
+        """Losses of the classes -1 and +1 are none of numbers."""
+        loss = by_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
+        return ("scores",) if isinstance(loss, _OF_CLASSES) else ("scores", "numbers")
 
     _parameter_constraints = {
         **Constraint._parameter_constraints,
@@ -110,6 +120,7 @@ class EqualOpportunityLoss(GroupLoss):
     """
 
     metric = "equal_opportunity_loss_difference"
+    applies_to = ("scores",)
     cells = staticmethod(positives)
 
 
@@ -134,6 +145,7 @@ class EqualizedOddsLoss(GroupLoss):
     """
 
     metric = "equalized_odds_loss_difference"
+    applies_to = ("scores",)
     cells = staticmethod(each_class)
 
 
