@@ -84,7 +84,10 @@ class LossParity(GroupLoss):
         Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
         the loss that the estimator minimises.
     tolerance : float or None, default=None
-        Largest gap allowed, in units of the loss; None takes the estimator's.
+        Largest gap allowed, in units of the loss; None takes the estimator's. A regressor's fit
+        takes losses of target and predictions over the standard deviation of the training target
+        (``target_scale_``), :func:`skfair.audit.certify` losses in units of the target: of the
+        squared loss its tolerance is ``target_scale_ ** 2`` times that of the fit.
     reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
 
@@ -157,7 +160,8 @@ class BoundedGroupLoss(GroupLoss):
     Parameters
     ----------
     upper_bound : float
-        Largest mean loss allowed.
+        Largest mean loss allowed, in units of the loss; those of regressors as in
+        :class:`LossParity`.
     loss : str, callable or None, default=None
         Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
         the loss that the estimator minimises.

@@ -63,8 +63,9 @@ def exact_pair_test(hits, n, difference):
     check_level(difference, "difference")
     if not all(float(count).is_integer() for count in (*hits, *n)):
         raise ValueError(
-            f"hits and n must be whole numbers, for the test counts samples; got hits={tuple(hits)} "
-            f"of n={tuple(n)}. Of weighted samples use skfair.inference.gap_interval."
+            "hits and n must be whole numbers, for the test counts samples; got "
+            f"hits={tuple(hits)} of n={tuple(n)}. Of weighted samples use "
+            "skfair.inference.gap_interval."
         )
     (x1, x2), (n1, n2) = map(int, hits), map(int, n)
     if not (0 <= x1 <= n1 and 0 <= x2 <= n2 and n1 and n2):

@@ -121,10 +121,10 @@ def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_l
 
     Of zeros and ones, such as decisions or errors, the means are rates and a difference has
     Newcombe's limits ([1]_, method 10), where those of a rate of up to three successes or failures
-    are Clopper and Pearson's instead of Wilson's. Means of other values, such as losses, have Student's
-    limits, or Hall's for skewed values where these are wider ([2]_), and the limits of a difference
-    are made of both as Newcombe's are. Weighted samples count as the effective number of equal
-    weight, with Student's quantiles. Groups may overlap: then the correlation of their means
+    are Clopper and Pearson's instead of Wilson's. Means of other values, such as losses, have
+    Student's limits, or Hall's for skewed values where these are wider ([2]_), and the limits of a
+    difference are made of both as Newcombe's are. Weighted samples count as the effective number of
+    equal weight, with Student's quantiles. Groups may overlap: then the correlation of their means
     enters.
 
     Parameters

@@ -43,8 +43,11 @@ class ConstrainedERMRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinear
         such as `skfair.constraints.BoundedGroupLoss`; or several, each held to its own tolerance.
         None is the plain fit.
     tolerance : float, default=0.05
-        Largest gap allowed, in units of the constraint's public metric of target and predictions
-        over the target's standard deviation, for constraints that have no tolerance of their own.
+        Largest gap allowed, for constraints that have no tolerance of their own. Mean predictions
+        and absolute losses are in standard deviations of the training target (``target_scale_``),
+        squared losses in their square: 0.05 allows mean predictions to differ by
+        ``0.05 * target_scale_`` in units of the target. Ranks are shares, in no unit.
+        :func:`skfair.audit.certify` reads its tolerance in units of the target and prints both.
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
         has its kink rounded as by Huber.
