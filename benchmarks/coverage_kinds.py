@@ -35,11 +35,11 @@ def coverage_kinds(budget):
                 held = np.mean([draw(n, rng) for _ in range(n_samples)])
             records.append({"limit": name, "n": n, "held": held})
     reached = [record["held"] for record in records if not record["limit"].endswith("*")]
-    means = list(coverage_of_means(4 * n_samples, LEVEL))
+    means = list(coverage_of_means(2 * n_samples, LEVEL))
     certain = [record["held"] for record in means if record["warned"] < WARNED]
     title = (
         f"Nominal {LEVEL}, {n_samples} samples; n people of each of two groups, * hard cases; "
-        f"means of {4 * n_samples} samples of n and m"
+        f"means of {2 * n_samples} samples of n and m"
     )
     checks = [
         Check("share of samples held", reached, ">=", 0.94),

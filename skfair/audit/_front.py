@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 from sklearn import get_config
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_clusterer, is_regressor
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
@@ -137,11 +137,11 @@ def _check_decisions(constraint, estimator):
             f"A front pools decisions of several fits, but {type(constraint).__name__} compares "
             "losses or ranks; pass a constraint on rates of decisions, such as 'equal_opportunity'."
         )
-    if is_regressor(estimator):
+    if is_regressor(estimator) or is_clusterer(estimator):
         raise ValueError(
             f"A front pools decisions of a classifier, but {type(estimator).__name__} predicts "
-            "numbers. Fit it at several tolerances, and pass each to skfair.audit.certify with one "
-            f"of {constraints_on('numbers')}."
+            "numbers or clusters. Of a regressor pass fits at several tolerances to "
+            f"skfair.audit.certify, with one of {constraints_on('numbers')}."
         )
 
 

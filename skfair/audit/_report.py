@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
 from skfair.audit._measures import (
@@ -17,7 +16,7 @@ from skfair.audit._measures import (
     regression_measures,
 )
 from skfair.audit._page import fragment, page
-from skfair.audit._scored import check_model
+from skfair.audit._scored import check_model, check_numbers
 from skfair.audit._tables import (
     EVERYBODY,
     areas,
@@ -357,7 +356,7 @@ def _classification(given, pos_label):
     positive = find_positive(truth, predicted, pos_label=pos_label)
     is_true, y_proba = truth == positive, given.get("y_proba")
     if y_proba is not None:
-        y_proba = _numbers(y_proba, "y_proba")
+        y_proba = check_numbers(y_proba, "y_proba")
         if y_proba.min() < 0.0 or y_proba.max() > 1.0:
             wrong = y_proba[(y_proba < 0.0) | (y_proba > 1.0)][0]
             raise ValueError(
@@ -365,14 +364,14 @@ def _classification(given, pos_label):
                 "another scale as y_score."
             )
     named = _means(binary_measures(is_true, predicted == positive, y_proba))
-    scores = y_proba if "y_score" not in given else _numbers(given["y_score"], "y_score")
+    scores = y_proba if "y_score" not in given else check_numbers(given["y_score"], "y_score")
     if scores is not None:
         named["auc"] = partial(areas, is_true, scores)
     return named
 
 
 def _regression(given, pos_label):
-    numbers = (_numbers(given[name], name) for name in ("y_true", "y_pred"))
+    numbers = (check_numbers(given[name], name) for name in ("y_true", "y_pred"))
     return _means(regression_measures(*numbers))
 
 
@@ -382,10 +381,6 @@ def _clustering(given, pos_label):
 
 def _means(measures):
     return {name: partial(estimate, measure) for name, measure in measures.items()}
-
-
-def _numbers(column, name):
-    return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
 
 
 _MEASURES = {

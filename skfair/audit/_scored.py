@@ -2,6 +2,7 @@
 
 import numpy as np
 from sklearn.base import is_regressor
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import (
@@ -164,7 +165,7 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
     target, scores : ndarray of shape (n_samples,)
     """
     if is_real:
-        return tuple(np.asarray(column, dtype=np.float64) for column in columns)
+        return tuple(map(check_numbers, columns, ("y", "predictions")))
     if kind == "classification":
         truth, predicted = columns
         positive = find_positive(truth, predicted, pos_label=pos_label)
@@ -174,3 +175,33 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
         return np.ones(len(scores)), scores
     positive = find_positive(columns[0], pos_label=pos_label)
     return np.where(columns[0] == positive, 1.0, -1.0), scores
+
+
+def check_numbers(column, name):
+    """A column as real numbers.
+
+    Parameters
+    ----------
+    column : array-like of shape (n_samples,)
+        Targets, predictions or scores.
+    name : str
+        What users call it, for the error.
+
+    Returns
+    -------
+    numbers : ndarray of float64, shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If it holds anything but finite numbers.
+    """
+    try:
+        return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
+    except ValueError as error:
+        if np.asarray(column).dtype.kind in "biuf":
+            raise
+        raise ValueError(
+            f"{name} must be numbers, as for a regression or a score, but holds "
+            f"{np.asarray(column).flat[0]!r}; pass numbers, or a classifier and its classes."
+        ) from error

@@ -97,8 +97,8 @@ def _report_uncertain(estimates):
             f"Limits of means hold less often than confidence_level says where values are too "
             f"skewed for so few samples, or all equal: so they are in {len(few)} of "
             f"{len(estimates.sizes)} groups, of which the smallest has {few.min():.0f} samples. "
-            "Collect more (six times the squared skewness), compare bounded values, such as errors "
-            "0 or 1, or leave small groups out."
+            "Collect more (four times the squared skewness), compare bounded values, such as "
+            "errors 0 or 1, or leave small groups out."
         )
 
 
@@ -154,7 +154,7 @@ def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_l
     -----
     UserWarning
         If weights are so uneven that limits promise too much (a design effect above 4), or values
-        so skewed for their number that limits of means do (a skewness above .4 times the root of
+        so skewed for their number that limits of means do (a skewness above half the root of
         the number of samples of a group), or all values of a group are equal.
 
     References

@@ -299,11 +299,18 @@ def certify_numbers(model=REGRESSOR, **settings):
 def test_constraints_on_classes_are_refused_of_regressors(name):
     with pytest.raises(ValueError, match=r"LinearRegression predicts numbers.*'loss_parity', 'mea"):
         certify_numbers(constraint=name, tolerance=0.05)
-    with pytest.raises(ValueError, match="predicts numbers"):
+    with pytest.raises(ValueError, match="predicts numbers or clusters"):
         fairness_front(
             LinearRegression(), FRESH[0], TARGET, sensitive_features=FRESH_GROUP,
             constraint="demographic_parity",
         )  # fmt: skip
+
+
+def test_targets_of_a_regressor_are_numbers():
+    words = np.where(TARGET > 0, "high", "low")
+    given = {"sensitive_features": FRESH_GROUP, "constraint": "loss_parity", "loss": "squared"}
+    with pytest.raises(ValueError, match="y must be numbers.* but holds"):
+        certify(REGRESSOR, FRESH[0], words, tolerance=0.1, **given)
 
 
 def test_losses_of_a_regressor_are_those_that_are_named():

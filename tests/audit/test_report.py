@@ -233,6 +233,9 @@ def test_predictions_of_the_wrong_kind_or_length():
         FairnessReport.from_predictions(
             None, DECISIONS, sensitive_features=PEOPLE, kind="classification"
         )
+    words = np.where(Y, "yes", "no")
+    with pytest.raises(ValueError, match="y_true must be numbers, .* but holds"):
+        FairnessReport.from_predictions(words, words, sensitive_features=PEOPLE, kind="regression")
     with pytest.raises(ValueError, match="there are 1200"):
         FairnessReport.from_predictions(None, np.arange(N), sensitive_features=PEOPLE)
 

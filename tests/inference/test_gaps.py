@@ -104,8 +104,8 @@ def test_two_means_of_symmetric_values_have_limits_made_of_students():
 def test_halls_limits_by_hand():
     x = np.array([0.0, 0.0, 0.0, 4.0])  # mean 1, variance 4, third moment (27 - 3) / 4 = 6
     means = Means(Events.disjoint(np.zeros(4, dtype=int), 1), x)
-    t, error = stats.t.ppf(0.9, 3), 1.0
-    skewness = (6.0 / 4**2) / error**3
+    t, error, seen = stats.t.ppf(0.9, 3), 1.0, 6.0 / 4**2
+    skewness = seen * (1.0 + 2.0 * seen)
 
     def studentised(distance):
         """Hall's transformation of the distance from the mean, in standard errors."""
