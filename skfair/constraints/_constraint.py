@@ -19,7 +19,8 @@ class Constraint(BaseEstimator):
 
     A constraint holds hyper-parameters only; `bind` makes a function of the scores of it. A
     constraint of one's own needs two methods: `cells`, the sets of samples whose rates are
-    compared, and `rate`, what is averaged over them.
+    compared, and `rate`, what is averaged over them. It declares in ``applies_to`` which
+    predictions it is about.
 
     Parameters
     ----------
