@@ -99,15 +99,17 @@ def check_applies(constraint, estimator):
             "predictions use skfair.audit.FairnessReport.from_predictions or "
             "skfair.inference.gap_interval."
         )
+    if constraint.counts_decisions:
+        return
     instead = f"Pass a constraint on decisions: one of {constraints_on('decisions')}."
-    if len(estimator.classes_) > 2 and not constraint.counts_decisions:
+    if len(estimator.classes_) > 2:
         raise ValueError(
             f"{constraint} compares scores of two classes, but {name} knows "
             f"{len(estimator.classes_)} classes. {instead}"
         )
-    wanted = {"score": ("predict_proba", "decision_function")}
-    wanted |= {"labelled_margin": ("decision_function",), "classification": ("predict",)}
-    methods = wanted.get(metric_kind(constraint), wanted["score"])
+    methods = ["decision_function"]
+    if metric_kind(constraint) != "labelled_margin":
+        methods.append("predict_proba")
     if not any(hasattr(estimator, method) for method in methods):
         raise ValueError(
             f"{constraint} compares scores, but {name} has no {' or '.join(methods)}. {instead}"

@@ -3,7 +3,16 @@
 import numpy as np
 from sklearn.base import clone, is_regressor
 
-from skfair.losses import LOSSES, AbsoluteLoss, LogisticLoss, Pointwise, SquaredLoss, as_pointwise
+from skfair.losses import (
+    LOSSES,
+    OBJECTIVES,
+    AbsoluteLoss,
+    LogisticLoss,
+    Pointwise,
+    SquaredLoss,
+    as_pointwise,
+    over_pairs,
+)
 from skfair.utils._messages import by_name
 
 RATE = "percentage points"
@@ -94,9 +103,9 @@ def _one_loss(constraint, loss):
 def _class_loss(model, loss):
     """Loss of the decision function: the one passed, else that of a fit of this package."""
     if loss is None and hasattr(model, "constraint_report_"):
-        loss = getattr(model, "loss", None)
-    is_known = callable(loss) or loss in LOSSES
-    loss = LogisticLoss() if loss is None or not is_known else by_name(LOSSES, loss, "loss")
+        own = by_name(OBJECTIVES, getattr(model, "loss", "logistic"), "loss")
+        loss = None if over_pairs(own) else own  # a loss of pairs is none of single samples
+    loss = LogisticLoss() if loss is None else by_name(LOSSES, loss, "loss")
     return loss, f"units of {_called(loss)} of the decision function", None
 
 

@@ -372,6 +372,11 @@ def test_a_classifier_of_this_package_is_judged_by_the_loss_of_its_fit():
     assert found.gap == pytest.approx(model.constraint_report_["gap"].iloc[0])
 
 
+def test_losses_have_known_names():
+    with pytest.raises(ValueError, match="loss must be one of .*'squared'"):
+        fresh(constraint="loss_parity", tolerance=1.0, loss="deviance")
+
+
 def test_models_without_the_scores_that_are_compared_are_refused():
     forest = RandomForestClassifier(5, random_state=0).fit(X[:300], Y[:300])
     with pytest.raises(ValueError, match="has no decision_function. Pass .*demographic_parity"):
