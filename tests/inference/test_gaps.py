@@ -17,6 +17,7 @@ from skfair.inference import (
     ratio_interval,
     upper_limit,
 )
+from skfair.inference._estimates import _hall_quantile
 from skfair.people import Events
 
 
@@ -102,9 +103,10 @@ def test_two_means_of_symmetric_values_have_limits_made_of_students():
 
 
 def test_halls_limits_by_hand():
-    x = np.array([0.0, 0.0, 0.0, 4.0])  # mean 1, variance 4, third moment (27 - 3) / 4 = 6
+    x = np.array([0.0, 0.0, 1.0, 3.0])  # mean 1, variance 2, third moment (8 - 2) / 4 = 1.5
     means = Means(Events.disjoint(np.zeros(4, dtype=int), 1), x)
-    t, error, seen = stats.t.ppf(0.9, 3), 1.0, 6.0 / 4**2
+    t, error = stats.t.ppf(0.9, 3), np.sqrt(2.0 / 4)
+    seen = (1.5 / 4**2) / error**3
     skewness = seen * (1.0 + 2.0 * seen)
 
     def studentised(distance):
@@ -113,11 +115,21 @@ def test_halls_limits_by_hand():
         return distance + g * distance**2 / 3 + g**2 * distance**3 / 27 + g / 6
 
     low, high = means.limits(0.9)
-    assert studentised(1.0 - high[0]) == pytest.approx(-t)
+    assert studentised((1.0 - high[0]) / error) == pytest.approx(-t)
     assert high[0] > 1.0 + t * error
     assert low == pytest.approx([1.0 - t * error])  # Hall's is nearer, so that Student's stays
     lowest, highest = Means(Events.disjoint(np.zeros(4, dtype=int), 1), -x).limits(0.9)
     assert (lowest[0], highest[0]) == pytest.approx((-high[0], -low[0]))
+
+
+@pytest.mark.parametrize("level", [0.9, 0.975, 0.999])
+def test_limits_of_means_do_not_come_nearer_with_skewness(level):
+    t = stats.norm.ppf(level)
+    reach = _hall_quantile(np.full(400, t), np.linspace(0.0, 4.0, 400))
+    assert reach[0] == pytest.approx(t) and (np.diff(reach) >= -1e-9).all()
+    every = np.linspace(1e-3, 4.0, 4000)
+    free = 3.0 / every * (1.0 - np.cbrt(1.0 - every * (t + every / 6.0)))
+    assert reach[-1] >= 0.97 * free.max()
 
 
 @pytest.mark.filterwarnings("ignore:Limits of means")
