@@ -392,11 +392,13 @@ def _named(bound, estimates, events):
 
 
 def _needed(bound, estimates, left, level):
-    """People of each group, and cell, for what the gap seen leaves of the tolerance."""
+    """Samples of each group, and cell, for what the gap seen leaves of the tolerance."""
     if not isinstance(estimates, Rates) or left <= 0.0:
         return None
-    # The rate that scatters most, which is the one nearest to a half.
-    rates = np.clip(estimates.values, 0.01, 0.99)
+    # The rate of largest variance, which is the one nearest to a half. Rates of 0 and 1 are moved
+    # inwards by half a sample.
+    half = 0.5 / (estimates.sizes + 1.0)
+    rates = np.clip(estimates.values, half, 1.0 - half)
     rate = float(rates[np.abs(rates - 0.5).argmin()])
     n_groups = max(2, len({group for _, group in bound.names}))
     return people_needed(min(left, 0.99), n_groups=n_groups, rate=rate, confidence_level=level)

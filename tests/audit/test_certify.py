@@ -139,6 +139,21 @@ def test_the_people_needed_are_those_of_the_groups_whatever_the_cells():
     assert found.gap == 0.0 and found.people_needed == people_needed(0.1, n_groups=2)
 
 
+def test_the_people_needed_are_exact_at_small_rates():
+    """No success of 50: not certified at .05, but with the 59 that are named."""
+    decisions, groups = _decided((0, 0), (50, 50))
+    with pytest.warns(UserWarning, match="fewer than 59"):
+        found = certify(
+            FIXED, decisions, np.arange(100) % 2, sensitive_features=groups, tolerance=0.05
+        )
+    assert not found.certified
+    assert found.people_needed == people_needed(0.05, rate=0.5 / 51) >= 59
+    n = found.people_needed
+    decisions, groups = _decided((0, 0), (n, n))
+    y = np.arange(2 * n) % 2
+    assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).certified
+
+
 def test_a_gap_above_the_tolerance_needs_no_more_people():
     decisions, groups = _decided((60, 20), (100, 100))
     y = np.arange(200) % 2
