@@ -54,6 +54,10 @@ def uninstall():
         del sys.modules[name]
 
 
+def reinstall():
+    sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, NotInstalled)]
+
+
 def dies(rows):
     os.kill(os.getpid(), signal.SIGKILL)  # as Dask does with who takes too much memory
 
@@ -110,12 +114,24 @@ def test_a_lost_worker_changes_no_bit(client):
     client.wait_for_workers(2, timeout=300)
 
 
+def during_a_wait(monkeypatch, action):
+    """Do something once, as soon as results are awaited that are not there yet."""
+    actions = [action]
+
+    async def has_workers(client):
+        if actions:
+            actions.pop()()
+        return True
+
+    monkeypatch.setattr(_on_dask, "CHECK_EVERY", 0.05)
+    monkeypatch.setattr(_on_dask, "_has_workers", has_workers)
+
+
 def test_an_interruption_cancels_what_was_asked(client, monkeypatch):
     parts, cancelled = OnDask(client, client.map(shard, range(20))), []
-    parts.collect(len)
+    main = threading.get_ident()
     monkeypatch.setattr(client, "cancel", cancelled.extend)
-    interrupt = signal.pthread_kill, [threading.get_ident(), signal.SIGINT]
-    threading.Timer(0.2, *interrupt).start()
+    during_a_wait(monkeypatch, lambda: signal.pthread_kill(main, signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         parts.collect(slow_outer, np.ones(3))
     assert len(cancelled) == 20
@@ -142,7 +158,8 @@ def test_workers_need_skfair(client):
     rows = da.from_array(np.ones((6, 2)), chunks=(3, 2))
     with pytest.raises(ModuleNotFoundError, match="workers .* must have skfair installed"):
         parts_of(X=rows)
-    client.restart(timeout=300)
+    client.run(reinstall)
+    assert parts_of(X=rows).total(sum_of_rows) == 12
 
 
 def ended(function, *arguments, seconds=20):
@@ -248,10 +265,10 @@ def test_setting_of_none_waits_for_ever(small_cluster, impatient):
         assert _on_dask._timeout() == 7
 
 
-def test_a_client_that_is_closed_is_named(small_cluster):
+def test_a_client_that_is_closed_is_named(small_cluster, monkeypatch):
     _, client = small_cluster
     parts = OnDask(client, client.map(shard, range(3)))
-    threading.Timer(0.3, client.close).start()
+    during_a_wait(monkeypatch, threading.Thread(target=client.close, daemon=True).start)
     error = ended(parts.collect, slowest)
     assert isinstance(error, RuntimeError)
     assert "client was closed" in str(error)
