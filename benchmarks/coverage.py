@@ -10,6 +10,15 @@ from skfair.inference import Rates, all_pairs, contrast_interval
 N_SAMPLES = {5: 2000, 1: 200}  # samples drawn of each population, by the runs of the budget
 N_BOOTSTRAPS = 200
 LOWEST = 0.3  # the smallest rate of a group
+SMALL = (
+    ((5, 500), (0.02, 0.02)),
+    ((5, 500), (0.1, 0.05)),
+    ((10, 1000), (0.055, 0.005)),
+    ((30, 3000), (0.005, 0.005)),
+    ((100, 5000), (0.005, 0.005)),
+    ((5, 30, 500, 3000), (0.02, 0.02, 0.02, 0.02)),
+)
+"""Sizes and rates of groups of which one hardly has a success."""
 CLOSE = 1e-9  # rates are sums of floating-point numbers
 
 
@@ -18,6 +27,8 @@ def populations():
     for k, n, equal, apart in product((2, 4, 10), (30, 100, 1000, 5000), (True, False), (0.0, 0.2)):
         sizes = np.full(k, n) if equal else np.linspace(n, 4 * n, k).astype(int)
         yield sizes, LOWEST + apart * np.linspace(0.0, 1.0, k)
+    for sizes, rates in SMALL:
+        yield np.array(sizes), np.array(rates)
 
 
 def held_by_limits(hits, sizes, truth, pairs):
@@ -63,7 +74,8 @@ def coverage(budget):
         other, other_width = np.mean(bootstrap, axis=0)
         reached.append(held)
         records.append(
-            {"groups": len(sizes), "n": sizes.min(), "largest": sizes.max(), "gap": truth}
+            {"groups": len(sizes), "n": sizes.min(), "largest": sizes.max()}
+            | {"lowest": rates.min(), "gap": truth}
             | {"held": held, "width": width, "bootstrap": other, "its width": other_width}
         )
     title = (

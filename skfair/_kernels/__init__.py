@@ -11,7 +11,6 @@ import gc
 import os
 import threading
 from concurrent.futures import Future
-from pathlib import Path
 
 import numpy as np
 
@@ -37,10 +36,7 @@ def jit(function):
     if CACHE:
         with contextlib.suppress(RuntimeError):  # there is no folder to write to
             kernel.enable_caching()
-            # The parts of a kernel may lie in other files, whose edits must count as well. The
-            # version is compared before the rest is read, which may name classes that are gone.
-            file = kernel._cache._cache_file
-            file._version = (file._version, *_edited())
+            _keep_on_disk(kernel._cache)
     return _compiled_apart(kernel)
 
 
@@ -70,10 +66,11 @@ def _part(function, **options):
     )(function)
 
 
-def _edited():
-    """When the kernels were edited last, and their size: another one makes the cache stale."""
-    files = [path.stat() for path in Path(__file__).parent.glob("*.py")]
-    return max(file.st_mtime for file in files), sum(file.st_size for file in files)
+def _keep_on_disk(cache):
+    """Keep a kernel in files that are valid for the same sources of kernels."""
+    from skfair._kernels._cache import KernelCacheFile
+
+    cache._cache_file = KernelCacheFile(cache)
 
 
 def _compiled_apart(kernel):
@@ -86,11 +83,7 @@ def _compiled_apart(kernel):
 
     def compile_here(*args):
         with _collections_put_off():
-            try:
-                return compile_or_load(*args)
-            except OSError:  # the disk is full: do without it
-                kernel._cache.disable()
-                return compile_or_load(*args)
+            return compile_or_load(*args)
 
     def compile_for_args(*args):
         if threading.current_thread() is not threading.main_thread():

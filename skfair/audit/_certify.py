@@ -6,14 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair.audit._scored import (
+    check_applies,
     check_certifiable,
     check_model,
     metric_kind,
     predictions_of,
     target_and_scores,
 )
+from skfair.audit._units import RATE, resolve_units
 from skfair.inference import (
-    Means,
     Rates,
     check_level,
     clopper_pearson,
@@ -28,9 +29,6 @@ from skfair.surrogates import Step
 from skfair.utils._held_out import refuse_fitted_people
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import safe_indexing
-
-_MANY_LOSSES = 300
-"""People from whom on limits of mean logistic losses were found to hold."""
 
 
 class Certificate(NamedTuple):
@@ -52,12 +50,19 @@ class Certificate(NamedTuple):
     people_needed : int or None
         Where it is not certified, people of each group that would do in four of five samples, if
         the gap is the one seen; None where no number would.
+    unit : str
+        What gap, limit and tolerance are measured in. Of "percentage points" they are fractions:
+        0.05 are five of them.
+    fit_unit : float or None
+        What 1 in the units in which the model's fit reads its own tolerance is in this unit; None
+        where these units are the same, or the model is of another package.
 
     Examples
     --------
     >>> from skfair.audit import Certificate
     >>> print(Certificate(True, 0.02, 0.04, 0.05, 0.95, True, None))
-    Certified: the gap is at most 0.05, with 95 % confidence (0.02 here, limit 0.04; exact).
+    Certified: the gap is at most 0.05 (5 percentage points), with 95 % confidence (0.02 here, \
+limit 0.04; exact).
     """
 
     certified: bool
@@ -67,19 +72,32 @@ class Certificate(NamedTuple):
     confidence_level: float
     is_exact: bool
     people_needed: int | None
+    unit: str = RATE
+    fit_unit: float | None = None
 
     def __str__(self):
         seen = f"{self.gap:.3g} here, limit {self.limit:.3g}"
         if self.is_exact and self.limit <= self.tolerance and not self.certified:
             seen += ", which an exact test does not confirm"
-        at = f"{self.tolerance:g}, with {100 * self.confidence_level:g} % confidence"
+        at = f"{self._bound()}, with {100 * self.confidence_level:g} % confidence"
         if self.certified:
             exactly = "; exact" if self.is_exact else ""
             return f"Certified: the gap is at most {at} ({seen}{exactly})."
         more = "no number of people would show it, if the gap is the one seen"
+        if self.gap < self.tolerance:
+            more = "more people may show it"
         if self.people_needed is not None:
             more = f"{self.people_needed} people of each group would do, if the gap is the one seen"
         return f"Not certified: these people do not show a gap of at most {at} ({seen}); {more}."
+
+    def _bound(self):
+        """The tolerance in all units that are known."""
+        if self.unit.startswith(RATE):
+            return f"{self.tolerance:g} ({100 * self.tolerance:g} {self.unit})"
+        if self.fit_unit is None:
+            return f"{self.tolerance:g} {self.unit}"
+        own = f"{self.tolerance / self.fit_unit:.3g} in units of the fit"
+        return f"{self.tolerance:g} {self.unit} ({own}, where the target has standard deviation 1)"
 
 
 def certify(
@@ -94,6 +112,7 @@ def certify(
     sample_weight=None,
     pos_label=None,
     X_fit=None,
+    loss=None,
 ):
     r"""Ask fresh people whether a model keeps a tolerance in the population they come from.
 
@@ -119,8 +138,15 @@ def certify(
     constraint : str or Constraint, default="demographic_parity"
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance with its reference, aggregate
         and so on.
+        Of a regressor constraints on its predictions can be certified ("mean_parity",
+        "loss_parity", partial parity of ranks), and none on classes or decisions.
     tolerance : float
-        Largest gap allowed in the population.
+        Largest gap allowed in the population. For rates and shares a fraction: 0.05 are five
+        percentage points. For "mean_parity" in units of the target (of a classifier, of its
+        predicted probability, else of its decision function), for losses in units of the loss,
+        for "partial_group_auc" in units of the area. Regressors of this package read the
+        tolerance of their fit in standard deviations of the target (``target_scale_``, and its
+        square for the squared loss): the certificate prints both.
     confidence_level : float, default=0.95
         How often such certificates are right, at least, where the tolerance is not kept.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -129,6 +155,12 @@ def certify(
         The class that means success; None as in :func:`skfair.metrics.get_scorer`.
     X_fit : array-like of shape (n_fitted, n_features), default=None
         Features of the people of the fit, if they are at hand: X is compared with them.
+    loss : str, callable or None, default=None
+        Loss that constraints on mean losses compare, if they have none of their own: of a
+        classifier a name in :data:`skfair.losses.LOSSES`, of a regressor "squared" (half the
+        squared error) or "absolute", or a callable (scores, target) -> Pointwise. None takes the
+        loss of an estimator of this package, in units of the target, and the logistic loss of the
+        decision function of other classifiers; of other regressors it has to be passed.
 
     Returns
     -------
@@ -138,13 +170,17 @@ def certify(
     Raises
     ------
     ValueError
-        If the tolerance or the confidence level is out of range, X is the sample of the fit, or
-        for what metrics refuse of predictions, groups and weights.
+        If the tolerance or the confidence level is out of range, X is the sample of the fit, the
+        constraint is not about what the estimator predicts (the error names those that are), the
+        loss of a regressor is not known, or for what metrics refuse of predictions, groups and
+        weights.
+    TypeError
+        If the estimator is neither a classifier nor a regressor.
 
     Warns
     -----
     UserWarning
-        If groups are too small for any certificate of rates, or have fewer than 300 people for one
+        If groups are too small for any certificate of rates, or too skewed for their size for one
         of means: they are named; if some rows of X are in `X_fit`; if weights are very uneven.
 
     References
@@ -171,6 +207,8 @@ def certify(
         raise ValueError(
             f"tolerance must be positive, for no sample can show a gap of 0; got {tolerance!r}."
         )
+    check_applies(constraint, estimator)
+    constraint, *units = resolve_units(estimator, constraint, loss)
     refuse_fitted_people(X, X_fit)
     found = predictions_of(estimator, constraint, X, y, sensitive_features, pos_label)
     parts = [
@@ -181,7 +219,8 @@ def certify(
         )
         for predictions, params in found
     ]
-    return _together(parts)
+    unit, fit_unit = units
+    return _together(parts)._replace(unit=unit, fit_unit=fit_unit)
 
 
 def _answer(bound, scores, tolerance, level):
@@ -194,8 +233,8 @@ def _answer(bound, scores, tolerance, level):
         _report_small_groups(bound, estimates, tolerance, level)
         certified = tolerance >= 1.0 or _is_shown(estimates, contrasts, tolerance, level)
         limit = min(limit, tolerance) if certified else limit
-    elif isinstance(estimates, Means):
-        _report_few_losses(bound, estimates)
+    else:
+        _report_uncertain(bound, estimates)
     gap = bound.gap(scores)
     needed = None if certified else _needed(bound, estimates, tolerance - gap, level)
     return Certificate(bool(certified), gap, limit, tolerance, level, is_exact, needed)
@@ -224,7 +263,10 @@ def limit_metric(constraint, *, confidence_level=0.95):
     Parameters
     ----------
     constraint : str or Constraint
-        Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance.
+        Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance. The metric takes the
+        predictions that its public metric takes, in the same units: rates as fractions, mean
+        losses of the decision function in units of the constraint's loss (logistic, if it has
+        none). Predicted numbers are taken by constraints on scores alone, such as "mean_parity".
     confidence_level : float, default=0.95
         How often the limit holds, for a model that does not depend on these people.
 
@@ -321,41 +363,42 @@ def _report_small_groups(bound, estimates, tolerance, level):
     if tolerance >= 1.0:
         return
     needed = int(np.ceil(np.log(1.0 - level) / np.log(1.0 - tolerance)))
-    small = _smaller(bound, estimates, needed)
-    if small:
+    small = np.flatnonzero(estimates.counts < needed)
+    if len(small):
         warn(
             f"Nothing can be certified of groups with fewer than {needed} people, at tolerance="
-            f"{tolerance:g} and confidence_level={level:g}: {small}. Ask more people, or leave "
-            "these groups out (min_group_size of the constraint)."
+            f"{tolerance:g} and confidence_level={level:g}: {_named(bound, estimates, small)}. "
+            "Ask more people, or leave these groups out (min_group_size of the constraint)."
         )
 
 
-def _report_few_losses(bound, estimates):
+def _report_uncertain(bound, estimates):
     """Name groups of which the mean of a skewed value is hardly known."""
-    small = _smaller(bound, estimates, _MANY_LOSSES)
-    if small:
+    uncertain = np.flatnonzero(estimates.is_uncertain)
+    if len(uncertain):
         warn(
-            f"Limits of means hold for many people; of these groups there are fewer than "
-            f"{_MANY_LOSSES} people: {small}. A certificate may be wrong more often than "
-            "confidence_level says, if values are skewed as logistic losses are."
+            f"Values of these groups are too skewed for so few samples, or all equal: "
+            f"{_named(bound, estimates, uncertain)}. A certificate may be wrong more often than "
+            "confidence_level says. Use more held-out samples, or a bounded loss."
         )
 
 
-def _smaller(bound, estimates, n):
-    """Events of fewer people, as text."""
+def _named(bound, estimates, events):
+    """Some of the events with their numbers of samples, as text."""
     return listing(
-        f"{group!r} ({'' if cell == 'all' else cell + ': '}{count})"
-        for (cell, group), count in zip(bound.names, estimates.counts, strict=True)
-        if count < n
+        f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"
+        for event, (cell, group) in ((event, bound.names[event]) for event in events)
     )
 
 
 def _needed(bound, estimates, left, level):
-    """People of each group, and cell, for what the gap seen leaves of the tolerance."""
+    """Samples of each group, and cell, for what the gap seen leaves of the tolerance."""
     if not isinstance(estimates, Rates) or left <= 0.0:
         return None
-    # The rate that scatters most, which is the one nearest to a half.
-    rates = np.clip(estimates.values, 0.01, 0.99)
+    # The rate of largest variance, which is the one nearest to a half. Rates of 0 and 1 are moved
+    # inwards by half a sample.
+    half = 0.5 / (estimates.sizes + 1.0)
+    rates = np.clip(estimates.values, half, 1.0 - half)
     rate = float(rates[np.abs(rates - 0.5).argmin()])
     n_groups = max(2, len({group for _, group in bound.names}))
     return people_needed(min(left, 0.99), n_groups=n_groups, rate=rate, confidence_level=level)

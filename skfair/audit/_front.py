@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import clone, is_clusterer, is_regressor
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
@@ -11,6 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.audit._certify import bind_to
 from skfair.audit._scored import check_certifiable, predictions_of
+from skfair.constraints import constraints_on
 from skfair.inference import check_level, contrast_interval, estimates_of
 from skfair.people import Events, check_alignment
 from skfair.utils._held_out import refuse_seen_test_rows
@@ -77,8 +78,9 @@ def fairness_front(
     Raises
     ------
     ValueError
-        If the constraint does not count decisions, the estimator has no such parameter, test folds
-        overlap, training rows contain test rows, or for what fits, metrics and intervals refuse.
+        If the constraint does not count decisions, the estimator predicts numbers or has no such
+        parameter, test folds overlap, training rows contain test rows, or for what fits, metrics
+        and intervals refuse.
 
     See Also
     --------
@@ -101,11 +103,7 @@ def fairness_front(
     True
     """
     constraint, level = check_certifiable(constraint), check_level(confidence_level)
-    if not constraint.counts_decisions:
-        raise ValueError(
-            f"A front pools decisions of several fits, but {type(constraint).__name__} compares "
-            "losses or ranks; pass a constraint on rates of decisions, such as 'equal_opportunity'."
-        )
+    _check_decisions(constraint, estimator)
     check_alignment(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     (X,), y = indexable(X), column_or_1d(y)
     folds = _disjoint_folds(cv, X, y)
@@ -130,6 +128,21 @@ def fairness_front(
         gap, right = np.max(gaps, axis=0), _share(right, tested["sample_weight"], level)
         rows.append((np.nan if value is None else value, *right, *gap))
     return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def _check_decisions(constraint, estimator):
+    """Refuse a constraint on anything but decisions, and an estimator without any."""
+    if not constraint.counts_decisions:
+        raise ValueError(
+            f"A front pools decisions of several fits, but {type(constraint).__name__} compares "
+            "losses or ranks; pass a constraint on rates of decisions, such as 'equal_opportunity'."
+        )
+    if is_regressor(estimator) or is_clusterer(estimator):
+        raise ValueError(
+            f"A front pools decisions of a classifier, but {type(estimator).__name__} predicts "
+            "numbers or clusters. Of a regressor pass fits at several tolerances to "
+            f"skfair.audit.certify, with one of {constraints_on('numbers')}."
+        )
 
 
 _COLUMNS = (

@@ -44,12 +44,20 @@ def words(name):
     if name in WORDS:
         return WORDS[name]
     rate, _, label = name.partition(" of class ")
-    if label:
+    if label and rate in WORDS:
         title, meaning = WORDS[rate]
         return f"{title} of class {label}", f"{meaning}; positive is {label}"
     if name.startswith("share of cluster "):
         return name[0].upper() + name[1:], "of all people of the group"
-    return name, "a metric of one's own, without interval"
+    return name, _OWN
+
+
+_OWN = "a metric of one's own, without interval"
+
+
+def is_own(name):
+    """Whether a name is none of a measure that reports have by themselves."""
+    return words(name)[1] == _OWN
 
 
 def binary_measures(is_true, is_selected, y_proba):

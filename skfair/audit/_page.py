@@ -112,27 +112,36 @@ def _four_fifths(report):
     yield "<section><h2>Impact ratios</h2>"
     note = (
         f"{title} ({meaning}) of a group over that of the group where it is largest, as the "
-        "four-fifths rule and New York City's Local Law 144 have it."
+        "four-fifths rule and New York City's Local Law 144 have it. Kept: the whole interval is "
+        "at least 0.8; below: the whole interval is less; else these data leave it undecided."
     )
     for attribute in report.attributes:
         own = rates[rates["attribute"] == attribute]
-        large = own[~own["is_small"]]
-        most = (large if len(large) else own)["value"].max()
-        rows = [(_impact(row, most), row["is_reference"]) for _, row in _first(own).iterrows()]
+        rows = [(_impact(row), row["is_reference"]) for _, row in _first(own).iterrows()]
         head = ("Group", "People", "Of these", title, "Impact ratio", "Four fifths")
         yield from _table(f"Impact ratios by {attribute}", head, rows, note)
     yield "</section>"
 
 
-def _impact(row, most):
-    ratio = row["value"] / most if most > 0 else 1.0
-    said = "small group" if row["is_small"] else "below" if ratio < FOUR_FIFTHS else "kept"
+def _impact(row):
     selected = f"{row['n'] * row['value']:,.0f}"
-    rate = number(row["value"], row["measure"])
-    shown = f"{ratio:.2f}"
-    if abs(row["ratio"] - ratio) < 1e-9:  # the group selected most often is the reference
-        shown += f" <small>{row['ratio_low']:.2f} to {row['ratio_high']:.2f}</small>"
-    return row["group"], f"{row['n']:,.0f}", selected, rate, shown, said
+    rate, ratio = number(row["value"], row["measure"]), row["impact_ratio"]
+    low, high = row["impact_ratio_low"], row["impact_ratio_high"]
+    shown = f"{ratio:.2f}" if isfinite(ratio) else "–"
+    if isfinite(low):
+        shown += f" <small>{low:.2f} to {high:.2f}</small>"
+    return row["group"], f"{row['n']:,.0f}", selected, rate, shown, _verdict(row)
+
+
+def _verdict(row):
+    """Whether a group is shown to keep four fifths of the largest rate."""
+    if row["is_small"]:
+        return "small group"
+    if row["impact_ratio"] == 1.0 and not isfinite(row["impact_ratio_low"]):
+        return "largest rate"
+    if row["impact_ratio_high"] < FOUR_FIFTHS:
+        return "below four fifths"
+    return "kept" if row["impact_ratio_low"] >= FOUR_FIFTHS else "undecided"
 
 
 def _first(rows):
@@ -221,8 +230,9 @@ def _method(report):
     yield "<section><h2>How to read this</h2><ul>"
     for text in (
         f"Every interval holds the number of the population in {level} of samples: of rates "
-        "Wilson's, of differences Newcombe's, of means Welch's with Johnson's term for skewness, "
-        "of areas DeLong's. Those of groups hold one at a time, those of gaps for all groups.",
+        "Wilson's (exact ones of up to three successes or failures), of means Student's (Hall's "
+        "where values are skewed), of areas DeLong's, of differences Newcombe's combination of "
+        "both. Those of groups hold one at a time, those of gaps for all groups.",
         "A bar is an interval, the stroke in it the value of the group, the dashed line that of "
         "the reference group, which is marked in the table.",
         f"Groups of fewer than {report.min_group_size} people are marked as small; no gap is "

@@ -6,18 +6,26 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
 from skfair.audit._measures import (
     binary_measures,
     clustering_measures,
+    is_own,
     multiclass_measures,
     regression_measures,
 )
 from skfair.audit._page import fragment, page
-from skfair.audit._scored import check_model
-from skfair.audit._tables import EVERYBODY, areas, estimate, groupings, own_metric, tabulate
+from skfair.audit._scored import check_model, check_numbers
+from skfair.audit._tables import (
+    EVERYBODY,
+    areas,
+    estimate,
+    groupings,
+    name_as_text,
+    own_metric,
+    tabulate,
+)
 from skfair.audit._words import findings, undecided
 from skfair.inference import balance_limit, check_level
 from skfair.metrics import PREDICTIONS, find_positive
@@ -29,9 +37,9 @@ class FairnessReport:
 
     Made by :meth:`from_estimator` or :meth:`from_predictions`, for classifiers of two or more
     classes, regressors and clusterings. Groups are those of every single attribute, and the
-    combinations of all. Rates have Wilson's intervals, differences Newcombe's, ratios those of
-    logarithms, means Welch's with Johnson's term, areas DeLong's; gaps are as in
-    :func:`skfair.inference.gap_interval`.
+    combinations of all. Rates have Wilson's intervals, or exact ones of few successes or
+    failures, means Student's or Hall's, areas DeLong's. Those of differences and ratios are made of
+    them, as in :func:`skfair.inference.gap_interval`, and gaps are as there.
 
     Parameters
     ----------
@@ -192,7 +200,8 @@ class FairnessReport:
             where none is named it is the one selected most often, or predicted highest, among
             those that are not small.
         metrics : dict of str to callable, default=None
-            Metrics of one's own, called with the true and the predicted values of each group.
+            Metrics of one's own, called with the true and the predicted values of each group. Their
+            names must differ from those of the report's measures.
         confidence_level : float, default=0.95
             How often each interval holds.
         min_group_size : int, default=30
@@ -224,6 +233,7 @@ class FairnessReport:
         kind = _check_kind(kind, given)
         named = _MEASURES[kind](given, pos_label)
         for name, metric in (metrics or {}).items():
+            _check_own_name(name, named)
             named[name] = partial(own_metric, metric, given.get("y_true"), given["y_pred"])
         tables = _tables(named, people, reference, level, min_group_size)
         balance = None
@@ -259,7 +269,8 @@ class FairnessReport:
         frame : DataFrame
             One row for each measure of each group: ``attribute``, ``group``, ``measure``, ``n``
             (people that it is a mean over), ``value``, ``low``, ``high``; the ``difference`` to the
-            reference group and the ``ratio``, each with its limits; ``is_small`` and
+            reference group and the ``ratio``, each with its limits; the ``impact_ratio``, that to
+            the largest rate of a group that is not small, with its limits; ``is_small`` and
             ``is_reference``.
         """
         return self.frame.copy()
@@ -298,8 +309,17 @@ def _tables(named, people, reference, level, min_group_size):
         return tabulate(named, groups, people.weights, level, min_group_size, chosen)
 
 
+def _check_own_name(name, named):
+    """Refuse a metric of the user's that is called like a measure of the report."""
+    if name in named or not is_own(name):
+        raise ValueError(
+            f"metrics must have other names than the measures of the report, but {name!r} is one "
+            f"of them; rename it, as in metrics={{'own {name}': ...}}."
+        )
+
+
 def _check_reference(reference, attributes):
-    chosen = dict(reference or {})
+    chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
     unknown = [name for name in chosen if name not in attributes]
     if unknown:
         raise ValueError(
@@ -336,7 +356,7 @@ def _classification(given, pos_label):
     positive = find_positive(truth, predicted, pos_label=pos_label)
     is_true, y_proba = truth == positive, given.get("y_proba")
     if y_proba is not None:
-        y_proba = _numbers(y_proba, "y_proba")
+        y_proba = check_numbers(y_proba, "y_proba")
         if y_proba.min() < 0.0 or y_proba.max() > 1.0:
             wrong = y_proba[(y_proba < 0.0) | (y_proba > 1.0)][0]
             raise ValueError(
@@ -344,14 +364,14 @@ def _classification(given, pos_label):
                 "another scale as y_score."
             )
     named = _means(binary_measures(is_true, predicted == positive, y_proba))
-    scores = y_proba if "y_score" not in given else _numbers(given["y_score"], "y_score")
+    scores = y_proba if "y_score" not in given else check_numbers(given["y_score"], "y_score")
     if scores is not None:
         named["auc"] = partial(areas, is_true, scores)
     return named
 
 
 def _regression(given, pos_label):
-    numbers = (_numbers(given[name], name) for name in ("y_true", "y_pred"))
+    numbers = (check_numbers(given[name], name) for name in ("y_true", "y_pred"))
     return _means(regression_measures(*numbers))
 
 
@@ -361,10 +381,6 @@ def _clustering(given, pos_label):
 
 def _means(measures):
     return {name: partial(estimate, measure) for name, measure in measures.items()}
-
-
-def _numbers(column, name):
-    return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
 
 
 _MEASURES = {

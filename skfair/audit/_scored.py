@@ -1,10 +1,16 @@
-"""Predictions as constraints see them: targets -1 and +1, and scores."""
+"""Predictions as constraints see them: targets -1 and +1, or real numbers, and scores."""
 
 import numpy as np
 from sklearn.base import is_regressor
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.constraints import (
+    CONSTRAINTS,
+    Constraint,
+    constraints_on,
+    refuse_inapplicable,
+)
 from skfair.metrics import METRICS, PREDICTIONS, find_positive
 from skfair.people import check_alignment
 from skfair.utils._messages import by_name
@@ -31,8 +37,13 @@ def check_certifiable(constraint):
 
 
 def metric_kind(constraint):
-    """What the constraint's public metric judges, as `Metric.kind`."""
-    return "classification" if constraint.counts_decisions else METRICS[constraint.metric].kind
+    """What the constraint's public metric judges, as `Metric.kind`.
+
+    A constraint without a public metric is given classes and values of the decision function.
+    """
+    if constraint.counts_decisions:
+        return "classification"
+    return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
 
 
 def check_model(estimator):
@@ -57,6 +68,52 @@ def check_model(estimator):
             "skfair.audit.FairnessReport.from_predictions, or to skfair.inference.gap_interval."
         )
     check_is_fitted(estimator)
+
+
+def check_applies(constraint, estimator):
+    """Refuse a constraint that is not about what the estimator predicts.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        What is to be measured.
+    estimator : estimator
+        Fitted.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is neither a classifier nor a regressor.
+    ValueError
+        If the constraint compares decisions or classes and the estimator predicts numbers, or
+        compares scores that the classifier does not have. The error names constraints that apply.
+    """
+    name = type(estimator).__name__
+    if is_regressor(estimator):
+        refuse_inapplicable(constraint, name)
+        return
+    if not hasattr(estimator, "classes_"):
+        raise TypeError(
+            f"estimator must be a fitted classifier or regressor, but {name} has no classes_ and "
+            "is no regressor. Balance of clusters has skfair.inference.balance_limit; of other "
+            "predictions use skfair.audit.FairnessReport.from_predictions or "
+            "skfair.inference.gap_interval."
+        )
+    if constraint.counts_decisions:
+        return
+    instead = f"Pass a constraint on decisions: one of {constraints_on('decisions')}."
+    if len(estimator.classes_) > 2:
+        raise ValueError(
+            f"{constraint} compares scores of two classes, but {name} knows "
+            f"{len(estimator.classes_)} classes. {instead}"
+        )
+    methods = ["decision_function"]
+    if metric_kind(constraint) != "labelled_margin":
+        methods.append("predict_proba")
+    if not any(hasattr(estimator, method) for method in methods):
+        raise ValueError(
+            f"{constraint} compares scores, but {name} has no {' or '.join(methods)}. {instead}"
+        )
 
 
 def predictions_of(estimator, constraint, X, y, sensitive_features, pos_label):
@@ -110,7 +167,7 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
     target, scores : ndarray of shape (n_samples,)
     """
     if is_real:
-        return tuple(np.asarray(column, dtype=np.float64) for column in columns)
+        return tuple(map(check_numbers, columns, ("y", "predictions")))
     if kind == "classification":
         truth, predicted = columns
         positive = find_positive(truth, predicted, pos_label=pos_label)
@@ -120,3 +177,33 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
         return np.ones(len(scores)), scores
     positive = find_positive(columns[0], pos_label=pos_label)
     return np.where(columns[0] == positive, 1.0, -1.0), scores
+
+
+def check_numbers(column, name):
+    """A column as real numbers.
+
+    Parameters
+    ----------
+    column : array-like of shape (n_samples,)
+        Targets, predictions or scores.
+    name : str
+        What users call it, for the error.
+
+    Returns
+    -------
+    numbers : ndarray of float64, shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If it holds anything but finite numbers.
+    """
+    try:
+        return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
+    except ValueError as error:
+        if np.asarray(column).dtype.kind in "biuf":
+            raise
+        raise ValueError(
+            f"{name} must be numbers, as for a regression or a score, but holds "
+            f"{np.asarray(column).flat[0]!r}; pass numbers, or a classifier and its classes."
+        ) from error

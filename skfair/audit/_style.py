@@ -37,6 +37,7 @@ border-bottom:1px solid var(--line);vertical-align:middle;background:none}
 @media print{.skfair-report{--ink:#000;--soft:#333;--paper:#fff;--line:#999;--mark:#eee;--bar:#999;
 --stroke:#000;--ref:#000;font-size:10pt;max-width:none}
 .skfair-report .frame{overflow:visible;break-inside:avoid}
+.skfair-report h1,.skfair-report h2,.skfair-report caption,.skfair-report thead{break-after:avoid}
 body:has(>main>.skfair-report){background:#fff}}
 """
 """Rules for everything inside a report, and for nothing outside of it."""

@@ -38,13 +38,19 @@ def groupings(groups):
     """
     if not groups.is_disjoint:
         return {"group": groups}
-    names = [_called(name, number) for number, name in enumerate(groups.attributes)]
+    names = [_title(name, number) for number, name in enumerate(groups.attributes)]
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise ValueError(
+            f"Attributes of sensitive_features must differ in name as text, but {len(repeated)} of "
+            f"{list(groups.attributes)} are called {repeated[0]!r}; rename the columns."
+        )
     found = {}
     for name, column in zip(names, groups.labels.T, strict=True):
         values, codes = np.unique(column, return_inverse=True)
         found[name] = Groups.disjoint(codes[groups.codes], values[:, np.newaxis])
     if len(names) > 1:
-        found[" × ".join(names)] = groups
+        found[shown(tuple(names))] = groups
     for name, one in found.items():
         if len(one.labels) > MANY_GROUPS:
             raise ValueError(
@@ -55,13 +61,39 @@ def groupings(groups):
     return found
 
 
-def _called(name, number):
-    return str(name) if not isinstance(name, (int, np.integer)) else f"attribute {number + 1}"
+def _title(name, number):
+    """An attribute as text: columns without names are numbered from 1 on."""
+    return f"attribute {number + 1}" if isinstance(name, (int, np.integer)) else name_as_text(name)
+
+
+def name_as_text(name):
+    """A name of an attribute as text, in quotes if all samples together are called so."""
+    return repr(name) if name == EVERYBODY else str(name)
 
 
 def shown(group):
-    """A group as text."""
-    return " × ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+    """A group as text; other groups of the same attributes have other texts.
+
+    Parameters
+    ----------
+    group : label or tuple of labels
+        One label per attribute.
+
+    Returns
+    -------
+    text : str
+        As in "f × old". Of several labels those that hold the sign, or begin like a quotation, are
+        in quotes.
+    """
+    return _SIGN.join(map(_quoted, group)) if isinstance(group, tuple) else str(group)
+
+
+_SIGN = " × "
+
+
+def _quoted(label):
+    text = str(label)
+    return repr(text) if _SIGN.strip() in text or text[:1] in ("'", '"') else text
 
 
 def estimate(measure, groups, weights):
@@ -78,12 +110,14 @@ def estimate(measure, groups, weights):
 
     Returns
     -------
-    estimates : Rates or Means
-        Of the groups with anybody who counts.
+    estimates : Rates, Means or None
+        Of the groups with anybody who counts; None if nobody does.
     present : ndarray of int
         Which groups these are.
     """
     values, inside = measure
+    if inside is not None and not inside.any():
+        return None, np.empty(0, dtype=np.intp)
     n_groups = len(groups.labels)
     if groups.is_disjoint:
         codes = groups.codes if inside is None else np.where(inside, groups.codes, n_groups)
@@ -153,16 +187,54 @@ def group_rows(estimates, level, reference):
     columns |= {name: nothing for name in names}
     if reference is None or n < 2:
         return columns
-    others = np.delete(np.arange(n), reference)
-    rows = np.repeat(np.arange(n - 1), 2)
-    place = np.column_stack((others, np.full(n - 1, reference))).ravel()
-    against = sparse.csr_array((np.tile([1.0, -1.0], n - 1), (rows, place)), shape=(n - 1, n))
+    others, against = _against(n, reference)
     found = _differences(estimates, against, end)
     if isinstance(estimates, Rates):
         found += _ratios(estimates, against, end, others, reference)
     for name, values in zip(names, found, strict=False):
         columns[name] = nothing.copy()
         columns[name][others] = values
+    return columns
+
+
+def _against(n, reference):
+    """All numbers but one, and the differences to it as rows +1 and -1."""
+    others = np.delete(np.arange(n), reference)
+    rows = np.repeat(np.arange(n - 1), 2)
+    place = np.column_stack((others, np.full(n - 1, reference))).ravel()
+    against = sparse.csr_array((np.tile([1.0, -1.0], n - 1), (rows, place)), shape=(n - 1, n))
+    return others, against
+
+
+def impact_ratios(estimates, level, is_small):
+    """Ratios of rates to the largest of a group that is not small, with limits.
+
+    Parameters
+    ----------
+    estimates : Estimates
+        Of the groups.
+    level : float
+        How often each interval holds.
+    is_small : ndarray of bool, shape (n_groups,)
+        Which groups have few samples; if all have, the largest rate of all counts.
+
+    Returns
+    -------
+    columns : dict of str to ndarray of shape (n_groups,)
+        nan where there are no rates, or all are 0; limits also of the group with the largest rate.
+    """
+    n, names = len(estimates.values), ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
+    columns = {name: np.full(n, np.nan) for name in names}
+    if not isinstance(estimates, Rates):
+        return columns
+    eligible = np.where(is_small & ~is_small.all(), -np.inf, estimates.values)
+    best = eligible.argmax()
+    columns["impact_ratio"][best] = 1.0 if estimates.values[best] > 0 else np.nan
+    if n > 1 and estimates.values[best] > 0:
+        others, against = _against(n, best)
+        found = _ratios(estimates, against, (1.0 + level) / 2.0, others, best)
+        for name, values in zip(names, found, strict=True):
+            columns[name][others] = values
     return columns
 
 
@@ -197,6 +269,7 @@ def gap_row(estimates, level, compared):
     Returns
     -------
     row : dict
+        ``lowest`` and ``highest`` are None where all groups are equal.
     """
     gap = ratio = Interval(np.nan, np.nan, np.nan)
     row = {"lowest": None, "highest": None}
@@ -206,7 +279,8 @@ def gap_row(estimates, level, compared):
         pairs = all_pairs(len(compared)) @ sparse.csr_array(place, shape=(len(compared), n))
         gap = contrast_interval(estimates, pairs, level)
         values = estimates.values[compared]
-        row = {"lowest": compared[values.argmin()], "highest": compared[values.argmax()]}
+        if not values.min() == values.max():
+            row = {"lowest": compared[values.argmin()], "highest": compared[values.argmax()]}
         if isinstance(estimates, Rates):
             logs = contrast_interval(LogRates(estimates), pairs, level)
             seen = values.min() / values.max() if values.max() > 0 else 1.0
@@ -250,6 +324,7 @@ def tabulate(named, groupings, weights, level, min_group_size, chosen):
             columns = group_rows(estimates, level, at[0] if len(at) else None)
             about = {"attribute": attribute, "group": names[present], "measure": name, "n": n}
             marks = {"is_small": n < min_group_size, "is_reference": present == reference}
+            columns |= impact_ratios(estimates, level, marks["is_small"])
             rows.append(pd.DataFrame(about | columns | marks))
             if attribute == EVERYBODY:
                 continue
@@ -267,7 +342,7 @@ def tabulate(named, groupings, weights, level, min_group_size, chosen):
 def _reference(names, found, attribute, min_group_size, chosen):
     """The chosen group, else the one that is favoured most: by selection, prediction or number."""
     if attribute in chosen:
-        at = np.flatnonzero(names == str(chosen[attribute]))
+        at = np.flatnonzero(names == shown(chosen[attribute]))
         if not len(at):
             raise ValueError(
                 f"reference names the group {chosen[attribute]!r} of {attribute}, but its groups "

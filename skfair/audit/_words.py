@@ -1,8 +1,9 @@
 """What a report says in words: what was found, and what the data cannot decide."""
 
 import numpy as np
+import pandas as pd
 
-from skfair.audit._measures import words
+from skfair.audit._measures import is_own, words
 from skfair.audit._tables import EVERYBODY
 from skfair.utils._messages import listing
 
@@ -31,8 +32,7 @@ _UNITS = ("auc", "mean_target", "mean_prediction", "mean_error", "mean_absolute_
 
 def is_share(measure):
     """Whether a measure is a share of people, to be shown in percent."""
-    own = words(measure)[1].startswith("a metric of one's own")
-    return measure not in _UNITS and not own
+    return measure not in _UNITS and not is_own(measure)
 
 
 def number(value, measure):
@@ -135,6 +135,8 @@ def _audited(report):
 def _widest(report, gap):
     """One gap as a sentence."""
     name = gap["measure"]
+    if pd.isna(gap["highest"]):
+        return _equal(report, gap)
     own = report.frame
     own = own[(own["attribute"] == gap["attribute"]) & (own["measure"] == name)].set_index("group")
     low, high = (number(own.loc[gap[end], "value"], name) for end in ("lowest", "highest"))
@@ -148,6 +150,19 @@ def _widest(report, gap):
     if gap["gap_low"] <= 0.0:
         text += "; it may be chance"
     return f"{text}."
+
+
+def _equal(report, gap):
+    """A gap of 0 as a sentence."""
+    name, large = gap["measure"], report.frame[~report.frame["is_small"]]
+    own = large[(large["attribute"] == gap["attribute"]) & (large["measure"] == name)]
+    title, meaning = words(name)
+    value, most = number(own["value"].iloc[0], name), points(gap["gap_high"], name)
+    unit = " percentage points" if is_share(name) else ""
+    text = f"{title} ({meaning}) is {value} for all groups by {gap['attribute']}"
+    if not gap["gap_high"] > 0.0:
+        return f"{text}."
+    return f"{text}; in the population a gap of up to {most.removeprefix('+')}{unit} is possible."
 
 
 def _four_fifths(gap):

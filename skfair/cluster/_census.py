@@ -77,6 +77,8 @@ class Census:
         How many people of positive weight are in a group, and their weight.
     mean : ndarray of shape (n_features,)
         Weighted mean of the rows.
+    scatter : float
+        Weighted sum of squared distances to the mean.
     lengths : list of int
         Rows of every block.
     first : ndarray of int, shape (n_parts,)
@@ -89,7 +91,7 @@ class Census:
         found = shards.collect(_count)
         for error in (one for one in found if isinstance(one, Exception)):
             raise error
-        parts, self.lengths, labels, numbers, weights, sums, ranges = zip(*found, strict=True)
+        parts, self.lengths, labels, numbers, weights, *moments, ranges = zip(*found, strict=True)
         rows = np.bincount(parts, self.lengths).astype(np.intp)
         self.first = np.cumsum([0, *rows[:-1]])
         check_same_kinds([group for own in labels for group in own])
@@ -102,14 +104,14 @@ class Census:
         own = [self.codes[group] for of_block in labels for group in of_block]
         self.numbers = np.bincount(own, np.concatenate(numbers)).astype(np.intp)
         self.weights = np.bincount(own, np.concatenate(weights))
-        self.mean = np.sum(sums, axis=0) / self.weights.sum()
+        self.mean, self.scatter = _pooled(*moments, np.array([own.sum() for own in weights]))
         least, largest = zip(*ranges, strict=True)
         self.weight_range = min(least), max(largest)
 
-    def but(self, mean):
-        """The same people with features of another mean."""
+    def but(self, mean, scatter):
+        """The same samples with features of another mean and scatter."""
         changed = copy(self)
-        changed.mean = mean
+        changed.mean, changed.scatter = mean, scatter
         return changed
 
 
@@ -189,4 +191,20 @@ def _count(shard):
     there = np.flatnonzero(numbers)
     range_ = (weights[present].min(), weights.max()) if len(there) else (np.inf, 0.0)
     known = [labels[code] for code in there]
-    return shard.place[0], len(X), known, numbers[there], by_group[there], weights @ X, range_
+    sums = weights @ X
+    scatter = _scatter_about(X, weights, sums / max(weights.sum(), 1e-300))
+    return shard.place[0], len(X), known, numbers[there], by_group[there], sums, scatter, range_
+
+
+def _scatter_about(X, weights, center):
+    """Weighted sum of squared distances to a point, in double precision."""
+    deviations = X - center
+    return weights @ np.einsum("ij,ij->i", deviations, deviations)
+
+
+def _pooled(sums, scatters, weights):
+    """Mean and scatter of all blocks, from their sums, scatters about their means, and weights."""
+    mean = np.sum(sums, axis=0) / weights.sum()
+    present = weights > 0
+    means = np.array(sums)[present] / weights[present, np.newaxis]
+    return mean, np.sum(scatters) + _scatter_about(means, weights[present], mean)

@@ -103,13 +103,15 @@ class Everybody:
         return labels, fitted | {"n_iter_": n_iter, "status_": status}
 
     def _some(self):
-        """Some people, enough of every kind, who stand for everybody."""
-        numbers, weights = self.census.numbers, self.census.weights
-        least = REHEARSED / (4 * len(numbers))
+        """A subsample with enough of every kind, and all that lie far, as `Samples.thin` draws."""
+        numbers, n_kinds = self.census.numbers, len(self.census.numbers)
+        least = REHEARSED / (4 * n_kinds)
         rates = np.minimum(np.maximum(REHEARSED / numbers.sum(), least / numbers), 1.0)
-        drawn = Samples.joined(self._rows.collect(_draw, rates))
-        stand_for = weights / np.bincount(drawn.codes, drawn.weights, len(weights))
-        return drawn._replace(weights=drawn.weights * stand_for[drawn.codes])
+        drawn = self._rows.collect(_draw, rates, self.census.scatter, REHEARSED)
+        pieces, is_far = zip(*drawn, strict=True)
+        samples, is_far = Samples.joined(pieces), np.concatenate(is_far)
+        far = np.bincount(samples.codes, samples.weights * is_far, n_kinds)
+        return samples.weighted_up(self.census.weights - far, is_far)
 
     def _prices(self, dual):
         return offsets_of(dual.prices, self.limits, ratios_of(self.limits))[1]
@@ -278,10 +280,12 @@ def _rows(mean, limits, known, first, shard):
     return numbers[rows], everybody.some(rows), start
 
 
-def _draw(rows, rates):
+def _draw(rows, rates, scatter, size):
+    """The samples of a block that are drawn, and which of them lie far."""
     numbers, samples, _ = rows
-    drawn = samples.some(lots(numbers) < rates[samples.codes])
-    return drawn._replace(weights=drawn.weights / rates[drawn.codes])
+    is_far = samples.lies_far(scatter, size)
+    drawn = np.flatnonzero(is_far | (lots(numbers) < rates[samples.codes]))
+    return samples.some(drawn), is_far[drawn]
 
 
 def _look(centers, samples, prices, width):

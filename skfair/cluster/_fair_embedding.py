@@ -77,9 +77,10 @@ def fair_embedding(
     .. math:: \max_H \; \mathrm{Tr}(H'MH) \quad \text{s.t.} \quad H'H = I_k, \; F'H = 0
 
     (problem (5) of [1]_, after [2]_). The root of the degrees solves it with eigenvalue 1 and is
-    known beforehand; the other columns are computed. A node without any edge counts as of degree 1
-    in F, and has rows and columns of zeros in M: the known vector is 0 there, and computed like the
-    others where that is not fair to the groups.
+    known beforehand; the other columns are computed. A node without any edge has the median degree
+    of the others in F, so that no result depends on the scale of the affinity. It has rows and
+    columns of zeros in M, and the known vector is 0 there. This vector is computed like the other
+    columns where it is not fair to the groups.
 
     Parameters
     ----------

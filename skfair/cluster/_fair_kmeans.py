@@ -136,11 +136,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         size, as a share of all, to its own: the most of these, 0 when all promises are kept, nan
         if groups were to be mixed, but none came.
     status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
-        "unconstrained": groups were to be mixed, but none came. Else "optimal": no single move or
-        exchange of samples that keeps what is asked lowers the cost. "feasible": all is kept, and
-        the search stopped by ``tol``, as most fits of many samples do. "max_iter": kept, but
-        stopped by ``max_iter`` (with a warning) or by a callback. "infeasible": not kept (with a
-        warning).
+        "unconstrained": groups were to be mixed, but none came. Else "optimal": a local optimum,
+        in which no single move or exchange of samples lowers the cost and keeps the sizes and the
+        mix that is reached (or the one asked for, if more is reached). A clustering that differs
+        in more samples may be cheaper. "feasible": all is kept, and the search
+        stopped by ``tol``, as most fits of many samples do. "max_iter": kept, but stopped by
+        ``max_iter`` (with a warning) or by a callback. "infeasible": not kept (with a warning).
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``; with
         ``attributes="each"`` they are called by pairs (attribute, value).

@@ -16,6 +16,7 @@ from skfair.cluster._local_search import (
     near_ties,
     round_off,
     search_locally,
+    shake,
 )
 from skfair.cluster._pareto_front import Route
 from skfair.cluster._samples import as_point, lloyd, point_of, relocate_centers
@@ -40,7 +41,8 @@ class Homotopy(BaseEstimator):
     Plain k-means comes first. Then the balance asked for rises level by level: at the centres of
     the last level the cheapest fair assignment is found through its dual (one unknown per cluster
     and group), the centres move to the new means, and so on. Single moves repair what rounding
-    left, and moves and exchanges that keep the balance lower the cost until none is left.
+    left, and moves and exchanges that keep the balance lower the cost until none is left. Up to 100
+    samples leave a local optimum by random moves, as long as these lead to something cheaper.
 
     Parameters
     ----------
@@ -117,6 +119,8 @@ class Homotopy(BaseEstimator):
         # On all samples: rounds to the end, whole samples, then a local search.
         point, n_iter, converged = advance(samples, best, ratio, runs.max_iter, runs.tol, watch)
         point, status = finish(samples, point, ratio, runs)
+        if converged and status != "max_iter":
+            point, status = shake(samples, point, status, ratio, runs, random_state)
         return point, n_iter, status if converged else "max_iter"
 
     def rehearse(self, samples, runs, ratio, random_state):

@@ -75,7 +75,8 @@ class Crowd:
         embedded = self.shards.each(_embedded, embedding, census.codes).kept()
         sums = embedded.total(_sums_by_group, census.codes)
         mean = sums.sum(axis=0) / census.numbers.sum()
-        everybody = Everybody(embedded, census.but(mean), self.asked)
+        scatter = embedded.total(_scatter, mean)
+        everybody = Everybody(embedded, census.but(mean, scatter), self.asked)
         runs = Runs(n_clusters, n_init=parameters.n_init)
         labels, found = everybody.solve(Homotopy(), runs, random_state)
         links = self.shards.total(_links, labels, embedding.landmarks, n_clusters)
@@ -333,6 +334,11 @@ def _scaled(shard):
 
 def _sums_by_group(shard, known):
     return _sums(shard.X, shard.codes_among(known), len(known))
+
+
+def _scatter(shard, mean):
+    """Sum of squared distances to the mean, by mass."""
+    return shard.unit_costs @ ((shard.X - mean) ** 2).sum(axis=1)
 
 
 def _links(shard, labels, landmarks, n_clusters):

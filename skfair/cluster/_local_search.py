@@ -23,6 +23,9 @@ from skfair.parts import BLOCK
 MIN_NEAR_TIES = 5000
 MANY = 1_000_000  # samples, from which on a pass has to gain as much as a round
 LEAST_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
+SHAKEN = 100  # samples, up to which a local optimum is left by random moves
+PATIENCE = 60  # failures in a row after which that ends
+LEAST_SHAKEN = 1e-9  # share of the cost that is more than rounding
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
@@ -44,6 +47,36 @@ def finish(samples, point, ratio, runs):
     samples = samples._replace(limits=samples.limits._replace(person=person))
     point = point_of(samples, labels, len(point.clustering.sizes), point.dual)
     return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
+
+
+def shake(samples, point, status, ratio, runs, random_state):
+    """The cheapest clustering found from a local optimum by random moves and searches after them.
+
+    Of few samples one is a large step of the balance, so that often no single move and no exchange
+    is allowed: better clusterings lie two or three moves away (iterated local search; Lourenço,
+    Martin and Stützle 2003). Of many samples there is nearly always an allowed move.
+    """
+    n_samples, n_clusters = len(samples.weights), len(point.clustering.sizes)
+    if n_clusters == 1 or n_samples > SHAKEN:
+        return point, status
+    level = min(ratio, point.balance)
+    must_keep = samples.keep_promise(point.clustering.counts, ratio)
+    failures = 0
+    while failures < PATIENCE:
+        # Kick: two to four random samples go to random clusters.
+        labels = point.clustering.labels.copy()
+        rows = random_state.choice(n_samples, min(n_samples, random_state.randint(2, 5)), False)
+        labels[rows] = random_state.randint(n_clusters, size=len(rows))
+        failures += 1
+        if len(np.unique(labels)) < n_clusters:
+            continue
+        # Search, and keep what is cheaper and as balanced.
+        kicked = point_of(samples, labels, n_clusters, point.dual)
+        trial, trial_status = finish(samples, kicked, ratio, runs)
+        kept = samples.keep_promise(trial.clustering.counts, ratio) or not must_keep
+        if kept and trial.balance >= level and trial.cost < point.cost * (1 - LEAST_SHAKEN):
+            point, status, failures = trial, trial_status, 0
+    return point, status
 
 
 def round_off(samples, point, ratio):

@@ -73,8 +73,8 @@ class RBFAffinity:
 class NormalizedAffinity:
     r"""The linear map :math:`M = D^{-1/2} K D^{-1/2}`, with D the degrees (row sums) of K.
 
-    A node without any edge counts as of degree 1. Products are made in the precision of what is
-    multiplied, by ``n_jobs`` threads; `n_products` counts the columns multiplied so far.
+    A node without any edge has the median degree of the others. Products are made in the precision
+    of what is multiplied, by ``n_jobs`` threads; `n_products` counts the columns multiplied so far.
     """
 
     def __init__(self, affinity, n_jobs=None):

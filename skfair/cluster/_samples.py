@@ -183,23 +183,39 @@ class Samples(NamedTuple):
         if n_samples <= size:
             return self
         kept, n_kinds = [], len(self.limits.kinds)
-        is_far = self._far(OUTLYING / size)
+        is_far = self.lies_far(self.scatter, size)
         for kind in range(n_kinds):
             rows = np.flatnonzero((self.codes == kind) & ~is_far)
             share = max(size * len(rows) // n_samples, size // (4 * n_kinds))
             kept.append(random_state.choice(rows, min(share, len(rows)), replace=False))
-        rows = np.sort(np.concatenate(kept))
-        everybody = np.bincount(self.codes, self.weights * ~is_far, minlength=n_kinds)
-        drawn = np.bincount(self.codes[rows], self.weights[rows], minlength=n_kinds)
-        factors = np.divide(everybody, drawn, out=np.ones(n_kinds), where=drawn > 0)
-        weights = self.weights * np.where(is_far, 1.0, factors[self.codes])
-        rows = np.sort(np.concatenate((rows, np.flatnonzero(is_far))))
-        return self._replace(weights=weights).some(rows)._replace(n_jobs=self.n_jobs)
+        others = np.bincount(self.codes, self.weights * ~is_far, minlength=n_kinds)
+        rows = np.sort(np.concatenate((*kept, np.flatnonzero(is_far))))
+        drawn = self.some(rows)._replace(n_jobs=self.n_jobs)
+        return drawn.weighted_up(others, is_far[rows])
 
-    def _far(self, share):
-        """Which samples make up more than a share of all squared distances to the mean."""
+    def lies_far(self, scatter, size):
+        """Which samples a subsample of about ``size`` must keep, as no others can stand for them.
+
+        They make up more than a fixed multiple of their share in the ``scatter`` of the full data
+        (sum of squared distances to the mean, by mass), which is true of a quarter of ``size`` at
+        most.
+        """
         squares = self.masses * np.einsum("ij,ij->i", self.X, self.X)
-        return squares > share * squares.sum()
+        return squares > OUTLYING / size * scatter
+
+    def weighted_up(self, others, is_far):
+        """A subsample weighted to the full data: samples that lie far stand for themselves only.
+
+        ``others`` are the weights of all other samples in the full data, by kind.
+        """
+        drawn = np.bincount(self.codes, self.weights * ~is_far, minlength=len(others))
+        factors = np.divide(others, drawn, out=np.ones(len(others)), where=drawn > 0)
+        return self._replace(weights=self.weights * np.where(is_far, 1.0, factors[self.codes]))
+
+    @property
+    def scatter(self):
+        """Sum of masses times squared distances to the origin, where the mean is."""
+        return float((self.masses * np.einsum("ij,ij->i", self.X, self.X)).sum())
 
 
 def _weighted_sums(samples):

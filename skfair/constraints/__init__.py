@@ -55,6 +55,35 @@ CONSTRAINTS = {
 }
 """Constraints that have a name of their own."""
 
+
+def constraints_on(prediction):
+    """Names of the constraints that apply to a kind of prediction, as `Constraint.applies_to`."""
+    return sorted(name for name, kind in CONSTRAINTS.items() if prediction in kind().applies_to)
+
+
+def refuse_inapplicable(constraint, model):
+    """Refuse a constraint that is not about numbers for a model that predicts numbers.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        What was asked for.
+    model : str
+        What the regressor is called, for the error.
+
+    Raises
+    ------
+    ValueError
+        If it compares decisions or classes; the error names constraints that do not.
+    """
+    if "numbers" not in constraint.applies_to:
+        raise ValueError(
+            f"{constraint} is about classes and decisions, but {model} predicts numbers, so it "
+            f"cannot be measured. Pass one of {constraints_on('numbers')} or BoundedGroupLoss, "
+            "with the loss 'squared', 'absolute' or a callable where it has one; or a classifier."
+        )
+
+
 __all__ = [
     "CONSTRAINTS",
     "AuditedConstraint",

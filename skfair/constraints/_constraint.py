@@ -23,7 +23,8 @@ class Constraint(BaseEstimator):
 
     A constraint holds hyper-parameters only; `bind` makes a function of the scores of it. A
     constraint of one's own needs two methods: `cells`, the sets of samples whose rates are
-    compared, and `rate`, what is averaged over them.
+    compared, and `rate`, what is averaged over them. It declares in ``applies_to`` which
+    predictions it is about.
 
     Parameters
     ----------
@@ -76,8 +77,12 @@ class Constraint(BaseEstimator):
     metric = None
     """Name of the public metric that the gap is, in :data:`skfair.metrics.METRICS`."""
 
-    counts_decisions = False
-    """Whether the public metric sees of a score only whether it is positive."""
+    applies_to = ("scores", "numbers")
+    """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
+    "numbers" that a regressor predicts."""
+
+    unit = "score"
+    """What the gap is measured in: "rate", "score", "loss" or "area" (under an ROC curve)."""
 
     def __init__(
         self,
@@ -93,6 +98,11 @@ class Constraint(BaseEstimator):
         self.aggregate = aggregate
         self.attributes = attributes
         self.min_group_size = min_group_size
+
+    @property
+    def counts_decisions(self):
+        """Whether the public metric sees of a score only whether it is positive."""
+        return "decisions" in self.applies_to
 
     @abstractmethod
     def cells(self, people):

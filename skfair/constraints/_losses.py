@@ -5,9 +5,11 @@ from numbers import Real
 from skfair.constraints._aggregates import Largest
 from skfair.constraints._cells import each_class, everybody, positives
 from skfair.constraints._constraint import Constraint
-from skfair.losses import LOSSES
+from skfair.losses import LOSSES, HingeLoss, LogisticLoss, SquaredHingeLoss
 from skfair.utils._messages import by_name
 from skfair.utils._sklearn import Interval, StrOptions
+
+_OF_CLASSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
 
 
 class GroupLoss(Constraint):
@@ -21,6 +23,14 @@ class GroupLoss(Constraint):
     tolerance, reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
     """
+
+    unit = "loss"
+
+    @property
+    def applies_to(self):
+        """Losses of the classes -1 and +1 are none of numbers."""
+        loss = by_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
+        return ("scores",) if isinstance(loss, _OF_CLASSES) else ("scores", "numbers")
 
     _parameter_constraints = {
         **Constraint._parameter_constraints,
@@ -74,7 +84,10 @@ class LossParity(GroupLoss):
         Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
         the loss that the estimator minimises.
     tolerance : float or None, default=None
-        Largest gap allowed, in units of the loss; None takes the estimator's.
+        Largest gap allowed, in units of the loss; None takes the estimator's. A regressor's fit
+        takes losses of target and predictions over the standard deviation of the training target
+        (``target_scale_``), :func:`skfair.audit.certify` losses in units of the target: of the
+        squared loss its tolerance is ``target_scale_ ** 2`` times that of the fit.
     reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
 
@@ -110,6 +123,7 @@ class EqualOpportunityLoss(GroupLoss):
     """
 
     metric = "equal_opportunity_loss_difference"
+    applies_to = ("scores",)
     cells = staticmethod(positives)
 
 
@@ -134,6 +148,7 @@ class EqualizedOddsLoss(GroupLoss):
     """
 
     metric = "equalized_odds_loss_difference"
+    applies_to = ("scores",)
     cells = staticmethod(each_class)
 
 
@@ -145,7 +160,8 @@ class BoundedGroupLoss(GroupLoss):
     Parameters
     ----------
     upper_bound : float
-        Largest mean loss allowed.
+        Largest mean loss allowed, in units of the loss; those of regressors as in
+        :class:`LossParity`.
     loss : str, callable or None, default=None
         Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
         the loss that the estimator minimises.

@@ -15,7 +15,10 @@ class MeanParity(Constraint):
     Parameters
     ----------
     tolerance : float or None, default=None
-        Largest gap allowed, in units of the score; None takes the estimator's.
+        Largest gap allowed; None takes the estimator's. In a fit of a classifier it is in units of
+        the decision function, in that of a regressor in standard deviations of the training target
+        (``target_scale_``). :func:`skfair.audit.certify` reads it in units of the target, and of a
+        classifier in units of its predicted probability, if it has one.
     reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
 

@@ -10,7 +10,8 @@ from skfair.losses import Pointwise
 class DecisionRateParity(Constraint):
     """Base of the constraints on how often the decision is positive."""
 
-    counts_decisions = True
+    applies_to = ("decisions",)
+    unit = "rate"
 
     def rate(self, surrogate, loss):
         """The decision's surrogate, whatever the target.
@@ -130,7 +131,8 @@ class ErrorRateParity(Constraint):
     """
 
     metric = "accuracy_score_difference"
-    counts_decisions = True
+    applies_to = ("decisions",)
+    unit = "rate"
     cells = staticmethod(everybody)
 
     def rate(self, surrogate, loss):

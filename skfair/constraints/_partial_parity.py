@@ -53,6 +53,7 @@ class PartialParity(Constraint):
     }
 
     reference, aggregate, attributes = "groups", "max", "intersections"
+    unit = "rate"
 
     is_correctable = False
     """Whether the rows count decisions, at one threshold, and can be told what they miss."""
@@ -347,6 +348,7 @@ class PartialGroupAUC(PartialParity):
     """
 
     metric = "partial_group_auc_difference"
+    unit = "area"
     cells = staticmethod(everybody)
     sampled = staticmethod(sampled_areas)
 

@@ -165,6 +165,7 @@ class PartialEqualOpportunity(ThresholdParity):
     }
 
     metric = "partial_equal_opportunity_difference"
+    applies_to = ("scores",)
     cells = staticmethod(positives)
     _is_by_class = True
 

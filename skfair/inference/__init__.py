@@ -13,7 +13,7 @@ from skfair.inference._gaps import (
     ratio_interval,
     upper_limit,
 )
-from skfair.inference._limits import check_level, clopper_pearson, wilson
+from skfair.inference._limits import check_level, clopper_pearson, rate_limits, wilson
 from skfair.inference._planning import people_needed
 
 __all__ = [

@@ -42,7 +42,7 @@ def exact_pair_test(hits, n, difference):
     Raises
     ------
     ValueError
-        If the counts are none, or the difference is not between 0 and 1.
+        If the counts are no whole numbers or impossible, or the difference is not between 0 and 1.
 
     References
     ----------
@@ -60,8 +60,14 @@ def exact_pair_test(hits, n, difference):
     >>> bool(exact_pair_test((30, 28), (200, 200), 0.1) < 0.05)
     True
     """
-    (x1, x2), (n1, n2) = map(int, hits), map(int, n)
     check_level(difference, "difference")
+    if not all(float(count).is_integer() for count in (*hits, *n)):
+        raise ValueError(
+            "hits and n must be whole numbers, for the test counts samples; got "
+            f"hits={tuple(hits)} of n={tuple(n)}. Of weighted samples use "
+            "skfair.inference.gap_interval."
+        )
+    (x1, x2), (n1, n2) = map(int, hits), map(int, n)
     if not (0 <= x1 <= n1 and 0 <= x2 <= n2 and n1 and n2):
         raise ValueError(
             f"hits must be numbers of people out of n, each at least 1; got hits={tuple(hits)} of "

@@ -8,6 +8,7 @@ from skfair.inference._contrasts import all_pairs
 from skfair.inference._estimates import LogRates, Rates, estimates_of
 from skfair.inference._limits import check_level
 from skfair.people import Events, check_columns
+from skfair.utils._messages import warn
 
 
 class Interval(NamedTuple):
@@ -78,6 +79,7 @@ def contrast_interval(estimates, contrasts, confidence_level):
     """
     if not contrasts.shape[0]:
         return Interval(0.0, 0.0, 0.0)
+    _report_uncertain(estimates)
     tail = 1.0 - confidence_level
     lows = -estimates.upper(-contrasts, 1.0 - tail / contrasts.shape[0])
     return Interval(
@@ -85,6 +87,19 @@ def contrast_interval(estimates, contrasts, confidence_level):
         low=float(lows.max(initial=0.0)),
         high=upper_limit(estimates, contrasts, 1.0 - tail / 2.0),
     )
+
+
+def _report_uncertain(estimates):
+    """Warn of means of values that are too skewed for so few samples."""
+    few = estimates.sizes[estimates.is_uncertain]
+    if len(few):
+        warn(
+            f"Limits of means hold less often than confidence_level says where values are too "
+            f"skewed for so few samples, or all equal: so they are in {len(few)} of "
+            f"{len(estimates.sizes)} groups, of which the smallest has {few.min():.0f} samples. "
+            "Collect more (four times the squared skewness), compare bounded values, such as "
+            "errors 0 or 1, or leave small groups out."
+        )
 
 
 def _group_estimates(values, sensitive_features, sample_weight):
@@ -105,9 +120,12 @@ def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_l
     be covered. That is no bootstrap, whose intervals miss a gap near 0 nearly always.
 
     Of zeros and ones, such as decisions or errors, the means are rates and a difference has
-    Newcombe's limits ([1]_, method 10); of other values, such as losses, Welch's with Johnson's
-    term for skewness ([2]_). Weighted samples count as the effective number of equal weight, with
-    Student's quantiles. Groups may overlap: then the correlation of their means enters.
+    Newcombe's limits ([1]_, method 10), where those of a rate of up to three successes or failures
+    are Clopper and Pearson's instead of Wilson's. Means of other values, such as losses, have
+    Student's limits, or Hall's for skewed values where these are wider ([2]_), and the limits of a
+    difference are made of both as Newcombe's are. Weighted samples count as the effective number of
+    equal weight, with Student's quantiles. Groups may overlap: then the correlation of their means
+    enters.
 
     Parameters
     ----------
@@ -135,14 +153,16 @@ def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_l
     Warns
     -----
     UserWarning
-        If weights are so uneven that limits promise too much (a design effect above 4).
+        If weights are so uneven that limits promise too much (a design effect above 4), or values
+        so skewed for their number that limits of means do (a skewness above half the root of
+        the number of samples of a group), or all values of a group are equal.
 
     References
     ----------
     .. [1] R. G. Newcombe, "Interval estimation for the difference between independent
        proportions: comparison of eleven methods", Statistics in Medicine 17, 1998.
-    .. [2] N. J. Johnson, "Modified t tests and confidence intervals for asymmetrical populations",
-       Journal of the American Statistical Association 73, 1978.
+    .. [2] P. Hall, "On the removal of skewness by transformation", Journal of the Royal Statistical
+       Society B 54, 1992.
 
     Examples
     --------
@@ -163,7 +183,7 @@ def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_l
 def ratio_interval(values, *, sensitive_features, sample_weight=None, confidence_level=0.95):
     r"""Interval of the smallest over the largest rate of the groups, in the population.
 
-    The same construction as in :func:`gap_interval` on logarithms: Wilson's limits of the rates,
+    The same construction as in :func:`gap_interval` on logarithms: limits of the rates,
     their distances on the log scale added like standard errors are ([1]_).
 
     Parameters

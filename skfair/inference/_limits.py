@@ -65,6 +65,39 @@ def wilson(rates, n, z):
     return np.maximum(center - reach, 0.0), np.minimum(center + reach, 1.0)
 
 
+_FEW = 3
+"""Successes or failures up to which limits of a rate are exact."""
+
+
+def rate_limits(rates, n, level, z=None):
+    """Limits of rates: Wilson's, or Clopper and Pearson's of few successes or failures.
+
+    Wilson's lower limit of one success is too high: of two groups of 5 and 500 with rates of .02
+    an interval of the difference that is made of it holds in .90 of samples at .95.
+
+    Parameters
+    ----------
+    rates : ndarray
+        Rates.
+    n : ndarray
+        Samples that each is of; effective numbers of weighted ones.
+    level : float
+        Probability with which the lower limit is below the rate, and the upper one above.
+    z : ndarray, default=None
+        Quantile in Wilson's limits; None takes that of the normal distribution at this level.
+
+    Returns
+    -------
+    low, high : ndarray
+        nan where n is 0.
+    """
+    hits, n = np.asarray(rates * n), np.asarray(n, dtype=np.float64)
+    low, high = wilson(rates, n, special.ndtri(level) if z is None else z)
+    few = np.minimum(hits, n - hits) < _FEW + 0.5
+    least, most = clopper_pearson(np.where(few, hits, 0.0), n, level)
+    return np.where(few, np.minimum(low, least), low), np.where(few, np.maximum(high, most), high)
+
+
 def clopper_pearson(hits, n, level):
     """Exact limits of rates, each of the two at the level given.
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special, stats
 
 from skfair.inference._exact import exact_pair_test
-from skfair.inference._limits import check_level, clopper_pearson, wilson
+from skfair.inference._limits import check_level, clopper_pearson, rate_limits
 
 _MANY = 40.0
 """Expected successes, and failures, of a group from which on rates are taken to be normal."""
@@ -140,9 +140,9 @@ def _largest_accepted(n, smallest, tolerance, level):
     """
     counts = np.arange(n + 1)
     rates, base = counts[:, np.newaxis] / n, smallest / n
-    # Newcombe's upper limit of the difference, from Wilson's limits of both rates.
-    z = special.ndtri(level)
-    margins = np.hypot(wilson(rates, n, z)[1] - rates, base - wilson(base, n, z)[0])
+    # Newcombe's upper limit of the difference, from limits of both rates.
+    highest, lowest = rate_limits(rates, n, level)[1], rate_limits(base, n, level)[0]
+    margins = np.hypot(highest - rates, base - lowest)
     largest = (rates - base + margins <= tolerance).sum(axis=0) - 1
     both = (1.0 + level) / 2.0
     low, high = clopper_pearson(smallest, n, both)[0], clopper_pearson(counts, n, both)[1]

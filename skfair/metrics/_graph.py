@@ -75,7 +75,7 @@ def spectral_objective(embedding, affinity):
         H, with orthonormal columns (not checked), as `skfair.cluster.fair_embedding` returns it:
         not yet divided by the roots of the degrees.
     affinity : array-like or sparse matrix of shape (n_nodes, n_nodes), or RBFAffinity
-        Symmetric and non-negative (not checked). A node without edges counts as of degree 1.
+        Symmetric and non-negative (not checked).
 
     Returns
     -------
@@ -129,7 +129,7 @@ def group_constraint_residual(embedding, affinity, *, sensitive_features):
         H, usually with orthonormal columns.
     affinity : array-like or sparse matrix of shape (n_nodes, n_nodes), or RBFAffinity
         Symmetric and non-negative (not checked); only its degrees matter. A node without edges
-        counts as of degree 1.
+        counts as of the median degree of the others.
     sensitive_features : array-like of shape (n_nodes,) or (n_nodes, n_attributes)
         Group of each node; with several attributes, the combinations that occur.
 

@@ -1,9 +1,8 @@
 """The rates of every group as a table."""
 
 import numpy as np
-from scipy import special
 
-from skfair.inference import check_level, wilson
+from skfair.inference import check_level, rate_limits
 from skfair.metrics._rates import RATES, check_predictions, count_confusions
 from skfair.people import group_index
 
@@ -32,7 +31,8 @@ def group_report(
     How far a difference between groups may be trusted: the standard error of a rate r over n
     samples is :math:`\sqrt{r (1 - r) / n}`, and that of the difference of two independent rates
     the root of the sum of their squares. Near 0 and 1, and of few samples, it is too small (0 for 2
-    of 2); the intervals are Wilson's ([1]_), which hold there too.
+    of 2); the intervals are Wilson's ([1]_), or Clopper and Pearson's of up to three successes or
+    failures, which hold there too.
 
     Parameters
     ----------
@@ -89,16 +89,16 @@ def group_report(
     b        4.0        0.5            0.25              0.217
     overall  8.0        0.5            0.50              0.177
     >>> report.filter(regex="true_positive_rate").round(2).T
-                                 a     b  overall
-    true_positive_rate        1.00  0.50     0.75
-    true_positive_rate_n      2.00  2.00     4.00
-    true_positive_rate_se     0.00  0.35     0.22
-    true_positive_rate_low    0.34  0.09     0.30
-    true_positive_rate_high   1.00  0.91     0.95
+                                a     b  overall
+    true_positive_rate       1.00  0.50     0.75
+    true_positive_rate_n     2.00  2.00     4.00
+    true_positive_rate_se    0.00  0.35     0.22
+    true_positive_rate_low   0.16  0.01     0.19
+    true_positive_rate_high  1.00  0.99     0.99
     """
     import pandas as pd
 
-    z = special.ndtri((1.0 + check_level(confidence_level)) / 2.0)
+    level = (1.0 + check_level(confidence_level)) / 2.0
     people, outcomes = check_predictions(
         y_true, y_pred, sensitive_features, sample_weight, pos_label
     )
@@ -110,7 +110,7 @@ def group_report(
         columns[name] = rates = rate(weights)
         columns[f"{name}_n"] = base = rate.base(weights)
         columns[f"{name}_se"] = np.sqrt(rates * (1 - rates) / base)
-        columns[f"{name}_low"], columns[f"{name}_high"] = wilson(rates, base, z)
+        columns[f"{name}_low"], columns[f"{name}_high"] = rate_limits(rates, base, level)
     labels = people.groups.labels
     last = ["overall"] + [""] * (labels.shape[1] - 1)
     return pd.DataFrame(columns, index=group_index(np.vstack((labels, last)), sensitive_features))

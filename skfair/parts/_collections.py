@@ -1,6 +1,5 @@
 """From collections of Dask, or of files, to parts that hold rows of all of them."""
 
-import sys
 from functools import partial
 
 import numpy as np
@@ -9,7 +8,7 @@ from skfair.parts._blocks import Blocks
 from skfair.parts._divided import Divided
 from skfair.parts._here import Stored
 from skfair.parts._lazily import is_lazy
-from skfair.parts._on_dask import ReadOnDask, check_workers
+from skfair.parts._on_dask import ReadOnDask, active_client, check_workers, gather
 from skfair.parts._parts import blocks
 from skfair.utils._messages import listing, warn
 
@@ -44,7 +43,8 @@ def in_memory(rows):
         No collection of Dask any more, and no `Blocks`.
     """
     if is_lazy(rows):
-        return rows.compute()
+        client = active_client()
+        return rows.compute() if client is None else gather(client, [client.compute(rows)])[0]
     if not isinstance(rows, Blocks):
         return rows
     blocks = list(rows)
@@ -183,7 +183,7 @@ def _parts_of_dask(columns, n_jobs):
         delayed(_divided)(number, {name: own[number] for name, own in pieces.items()})
         for number in range(n_parts)
     ]
-    client = _active_client()
+    client = active_client()
     if client is not None:
         check_workers(client)
         return Divided(ReadOnDask(client, parts))
@@ -196,17 +196,6 @@ def _parts_of_dask(columns, n_jobs):
 
 def _compute(parts, number):
     return parts[number].compute(scheduler="synchronous")
-
-
-def _active_client():
-    if "distributed" not in sys.modules:  # then nobody can have started a client
-        return None
-    from distributed import get_client
-
-    try:
-        return get_client()
-    except ValueError:
-        return None
 
 
 def _pieces(columns):

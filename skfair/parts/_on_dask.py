@@ -1,6 +1,17 @@
 """Parts on the workers of a Dask cluster."""
 
+import asyncio
+import contextlib
+import sys
+from time import monotonic
+
 from skfair.parts._parts import FAN_IN, Parts, check_handed_out, sum_of
+from skfair.utils._messages import warn
+
+CHECK_EVERY = 5.0  # seconds between two looks whether there are workers
+WARN_AFTER = 30.0  # seconds without any worker
+TIMEOUT = "skfair.no-workers-timeout"  # key of Dask's configuration
+DEFAULT_TIMEOUT = "5 minutes"
 
 
 class OnDask(Parts):
@@ -80,18 +91,7 @@ class OnDask(Parts):
         return self.client.submit(_as_it_is, question, pure=False)
 
     def _gather(self, futures):
-        """Wait for answers; nothing goes on where one fails, or the wait is interrupted."""
-        try:
-            return self.client.gather(futures)
-        except BaseException as error:
-            self.client.cancel(futures)
-            if type(error).__name__ == "KilledWorker":
-                raise MemoryError(
-                    "Workers of the Dask cluster died again and again at one part. Mostly a part "
-                    "does not fit into the memory of a worker, with half as much to work in: make "
-                    "more and smaller partitions, or give workers more memory."
-                ) from error
-            raise
+        return gather(self.client, futures)
 
 
 class ReadOnDask(OnDask):
@@ -114,6 +114,122 @@ class ReadOnDask(OnDask):
         # Of one graph: what is made of a part comes before the next part is read.
         ask = delayed(function, pure=False)
         return self.client.compute([ask(*own) for own in zip(*futures, strict=True)])
+
+
+def active_client():
+    """The client of this process or task, or None.
+
+    A task secedes from the thread pool of its worker: what it asks for may need all of the threads,
+    which tasks like it would hold while they wait.
+    """
+    if "distributed" not in sys.modules:  # then no client can have been started
+        return None
+    from distributed import get_client, secede
+    from distributed.worker import thread_state
+
+    try:
+        client = get_client()
+    except ValueError:
+        return None
+    if hasattr(thread_state, "start_time"):  # in a task
+        with contextlib.suppress(KeyError):  # it has seceded before
+            secede()
+    return client
+
+
+def gather(client, futures):
+    """Wait for results of tasks. If one fails, or the wait is interrupted, all are cancelled.
+
+    Raises
+    ------
+    MemoryError
+        If workers died again and again at one task.
+    TimeoutError
+        If there has been no worker for as long as Dask's setting ``skfair.no-workers-timeout``.
+    RuntimeError
+        If the client was closed.
+
+    Warns
+    -----
+    UserWarning
+        If there has been no worker for 30 seconds.
+    """
+    try:
+        return _awaited(client, futures)
+    except BaseException as error:
+        was_closed = client.status in ("closing", "closed") and isinstance(error, Exception)
+        with contextlib.suppress(Exception):  # of a closed client, which would hide the error
+            client.cancel(futures)
+        if was_closed:
+            raise RuntimeError(
+                "The Dask client was closed while results were awaited. Keep it open until the "
+                "call that needs them has returned."
+            ) from error
+        if type(error).__name__ == "KilledWorker":
+            raise MemoryError(
+                "Workers of the Dask cluster died again and again at one part. Mostly a part "
+                "does not fit into the memory of a worker, with half as much to work in: make "
+                "more and smaller partitions, or give workers more memory."
+            ) from error
+        raise
+
+
+def _awaited(client, futures):
+    """Results of tasks, unless there is no worker for too long."""
+    gathering = client.sync(_begin, client, futures)
+    last_seen, has_warned = monotonic(), False
+    while not gathering.done():
+        if client.sync(_has_workers, client):
+            last_seen, has_warned = monotonic(), False
+        elif monotonic() - last_seen >= WARN_AFTER and not has_warned:
+            warn(_without_workers(client, futures, WARN_AFTER))
+            has_warned = True
+        timeout = _timeout()
+        if monotonic() - last_seen >= timeout:
+            gathering.get_loop().call_soon_threadsafe(gathering.cancel)
+            raise TimeoutError(_without_workers(client, futures, timeout))
+        client.sync(_wait, gathering)
+    return gathering.result()
+
+
+async def _begin(client, futures):
+    """A task of the client's event loop that gathers the futures; mostly it is done."""
+    gathering = asyncio.ensure_future(client.gather(futures, asynchronous=True))
+    await _wait(gathering)
+    return gathering
+
+
+async def _wait(gathering):
+    """Wait until results are there, or until it is time to see whether there are workers."""
+    try:
+        await asyncio.wait({gathering}, timeout=CHECK_EVERY)
+    except asyncio.CancelledError:  # the wait was interrupted
+        gathering.cancel()
+        raise
+
+
+async def _has_workers(client):
+    try:
+        return bool(await client.scheduler.ncores())
+    except OSError:  # the scheduler does not answer
+        return False
+
+
+def _timeout():
+    """Seconds without any worker after which a wait ends."""
+    import dask
+
+    timeout = dask.utils.parse_timedelta(dask.config.get(TIMEOUT, DEFAULT_TIMEOUT))
+    return float("inf") if timeout is None else timeout
+
+
+def _without_workers(client, futures, seconds):
+    n_missing = sum(not future.done() for future in futures)
+    return (
+        f"{n_missing} of {len(futures)} results are awaited from the Dask cluster at "
+        f"{client.scheduler.address}, which has had no worker for {seconds:g} s. Start workers. "
+        f"Dask's setting {TIMEOUT!r} (now {_timeout():g} s) says after how long a call gives up."
+    )
 
 
 def check_workers(client):

@@ -291,16 +291,17 @@ def check_groups(sensitive_features, n_samples, *, overlapping=False):
         return _check_matrix(sensitive_features, n_samples)
     columns = attribute_columns(sensitive_features)
     _check_length(len(columns[0]), n_samples)
-    values, codes = encode(columns[0], 0)
+    names = _attribute_names(sensitive_features) or list(range(len(columns)))
+    values, codes = encode(columns[0], names[0])
     labels = values[:, np.newaxis]
-    for attribute, column in enumerate(columns[1:], start=1):
-        values, inverse = encode(column, attribute)
+    for name, column in zip(names[1:], columns[1:], strict=True):
+        values, inverse = encode(column, name)
         # Keep only the combinations that occur, so that the codes stay small for any number of
         # attributes; the earlier attributes lead the order.
         combined, codes = distinct(codes * len(values) + inverse)
         earlier, latest = np.divmod(combined, len(values))
         labels = np.column_stack((labels[earlier], values[latest]))
-    return Groups.disjoint(codes, labels, _attribute_names(sensitive_features))
+    return Groups.disjoint(codes, labels, names)
 
 
 MAX_NUMBERS = 30
@@ -348,10 +349,21 @@ def refuse_measurements(groups, is_compared=None):
 
 
 def _attribute_names(sensitive_features):
-    """What the attributes of a table are called; None without one."""
+    """Names of the columns of a table, or the name of a Series; None where there is none."""
     if hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
-        return list(sensitive_features.column_names)
-    return list(getattr(sensitive_features, "columns", ())) or None
+        names = list(sensitive_features.column_names)
+    elif hasattr(sensitive_features, "columns"):
+        names = list(sensitive_features.columns)
+    else:
+        name = getattr(sensitive_features, "name", None)
+        names = [] if name is None or name == "" else [name]  # polars has "" for none
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise ValueError(
+            f"Attributes of sensitive_features need names of their own, but {len(repeated)} are "
+            f"called {repeated[0]!r}; rename the columns, or leave all but one of them out."
+        )
+    return names or None
 
 
 _OVERLAPPING = (
@@ -431,7 +443,6 @@ def group_index(labels, sensitive_features):
     """
     import pandas as pd
 
-    alone = [getattr(sensitive_features, "name", None)] * labels.shape[1]
-    names = _attribute_names(sensitive_features) or alone
+    names = _attribute_names(sensitive_features) or [None] * labels.shape[1]
     index = pd.MultiIndex.from_arrays(list(labels.T), names=names)
     return index.get_level_values(0) if index.nlevels == 1 else index

@@ -178,7 +178,7 @@ def _above(column, lowest):
 
 
 def _encode_objects(column, attribute):
-    name = f"attribute {attribute} of sensitive_features"
+    name = f"attribute {attribute!r} of sensitive_features"
     try:
         distinct = set(column)
     except TypeError as error:

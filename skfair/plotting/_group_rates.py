@@ -22,7 +22,7 @@ _OVERALL = "all samples"
 class GroupRateDisplay:
     """Picture of the rates of each group, with 95 % confidence intervals.
 
-    Each rate is one row with a mark for every group, the bars are Wilson's 95 % intervals, and a
+    Each rate is one row with a mark for every group, the bars are 95 % intervals, and a
     line marks the rate of all samples. Beside each mark stands how many samples it is a share of. A
     difference between marks means little where the bars overlap by much.
 

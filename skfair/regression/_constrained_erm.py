@@ -5,15 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from skfair.constraints import (
-    CONSTRAINTS,
-    Constraint,
-    EqualizedOddsLoss,
-    EqualOpportunityLoss,
-    PartialDemographicParity,
-    PartialEqualizedOdds,
-    PartialEqualOpportunity,
-)
+from skfair.constraints import CONSTRAINTS, Constraint, refuse_inapplicable
 from skfair.parts import is_in_parts, row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
@@ -25,15 +17,6 @@ from skfair.training import (
 )
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
-
-_OF_CLASSES = (
-    EqualOpportunityLoss,
-    EqualizedOddsLoss,
-    PartialDemographicParity,
-    PartialEqualOpportunity,
-    PartialEqualizedOdds,
-)
-"""Constraints on classes or decisions that do not count decisions themselves."""
 
 _NAMES = ["loss_parity", "mean_parity", "partial_group_auc", "partial_statistical_parity"]
 
@@ -60,8 +43,11 @@ class ConstrainedERMRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinear
         such as `skfair.constraints.BoundedGroupLoss`; or several, each held to its own tolerance.
         None is the plain fit.
     tolerance : float, default=0.05
-        Largest gap allowed, in units of the constraint's public metric of target and predictions
-        over the target's standard deviation, for constraints that have no tolerance of their own.
+        Largest gap allowed, for constraints that have no tolerance of their own. Mean predictions
+        and absolute losses are in standard deviations of the training target (``target_scale_``),
+        squared losses in their square: 0.05 allows mean predictions to differ by
+        ``0.05 * target_scale_`` in units of the target. Ranks are shares, in no unit.
+        :func:`skfair.audit.certify` reads its tolerance in units of the target and prints both.
     min_group_size : int or "auto", default="auto"
         Groups with fewer samples (of positive weight) are not compared, and a warning names them:
         the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
@@ -240,7 +226,7 @@ class ConstrainedERMRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinear
         validate_params(self)
         constraints = constraints_of(self.constraint)
         for constraint in constraints:
-            _refuse_classes(constraint)
+            _check_constraint(constraint)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         if is_in_parts(X, y, *people.values()):
             return fit_collected(self, X, y, people, constraints)
@@ -271,11 +257,12 @@ class ConstrainedERMRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinear
         return found | {"target_scale_": training.unit.spread}
 
 
-def _refuse_classes(constraint):
+def _check_constraint(constraint):
     """Refuse a constraint that has no meaning for a real target."""
-    if constraint.counts_decisions or isinstance(constraint, _OF_CLASSES):
+    refuse_inapplicable(constraint, "ConstrainedERMRegressor")
+    if hasattr(constraint, "threshold"):
         raise ValueError(
-            f"{constraint} is about classes and decisions, but the target here is a real number. "
-            f"Pass one of {_NAMES} or BoundedGroupLoss, or a classifier. Decisions at a threshold "
-            "of predictions are compared by PartialParityRegressor(criterion='demographic_parity')."
+            f"{constraint} compares decisions at a threshold of predictions; pass "
+            "PartialParityRegressor(criterion='demographic_parity', threshold=...), or one of "
+            f"{_NAMES}."
         )

@@ -1,11 +1,13 @@
 """A graph or kernel and its nodes: degrees, links to clusters, the constraint of the groups."""
 
 import numpy as np
-from scipy import linalg
 
 
 def degrees_of(affinity):
-    """Row sums, and 1 for nodes without any edge.
+    """Row sums, and the median of them for nodes without any edge.
+
+    Any other constant would give these nodes a share in the group constraint that depends on the
+    scale of the affinities. A graph without any edge has degrees of 1.
 
     Parameters
     ----------
@@ -37,7 +39,8 @@ def degrees_from(sums):
     """
     sums = sums.astype(np.float64, copy=False)
     isolated = sums <= 0
-    return np.where(isolated, 1.0, sums), isolated
+    typical = 1.0 if isolated.all() else np.median(sums[~isolated])
+    return np.where(isolated, typical, sums), isolated
 
 
 def cluster_links(affinity, codes, n_clusters):
@@ -73,14 +76,23 @@ def cluster_links(affinity, codes, n_clusters):
 def group_constraint(codes, n_groups, degrees):
     r"""Orthonormal basis C of the columns of F; embeddings with :math:`C'H = 0` are group-fair.
 
-    :math:`F = D^{-1/2} (G - 1 z')`, with G the 0-1 membership and z the shares of the groups; one
-    column is redundant, and a pivoted QR finds any further dependence.
+    :math:`F = D^{-1/2} (G - 1 z')`, with G the 0-1 membership and z the shares of the groups. Its
+    columns span :math:`\{D^{-1/2} G b : z'b = 0\}`. The columns of :math:`D^{-1/2} G` are
+    orthogonal, so that a Householder reflection in the space of the groups gives the basis without
+    any decision about a rank, however different the degrees are.
     """
-    membership = np.zeros((len(codes), n_groups))
-    membership[np.arange(len(codes)), codes] = 1.0
-    F = (membership - membership.mean(axis=0)) / np.sqrt(degrees)[:, None]
-    if n_groups == 1:
-        return F[:, :0]
-    Q, R, _ = linalg.qr(F[:, :-1], mode="economic", pivoting=True)
-    diagonal = np.abs(np.diag(R))
-    return Q[:, diagonal > len(codes) * np.finfo(float).eps * diagonal[0]]
+    numbers = np.bincount(codes, minlength=n_groups)
+    present = np.flatnonzero(numbers)
+    codes, numbers = np.searchsorted(present, codes), numbers[present]
+    # E = D^-1/2 G with columns of length 1, computed in the scale of each column.
+    roots, largest = 1 / np.sqrt(degrees), np.zeros(len(numbers))
+    np.maximum.at(largest, codes, roots)
+    scaled = roots / largest[codes]
+    lengths = np.sqrt(np.bincount(codes, scaled**2))
+    # E c is in the span if c is orthogonal to the normal z_j / (length of column j of D^-1/2 G).
+    normal = numbers / lengths * (largest.min() / largest)
+    normal /= np.linalg.norm(normal)
+    # The reflection that swaps the normal and the first axis (up to sign) maps the others to c's.
+    normal[0] += 1.0
+    reflection = np.eye(len(normal)) - np.outer(normal, normal) / normal[0]
+    return (scaled / lengths[codes])[:, None] * reflection[codes, 1:]

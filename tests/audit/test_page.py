@@ -131,6 +131,12 @@ def test_the_page_begins_with_what_was_found(report):
     assert html.count('class="finding"') == 3 and first < html.index("<table")
 
 
+def test_headings_stay_with_their_tables_on_paper(report):
+    printed = report.to_html().partition("@media print")[2]
+    rule = next(rule for rule in printed.split("}") if "break-after:avoid" in rule)
+    assert all(f".skfair-report {name}" in rule for name in ("h1", "h2", "caption", "thead"))
+
+
 def test_notebooks_get_the_same_without_the_frame_of_a_page(report):
     assert report._repr_html_() in report.to_html()
     assert "<html" not in report._repr_html_()

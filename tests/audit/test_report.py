@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
@@ -11,6 +12,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
 from skfair.audit import FairnessReport
+from skfair.audit._tables import shown
 from skfair.inference import balance_limit, gap_interval, ratio_interval
 from skfair.metrics import group_report
 
@@ -231,6 +233,9 @@ def test_predictions_of_the_wrong_kind_or_length():
         FairnessReport.from_predictions(
             None, DECISIONS, sensitive_features=PEOPLE, kind="classification"
         )
+    words = np.where(Y, "yes", "no")
+    with pytest.raises(ValueError, match="y_true must be numbers, .* but holds"):
+        FairnessReport.from_predictions(words, words, sensitive_features=PEOPLE, kind="regression")
     with pytest.raises(ValueError, match="there are 1200"):
         FairnessReport.from_predictions(None, np.arange(N), sensitive_features=PEOPLE)
 
@@ -241,3 +246,113 @@ def test_a_million_groups_are_refused():
         FairnessReport.from_predictions(
             np.zeros(n, int), np.zeros(n, int), sensitive_features=np.arange(n)
         )
+
+
+@pytest.mark.parametrize(
+    "one",
+    [PEOPLE["sex"], PEOPLE[["sex"]], pl.Series("sex", PEOPLE["sex"].to_numpy())],
+    ids=["Series", "one column", "polars Series"],
+)
+def test_one_attribute_is_called_by_its_name(one):
+    found = report(sensitive_features=one, reference={"sex": "f"})
+    assert found.attributes == ["sex"] and "by sex" in found.findings[1]
+    assert cell(found, "sex", "f", "selection_rate")["is_reference"]
+    assert report(sensitive_features=PEOPLE["sex"].to_numpy()).attributes == ["attribute 1"]
+
+
+def test_an_attribute_may_have_the_name_of_all_samples_together():
+    found = report(
+        sensitive_features=PEOPLE["sex"].rename("everybody"), reference={"everybody": "f"}
+    )
+    assert found.attributes == ["'everybody'"]
+    overall = cell(found, "everybody", "everybody", "selection_rate")
+    assert overall["value"] == pytest.approx(DECISIONS.mean())
+    assert "Selection rate by &#x27;everybody&#x27;" in found.to_html()
+
+
+def test_attributes_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="2 are called 'sex'"):
+        report(sensitive_features=PEOPLE.set_axis(["sex", "sex"], axis=1))
+    with pytest.raises(ValueError, match="differ in name as text"):
+        report(sensitive_features=PEOPLE.set_axis([1.5, "1.5"], axis=1))
+
+
+def test_combinations_of_other_labels_have_other_names():
+    labels = [("a", "b × c"), ("a × b", "c"), ("a × 'b", "c'"), ("a ×", "b"), ("a", "× b")]
+    assert len({shown(label) for label in labels}) == len(labels)
+    of = RNG.integers(2, size=N)
+    people = pd.DataFrame(np.array(labels)[of], columns=["u", "v"])
+    rows = report(sensitive_features=people).frame.query("attribute == 'u × v'")
+    rates = rows[rows["measure"] == "selection_rate"].set_index("group")["value"]
+    for number, label in enumerate(labels[:2]):
+        assert rates[shown(label)] == pytest.approx(DECISIONS[of == number].mean())
+    chosen = report(sensitive_features=people, reference={"u × v": ("a × b", "c")}).frame
+    marked = chosen[(chosen["attribute"] == "u × v") & chosen["is_reference"]]
+    assert set(marked["group"]) == {shown(("a × b", "c"))}
+
+
+@pytest.mark.parametrize("name", ["accuracy", "auc", "share of cluster 0", "accuracy of class x"])
+def test_a_metric_of_ones_own_replaces_no_measure(name):
+    with pytest.raises(ValueError, match=f"other names .* but '{name}' is one of them"):
+        report(metrics={name: f1_score})
+
+
+def test_a_metric_of_ones_own_may_name_a_class():
+    assert "f1 of class x" in report(metrics={"f1 of class x": f1_score}).to_html()
+
+
+def test_a_model_that_selects_nobody_has_a_report():
+    nobody = np.zeros(N, dtype=int)
+    found = FairnessReport.from_predictions(
+        Y, nobody, sensitive_features=PEOPLE, pos_label=1, y_proba=PROBABILITIES
+    )
+    assert cell(found, "sex", "f", "selection_rate")["value"] == 0.0
+    assert "positive_predictive_value" not in set(found.frame["measure"])
+    assert "Selection rate (selected, of all) is 0.0 % for all groups" in found.findings[1]
+    assert np.isnan(cell(found, "sex", "f", "selection_rate")["impact_ratio"])
+    assert "undecided" in impact_table(found.to_html(), "sex")
+    neither = FairnessReport.from_predictions(
+        nobody, nobody, sensitive_features=PEOPLE, pos_label=1
+    )
+    assert "true_positive_rate" not in set(neither.frame["measure"])
+    neither.to_html()
+
+
+def test_equal_groups_do_not_differ_most():
+    found = FairnessReport.from_predictions(Y, Y, sensitive_features=PEOPLE["sex"])
+    equal = found.findings[2]
+    assert "is 100.0 % for all groups by sex; in the population a gap of up to" in equal
+    assert not any("differs most" in text and "100.0 % for" in text for text in found.findings)
+    gaps = found.gaps.set_index("measure")
+    assert gaps.loc["accuracy", "gap"] == 0.0 and pd.isna(gaps.loc["accuracy", "highest"])
+
+
+def impact_table(html, attribute):
+    table = html[html.index(f"Impact ratios by {attribute}") :]
+    return re.sub(r"<[^>]*>", " ", table[: table.index("</table>")])
+
+
+@pytest.mark.parametrize(
+    ("rates", "n", "verdict"),
+    [
+        ((0.5, 0.5), 2000, "kept"),
+        ((0.5, 0.2), 500, "below four fifths"),
+        ((0.5, 0.45), 40, "undecided"),
+        ((0.5, 0.3), 40, "undecided"),
+    ],
+)
+def test_four_fifths_are_kept_only_if_the_interval_says_so(rates, n, verdict):
+    decisions = np.concatenate([np.arange(n) < round(rate * n) for rate in rates]).astype(int)
+    groups = np.repeat(["best", "other"], n)
+    found = FairnessReport.from_predictions(
+        decisions, decisions, sensitive_features=groups, reference={"attribute 1": "other"}
+    )
+    row = cell(found, "attribute 1", "other", "selection_rate")
+    ratio = ratio_interval(decisions, sensitive_features=groups)
+    assert row["impact_ratio"] == pytest.approx(rates[1] / rates[0])
+    assert row["impact_ratio_low"] == pytest.approx(ratio.low)
+    words = impact_table(found.to_html(), "attribute 1").split(" other ")[1]
+    assert verdict in words and "largest rate" not in words
+    assert {"kept", "below four fifths", "undecided"} & {verdict} == {
+        one for one in ("kept", "below four fifths", "undecided") if one in words
+    }

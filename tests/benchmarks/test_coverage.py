@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks.coverage import CountedRates, held_by_bootstrap
+from benchmarks.coverage_means import DrawnMeans, gap_intervals, populations
 from skfair.inference import all_pairs, contrast_interval, gap_interval
 
 
@@ -34,3 +35,25 @@ def test_the_bootstrap_is_fairlearns():
     low, high = frame.difference_ci()
     _, width = held_by_bootstrap(hits, sizes, 0.1, np.random.default_rng(0))
     assert width == pytest.approx(high - low, rel=0.2)
+
+
+@pytest.mark.filterwarnings("ignore:Limits of means")
+def test_many_draws_have_the_intervals_of_each():
+    rng = np.random.default_rng(0)
+    first, second = rng.standard_gamma(0.3, (5, 40)), rng.exponential(size=(5, 60))
+    both = DrawnMeans(first).join(DrawnMeans(second))
+    groups = np.repeat([0, 1], [40, 60])
+    for pair, low, high in zip(
+        zip(first, second, strict=True), *gap_intervals(both, 0.9), strict=True
+    ):
+        alone = gap_interval(np.concatenate(pair), sensitive_features=groups, confidence_level=0.9)
+        assert (low, high) == pytest.approx((alone.low, alone.high))
+
+
+@pytest.mark.parametrize("name", populations())
+def test_populations_have_the_means_that_they_say(name):
+    rng = np.random.default_rng(0)
+    for draw, mean in populations()[name]:
+        values = draw(rng, (400, 1000))
+        error = values.std() / np.sqrt(values.size)
+        assert values.mean() == pytest.approx(mean, abs=5 * error)

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from skfair.cluster import FairKMeans, _everybody, fair_kmeans_front
+from skfair.cluster._census import take_census
 from skfair.datasets import make_fair_blobs, open_blocks
-from skfair.parts import Blocks, OnDask
+from skfair.parts import Blocks, OnDask, _on_dask
 
 # What dask's own processes warn about when they are killed is not about this package.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -48,7 +49,7 @@ def in_files(tmp_path):
 
 
 def fitted(X, groups, weights=None, **settings):
-    model = FairKMeans(4, **{"random_state": 0, **settings})
+    model = FairKMeans(**{"n_clusters": 4, "random_state": 0, **settings})
     return model.fit(X, sensitive_features=groups, sample_weight=weights)
 
 
@@ -56,6 +57,31 @@ def same_bits(one, other):
     np.testing.assert_array_equal(np.asarray(one.labels_), np.asarray(other.labels_))
     for name in ("cluster_centers_", "offsets_", "group_counts_", "inertia_", "lower_bound_"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("chunk", [700, 2500])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_outliers_are_kept_in_partitions_as_in_memory(in_files, chunk, weighted):
+    X, groups, weights = draw()
+    X[[857, 2000, 3001]] += [[4e3, 0, 0], [0, -4e3, 0], [-4e3, 4e3, 0]]
+    weights = np.maximum(weights, 1) if weighted else np.ones(N_PEOPLE)
+    settings = {"min_balance": None, "n_clusters": 7}
+    in_memory = fitted(X, groups, weights, **settings)
+    in_partitions = fitted(*in_files(X, groups, weights, chunk=chunk), **settings)
+    assert in_partitions.inertia_ <= 1.02 * in_memory.inertia_
+    assert (np.bincount(in_partitions.labels_) == 1).sum() == 3  # each has a cluster of its own
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_scatter_is_that_of_all_samples(in_files, weighted):
+    X, groups, weights = draw()
+    weights = weights if weighted else np.ones(N_PEOPLE)
+    weights[:CHUNK] *= not weighted  # nothing of the first block counts
+    collections = in_files(X, groups, weights)
+    _, census = take_census(FairKMeans(4), *collections)
+    mean = np.average(X, axis=0, weights=weights)
+    np.testing.assert_allclose(census.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(census.scatter, weights @ ((X - mean) ** 2).sum(axis=1), rtol=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -240,16 +266,16 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
 
 def test_an_interrupted_fit_leaves_the_earlier_one(client, monkeypatch):
     X, groups, _ = draw()
-    model, cancelled, gather = fitted(*chunked(X, groups)), [], client.gather
+    model, cancelled, awaited = fitted(*chunked(X, groups)), [], _on_dask._awaited
     earlier, asked = dict(vars(model)), []
 
-    def gather_or_interrupt(futures):
+    def await_or_interrupt(client, futures):
         asked.append(len(futures))
         if len(asked) == 5:
             raise KeyboardInterrupt
-        return gather(futures)
+        return awaited(client, futures)
 
-    monkeypatch.setattr(client, "gather", gather_or_interrupt)
+    monkeypatch.setattr(_on_dask, "_awaited", await_or_interrupt)
     monkeypatch.setattr(client, "cancel", cancelled.extend)
     people = chunked(X[::-1].copy(), groups)
     with pytest.raises(KeyboardInterrupt):

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from skfair.cluster import RBFAffinity, _fair_embedding, fair_embedding
 from skfair.cluster._eigen_solvers import nystroem
 from skfair.cluster._normalized_affinity import NormalizedAffinity
+from skfair.metrics import group_constraint_residual
 from skfair.utils._graph import group_constraint
 
 ITERATIVE = ["block-lanczos", "chebyshev"]
@@ -31,7 +32,8 @@ def block_graph(n_nodes=240, n_clusters=6, n_groups=3, seed=0):
 def oracle(graph, group, n_components):
     """Largest feasible value of Tr(H'MH), by scipy's null space and a dense eigenproblem."""
     degrees = graph.sum(axis=1)
-    degrees[degrees == 0] = 1
+    linked = degrees > 0
+    degrees[~linked] = np.median(degrees[linked]) if linked.any() else 1
     M = graph / np.sqrt(np.outer(degrees, degrees))
     membership = (group[:, None] == np.unique(group)).astype(float)
     F = (membership - membership.mean(axis=0)) / np.sqrt(degrees)[:, None]
@@ -266,12 +268,12 @@ def test_every_embedding_is_feasible_and_no_better_than_the_optimum(seed, n_grou
     assert np.linalg.norm(F.T @ found.embedding) < 1e-8
 
 
-def test_isolated_nodes_count_as_of_degree_one():
+def test_isolated_nodes_have_the_median_degree_of_the_others():
     graph, group = block_graph(40, 2, 2)
     graph[3], graph[:, 3] = 0, 0
     operator = NormalizedAffinity(graph)
     assert operator.isolated.nonzero()[0].tolist() == [3]
-    assert operator.degrees[3] == 1
+    assert operator.degrees[3] == np.median(np.delete(graph.sum(axis=1), 3))
     found = fair_embedding(graph, sensitive_features=group, n_components=3)
     assert np.isfinite(found.embedding).all()
 
@@ -325,6 +327,23 @@ def test_the_scale_of_an_affinity_does_not_matter(eigen_solver, storage, scale):
         random_state=0,
     )
     assert found.objective == pytest.approx(best, abs=2e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-29, 1e-10, 1e10, 1e29, 1e150])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_group_constraint_does_not_depend_on_the_scale_with_isolated_nodes(scale, seed):
+    rng = np.random.default_rng(seed)
+    graph = np.triu(rng.random((8, 8)), 1)
+    graph, group = graph + graph.T, rng.permutation([0, 1, 2, 0, 1, 0, 1, 0])
+    alone = rng.choice(8, 3, replace=False)
+    graph[alone], graph[:, alone] = 0, 0
+    best, F = oracle(graph, group, 3)
+    found = fair_embedding(scale * graph, sensitive_features=group, n_components=3)
+    assert found.objective == pytest.approx(best, abs=1e-9)
+    assert np.linalg.norm(F.T @ found.embedding) < 1e-12
+    # What the fit and the metric say of it agrees, on the affinity as it was passed.
+    residual = group_constraint_residual(found.embedding, scale * graph, sensitive_features=group)
+    assert max(residual, found.violation) < 1e-12
 
 
 @pytest.mark.parametrize("n_groups", [1, 3])

@@ -170,6 +170,49 @@ def test_tiny_problems_are_solved_as_well_as_by_enumeration(seed, asked):
     assert optimum * (1 - 1e-9) <= model.inertia_ <= 1.1 * optimum
 
 
+def random_problem(seed):
+    """Five to nine samples in one to three dimensions, and a level; each group could split."""
+    rng = np.random.default_rng(seed)
+    n_groups, n_clusters = rng.integers(2, 4, size=2)
+    n_samples = rng.integers(max(5, n_groups * n_clusters), 10)
+    groups = np.arange(n_samples) % n_groups
+    X = rng.normal(size=(n_samples, rng.integers(1, 4)))
+    return X, rng.permutation(groups), int(n_clusters), float(rng.choice([0.5, 0.8, 1.0]))
+
+
+def costs_and_counts(X, groups, n_clusters):
+    """Cost and group counts of all clusterings, those that differ by names included."""
+    labels = np.array(list(product(range(n_clusters), repeat=len(X) - 1)))
+    labels = np.column_stack((np.zeros(len(labels), dtype=int), labels))  # up to one name
+    members = np.eye(n_clusters)[labels].transpose(0, 2, 1)
+    members = members[members.sum(axis=2).all(axis=1)]
+    sums, counts = members @ X, members @ np.eye(groups.max() + 1)[groups]
+    costs = (X**2).sum() - ((sums**2).sum(axis=2) / counts.sum(axis=2)).sum(axis=1)
+    return costs, counts
+
+
+@pytest.mark.parametrize("by_share", [True, False])
+def test_small_problems_have_no_cheaper_clustering_that_is_as_balanced(by_share):
+    excess = []
+    for seed in range(24):
+        X, groups, n_clusters, level = random_problem(seed)
+        asked = {"min_balance": None, "min_share_ratio": level} if by_share else {}
+        model = FairKMeans(n_clusters, **({"min_balance": level} | asked), random_state=0)
+        model.fit(X, sensitive_features=groups)
+        costs, counts = costs_and_counts(X, groups, n_clusters)
+        scaled = counts / np.bincount(groups) if by_share else counts
+        ratios = (scaled.min(axis=2) / scaled.max(axis=2)).min(axis=1)
+        reached = model.share_ratio_ if by_share else model.balance_
+        asked = level if by_share else level * model.data_balance_
+        # All of what is asked is reached wherever some clustering reaches it.
+        assert reached >= min(asked, ratios.max()) * (1 - 1e-12)
+        optimum = costs[ratios >= min(asked, reached) * (1 - 1e-12)].min()
+        assert model.inertia_ >= optimum * (1 - 1e-9)
+        excess.append(model.inertia_ / optimum - 1)
+    assert np.quantile(excess, 0.9) < 0.001
+    assert max(excess) < 0.2
+
+
 @pytest.mark.parametrize(
     "asked",
     [

@@ -16,7 +16,15 @@ from skfair.cluster._homotopy import (
     levels_between,
     route_from,
 )
-from skfair.cluster._local_search import MIN_NEAR_TIES, near_ties, repair, search_locally
+from skfair.cluster._local_search import (
+    MIN_NEAR_TIES,
+    SHAKEN,
+    finish,
+    near_ties,
+    repair,
+    search_locally,
+    shake,
+)
 from skfair.cluster._samples import Runs, Samples, lloyd, point_of
 from skfair.datasets import make_fair_blobs
 from skfair.parts import BLOCK
@@ -197,6 +205,35 @@ def test_local_search_certifies_nothing_where_weights_differ():
     samples = samples_of(weights=weights)
     _, status = search_locally(samples, plain(samples), 0.0, 100, 0.0)
     assert status == "feasible"
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.6])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted):
+    gains = []
+    for seed in range(4):
+        rng = np.random.RandomState(seed)
+        weights = rng.uniform(0.5, 1.5, 40) if weighted else np.ones(40)
+        X, codes = rng.normal(size=(40, 2)), np.arange(40) % 2
+        X -= np.average(X, axis=0, weights=weights)
+        samples = Samples(X, weights, codes, balance_limits(2))
+        runs = Runs(4, n_init=1)
+        start = repair(samples, plain(samples, 4), ratio)
+        found, status = finish(samples, start, ratio, runs)
+        shaken, _ = shake(samples, found, status, ratio, runs, rng)
+        assert shaken.balance >= min(ratio, found.balance)
+        assert shaken.cost <= found.cost
+        assert shaken.cost == pytest.approx(samples.cost_of(shaken.clustering))
+        gains.append(1 - shaken.cost / found.cost)
+    assert max(gains) > 0.001
+
+
+def test_many_samples_are_not_shaken():
+    samples = samples_of(SHAKEN + 1)
+    runs, random_state = Runs(3, n_init=1), np.random.RandomState(0)
+    found = finish(samples, plain(samples), 0.5, runs)
+    assert shake(samples, *found, 0.5, runs, random_state) == found
+    assert random_state.randint(2**31) == np.random.RandomState(0).randint(2**31)
 
 
 def test_the_homotopy_has_a_point_for_every_level():

@@ -14,8 +14,10 @@ from skfair.constraints import (
     ErrorRateParity,
     LossParity,
     People,
+    refuse_inapplicable,
 )
-from skfair.losses import LogisticLoss
+from skfair.losses import HingeLoss, LogisticLoss
+from skfair.metrics import METRICS
 from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
@@ -184,3 +186,23 @@ def test_a_sum_over_one_cell_is_its_range():
     once, summed = bind(DemographicParity()), bind(DemographicParity(aggregate="sum"))
     assert once.gap(SCORES) == summed.gap(SCORES)
     assert len(once.lower) == len(summed.lower) == 3
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_a_constraint_declares_what_it_is_about_and_its_unit(name):
+    constraint = CONSTRAINTS[name]()
+    assert set(constraint.applies_to) <= {"decisions", "scores", "numbers"}
+    assert constraint.counts_decisions == (constraint.applies_to == ("decisions",))
+    assert constraint.unit in {"rate", "score", "loss", "area"}
+    # Public metrics that need classes cannot judge numbers.
+    if "numbers" in constraint.applies_to:
+        assert METRICS[constraint.metric].kind in {"score", "decision", "labelled_margin"}
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge", HingeLoss()])
+def test_losses_of_classes_do_not_apply_to_numbers(loss):
+    for constraint in (LossParity(loss=loss), BoundedGroupLoss(1.0, loss=loss)):
+        assert constraint.applies_to == ("scores",)
+        with pytest.raises(ValueError, match="Ridge predicts numbers.* Pass one of .'loss_parity'"):
+            refuse_inapplicable(constraint, "Ridge")
+    refuse_inapplicable(LossParity(loss="absolute"), "Ridge")

@@ -47,7 +47,7 @@ def test_the_loss_is_the_estimators_unless_given(given, meant):
     found = LossParity(loss=given).rate(Sigmoid(), LogisticLoss())(SCORES, TARGET)
     for one, other in zip(found, meant(SCORES, TARGET), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert LossParity.counts_decisions is False
+    assert LossParity().counts_decisions is False
 
 
 def test_the_bound_of_a_group_loss_is_its_tolerance():

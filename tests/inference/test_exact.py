@@ -70,6 +70,16 @@ def test_counts_must_be_some(hits, n):
         exact_pair_test(hits, n, 0.1)
 
 
+@pytest.mark.parametrize(
+    "hits, n", [((5.7, 5), (10, 10)), ((5, 5), (10, 10.5)), ((np.nan, 5), (10, 10))]
+)
+def test_counts_must_be_whole(hits, n):
+    with pytest.raises(ValueError, match="hits and n must be whole numbers.*gap_interval"):
+        exact_pair_test(hits, n, 0.1)
+    whole = exact_pair_test((5.0, 5), (np.int64(10), 10), 0.1)
+    assert whole == exact_pair_test((5, 5), (10, 10), 0.1)
+
+
 @pytest.mark.parametrize("difference", [0.0, 1.0])
 def test_the_difference_must_be_one(difference):
     with pytest.raises(ValueError, match="difference must be a probability strictly between"):

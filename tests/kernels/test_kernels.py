@@ -1,14 +1,16 @@
 """What holds for all kernels: what they return, where they are kept, and that Ctrl-C is heard."""
 
-import copy
+import errno
 import gc
 import importlib
 import os
 import pickle
 import pkgutil
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from time import perf_counter
 
 import numba
@@ -19,6 +21,8 @@ from scipy import sparse
 
 import skfair
 from skfair import _kernels
+from skfair._kernels import _cache
+from skfair._kernels._cache import digest
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
@@ -157,42 +161,128 @@ def test_kernels_are_compiled_without_a_cache_where_nothing_can_be_written(monke
     assert kernel.stats.cache_path is None
 
 
-@compiled
-def test_a_full_disk_is_no_obstacle(monkeypatch):
-    def save(*_):
-        raise OSError("No space left on device")
-
-    kernel = _kernels.jit(plus_one)
-    monkeypatch.setattr(kernel._cache, "load_overload", lambda *_: None)
-    monkeypatch.setattr(kernel._cache, "save_overload", save)
-    assert kernel(1) == 2
-
-
 def plus_one(x):
     return x + 1
 
 
+@pytest.fixture
+def cached(monkeypatch, tmp_path):
+    """Compile a function as a process does that finds the files of earlier ones."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("NUMBA_CACHE_LOCATOR_CLASSES", raising=False)
+    return lambda: _kernels.jit(plus_one)
+
+
+def files_of(kernel, ending):
+    return sorted(Path(kernel.stats.cache_path).glob(f"*.{ending}"))
+
+
 @compiled
-def test_an_edit_of_any_kernel_file_makes_all_of_the_cache_stale():
-    stamps = {
-        kernel._cache._cache_file._version[1:]
+def test_a_full_disk_is_no_obstacle(cached, monkeypatch):
+    def open_for_write(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    kernel = cached()
+    monkeypatch.setattr(caching.IndexDataCacheFile, "_open_for_write", open_for_write)
+    assert kernel(1) == 2
+    assert not files_of(kernel, "nb*")
+
+
+@compiled
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("share", [0, 0.5, 0.99])
+def test_files_that_were_cut_short_are_made_again(cached, ending, share):
+    kernel = cached()
+    assert kernel(1) == 2
+    (file,) = files_of(kernel, ending)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(share * len(whole))])
+    damaged = cached()
+    assert damaged(1) == 2
+    assert not damaged.stats.cache_hits
+    mended = cached()
+    assert mended(1) == 2
+    assert mended.stats.cache_hits
+
+
+@compiled
+def test_files_of_another_signature_are_not_taken(cached):
+    # As two processes leave them that compile different signatures at once.
+    kernel = cached()
+    assert (kernel(1), kernel(1.5)) == (2, 2.5)
+    one, other = files_of(kernel, "nbc")
+    swapped = one.read_bytes(), other.read_bytes()
+    other.write_bytes(swapped[0])
+    one.write_bytes(swapped[1])
+    kernel = cached()
+    assert (kernel(1), kernel(1.5)) == (2, 2.5)
+    assert not kernel.stats.cache_hits
+
+
+@compiled
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all files")
+def test_files_that_may_not_be_read_are_no_obstacle(cached):
+    kernel = cached()
+    kernel(1)
+    for file in files_of(kernel, "nb*"):
+        file.chmod(0)
+    assert cached()(1) == 2
+
+
+@compiled
+def test_an_edit_of_any_kernel_file_makes_all_of_the_cache_stale(monkeypatch, tmp_path):
+    versions = {
+        kernel._cache._cache_file._version
         for kernel in all_kernels()
         if kernel.stats.cache_path is not None
     }
-    assert stamps <= {_kernels._edited()}
+    assert versions <= {(numba.__version__, digest())}
+    shutil.copytree(Path(_kernels.__file__).parent, tmp_path / "copy")
+    monkeypatch.setattr(_cache, "files", lambda package: tmp_path / "copy")
+    assert digest.__wrapped__() == digest()  # modification times do not count
+    with (tmp_path / "copy" / "kmeans.py").open("a") as file:
+        file.write("# edited")
+    assert digest.__wrapped__() != digest()
 
 
 @compiled
-def test_what_is_stale_is_not_read_as_it_may_name_what_is_gone(tmp_path):
-    kernel = next(kernel for kernel in all_kernels() if kernel.stats.cache_path is not None)
-    file = copy.copy(kernel._cache._cache_file)
-    file._index_path = tmp_path / "index.nbi"
-    gone = b"cskfair._kernels\nNoSuchClass\n."  # a pickle of a class by its name
-    file._index_path.write_bytes(pickle.dumps("the version before") + gone)
-    assert file._load_index() == {}
-    file._index_path.write_bytes(pickle.dumps(file._version) + gone)
-    with pytest.raises(AttributeError, match="NoSuchClass"):
-        file._load_index()
+def test_what_is_stale_is_not_read_as_it_may_name_what_is_gone(cached, monkeypatch):
+    kernel = cached()
+    kernel(1)
+    (file,) = files_of(kernel, "nbi")
+    gone = b"cos\nsystem\n(S'exit 1'\ntR."  # a pickle that runs a command when it is read
+    monkeypatch.setattr(os, "system", lambda command: pytest.fail("stale files were read"))
+    file.write_bytes(pickle.dumps("the version before") + gone)
+    stale = cached()
+    assert stale(1) == 2
+    assert not stale.stats.cache_hits
+
+
+@compiled
+def test_compiled_kernels_survive_a_copy_of_the_package(tmp_path):
+    code = """
+import sys
+import numpy as np
+from skfair._kernels import kmeans
+assert kmeans.__file__.startswith(sys.argv[1]), kmeans.__file__
+kmeans.nearest_centers(np.zeros((4, 2)), np.zeros((2, 2)))
+kernels = [kernel for kernel in vars(kmeans).values() if hasattr(kernel, "stats")]
+print(sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels))
+"""
+    first, second = tmp_path / "first", tmp_path / "second"
+    sources = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(skfair.__file__).parent, first / "skfair", ignore=sources)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_CACHE")}
+
+    def hits(folder):
+        command = [sys.executable, "-c", code, str(folder)]
+        settings = {"cwd": folder, "env": environment | {"PYTHONPATH": str(folder)}}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, **settings)
+        return int(done.stdout)
+
+    assert hits(first) == 0
+    shutil.copytree(first, second, copy_function=shutil.copyfile)  # with other modification times
+    assert hits(second) > 0
 
 
 def test_import_where_nothing_can_be_written():

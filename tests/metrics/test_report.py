@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 
 from skfair.metrics import METRICS, class_report, group_report
 from skfair.metrics._report import _COLUMNS
@@ -47,7 +47,9 @@ def test_standard_errors_are_of_a_mean_over_the_samples_of_the_condition():
 
 
 def test_intervals_are_wilsons():
-    report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    repeated = (np.tile(column, 4) for column in (Y_TRUE, Y_PRED, GROUP))
+    y_true, y_pred, group = repeated
+    report = group_report(y_true, y_pred, sensitive_features=group)
     # Rates at which the one seen is just 1.96 standard errors away.
     for end in ("low", "high"):
         rate = report[f"selection_rate_{end}"]
@@ -57,10 +59,16 @@ def test_intervals_are_wilsons():
         assert distance.tolist() == pytest.approx([1.959964] * 3, abs=1e-6)
 
 
+def test_intervals_of_few_successes_or_failures_are_exact():
+    report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
+    found = report.loc[0, ["selection_rate_low", "selection_rate_high"]].tolist()
+    assert found == pytest.approx([stats.beta.ppf(0.025, 2, 4), stats.beta.ppf(0.975, 3, 3)])
+
+
 def test_two_of_two_are_not_certain():
     report = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP).loc[1]
     names = [f"true_positive_rate{end}" for end in ("", "_n", "_se", "_low", "_high")]
-    assert report[names].tolist() == pytest.approx([1, 2, 0, 0.342380, 1], abs=1e-6)
+    assert report[names].tolist() == pytest.approx([1, 2, 0, np.sqrt(0.025), 1], abs=1e-6)
 
 
 def test_integer_weights_equal_repeated_rows():

@@ -3,6 +3,7 @@ import datetime
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -114,7 +115,7 @@ AGE = [30, 30, 40, 40, 30]
         lambda: np.array([SEX, AGE], dtype=object).T,
         lambda: pd.DataFrame({"sex": SEX, "age": AGE}),
         lambda: pd.DataFrame({"sex": pd.Categorical(SEX), "age": AGE}),
-        lambda: pd.DataFrame(list(zip(SEX, AGE, strict=True)), columns=["twice", "twice"]),
+        lambda: pd.DataFrame(list(zip(SEX, AGE, strict=True)), columns=["sex", 0]),
         lambda: pytest.importorskip("polars").DataFrame({"sex": SEX, "age": AGE}),
     ],
 )
@@ -124,6 +125,35 @@ def test_several_attributes_give_the_combinations_that_occur(several):
     assert groups.codes.tolist() == [0, 2, 3, 1, 2]
     assert groups.counts.tolist() == [1, 1, 2, 1]
     assert group_names(groups.labels) == [("f", 30), ("f", 40), ("m", 30), ("m", 40)]
+
+
+def test_attributes_of_one_name_are_refused():
+    table = pd.DataFrame(list(zip(SEX, AGE, strict=True)), columns=["twice", "twice"])
+    with pytest.raises(ValueError, match="names of their own, but 2 are called 'twice'"):
+        check_groups(table, 5)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pd.Series(SEX, name="sex"),
+        pl.Series("sex", SEX),
+        pd.DataFrame({"sex": SEX}),
+        pl.DataFrame({"sex": SEX}),
+        pd.Index(SEX, name="sex"),
+    ],
+    ids=["Series", "polars Series", "DataFrame", "polars DataFrame", "Index"],
+)
+def test_one_attribute_has_the_name_of_its_series_or_column(one):
+    assert check_groups(one, 5).attributes == ["sex"]
+    missing = pd.Series([None, *SEX[1:]], name="sex")
+    with pytest.raises(ValueError, match="attribute 'sex' of sensitive_features has 1 missing"):
+        check_groups(missing, 5)
+
+
+@pytest.mark.parametrize("one", [pd.Series(SEX), pl.Series(SEX), SEX, np.array(SEX)])
+def test_one_attribute_without_a_name_is_numbered(one):
+    assert check_groups(one, 5).attributes == [0]
 
 
 def test_combinations_that_do_not_occur_are_no_groups():
@@ -215,7 +245,7 @@ def test_no_samples():
         (
             pd.DataFrame({"x": [1, 2, 3], "y": ["a", "b", None]}),
             ValueError,
-            "attribute 1 .* has 1 missing",
+            "attribute 'y' .* has 1 missing",
         ),
         (np.ma.array([1, 2, 3], mask=[0, 0, 1]), ValueError, "the first in row 2"),
         ([1, "1", 2], TypeError, "mixes numbers and strings"),

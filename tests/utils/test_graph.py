@@ -11,9 +11,10 @@ PATH = np.array([[0.0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
-def test_a_node_without_edges_counts_as_of_degree_one(storage):
-    degrees, isolated = degrees_of(storage(PATH))
-    assert degrees.tolist() == [2, 3, 1, 1]
+@pytest.mark.parametrize("scale", [1.0, 2.0**-500, 2.0**500])
+def test_a_node_without_edges_has_the_median_degree_of_the_others(storage, scale):
+    degrees, isolated = degrees_of(storage(scale * PATH))
+    assert (degrees / scale).tolist() == [2, 3, 1, 2]
     assert isolated.tolist() == [False, False, False, True]
 
 
@@ -29,11 +30,34 @@ def test_links_by_hand():
     assert volumes.tolist() == [5, 1]
 
 
-def test_dependent_group_columns_lose_their_rank():
-    # Attributes that say the same give groups of which some columns of F depend on others.
+def test_a_graph_without_edges_has_degrees_of_one():
+    degrees, isolated = degrees_of(np.zeros((3, 3)))
+    assert degrees.tolist() == [1, 1, 1]
+    assert isolated.all()
+
+
+def test_the_group_constraint_has_one_column_less_than_there_are_groups():
     degrees = np.arange(1.0, 9.0)
     codes = np.array([0, 1, 2, 0, 1, 2, 0, 1])
     C = group_constraint(codes, 3, degrees)
     assert C.shape == (8, 2)
     np.testing.assert_allclose(C.T @ C, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(C.T @ np.sqrt(degrees), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("decades", [0, 10, 60, 150])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_group_constraint_keeps_its_rank_with_degrees_of_any_size(decades, seed):
+    rng = np.random.default_rng(seed)
+    degrees, codes = 10.0 ** rng.uniform(-decades, decades, 30), np.arange(30) % 4
+    C = group_constraint(codes, 5, degrees)  # the last group is empty
+    assert C.shape == (30, 3)
+    np.testing.assert_allclose(C.T @ C, np.eye(3), atol=1e-13)
+    H = rng.normal(size=30)
+    H -= C @ (C.T @ H)
+    # All groups have the same mean of D^-1/2 H, each compared in the scale of its own column.
+    columns = np.where(codes[:, None] == np.arange(4), 1 / np.sqrt(degrees)[:, None], 0)
+    lengths = np.linalg.norm(columns, axis=0)
+    sums, common = H @ (columns / lengths), np.bincount(codes) / lengths
+    common /= np.linalg.norm(common)
+    np.testing.assert_allclose(sums, common * (common @ sums), atol=1e-12)

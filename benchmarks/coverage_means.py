@@ -1,0 +1,147 @@
+"""How often intervals of gaps of means hold the population's: 20 populations, seven sizes."""
+
+import numpy as np
+from scipy import sparse, special
+
+from skfair.inference import Means
+
+SIZES = ((30, 30), (200, 200), (30, 300), (30, 5000), (5000, 30), (300, 5000), (5000, 5000))
+"""Samples of the first and of the second group."""
+
+BATCH = 1 << 20  # values drawn at a time
+
+
+class DrawnMeans(Means):
+    """Means of many drawn groups at once, of which each is a row."""
+
+    correlation, is_weighted = None, False
+
+    def __init__(self, drawn):
+        self.counts = np.full(len(drawn), drawn.shape[1])
+        self.sizes = self.counts.astype(float)
+        self.values = drawn.mean(axis=1)
+        shares = (drawn - self.values[:, np.newaxis]) / drawn.shape[1]
+        self._squares, self._thirds = (shares**2).sum(axis=1), (shares**3).sum(axis=1)
+
+    def join(self, other):
+        """Both, these first."""
+        for name in ("counts", "sizes", "values", "_squares", "_thirds"):
+            setattr(self, name, np.concatenate((getattr(self, name), getattr(other, name))))
+        return self
+
+
+def coverage_of_means(n_draws, level):
+    """Share of intervals that hold, their median width, and the share that comes with a warning."""
+    for name, two in populations().items():
+        for sizes in SIZES:
+            rng = np.random.default_rng(sum(sizes))
+            first, second = (
+                _drawn(draw, n, n_draws, rng) for (draw, _), n in zip(two, sizes, strict=True)
+            )
+            gap = abs(two[0][1] - two[1][1])
+            both = first.join(second)
+            low, high = gap_intervals(both, level)
+            is_held = (low <= gap + 1e-9) & (gap - 1e-9 <= high)
+            yield {
+                "values": name,
+                "n": sizes[0],
+                "m": sizes[1],
+                "held": is_held.mean(),
+                "width": np.median(high - low),
+                "warned": both.is_uncertain.reshape(2, -1).any(axis=0).mean(),
+            }
+
+
+def _drawn(draw, n, n_draws, rng):
+    """Means of so many groups of n samples, drawn in batches."""
+    found, rows = None, max(1, BATCH // n)
+    for start in range(0, n_draws, rows):
+        batch = DrawnMeans(draw(rng, (min(rows, n_draws - start), n)))
+        found = batch if found is None else found.join(batch)
+    return found
+
+
+def gap_intervals(both, level):
+    """Interval of the gap of each draw, as `skfair.inference.contrast_interval` has it of one."""
+    n_draws = len(both.values) // 2
+    identity = sparse.eye_array(n_draws)
+    one_way = sparse.hstack((identity, -identity))
+    contrasts = sparse.csr_array(sparse.vstack((one_way, -one_way)))
+    end = (1.0 + level) / 2.0  # two ordered pairs share the error of the lower limit as well
+    highs = both.upper(contrasts, end).reshape(2, -1)
+    lows = -both.upper(-contrasts, end).reshape(2, -1)
+    return np.maximum(lows.max(axis=0), 0.0), np.maximum(highs.max(axis=0), 0.0)
+
+
+def populations():
+    """Two populations by name, each as a function (generator, shape) -> values and its mean."""
+    return {
+        "normal": (normal(0, 1), normal(0, 1)),
+        "normal, three times the spread": (normal(0, 1), normal(1, 3)),
+        "uniform": (uniform(0.0), uniform(0.2)),
+        "exponential": (exponential(1), exponential(1)),
+        "exponential, 1 and 1.5": (exponential(1), exponential(1.5)),
+        "exponential, 1 and 3": (exponential(1), exponential(3)),
+        "exponential, mirrored": (mirrored(exponential(1)), exponential(1)),
+        "gamma(.5), 1 and 2": (gamma(0.5, 1), gamma(0.5, 2)),
+        "gamma(.1)": (gamma(0.1, 1), gamma(0.1, 1)),
+        "lognormal(.5)": (lognormal(0, 0.5), lognormal(0.5, 0.5)),
+        "lognormal(1)": (lognormal(0, 1), lognormal(0, 1)),
+        "lognormal(1), 1 and 2": (lognormal(0, 1), lognormal(np.log(2), 1)),
+        "lognormal(1.5)": (lognormal(0, 1.5), lognormal(0, 1.5)),
+        "lognormal(1.5) and normal": (lognormal(0, 1.5), normal(1, 1)),
+        "5 % lognormal(3, 1), else 0": (rare(0.05), rare(0.05)),
+        "5 and 10 % lognormal(3, 1)": (rare(0.05), rare(0.1)),
+        "Pareto(3)": (pareto(3), pareto(3)),
+        "logistic losses": (logistic_loss(1.0), logistic_loss(2.0)),
+        "squared errors, 1 and 4": (squared_error(1), squared_error(2)),
+        "absolute errors of Student(3)": (absolute_student, absolute_student),
+    }
+
+
+def normal(mean, spread):
+    return lambda rng, shape: mean + spread * rng.standard_normal(shape), mean
+
+
+def uniform(start):
+    return lambda rng, shape: start + rng.random(shape), start + 0.5
+
+
+def exponential(mean):
+    return lambda rng, shape: mean * rng.standard_exponential(shape), mean
+
+
+def mirrored(population):
+    draw, mean = population
+    return lambda rng, shape: -draw(rng, shape), -mean
+
+
+def gamma(shape_of, scale):
+    return lambda rng, shape: scale * rng.standard_gamma(shape_of, shape), shape_of * scale
+
+
+def lognormal(mean, spread):
+    return lambda rng, shape: rng.lognormal(mean, spread, shape), np.exp(mean + spread**2 / 2)
+
+
+def rare(share):
+    draw, mean = lognormal(3, 1)
+    return lambda rng, shape: (rng.random(shape) < share) * draw(rng, shape), share * mean
+
+
+def pareto(power):
+    return lambda rng, shape: rng.pareto(power, shape), 1.0 / (power - 1.0)
+
+
+def logistic_loss(margin, spread=1.7):
+    """Of normal margins."""
+    nodes, weights = special.roots_hermitenorm(80)
+    mean = weights @ np.logaddexp(0.0, -(margin + spread * nodes)) / weights.sum()
+    return lambda rng, shape: np.logaddexp(0, -rng.normal(margin, spread, shape)), mean
+
+
+def squared_error(spread):
+    return lambda rng, shape: (spread * rng.standard_normal(shape)) ** 2, float(spread**2)
+
+
+absolute_student = lambda rng, shape: np.abs(rng.standard_t(3, shape)), 2.0 * np.sqrt(3.0) / np.pi

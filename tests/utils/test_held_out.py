@@ -1,0 +1,54 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from skfair.utils._held_out import refuse_fitted_people
+
+RNG = np.random.default_rng(0)
+WHOLE = RNG.integers(0, 1000, size=(200, 4))
+REAL = RNG.normal(size=(200, 3))
+WORDS = RNG.choice(["x", "y"], size=200)
+MIXED = pd.DataFrame({"number": REAL[:, 0], "word": WORDS})
+
+SAME = {
+    "int64 and float64": (WHOLE, WHOLE.astype(float)),
+    "int32 and int64": (WHOLE.astype(np.int32), WHOLE),
+    "lists of ints and float32": (WHOLE.tolist(), WHOLE.astype(np.float32)),
+    "nullable integers": (pd.DataFrame(WHOLE).astype("Int64"), WHOLE),
+    "objects": (WHOLE.astype(object), WHOLE),
+    "booleans": (WHOLE[:, :1] > 500, (WHOLE[:, :1] > 500).astype(float)),
+    "float32 and float64": (REAL.astype(np.float32), REAL),
+    "float64 and float16": (REAL, REAL.astype(np.float16)),
+    "float64 that was rounded to float32": (REAL.astype(np.float32).astype(float), REAL),
+    "missing values": (np.where(REAL > 1, np.nan, REAL), np.where(REAL > 1, np.nan, REAL)),
+    "signs of 0": (np.zeros((3, 2)), -np.zeros((3, 2))),
+    "sparse": (sparse.csr_array(WHOLE.astype(float)), WHOLE),
+    "columns in another order": (pd.DataFrame(REAL), pd.DataFrame(REAL)[[2, 0, 1]]),
+    "mixed dtypes": (MIXED, MIXED.astype({"number": np.float32, "word": "category"})),
+    "lists of mixed rows": (MIXED.to_numpy().tolist(), MIXED),
+    "polars": (pl.DataFrame({"number": REAL[:, 0], "word": WORDS}), MIXED),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_rows_of_the_fit_are_recognised_whatever_their_dtype(name):
+    for X, X_fit in (SAME[name], SAME[name][::-1]):
+        with pytest.raises(ValueError, match="rows of X are in X_fit"):
+            refuse_fitted_people(X, X_fit)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_other_rows_are_no_rows_of_the_fit(dtype):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        refuse_fitted_people(REAL, RNG.normal(size=(200, 3)).astype(dtype))
+        refuse_fitted_people(MIXED, MIXED.assign(word="z"))
+
+
+def test_other_columns_are_refused():
+    with pytest.raises(ValueError, match="same columns, but they have 3 and 2"):
+        refuse_fitted_people(REAL, REAL[:, :2])
