@@ -131,12 +131,15 @@ class BoundConstraint:
     def __call__(self, scores, aux):
         """Rows and derivatives, as `ConstraintValues`."""
         value, slope, curvature = self._smooth(scores)
-        values, combine = self.rows.at(self.events.means(value) + self.offset, aux)
+        means = self.events.means(value) + self.offset
+        values, combine = self.rows.at(means, aux)
+        is_kinked = isinstance(self.aggregate, SingleRow) and not self.n_aux
         return ConstraintValues(
             values,
             EventJacobian(combine, self.events, slope),
             self.rows.aux,
             lambda v: self.events.spread(combine.T @ v) * curvature,
+            at_shift=(lambda shift: self.rows.at(means + shift, aux)) if is_kinked else None,
         )
 
     def shift(self, aux):

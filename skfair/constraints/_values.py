@@ -135,6 +135,10 @@ class ConstraintValues(NamedTuple):
     exact : callable or None
         () -> ConstraintValues: the same rows with the second derivatives that they have, where
         `curvature` gives others that are safer to start with. None where it gives these.
+    at_shift : callable or None
+        shift -> (values, combine): the rows, and what they take of the cells, if the cells' means
+        were moved by ``shift`` of shape (n_cells,). None if the rows are linear in the means;
+        otherwise they are polyhedral, and smooth only between their kinks.
 
     See Also
     --------
@@ -144,7 +148,7 @@ class ConstraintValues(NamedTuple):
     --------
     >>> from skfair.constraints import ConstraintValues
     >>> ConstraintValues._fields
-    ('values', 'jacobian', 'aux_jacobian', 'curvature', 'aux_curvature', 'exact')
+    ('values', 'jacobian', 'aux_jacobian', 'curvature', 'aux_curvature', 'exact', 'at_shift')
     """
 
     values: np.ndarray
@@ -153,6 +157,7 @@ class ConstraintValues(NamedTuple):
     curvature: Callable
     aux_curvature: Callable | None = None
     exact: Callable | None = None
+    at_shift: Callable | None = None
 
 
 def stacked(found, n_samples):
@@ -183,6 +188,11 @@ def stacked(found, n_samples):
     def exact():
         return stacked([one.exact() if one.exact else one for one in found], n_samples)
 
+    def at_shift(shift):
+        shifts = split(shift, [one.jacobian.combine.shape[1] for one in found])
+        rows = [_rows_at(one, own) for one, own in zip(found, shifts, strict=True)]
+        return joined(values for values, _ in rows), block_diagonal([own for _, own in rows])
+
     is_linear = all(one.aux_curvature is None for one in found)
     return ConstraintValues(
         joined(one.values for one in found),
@@ -191,7 +201,17 @@ def stacked(found, n_samples):
         curvature,
         None if is_linear else aux_curvature,
         exact if any(one.exact for one in found) else None,
+        at_shift if any(one.at_shift for one in found) else None,
     )
+
+
+def _rows_at(found, shift):
+    """Rows and their derivatives by the means of the cells, moved by a shift."""
+    if found.at_shift is not None:
+        return found.at_shift(shift)
+    combine = found.jacobian.combine
+    dense = combine.toarray() if sparse.issparse(combine) else combine
+    return found.values + combine @ shift, dense
 
 
 def _aux_curvature(found, v):

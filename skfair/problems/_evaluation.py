@@ -149,8 +149,13 @@ class Evaluation:
     @cached_property
     def jacobian(self):
         """Derivative of the rows, (n_rows, n_unknowns)."""
-        by_parameters = self._constraint.jacobian.combine @ self._cells
+        by_parameters = self._constraint.jacobian.combine @ self.cell_jacobian
         return np.column_stack((by_parameters, self._constraint.aux_jacobian))
+
+    @property
+    def rows_at_shift(self):
+        """Rows by the means of their cells, as `ConstraintValues.at_shift`; None if linear."""
+        return self._constraint.at_shift
 
     def jacobian_of(self, rows):
         """Derivative of some rows, without that of the others.
@@ -170,7 +175,7 @@ class Evaluation:
         return np.column_stack((by_parameters, self._constraint.aux_jacobian[rows]))
 
     @cached_property
-    def _cells(self):
+    def cell_jacobian(self):
         """Derivative of the cells that rows are made of, (n_cells, n_parameters)."""
         return self.point.pull_back_rows(self._constraint.jacobian.cells)
 
@@ -220,6 +225,6 @@ class Evaluation:
         hessian[:p, :p] += np.diag(self.problem.ridge)
         if constraint.aux_curvature is not None:
             combine, hessian[p:, p:] = constraint.aux_curvature(multipliers)
-            hessian[p:, :p] = combine @ self._cells
+            hessian[p:, :p] = combine @ self.cell_jacobian
             hessian[:p, p:] = hessian[p:, :p].T
         return hessian

@@ -1,9 +1,15 @@
 import numpy as np
 import pytest
 
-from skfair.constraints import LossParity
+from benchmarks.erm_peers import slsqp
+from skfair.constraints import DemographicParity, LossParity, People
+from skfair.losses import LogisticLoss
+from skfair.models import LinearModel
+from skfair.people import check_groups
+from skfair.problems import ConstrainedProblem
 from skfair.solvers import PLADA, SQP
 from skfair.solvers._one_sided import OneSided
+from skfair.surrogates import Sigmoid
 
 
 def path(solver, problem):
@@ -90,7 +96,39 @@ def test_one_row_for_the_mean_excess_of_many_groups(problems):
     """The kinked row needs no unknown per group, and its multiplier prices the same tolerance."""
     problem = problems.fair(LossParity(reference="overall", aggregate="mean"), 4, 0.01)
     rows = SQP().solve(problem)
-    result = PLADA(max_iter=3000, one_row=True).solve(problem)
+    result = PLADA(max_iter=3000, one_row=True, inner="exact").solve(problem)
     assert len(result.x) == problem.n_parameters < len(rows.x)
     assert result.violation <= 1e-4
     assert result.fun == pytest.approx(rows.fun, abs=2e-3)
+
+
+def recidivism(n=800):
+    """Data in the manner of COMPAS: one-hot columns of counts and ages, groups that differ."""
+    rng = np.random.default_rng(0)
+    groups = (rng.random(n) < 0.4).astype(int)
+    age = rng.integers(0, 3, n)
+    priors = rng.poisson(np.where(groups, 1.7, 3.7) * (1 + 0.2 * age))
+    X = np.column_stack((np.eye(3)[age], rng.random(n) < 0.8, rng.random(n) < 0.6, groups, priors))
+    log_odds = 0.25 * priors - 0.4 * age + 0.3 * X[:, 3] - 0.6
+    y = np.where(rng.random(n) < 1 / (1 + np.exp(-log_odds)), 1.0, -1.0)
+    weights, loss = np.ones(n), LogisticLoss()
+    people = People(y, check_groups(groups, n), weights)
+    bound = DemographicParity().bind(people, Sigmoid(), loss, 0.02)
+    model = LinearModel.standardized(X, weights)
+    return ConstrainedProblem(model, loss, y, weights, 1e-4, bound)
+
+
+def test_one_kinked_row_ends_at_the_optimum_of_an_independent_solver():
+    problem = recidivism()
+    best = slsqp(problem, 1e-12)
+    result = PLADA(max_iter=300, tol=1e-6, one_row=True, inner="exact").solve(problem)
+    assert best.success and np.ptp(problem.evaluate(best.x).scores) > 1
+    assert result.fun == pytest.approx(best.fun, abs=1e-5)
+    assert result.violation <= 1e-6
+
+
+def test_linearised_kinks_are_warned_of():
+    solver = PLADA(max_iter=300, tol=1e-6, one_row=True)
+    with pytest.warns(UserWarning, match="inner='exact' keeps the kinks, as Algorithm 1 does"):
+        result = solver.solve(recidivism())
+    assert result.fun > slsqp(recidivism(), 1e-12).fun + 1e-3

@@ -1,0 +1,118 @@
+"""The proximal step of a kinked constraint, by duals of its pieces."""
+
+import numpy as np
+
+_MAX_ROUNDS = 50
+_MAX_PIECES = 1000
+_MAX_EXCHANGES = 10_000
+_SHARE = 1e-4  # of a step that its last correction may be
+_ROUNDING = 1e-13
+
+
+def proximal_step(start, multipliers, eta):
+    r"""Minimise the proximal function of Algorithm 1, whose rows c are not linearised at x_k.
+
+    .. math::
+
+        \langle \nabla F(x_k), x \rangle + \langle \lambda, c(x) \rangle
+        + \tfrac{1}{2 \eta} |x - x_k|^2
+
+    The rows are polyhedral functions of means, which are smooth functions of x. Each round
+    linearises the means at the latest point and keeps the kinks. Its minimum is that of a quadratic
+    function of one dual weight per piece. Two pieces, as of :math:`|a - b|`, make it a closed
+    formula: a clipped multiplier. Rounds contract by :math:`\eta` times the curvature of
+    :math:`\langle \lambda, c \rangle`; one that does not descend is made shorter.
+
+    Parameters
+    ----------
+    start : Evaluation
+        The problem at :math:`x_k`.
+    multipliers : ndarray of shape (n_rows,)
+        Multipliers :math:`\lambda`. A row of negative multiplier is concave at its kinks; of it the
+        piece at the latest point counts.
+    eta : float
+        Step :math:`\eta`.
+
+    Returns
+    -------
+    evaluation : Evaluation
+        The problem at the minimum.
+    """
+    here, damping = start, 0.0
+    value = multipliers @ start.values + start.grad @ start.x
+    for _ in range(_MAX_ROUNDS):
+        # Minimum with the means linearised at the latest point, which damping keeps it close to.
+        curvature = 1.0 / eta + damping
+        center = (start.x / eta + damping * here.x - start.grad) / curvature
+        x = center - _row_slope(here, multipliers, center, 1.0 / curvature) / curvature
+        step = np.linalg.norm(x - start.x)
+        if np.linalg.norm(x - here.x) <= _SHARE * step:
+            break
+        there = start.problem.evaluate(x)
+        reached = multipliers @ there.values + start.grad @ x + step**2 / (2.0 * eta)
+        if reached <= value + _ROUNDING * (1.0 + abs(value)):
+            here, value = there, reached
+        else:
+            damping = max(2.0 * damping, 1.0 / eta)
+    return here
+
+
+def _row_slope(here, multipliers, center, eta):
+    """Slope of the weighted rows at the minimum of their linearisation and the proximal term."""
+    if here.rows_at_shift is None:
+        return here.pull_back(multipliers)
+    cells = here.cell_jacobian
+    offset = cells @ (center - here.x)[: cells.shape[1]]
+    weights = _cell_weights(here.rows_at_shift, multipliers, offset, eta * cells @ cells.T)
+    return np.append(cells.T @ weights, multipliers @ here.aux_jacobian)
+
+
+def _cell_weights(rows_at_shift, multipliers, offset, gram):
+    """Slope, by the means, of the weighted rows at the minimum over shifts of the means.
+
+    The shift is ``offset - gram @ weights``. Pieces are collected until none of the others is
+    larger at the minimum of those collected.
+    """
+    values, combine = rows_at_shift(np.zeros_like(offset))
+    concave = multipliers < 0
+
+    def piece(shift):
+        """Value and slope of the weighted rows at a shift of the means."""
+        there, own = rows_at_shift(shift)
+        there = np.where(concave, values + combine @ shift, there)
+        return multipliers @ there, multipliers @ np.where(concave[:, np.newaxis], combine, own)
+
+    shift, slopes, heights = np.zeros_like(offset), [], []
+    weights = np.zeros_like(offset)
+    for _ in range(_MAX_PIECES):
+        value, slope = piece(shift)
+        modelled = max((h + s @ shift for h, s in zip(heights, slopes, strict=True)), default=None)
+        if modelled is not None and value <= modelled + _ROUNDING * (1.0 + abs(value)):
+            break
+        slopes.append(slope)
+        heights.append(value - slope @ shift)
+        pieces = np.array(slopes)
+        shares = _piece_shares(heights + pieces @ offset, pieces @ gram @ pieces.T)
+        weights = shares @ pieces
+        shift = offset - gram @ weights
+    return weights
+
+
+def _piece_shares(linear, gram):
+    """Maximise ``linear @ p - p @ gram @ p / 2`` over shares p of sum 1.
+
+    Share moves between the two pieces of largest and smallest slope: one step suffices for two.
+    """
+    shares = np.zeros(len(linear))
+    shares[np.argmax(linear)] = 1.0
+    for _ in range(_MAX_EXCHANGES):
+        slopes = linear - gram @ shares
+        best, worst = np.argmax(slopes), np.argmin(np.where(shares > 0, slopes, np.inf))
+        gain = slopes[best] - slopes[worst]
+        bend = gram[best, best] - 2.0 * gram[best, worst] + gram[worst, worst]
+        if gain <= _ROUNDING * (1.0 + abs(slopes[best])):
+            break
+        moved = min(shares[worst], gain / bend) if bend > 0 else shares[worst]
+        shares[best] += moved
+        shares[worst] -= moved
+    return shares

@@ -1,0 +1,79 @@
+"""The proximal step against scipy's SLSQP on the epigraph, where the kinks are smooth rows."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from skfair.constraints import DemographicParity, EqualizedOdds, LossParity
+from skfair.solvers.literature._proximal import _piece_shares, proximal_step
+
+SPECS = {
+    "two groups": (DemographicParity(), 2),
+    "three groups": (DemographicParity(), 3),
+    "two blocks": (EqualizedOdds(), 2),
+    "sum of two blocks": (EqualizedOdds(aggregate="sum"), 2),
+    "mean excess": (LossParity(reference="overall", aggregate="mean"), 4),
+    "largest excess": (LossParity(reference="overall"), 3),
+}
+
+
+def epigraph(problem, start, multiplier, eta):
+    """Minimise the proximal function over x and the gap t, of which each piece is a smooth row."""
+    bound, model = problem.constraint, problem.model
+    forms = bound.aggregate.aggregate.contrasts(bound.n_events)
+    size = len(start.x)
+
+    def rows(z):
+        return z[size] - forms @ bound.means(model.at(z[:size]).scores)
+
+    def value(z):
+        away = z[:size] - start.x
+        return start.grad @ z[:size] + multiplier * z[size] + away @ away / (2 * eta)
+
+    first = np.append(start.x, start.values[0])
+    constraints = ({"type": "ineq", "fun": rows}, {"type": "ineq", "fun": lambda z: z[size:]})
+    options = {"maxiter": 500, "ftol": 1e-14}
+    found = minimize(value, first, method="SLSQP", constraints=constraints, options=options)
+    return found.x[:size], found.fun
+
+
+@pytest.mark.parametrize("spec, n_groups", SPECS.values(), ids=SPECS)
+@pytest.mark.parametrize("multiplier", [0.05, 2.0])
+def test_the_step_is_that_of_a_generic_solver(problems, spec, n_groups, multiplier):
+    problem, eta = problems.fair(spec, n_groups, 0.01).single(), 0.3
+    x = np.random.default_rng(3).normal(size=problem.n_parameters)
+    start = problem.evaluate(x)
+    there = proximal_step(start, np.array([multiplier]), eta)
+    expected, least = epigraph(problem, start, multiplier, eta)
+    away = there.x - x
+    value = start.grad @ there.x + multiplier * there.values[0] + away @ away / (2 * eta)
+    assert value <= least + 1e-7
+    np.testing.assert_allclose(there.x, expected, atol=1e-3)
+    assert np.linalg.norm(away) > 0.01
+
+
+def test_a_large_multiplier_ends_at_the_kink(problems):
+    problem = problems.fair().single()
+    start = problem.evaluate(np.array([0.1, 0.4, 0.2, -0.1]))
+    there = proximal_step(start, np.array([20.0]), 0.3)
+    assert start.values[0] > 0.02
+    assert there.values[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_negative_multiplier_is_stationary(problems):
+    problem, eta = problems.fair().single(), 0.3
+    start = problem.evaluate(np.array([0.1, 0.4, 0.2, -0.1]))
+    multipliers = np.array([-0.7])
+    there = proximal_step(start, multipliers, eta)
+    slope = start.grad + there.pull_back(multipliers) + (there.x - start.x) / eta
+    np.testing.assert_allclose(slope, 0, atol=1e-4)
+    assert there.values[0] > start.values[0]
+
+
+def test_shares_of_pieces():
+    """Two pieces: the larger one alone, or where both are equal; three: one is not needed."""
+    gram = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    assert _piece_shares(np.array([5.0, 0.0]), gram).tolist() == [1, 0]
+    np.testing.assert_allclose(_piece_shares(np.array([1.0, 0.0]), gram), [0.75, 0.25])
+    wide = np.diag([1.0, 1.0, 4.0])
+    np.testing.assert_allclose(_piece_shares(np.array([1.0, 0.5, -1.0]), wide), [0.75, 0.25, 0])
