@@ -7,7 +7,8 @@ from benchmarks.spectral_cases import adult_kernel, dense_sbm, lastfm
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds
 from skfair.cluster._fair_embedding import embed, fair_embedding
-from skfair.cluster._normalized_affinity import NormalizedAffinity
+from skfair.cluster._normalized_affinity import NormalizedAffinity, RBFAffinity
+from skfair.cluster.literature._eigen_solvers import norm_of_laplacian
 from skfair.people import check_groups
 from skfair.utils._graph import group_constraint
 
@@ -135,16 +136,25 @@ def _tuned_arpack(operator, basis, n_pairs, random_state):
 
 
 def published_sfsc(operator, groups, n_components, random_state):
-    """s-FSC as published: ARPACK at its defaults on P L P + sigma (I - P), with L stored."""
+    """s-FSC as published: ARPACK at its defaults on P L P + sigma (I - P), with L stored.
+
+    Of a kernel that is computed tile by tile, L is not stored either.
+    """
     C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
     n_nodes = operator.n_nodes
-    laplacian = np.eye(n_nodes) - operator.to_dense()
-    sigma = np.linalg.norm(laplacian, 1)
+    if isinstance(operator.affinity, RBFAffinity):
+        sigma = norm_of_laplacian(operator)
+
+        def laplacian(v):
+            return v - operator(v[:, np.newaxis])[:, 0]
+    else:
+        stored = np.eye(n_nodes) - operator.to_dense()
+        sigma, laplacian = np.linalg.norm(stored, 1), stored.dot
 
     def multiply(v):
         v = v.ravel()
         inside = v - C @ (C.T @ v)
-        image = laplacian @ inside
+        image = laplacian(inside)
         return image - C @ (C.T @ image) + sigma * (v - inside)
 
     shifted = LinearOperator((n_nodes, n_nodes), matvec=multiply, dtype=np.float64)

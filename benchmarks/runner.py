@@ -51,7 +51,7 @@ from benchmarks.several_classes import several_classes
 from benchmarks.small_groups import small_groups
 from benchmarks.spectral import spectral_fit, spectral_quality
 from benchmarks.spectral_large import spectral_large
-from benchmarks.spectral_tables import spectral_tables
+from benchmarks.spectral_tables import spectral_full, spectral_tables
 from benchmarks.speed import children, fit_large, fit_time, front_time
 from benchmarks.step_time import step_time
 from benchmarks.table_1 import table_1
@@ -84,6 +84,7 @@ BENCHMARKS = {
     "spectral-fit": spectral_fit,
     "spectral-large": spectral_large,
     "spectral-tables": spectral_tables,
+    "spectral-full": spectral_full,
     "erm-peers": erm_peers,
     "erm-solvers": erm_solvers,
     "erm-tolerance": erm_tolerance,

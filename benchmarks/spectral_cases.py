@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import scale
 
+from skfair.cluster import RBFAffinity
 from skfair.datasets import (
     fetch_adult,
     fetch_facebook_net,
@@ -17,12 +18,15 @@ from skfair.datasets import (
     make_rand_laplace,
 )
 
+LARGEST_STORED = 12_000
+"""Rows up to which a kernel is stored; the array of so many takes 1.2 GB."""
+
 
 class Graph(NamedTuple):
     """An affinity with the groups of its nodes."""
 
     name: str
-    affinity: object  # array or CSR, (n_nodes, n_nodes), float64
+    affinity: object  # array, CSR or `RBFAffinity`, (n_nodes, n_nodes), float64
     codes: np.ndarray  # (n_nodes,) group of each node
 
     @property
@@ -112,4 +116,7 @@ def _rows(data, groups, width, n_rows):
 
 
 def _kernel(name, rows):
+    """The kernel of rows, as an array if there are few, else computed tile by tile."""
+    if len(rows.X) > LARGEST_STORED:
+        return Graph(name, RBFAffinity(rows.X, rows.gamma), rows.codes)
     return Graph(name, rbf_kernel(rows.X, gamma=rows.gamma), rows.codes)
