@@ -90,6 +90,7 @@ class Case(NamedTuple):
     name: str
     train: Rows
     test: Rows
+    validation: Rows | None = None  # where settings are chosen
 
     @property
     def interval(self):
@@ -98,7 +99,7 @@ class Case(NamedTuple):
 
 
 def case(name, seed):
-    """A problem with the split of a seed, as G.1 says; validation rows are left out.
+    """A problem with the split of a seed, as G.1 says.
 
     Parameters
     ----------
@@ -118,12 +119,12 @@ def case(name, seed):
     """
     if name == "a9a":
         first, last = _a9a()
-        kept, _ = train_test_split(np.arange(len(first.y)), test_size=0.1, random_state=seed)
-        return Case(name, first.take(kept), last)
+        kept, rest = train_test_split(np.arange(len(first.y)), test_size=0.1, random_state=seed)
+        return Case(name, first.take(kept), last, first.take(rest))
     table, y, groups = _frame(name)
     n_train, _, n_test = SHARES[name]
     rows, rest = train_test_split(np.arange(len(y)), train_size=n_train, random_state=seed)
-    _, test = train_test_split(rest, test_size=n_test / (1 - n_train), random_state=seed)
+    chosen, test = train_test_split(rest, test_size=n_test / (1 - n_train), random_state=seed)
     numeric = table.select_dtypes("number").columns
     # Unit variance for the sake of first-order methods; second-order ones do not care.
     encode = make_column_transformer(
@@ -133,7 +134,7 @@ def case(name, seed):
     ).fit(table.iloc[rows])
     X = sparse.csr_array(encode.transform(table))
     everybody = Rows(X, y, groups)
-    return Case(name, everybody.take(rows), everybody.take(test))
+    return Case(name, everybody.take(rows), everybody.take(test), everybody.take(chosen))
 
 
 @cache

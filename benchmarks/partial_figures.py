@@ -54,8 +54,8 @@ def rows_of_axes(n_rows):
 
 
 def _classifier(problem, kappa, interval):
-    """The paper's model and reading of the tolerance, on a wider ramp and with a penalty."""
-    return fit_as_printed(problem, kappa, interval=interval, surrogate_width=None, alpha=1e-4)
+    """Problem (15) as printed, by the default solver."""
+    return fit_as_printed(problem, kappa, interval=interval)
 
 
 def _scores(model, rows):

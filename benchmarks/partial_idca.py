@@ -6,6 +6,7 @@ cross terms. Scores are sorted into the cells between kinks, so that a pass cost
 its two products with X.
 """
 
+from itertools import count, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -49,23 +50,29 @@ def solve_idca(rows, levels, tau, *, epsilon=5e-3, inner_iter=200, max_iter=400)
     -------
     solution : Solution
     """
-    n_groups, n_features = rows.groups.max() + 1, rows.X.shape[1]
-    data = _data(rows)
-    unknowns = np.zeros(n_groups * (n_features + 1) + len(levels))
-    unknowns[-len(levels) :] = 0.5 - levels - tau / 2  # feasible with coefficients of 0
-    best, since, n_passes = np.inf, 0, 0
-    for _ in range(max_iter):
-        unknowns, objective, infeasibility = _convex_problem(
-            *data, unknowns, levels, tau, epsilon, inner_iter
-        )
-        n_passes += inner_iter
+    best, since = np.inf, 0
+    for solution in islice(idca_iterates(rows, levels, tau, epsilon, inner_iter), max_iter):
+        objective = solution.objective
         since = 0 if objective < best - PROGRESS else since + 1
         best = min(best, objective) if since else objective
         if since == PATIENCE:
             break
-    coef = unknowns[: -len(levels)].reshape(n_groups, -1)
-    thresholds = unknowns[-len(levels) :]
-    return Solution(coef, thresholds, objective, infeasibility, n_passes)
+    return solution
+
+
+def idca_iterates(rows, levels, tau, epsilon, inner_iter):
+    """Solutions of one convex problem after the other, as in `solve_idca`; without end."""
+    n_groups, n_features = rows.groups.max() + 1, rows.X.shape[1]
+    data = _data(rows)
+    unknowns = np.zeros(n_groups * (n_features + 1) + len(levels))
+    unknowns[-len(levels) :] = 0.5 - levels - tau / 2  # feasible with coefficients of 0
+    for n_passes in count(inner_iter, inner_iter):
+        unknowns, objective, infeasibility = _convex_problem(
+            *data, unknowns, levels, tau, epsilon, inner_iter
+        )
+        coef = unknowns[: -len(levels)].reshape(n_groups, -1)
+        thresholds = unknowns[-len(levels) :]
+        yield Solution(coef, thresholds, objective, infeasibility, n_passes)
 
 
 def descend(rows, levels, weight, *, step=5e-3, n_iter=5000):

@@ -31,6 +31,7 @@ from benchmarks.network_time import network_time
 from benchmarks.networks import mlp_tolerance
 from benchmarks.papers import papers
 from benchmarks.partial_acs import partial_acs
+from benchmarks.partial_chosen import partial_chosen
 from benchmarks.partial_courses import partial_courses
 from benchmarks.partial_demographic import partial_demographic
 from benchmarks.partial_densities import partial_densities
@@ -116,6 +117,7 @@ BENCHMARKS = {
     "partial-networks": partial_networks,
     "partial-densities": partial_densities,
     "partial-courses": partial_courses,
+    "partial-chosen": partial_chosen,
     "partial-acs": partial_acs,
     "partial-theory": partial_theory,
     "papers": papers,

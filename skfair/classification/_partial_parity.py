@@ -77,7 +77,8 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         sees no difference, it is made narrower.
     rank_within : {"group", "class"}, default="group"
         Rank among one's group, as in Definitions A.2 and A.3 of [1]_, or among those of one's group
-        and class, as in its problems (50) and (56); for "equal_opportunity" and "equalized_odds".
+        and class, as problems (50) and (56) do; for "equal_opportunity" and "equalized_odds". Of
+        the minima in these problems the rows hold the case that is nearest to the plain fit.
     group_interactions : bool or "intercept", default=False
         True: every group has coefficients of its own, as in the published experiments. "intercept":
         groups share coefficients, and each has an intercept of its own. Either way predictions
@@ -274,7 +275,9 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
             Largest difference of shares above a threshold, :math:`\kappa` as the published
             results have it.
         **changes
-            Other parameters that should differ; ``criterion="demographic_parity"`` is problem (21).
+            Other parameters that should differ. ``criterion="demographic_parity"`` is not problem
+            (21) as it is printed: of its minima the rows hold the case that is nearest to the plain
+            fit. ``benchmarks/partial_printed.py`` has (21) with all its cases.
 
         Returns
         -------

@@ -121,7 +121,7 @@ def at_percentiles(compared, at, width, shape):
 
 
 def at_threshold(compared, threshold, width, shape, scores):
-    """Shares at one threshold that differ by the tolerance inside their intervals ([1]_, (21)).
+    """One case of the shares in (21) of [1]_: inside their intervals they differ by the tolerance.
 
     Cut off at its interval, a share differs from the others by the tolerance at most in three
     cases: all lie between a free level and that level plus the tolerance, or all below the

@@ -10,7 +10,11 @@ from skfair.utils._sklearn import Interval, StrOptions
 
 
 class ThresholdParity(PartialParity):
-    """Base of the criteria that compare decisions at one threshold ([1]_, (20) and (21)).
+    """Base of the criteria that compare decisions at one threshold ([1]_, (20)).
+
+    Problem (21) of [1]_ counts shares by a ramp and takes the minimum of each and the two ends of
+    the interval. The rows here hold one case of these minima, the one nearest to the scores that
+    they are linearised at, and are smooth in it; so do those of problems (50) and (56).
 
     Parameters
     ----------
@@ -138,7 +142,7 @@ class PartialEqualOpportunity(ThresholdParity):
         Whether the tolerance is in units of the width of the interval, or of the whole group.
     rank_within : {"group", "class"}, default="group"
         Rank among one's group, as in Definition A.2 of [1]_, or among those of one's group and
-        class, as in its problem (50).
+        class, as its problem (50) ranks.
     threshold : float, default=0.0
         Where decisions are made.
     width : float, default=0.5
@@ -210,7 +214,7 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
         Whether the tolerance is in units of the width of the interval, or of the whole group.
     rank_within : {"group", "class"}, default="group"
         Rank among one's group, as in Definition A.3 of [1]_, or among those of one's group and
-        class, as in its problem (56).
+        class, as its problem (56) ranks.
     threshold : float, default=0.0
         Where decisions are made.
     width : float, default=0.5

@@ -48,7 +48,7 @@ def partial_equal_opportunity_difference(
         Decision threshold; 0.5 for probabilities.
     rank_within : {"group", "class"}, default="group"
         Rank the samples within their group, as in the definition, or within those of their group
-        that have the same true class, as in problem (50) of [1]_.
+        that have the same true class, as problem (50) of [1]_ ranks.
     scale : {"normalized", "raw"}, default="normalized"
         "raw" compares :math:`\Pr(s > \theta, F_k(s) \in I \mid k, y = 1)`.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -138,7 +138,7 @@ def partial_equalized_odds_difference(
         Decision threshold; 0.5 for probabilities.
     rank_within : {"group", "class"}, default="group"
         Rank the samples within their group, as in the definition, or within those of their group
-        that have the same true class, as in problem (56) of [1]_.
+        that have the same true class, as problem (56) of [1]_ ranks.
     scale : {"normalized", "raw"}, default="normalized"
         "raw" compares :math:`\Pr(s > \theta, F_k(s) \in I \mid k, y = c)`.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from benchmarks import partial_courses
 from benchmarks.partial_cases import Case, Rows
-from benchmarks.partial_courses import METHODS, PROBLEMS, Step
+from benchmarks.partial_courses import CANDIDATES, IDCA_NAME, PROBLEMS, Step
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_course_is_read_at_the_last_step_that_was_paid_for():
 @pytest.mark.usefixtures("problem")
 @pytest.mark.parametrize("number", PROBLEMS)
 def test_methods_lower_the_objective_from_a_feasible_start(number):
-    for method in METHODS:
+    for method in (IDCA_NAME, "SSG, epsilon 0.001", "SSG, epsilon 0.5 / (t + 1)"):
         course = partial_courses._kept_course(method, number, "a9a", 200)
         assert course[0].objective == pytest.approx(np.log(2))
         assert course[0].infeasibility <= 1e-12
@@ -46,3 +46,13 @@ def test_a_course_is_computed_once(monkeypatch):
     first = partial_courses._kept_course("IDCA", "(21)", "a9a", 200)
     monkeypatch.setattr(partial_courses, "_course", None)
     assert partial_courses._kept_course("IDCA", "(21)", "a9a", 200) == first
+
+
+@pytest.mark.usefixtures("problem")
+def test_the_step_of_the_direct_method_is_the_best_of_all_candidates():
+    chosen = partial_courses._chosen("(21)", "a9a", 100)
+    ends = {
+        method: partial_courses._kept_course(method, "(21)", "a9a", 100)[-1].objective
+        for method in CANDIDATES
+    }
+    assert len(ends) == 8 and ends[chosen] == min(ends.values()) < max(ends.values())
