@@ -30,6 +30,11 @@ def test_presets_carry_the_published_settings():
     code = AlternatingFront.from_public_code("Syn_equal_ds1")
     assert (code.n_iter, code.n_starts, code.pairs) == (400, 10, ((1, 1), (5, 1), (2, 0)))
     assert (code.swap_target, code.half_swaps, code.init) == ("global", True, "mixed")
+    first, seventh = (
+        AlternatingFront.from_paper(f"Syn_unequal_ds2{of}") for of in ("", "_figure_7")
+    )
+    assert (first.n_iter, first.n_starts, len(first.pairs)) == (400, 30, 4)
+    assert (seventh.n_iter, seventh.n_starts, len(seventh.pairs)) == (400, 10, 3)
     assert AlternatingSwaps.from_paper(10, 2).n_iter == 250
     assert AlternatingSwaps.from_public_code().half_swaps
     with pytest.raises(ValueError, match=r"'Adult_K10'.*got 'Adult'"):
