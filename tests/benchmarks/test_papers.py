@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import timing
-from benchmarks.papers import NOTHING, PAPERS, names, papers, table
+from benchmarks.papers import LINEAR_ROWS, NOTHING, PAPERS, Entry, names, papers, table
 from benchmarks.runner import BENCHMARKS
 from benchmarks.tables import show
 from benchmarks.timing import QUICK
@@ -54,3 +54,48 @@ def test_the_index_and_its_documentation_say_the_same():
         for entry in paper.entries:
             assert entry.items in documented and entry.items in printed
             assert entry.finding in documented and entry.finding in printed
+
+
+def test_an_entry_says_what_is_smaller_or_different():
+    sizes = {"nodes": ((5000, 10_000), (5000, 7500)), "runs": (5, 5)}
+    entry = Entry("Table 1", "run", "It agrees.", sizes, ("data made up",), "run all")
+    assert entry.extent == (
+        "smaller: nodes 5,000 / 7,500 of 5,000 / 10,000; different: data made up; "
+        "in full: run all, which goes on where it was stopped"
+    )
+    assert entry._replace(sizes={"runs": (5, 5)}, differs=(), in_full="").extent == "as printed"
+    assert entry._replace(command=NOTHING).extent == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in ENTRIES if "benchmarks" in entry.command], ids=lambda e: e.items
+)
+def test_every_benchmark_of_a_paper_declares_its_sizes(entry):
+    assert entry.sizes or entry.differs
+    assert not entry.in_full or entry.in_full.split()[-1] in BENCHMARKS
+
+
+def test_every_entry_shows_its_extent_in_the_command_and_the_documentation():
+    printed = " ".join(show(papers(QUICK)).split())
+    for paper in PAPERS:
+        for entry in paper.entries:
+            assert f"[{entry.extent}]" in printed and entry.extent in table(paper)
+
+
+def test_declared_sizes_are_those_of_the_data():
+    from benchmarks.erm_cases import case
+
+    try:
+        cases = {name: case(name, 0) for name in ("Adult", "COMPAS")}
+    except OSError:
+        pytest.skip("the data are not on this disk")
+    for name, split in cases.items():
+        n_people = sum(len(part.y) for part in (split.train, split.test))
+        assert LINEAR_ROWS[f"people of {name}"][1] == n_people
+
+
+def test_compas_is_among_the_figures_of_plada():
+    from benchmarks import erm_time_course
+
+    (entry,) = (e for e in ENTRIES if e.items == "Figures 1, 2" and "erm" in e.command)
+    assert "COMPAS" in erm_time_course.DATA and "COMPAS" in entry.extent
