@@ -4,8 +4,9 @@ Fair k-means as a smooth problem with two aims
 
 Gradient steps in turns, some against the cost of a clustering and some against its imbalance, weigh
 the two aims by their numbers: this is the stochastic alternating bi-objective gradient method
-(SA2GD) of Liu and Vicente [1]_. On a smooth relaxation of fair k-means it finds several points of
-the trade-off, and none is better than those that :func:`~skfair.cluster.fair_kmeans_front` finds.
+(SA2GD) of Liu and Vicente [1]_, :func:`skfair.solvers.sa2gd`. On a smooth relaxation of fair
+k-means it finds several points of the trade-off, and none is better than those that
+:func:`~skfair.cluster.fair_kmeans_front` finds.
 """
 
 # %%
@@ -23,23 +24,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from skfair.cluster import fair_kmeans_front
-
-
-def sa2gd(grad_a, grad_b, x, *, n_a, n_b, n_iter, strong_convexity, rng):
-    """Minimise a weighted sum of two aims, descending each in turn (Algorithm 4)."""
-    if min(n_a, n_b, n_iter) < 0 or n_a + n_b == 0:
-        raise ValueError(f"no steps can be made of {n_a=}, {n_b=}, {n_iter=}")
-    if not strong_convexity > 0:
-        raise ValueError(f"strong_convexity must be positive, got {strong_convexity}")
-    for t in range(n_iter):
-        step = 2 / (strong_convexity * (t + 1) * (n_a + n_b))
-        for grad in [grad_a] * n_a + [grad_b] * n_b:
-            x = x - step * grad(x, rng)
-        if not np.isfinite(x).all():
-            raise FloatingPointError(
-                f"iteration {t} has diverged: {strong_convexity=} makes its steps too long"
-            )
-    return x
+from skfair.solvers import sa2gd
 
 
 def sa2gd_front(grad_a, grad_b, x, *, n_total, **settings):
@@ -95,8 +80,8 @@ def imbalance_slope(theta):
 def on_a_batch(slope):
     """The gradient of some people drawn at random, which is right on average."""
 
-    def estimate(theta, rng):
-        drawn = rng.choice(len(theta), BATCH, replace=False)
+    def estimate(theta, random_state):
+        drawn = random_state.choice(len(theta), BATCH, replace=False)
         batch = np.zeros_like(theta)
         batch[drawn] = slope(theta)[drawn] * len(theta) / BATCH
         return batch
@@ -114,7 +99,7 @@ ends = sa2gd_front(
     n_total=10,
     n_iter=300,
     strong_convexity=RIDGE,
-    rng=rng,
+    random_state=0,
 )
 
 

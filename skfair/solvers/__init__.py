@@ -9,6 +9,7 @@ from skfair.solvers.literature._idca import IDCA
 from skfair.solvers.literature._ipp import IPPSSG, IPPConEx
 from skfair.solvers.literature._plada import PLADA
 from skfair.solvers.literature._proxy_lagrangian import ProxyLagrangian
+from skfair.solvers.literature._sa2gd import sa2gd
 from skfair.solvers.literature._switching_subgradient import (
     GeometricDecay,
     Harmonic,
@@ -73,4 +74,5 @@ __all__ = [
     "StochasticSolver",
     "StochasticSwitching",
     "SwitchingSubgradient",
+    "sa2gd",
 ]
