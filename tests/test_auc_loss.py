@@ -6,13 +6,20 @@ from scipy.optimize import minimize
 
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import JointConstraint
-from skfair.losses import AUCLoss, HingeLoss, SquaredHingeLoss
+from skfair.losses import AUCLoss, HingeLoss, LogisticLoss, SquaredHingeLoss, SquaredLoss, _auc
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import GDA, IDCA, SQP
 
-PAIRWISE = {"squared_hinge": SquaredHingeLoss(), "hinge": HingeLoss(0.1)}
+PAIRWISE = {
+    "squared_hinge": SquaredHingeLoss(),
+    "hinge": HingeLoss(0.1),
+    "logistic": LogisticLoss(),
+}
+WHOLE = {**PAIRWISE, "squared": SquaredLoss()}
+"""Losses on all false positive rates; the squared one is no difference of convex functions else."""
+
 losses = pytest.mark.parametrize("loss", sorted(PAIRWISE))
 
 
@@ -31,13 +38,13 @@ def of_pairs(scores, target, loss, positives=slice(None), negatives=slice(None))
     return PAIRWISE[loss](differences.ravel(), np.ones(differences.size)).value
 
 
-@losses
+@pytest.mark.parametrize("loss", sorted(WHOLE))
 def test_all_pairs_count_by_their_weights(loss):
     scores, target, share = people()
     won, lost = target > 0, target < 0
     differences = np.subtract.outer(scores[won], scores[lost]).ravel()
     pairs = np.outer(share[won], share[lost]).ravel()
-    values = PAIRWISE[loss](differences, np.ones(len(pairs))).value
+    values = WHOLE[loss](differences, np.ones(len(pairs))).value
     found = share @ AUCLoss(loss=loss)(scores, target, share).value
     assert found == pytest.approx(np.average(values, weights=pairs), rel=1e-12)
 
@@ -62,8 +69,10 @@ def test_a_weight_is_so_many_people(taper):
     assert found == pytest.approx(share @ loss(*one_by_one, share).value, rel=1e-12)
 
 
-@losses
-@pytest.mark.parametrize("interval", [(0.0, 1.0), (0.15, 0.6)])
+@pytest.mark.parametrize(
+    "loss, interval",
+    [(loss, (0.0, 1.0)) for loss in sorted(WHOLE)] + [(loss, (0.15, 0.6)) for loss in PAIRWISE],
+)
 def test_slopes_are_those_of_finite_differences(loss, interval):
     scores, target, share = people()
     auc, step = AUCLoss(interval, loss), 1e-6
@@ -133,7 +142,7 @@ def test_without_pairs_there_is_nothing_to_lose():
         ({"interval": (0.3, 0.3)}, "0 <= alpha < beta <= 1"),
         ({"interval": (0.1, 0.2, 0.3)}, "0 <= alpha < beta <= 1"),
         ({"taper": 2.0}, "taper"),
-        ({"loss": "squared"}, "loss"),
+        ({"loss": "absolute"}, "loss"),
     ],
 )
 def test_refused_settings(changes, match):
@@ -218,3 +227,44 @@ def test_decisions_cannot_be_constrained_under_a_loss_of_pairs():
         model.fit(X, y, sensitive_features=groups)
     free = ConstrainedERMClassifier(None, loss=AUCLoss()).fit(X, y)
     assert free.status_ == "optimal"
+
+
+def test_the_squared_loss_is_refused_on_an_interval():
+    with pytest.raises(ValueError, match=r"no difference of convex.*interval=\(0.0, 0.1\)"):
+        AUCLoss((0.0, 0.1), "squared")(*people())
+
+
+def test_logistic_pairs_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch):
+    together = AUCLoss((0.1, 0.7), "logistic")(*people())
+    monkeypatch.setattr(_auc, "_PAIRS", 30)
+    for one, other in zip(AUCLoss((0.1, 0.7), "logistic")(*people()), together, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_curvatures_of_smooth_losses_lie_above_those_of_differences(loss):
+    scores, target, share = people()
+    auc, step = AUCLoss(loss=loss), 1e-5
+    bumps = step * np.eye(40)
+
+    def slope(scores):
+        return share * auc(scores, target, share).slope
+
+    hessian = np.array([(slope(scores + by) - slope(scores - by)) / (2 * step) for by in bumps])
+    above = np.diag(share * auc(scores, target, share).curvature) - hessian
+    assert np.linalg.eigvalsh((above + above.T) / 2).min() >= -1e-8
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_fit_minimises_the_mean_over_pairs(loss):
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(60, 2)), rng.random(60) < 0.4
+    X[y, 0] += 1.0
+    model = ConstrainedERMClassifier(None, loss=AUCLoss(loss=loss), alpha=0.01).fit(X, y)
+
+    def mean(w):
+        differences = np.subtract.outer(X[y] @ w, X[~y] @ w).ravel()
+        return WHOLE[loss](differences, np.ones(len(differences))).value.mean()
+
+    best = minimize(lambda w: mean(w) + 0.005 * w @ (w * X.var(axis=0)), np.zeros(2)).x
+    np.testing.assert_allclose(np.ravel(model.coef_), best, atol=0.02)

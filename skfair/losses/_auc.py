@@ -3,6 +3,7 @@
 from numbers import Real
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 
 from skfair.losses._pointwise import Pointwise
@@ -17,6 +18,12 @@ _HINGES = {
     "hinge": ((1.0 / _ROUNDED, 1.0), (-1.0 / _ROUNDED, 1.0 - _ROUNDED)),
 }
 r"""Losses of a difference d as sums of :math:`factor \max(0, margin - d)^2 / 2`."""
+
+_OTHERS = ("squared", "logistic")
+"""Losses that are no such sums."""
+
+_PAIRS = 1 << 20
+"""Pairs whose logistic losses are held at a time."""
 
 
 def over_pairs(loss):
@@ -39,7 +46,7 @@ class AUCLoss(BaseEstimator):
     positive rate, lies in an interval. As :math:`\ell` falls, the sums over the first
     :math:`n_-^\beta` and over the first :math:`n_-^\alpha` are convex in the scores, and the loss
     is their difference; :class:`skfair.solvers.IDCA` makes a line of the second one. Both take
-    :math:`O(n \log n)`, by sorting.
+    :math:`O(n \log n)`, by sorting, but for the logistic loss.
 
     It orders people and knows no cut-off: adding to all scores changes nothing. So it can be
     minimised under criteria on ranks, but not under those on decisions. Where the best negatives
@@ -50,9 +57,12 @@ class AUCLoss(BaseEstimator):
     interval : pair of floats, default=(0.0, 1.0)
         False positive rates :math:`(\alpha, \beta)` between which the area is taken; (0.0, 0.1) is
         about the best tenth of the negatives.
-    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        :math:`\ell(d) = \tfrac12 \max(0, 1 - d)^2`, or :math:`\max(0, 1 - d)` with its kink rounded
-        as by :class:`HingeLoss`.
+    loss : {"squared_hinge", "hinge", "squared", "logistic"}, default="squared_hinge"
+        :math:`\ell(d) = \tfrac12 \max(0, 1 - d)^2`; :math:`\max(0, 1 - d)` with its kink rounded
+        as by :class:`HingeLoss`; :math:`\tfrac12 (1 - d)^2`, which rises beyond 1 and is therefore
+        refused on a part of the false positive rates, where it is not a difference of convex
+        functions unless scores are bounded; or :math:`\log(1 + e^{-d})`, whose time grows with
+        the number of pairs.
     taper : float in [0, 1], default=0.1
         Length over which negatives cease to count at the ends of the interval, relative to it, so
         that two who change places there change the loss by little. 0 is (83) as printed, which has
@@ -84,7 +94,7 @@ class AUCLoss(BaseEstimator):
 
     _parameter_constraints = {
         "interval": ["array-like"],
-        "loss": [StrOptions(_HINGES)],
+        "loss": [StrOptions({*_HINGES, *_OTHERS})],
         "taper": [Interval(Real, 0, 1, closed="both")],
     }
 
@@ -137,8 +147,8 @@ class AUCLoss(BaseEstimator):
         """
         begin, end = self._checked()
         sides, width = _Sides(scores, target, share), end - begin
-        hinges, length = _HINGES[self.loss], self.taper * width
-        return tuple(sides.up_to(rank, length, hinges, width) for rank in (end, begin))
+        length = self.taper * width
+        return tuple(sides.up_to(rank, length, self.loss, width) for rank in (end, begin))
 
     def majorant(self, scores, target, share):
         """A convex loss that is nowhere less, and equal at the given scores.
@@ -165,6 +175,12 @@ class AUCLoss(BaseEstimator):
             raise ValueError(
                 "interval must be a pair 0 <= alpha < beta <= 1 of false positive rates, such as "
                 f"(0.0, 0.1); got {self.interval!r}."
+            )
+        if self.loss == "squared" and interval.tolist() != [0.0, 1.0]:
+            raise ValueError(
+                "loss='squared' rises for pairs that are right by more than 1, so that on an "
+                f"interval it is no difference of convex functions; got interval={self.interval!r}."
+                " Use loss='squared_hinge', or interval=(0.0, 1.0)."
             )
         return interval.tolist()
 
@@ -202,27 +218,70 @@ class _Sides:
             for own, weight in zip((self.won, self.lost), self.weights, strict=True)
         )
 
-    def up_to(self, rank, length, hinges, width):
+    def up_to(self, rank, length, loss, width):
         """The loss of all positives and the first negatives over a width, as `Pointwise`."""
         found, length = np.zeros((3, self.n_samples)), taper_length(rank, length)
         if not (len(self.won) and len(self.lost)):  # as a mini-batch may be
             return Pointwise(*found)
         counts = self._evenly(top_shares(self.lost_shares, rank, length)) / width
         of_won, of_lost = self.weights
-        won = Ascending(self.won_scores, self.won_shares)
-        lost = Ascending(-self.lost_scores, counts)
-        charge = np.zeros((3, len(counts)))
-        for factor, margin in hinges:
-            near, excess, square = won.below(self.lost_scores + margin)
-            charge += factor * np.array([square, excess, 2.0 * near])
-            near, excess, _ = lost.below(margin - self.won_scores)
-            found[1:, self.won] += factor / of_won * np.array([-excess, 2.0 * near])
+        charge, pull = self._of_pairs(loss, counts)
+        found[1:, self.won] = pull / of_won
         found[:, self.lost] = charge * counts / self.lost_shares / of_lost
         tapering, spread = self._taper(rank, length)
         if spread > 0.0:
             bend = 2.0 * charge[1, tapering] / (width * spread * of_lost)
             found[2, self.lost[tapering]] += bend
         return Pointwise(*found)
+
+    def _of_pairs(self, loss, counts):
+        """Sums over pairs.
+
+        Returns
+        -------
+        charge : ndarray of shape (3, n_negatives)
+            Mean over the positives of loss, slope by the negative's score and twice the curvature.
+        pull : ndarray of shape (2, n_positives)
+            Sums over the negatives, with these counts, of slope and twice the curvature.
+        """
+        if loss == "squared":
+            return self._squared(counts)
+        if loss == "logistic":
+            return self._logistic(counts)
+        won = Ascending(self.won_scores, self.won_shares)
+        lost = Ascending(-self.lost_scores, counts)
+        charge, pull = np.zeros((3, len(self.lost))), np.zeros((2, len(self.won)))
+        for factor, margin in _HINGES[loss]:
+            near, excess, square = won.below(self.lost_scores + margin)
+            charge += factor * np.array([square, excess, 2.0 * near])
+            near, excess, _ = lost.below(margin - self.won_scores)
+            pull += factor * np.array([-excess, 2.0 * near])
+        return charge, pull
+
+    def _squared(self, counts):
+        """Sums of (1 - d)^2 / 2, by the mean and the variance of the positives."""
+        mean = self.won_shares @ self.won_scores
+        variance = self.won_shares @ (self.won_scores - mean) ** 2
+        short = 1.0 - mean + self.lost_scores
+        charge = np.array([(short**2 + variance) / 2.0, short, np.full(len(short), 2.0)])
+        total = counts.sum()
+        slopes = -total * (1.0 - self.won_scores) - counts @ self.lost_scores
+        return charge, np.array([slopes, np.full(len(slopes), 2.0 * total)])
+
+    def _logistic(self, counts):
+        """Sums of log(1 + exp(-d)), over some of the negatives with all positives at a time."""
+        charge, pull = np.zeros((3, len(self.lost))), np.zeros((2, len(self.won)))
+        length = max(1, _PAIRS // len(self.won))
+        for start in range(0, np.count_nonzero(counts), length):
+            # Only the first negatives count.
+            some = slice(start, start + length)
+            differences = self.won_scores[:, np.newaxis] - self.lost_scores[some]
+            wrong = expit(-differences)
+            bend = 2.0 * wrong * (1.0 - wrong)
+            terms = np.logaddexp(0.0, -differences), wrong, bend
+            charge[:, some] = [self.won_shares @ term for term in terms]
+            pull += [-wrong @ counts[some], bend @ counts[some]]
+        return charge, pull
 
     def _evenly(self, counts):
         """Counts of which those with the same score have the same part of their shares."""
