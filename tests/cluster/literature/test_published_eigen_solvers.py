@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.linalg import null_space
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster import DCADMM, SFSC, FairSpectralClustering, RBFAffinity, fair_embedding
@@ -68,6 +69,50 @@ def test_the_paper_s_settings():
         "omega": 1e-3,
     }
     assert SFSC.from_paper().get_params() == {"sigma": "norm", "ncv_per_pair": None}
+
+
+def polar(V):
+    """The nearest matrix of orthonormal columns."""
+    U, _, Wt = np.linalg.svd(V, full_matrices=False)
+    return U @ Wt
+
+
+def lagrangian(M, H, Y, P, alpha):
+    """The augmented Lagrangian of Algorithm 1 for H'H = I and F'Y = 0."""
+    away = M @ H - Y
+    return np.sum(-0.5 * (M @ H) ** 2 + P * away + 0.5 * alpha * away**2)
+
+
+def test_dc_admm_follows_algorithm_1_step_by_step():
+    """Y, P and the penalty are written out here; each H must solve its subproblem for them."""
+    affinity, groups, n_iter = rbf_kernel(ROWS, gamma=0.5), np.arange(30) % 2, 6
+    operator = NormalizedAffinity(affinity)
+    M, degrees = operator.to_dense(), affinity.sum(axis=1)
+    F = (np.eye(2)[groups] - 0.5) / np.sqrt(degrees)[:, None]
+    Q = null_space(F.T)
+    alpha, Y, P = 0.005, np.zeros((30, 3)), np.zeros((30, 3))
+    found = [
+        DCADMM(n_iter=n + 1, gtol=1e-9, ftol=1e-15)(
+            operator, null_space(Q.T), 3, None, np.random.RandomState(0)
+        )[0]
+        for n in range(n_iter)
+    ]
+    rng = np.random.default_rng(0)
+    for H in found:
+        # At the minimum over orthonormal H, V = (1 - alpha) MH - P + alpha Y has M V = H S.
+        np.testing.assert_allclose(H.T @ H, np.eye(3), atol=1e-10)
+        V = (1.0 - alpha) * M @ H - P + alpha * Y
+        np.testing.assert_allclose(H, polar(M @ V), atol=2e-3)
+        here = lagrangian(M, H, Y, P, alpha)
+        for _ in range(20):
+            other = polar(H + 0.1 * rng.standard_normal(H.shape))
+            assert here <= lagrangian(M, other, Y, P, alpha) + 1e-9
+        # Y = Q Z with Z = Q'MH + Q'P / alpha; P and alpha follow the residuals.
+        previous, Y = Y, Q @ (Q.T @ (M @ H) + Q.T @ P / alpha)
+        P = P + alpha * (M @ H - Y)
+        R, S = np.linalg.norm(M @ H - Y), np.linalg.norm(alpha * (previous - Y))
+        alpha = min(2 * alpha, 0.9) if R > 10 * S else alpha / 2 if S > 10 * R else alpha
+    assert alpha != 0.005, "the penalty must have changed"
 
 
 def test_more_iterations_come_nearer_to_the_constraint():
