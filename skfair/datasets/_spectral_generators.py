@@ -28,14 +28,15 @@ def make_fair_sbm(
     neither                   s d
     ========================  ========
 
-    where (a, b, c, d) are ``probabilities``, by default those of [2]_. Groups are then nearly as
-    dense as clusters: plain spectral clustering may return them instead, fair spectral clustering
-    finds the clusters [1]_. In the dense graphs of the literature
+    where (a, b, c, d) are ``probabilities``. Their defaults are chosen here, as [2]_ prints none:
+    groups are nearly as dense as clusters, so that plain spectral clustering may return them, and
+    fair spectral clustering finds the clusters [1]_. In dense graphs
 
     .. math:: s = \left(\frac{\log n}{n}\right)^{1/10} / 0.528,
 
-    which is 1 at n = 5,000; probabilities above 1 (n below 1,500) are cut off there. With
-    ``average_degree``, s is what brings the expected mean degree to that number.
+    of which [2]_ prints the power alone; s is 1 at n = 5,000, and probabilities above 1 (n below
+    1,500) are cut off there. With ``average_degree``, s is what brings the expected mean degree to
+    that number.
 
     Time and memory grow with the number of edges, not with n squared.
 
@@ -76,7 +77,7 @@ def make_fair_sbm(
     .. [1] M. Kleindessner, S. Samadi, P. Awasthi and J. Morgenstern, "Guarantees for spectral
        clustering with fairness constraints", ICML 2019, Section 4.
     .. [2] F. Tonin, A. Lambert, J. A. K. Suykens and V. Cevher, "Accelerating spectral clustering
-       under fairness constraints", ICML 2025, Section 4 (which prints the factor in n only).
+       under fairness constraints", ICML 2025, Section 4.
 
     Examples
     --------

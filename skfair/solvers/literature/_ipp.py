@@ -166,8 +166,9 @@ class IPPConEx(_InexactProximalPoint):
         x_{k+1} &= x_k - \eta \bigl(\nabla F(x_k) + J(x_k)^T \lambda_{k+1}\bigr), \qquad
         1 / \eta = L + \sigma M_G^2 + \rho\,(1 + \textstyle\sum \lambda_{k+1}).
 
-    Multipliers are carried from one inner loop to the next. The cap bounds them where a centre
-    cannot keep the rows; long dual steps make the inner loop circle.
+    The next centre is the last iterate of the inner loop, not the weighted average of its iterates
+    that [1]_ analyses. Multipliers are carried from one inner loop to the next. The cap bounds them
+    where a centre cannot keep the rows; long dual steps make the inner loop circle.
 
     Parameters
     ----------
