@@ -2,6 +2,7 @@ from math import isnan, nan
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from benchmarks import records, spectral_cases, spectral_tables
 from benchmarks.dc_admm_paper import (
@@ -22,6 +23,7 @@ from benchmarks.spectral_cases import Graph, facebook_net, rand_laplace, sparse_
 from benchmarks.spectral_tables import (
     DEFAULT,
     FAST,
+    KERNELS,
     METHODS,
     PRINTED_SIZES,
     Problem,
@@ -191,3 +193,40 @@ def test_all_tables_are_printed_and_summarised(monkeypatch):
     assert "Table 4: not done" in found.title
     assert [record["table"] for record in found.records] == names
     assert {record["here"] for record in found.records} == {"2 to 2"}
+
+
+@pytest.fixture
+def small_graphs(monkeypatch):
+    """Random graphs of 60 nodes in place of all data."""
+    graph = rand_laplace(60, (0.5, 0.3, 0.2))
+    makers = dict.fromkeys(spectral_tables.MAKERS, lambda n_nodes: graph)
+    monkeypatch.setattr(spectral_tables, "MAKERS", makers)
+    sparse_graph = graph._replace(affinity=sparse.csr_array(graph.affinity))
+    monkeypatch.setattr(spectral_tables, "lastfm", lambda: sparse_graph)
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_tables_of_real_data_have_a_row_per_problem_and_method():
+    sizes = spectral_tables.Sizes((), (), dict.fromkeys(KERNELS, 60), {}, (2, 3), 6000)
+    real = spectral_tables.tables_2_3_8(sizes, QUICK).records
+    methods = {}
+    for row in real:
+        methods.setdefault(row["problem"], set()).add(row["method"])
+    exact = {name for name, found in methods.items() if O_FSC in found}
+    assert exact == {"LastFM", "Thyroid RBF"}, "as the paper has it"
+    assert methods.keys() == {"LastFM", "LastFM, dense", *KERNELS}
+    assert all(isinstance(row["cut / DC-ADMM"], float) for row in real)
+    by_k = spectral_tables.figure_3(sizes, QUICK).records
+    assert len(by_k) == 4 * 2 * len(FAST)
+
+
+@pytest.mark.usefixtures("small_graphs")
+def test_deviations_are_those_of_five_runs():
+    sizes = spectral_tables.Sizes((), (), {}, {"Thyroid RBF": (7200,), "LastFM": (60,)}, (), 0)
+    rows = spectral_tables.table_7(sizes, QUICK).records
+    assert [(row["problem"], row["method"]) for row in rows[:3]] == [
+        ("Thyroid RBF", method) for method in FAST
+    ]
+    assert rows[0]["in the paper"] == TABLE_7["Thyroid RBF", 7200][1]
+    assert all(row["deviation / mean"] >= 0 and row["mean CPU s"] > 0 for row in rows)
+    assert isnan(rows[3]["in the paper"]), "of another size the paper has none"
