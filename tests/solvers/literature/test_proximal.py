@@ -1,10 +1,12 @@
 """The proximal step against scipy's SLSQP on the epigraph, where the kinks are smooth rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skfair.constraints import DemographicParity, EqualizedOdds, LossParity
+from skfair.constraints import DemographicParity, EqualizedOdds, JointConstraint, LossParity
 from skfair.solvers.literature._proximal import _piece_shares, proximal_step
 
 SPECS = {
@@ -50,6 +52,61 @@ def test_the_step_is_that_of_a_generic_solver(problems, spec, n_groups, multipli
     assert value <= least + 1e-7
     np.testing.assert_allclose(there.x, expected, atol=1e-3)
     assert np.linalg.norm(away) > 0.01
+
+
+def joint(problems):
+    """Two kinked rows and a linear one on the same data."""
+    specs = DemographicParity(), LossParity(reference="overall"), DemographicParity()
+    bounds = [problems.fair(spec, 3, 0.01).constraint for spec in specs]
+    constraint = JointConstraint((bounds[0].single(), bounds[1].single(), bounds[2]))
+    return replace(problems.fair(None, 3, 0.01), constraint=constraint)
+
+
+def test_rows_of_several_constraints_at_a_shift_of_their_means(problems):
+    problem = joint(problems)
+    at = problem.evaluate(problem.initial_point(np.array([0.1, 0.4, 0.2, -0.1])))
+    parity, loss, linear = problem.constraint.parts
+    shift = np.random.default_rng(1).normal(size=at.cell_jacobian.shape[0])
+    n, m = parity.n_events, loss.n_events
+    values, combine = at.rows_at_shift(shift)
+    assert values[0] == pytest.approx(np.ptp(parity.means(at.scores) + shift[:n]))
+    assert values[1] == pytest.approx(
+        max(0.0, loss.aggregate.gap(loss.means(at.scores) + shift[n : n + m]))
+    )
+    np.testing.assert_allclose(values[2:], at.values[2:] + combine[2:] @ shift)
+    unmoved, own = at.rows_at_shift(np.zeros_like(shift))
+    np.testing.assert_allclose(unmoved, at.values)
+    np.testing.assert_allclose(own @ at.cell_jacobian, at.jacobian[:, : problem.n_parameters])
+
+
+def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
+    bounds = [
+        problems.fair(spec, 3, 0.01).constraint
+        for spec in (DemographicParity(), LossParity(reference="overall"))
+    ]
+    problem = replace(problems.fair(None, 3, 0.01), constraint=JointConstraint(tuple(bounds)))
+    problem, multipliers, eta = problem.single(), np.array([1.5, 0.4]), 0.3
+    start = problem.evaluate(np.array([0.1, 0.4, 0.2, -0.1]))
+
+    def value(z):
+        away = z[:4] - start.x
+        return start.grad @ z[:4] + multipliers @ z[4:] + away @ away / (2 * eta)
+
+    def rows(z):
+        scores = problem.model.at(z[:4]).scores
+        return np.concatenate(
+            [
+                gap - one.aggregate.contrasts(one.n_events) @ one.means(scores)
+                for gap, one in zip(z[4:], bounds, strict=True)
+            ]
+        )
+
+    constraints = ({"type": "ineq", "fun": rows}, {"type": "ineq", "fun": lambda z: z[4:]})
+    first, options = np.append(start.x, start.values), {"maxiter": 500, "ftol": 1e-14}
+    expected = minimize(value, first, method="SLSQP", constraints=constraints, options=options)
+    there = proximal_step(start, multipliers, eta)
+    assert value(np.append(there.x, there.values)) <= expected.fun + 1e-7
+    np.testing.assert_allclose(there.x, expected.x[:4], atol=1e-3)
 
 
 def test_a_large_multiplier_ends_at_the_kink(problems):
