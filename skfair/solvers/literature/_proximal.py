@@ -6,6 +6,7 @@ _MAX_ROUNDS = 50
 _MAX_PIECES = 1000
 _MAX_EXCHANGES = 10_000
 _SHARE = 1e-4  # of a step that its last correction may be
+_ACCURACY = 1e-10  # of the dual of one round, relative
 _ROUNDING = 1e-13
 
 
@@ -83,34 +84,34 @@ def _cell_weights(rows_at_shift, multipliers, offset, gram):
         return multipliers @ there, multipliers @ np.where(concave[:, np.newaxis], combine, own)
 
     shift, slopes, heights = np.zeros_like(offset), [], []
-    weights = np.zeros_like(offset)
+    weights, shares = np.zeros_like(offset), np.empty(0)
     for _ in range(_MAX_PIECES):
         value, slope = piece(shift)
         modelled = max((h + s @ shift for h, s in zip(heights, slopes, strict=True)), default=None)
-        if modelled is not None and value <= modelled + _ROUNDING * (1.0 + abs(value)):
+        if modelled is not None and value <= modelled + _ACCURACY * (1.0 + abs(value)):
             break
         slopes.append(slope)
         heights.append(value - slope @ shift)
         pieces = np.array(slopes)
-        shares = _piece_shares(heights + pieces @ offset, pieces @ gram @ pieces.T)
+        shares = np.append(shares, 0.0) if len(shares) else np.ones(1)
+        shares = _piece_shares(heights + pieces @ offset, pieces @ gram @ pieces.T, shares)
         weights = shares @ pieces
         shift = offset - gram @ weights
     return weights
 
 
-def _piece_shares(linear, gram):
-    """Maximise ``linear @ p - p @ gram @ p / 2`` over shares p of sum 1.
+def _piece_shares(linear, gram, start):
+    """Maximise ``linear @ p - p @ gram @ p / 2`` over shares p of sum 1, from some shares on.
 
     Share moves between the two pieces of largest and smallest slope: one step suffices for two.
     """
-    shares = np.zeros(len(linear))
-    shares[np.argmax(linear)] = 1.0
+    shares = np.array(start, dtype=np.float64)
     for _ in range(_MAX_EXCHANGES):
         slopes = linear - gram @ shares
         best, worst = np.argmax(slopes), np.argmin(np.where(shares > 0, slopes, np.inf))
         gain = slopes[best] - slopes[worst]
         bend = gram[best, best] - 2.0 * gram[best, worst] + gram[worst, worst]
-        if gain <= _ROUNDING * (1.0 + abs(slopes[best])):
+        if gain <= _ACCURACY * (1.0 + abs(slopes[best])):
             break
         moved = min(shares[worst], gain / bend) if bend > 0 else shares[worst]
         shares[best] += moved
