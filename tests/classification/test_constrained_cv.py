@@ -214,7 +214,7 @@ def test_a_group_that_is_given_is_used(people, strangers):
     assert gap("equalized_odds_difference", people, model.oof_scores_) <= 0.02
     swapped = np.where(group == "a", "b", "a")
     assert (model.predict(X, sensitive_features=swapped) != (scores > 0)).any()
-    with pytest.raises(ValueError, match=r"pass predict\(X, sensitive_features=\.\.\.\)"):
+    with pytest.raises(ValueError, match=r"as in predict\(X, sensitive_features=\.\.\.\)"):
         model.predict(X)
     blind = fit(people, "equalized_odds", tolerance=0.02)
     assert np.mean((model.oof_scores_ > 0) == people[1]) >= np.mean(

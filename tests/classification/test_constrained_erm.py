@@ -495,7 +495,10 @@ def test_real_people_are_decided_upon_within_the_tolerance(name, constraint, tol
     y, groups = bunch.target.iloc[rows], bunch.sensitive_features.iloc[rows]
     success = np.unique(y)[1]  # as text, income above 50K, and "yes" to an offer
     fitted, categories, _ = quietly(
-        model(constraint, tolerance=tolerance, pos_label=success), X, y, sensitive_features=groups
+        model(constraint, tolerance=tolerance, pos_label=success, min_group_size=1),
+        X,
+        y,
+        sensitive_features=groups,
     )
     people = {"sensitive_features": groups, "pos_label": success}
     with warnings.catch_warnings():

@@ -237,6 +237,7 @@ def test_one_class_and_three_are_refused(data):
         model().fit(X, np.arange(300) % 3, sensitive_features=groups)
 
 
+@pytest.mark.filterwarnings("ignore:X tells the group")
 def test_without_an_intercept_the_tolerance_is_kept_too(data):
     X, y, groups = data
     fitted = model(fit_intercept=False).fit(X, y, sensitive_features=groups)

@@ -362,7 +362,7 @@ def test_an_ascent_takes_fewer_steps_where_many_groups_make_them_dear():
 
 def test_many_small_groups_keep_what_is_promised():
     rng = np.random.default_rng(0)
-    groups = np.arange(3000) % 150
+    groups = (np.arange(3000) % 150).astype(str)
     model = FairKMeans(6, random_state=0).fit(rng.normal(size=(3000, 3)), sensitive_features=groups)
     assert model.status_ in {"optimal", "feasible"}
     assert model.constraint_violation_ == 0

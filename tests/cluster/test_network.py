@@ -33,7 +33,7 @@ def test_the_data_balance_is_that_of_the_groups(network):
 def test_means_are_weighted_by_degrees(network):
     labels = np.array([0, 0, 1, 1, 1])
     T, degrees = network.coordinates(), network.operator.degrees
-    assert degrees.tolist() == [5, 5, 5, 5, 1]
+    assert degrees.tolist() == [5, 5, 5, 5, 5]
     expected = [np.average(T[labels == k], axis=0, weights=degrees[labels == k]) for k in (0, 1)]
     np.testing.assert_allclose(network.means(labels, 2), expected)
 

@@ -36,9 +36,10 @@ def test_marks_are_the_rates(ax):
     np.testing.assert_allclose(marks(ax), [[0.75, 1, 0.5], [0.25, 0.5, 0]])
 
 
-def test_bars_are_wilsons_intervals_and_never_points(ax):
-    of_four, of_two = (0.300642, 0.954413), (0.342380, 1)
-    half = (0.094531, 0.905469)
+def test_bars_are_exact_intervals_of_few_samples_and_never_points(ax):
+    """Clopper and Pearson's: of 2 of 2 the lower limit is the root of .025."""
+    of_four, of_two = (0.194120, 0.993691), (0.158114, 1)
+    half = (0.012579, 0.987421)
     np.testing.assert_allclose(
         reaches(ax),
         [
