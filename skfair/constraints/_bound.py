@@ -8,7 +8,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair.constraints._aggregates import Range, SingleRow
-from skfair.constraints._posterior import MeanPosterior, RatePosterior, moments_of
+from skfair.constraints._posterior import (
+    MeanPosterior,
+    RatePosterior,
+    cluster_effects,
+    spread_of,
+)
 from skfair.constraints._rate_report import report_of
 from skfair.constraints._values import ConstraintValues, EventJacobian
 from skfair.inference import Rates, estimates_of
@@ -255,15 +260,24 @@ class BoundConstraint:
         """Which people are drawn alike, as in `AuditedConstraint`."""
         return self.events.patterns
 
-    def posterior(self, scores):
-        """What the people tell of the population's gap, as in `AuditedConstraint`."""
-        values, aggregate = self._decided(scores), self.aggregate
+    def posterior(self, scores, clusters=None):
+        """What the samples tell of the population's gap, as in `AuditedConstraint`."""
+        aggregate = self.aggregate
         if isinstance(aggregate, SingleRow):
             aggregate = aggregate.aggregate
-        told = estimates_of(self.events, values)
-        if isinstance(told, Rates) and type(aggregate) is Range and told.correlation is None:
-            return RatePosterior(told.values, told.sizes, aggregate, self.tolerance)
-        return MeanPosterior(told, moments_of(self.events, values), aggregate, self.tolerance)
+        values = self._decided(scores)
+        estimates = estimates_of(self.events, values)
+        sizes, correlation = estimates.sizes, estimates.correlation
+        if clusters is not None:
+            effects, correlation = cluster_effects(self.events, values, clusters)
+            sizes = sizes / effects
+        if not isinstance(estimates, Rates):
+            moments = estimates.values, spread_of(self.events, values)
+            return MeanPosterior(moments, sizes, correlation, aggregate, self.tolerance)
+        if type(aggregate) is Range and correlation is None:
+            return RatePosterior(estimates.values, sizes, aggregate, self.tolerance)
+        moments = estimates.values, None
+        return MeanPosterior(moments, sizes, correlation, aggregate, self.tolerance)
 
     def remedy(self, scores):
         """What helps where the tolerance cannot be kept, beside raising it, as words."""

@@ -11,7 +11,7 @@ from skfair.constraints._cells import cell_events
 from skfair.constraints._joint import JointConstraint
 from skfair.constraints._percentile import SHAPES
 from skfair.constraints._percentile_rows import Compared, Position, at_percentiles
-from skfair.constraints._posterior import CurvePosterior, kish_sizes
+from skfair.constraints._posterior import CurvePosterior, cluster_effects, kish_sizes
 from skfair.constraints._rate_report import report_of_shares
 from skfair.people import Events, Groups, People
 from skfair.utils._messages import listing
@@ -233,8 +233,8 @@ class BoundPartialParity:
         """Which people are drawn alike, as in `AuditedConstraint`."""
         return self.members.patterns
 
-    def posterior(self, scores):
-        """What the people tell of the population's gap, as in `AuditedConstraint`."""
+    def posterior(self, scores, clusters=None):
+        """What the samples tell of the population's gap, as in `AuditedConstraint`."""
         seen = self.seen_from(scores)
         if not hasattr(self.constraint, "scale"):
             raise ValueError(
@@ -244,10 +244,17 @@ class BoundPartialParity:
         thresholds = seen.thresholds(scores, _N_CURVE)
         members = map(self.members.members, range(self.members.n_events))
         above = [(scores[own] > thresholds[:, np.newaxis]) @ shares for own, shares in members]
+        sizes = kish_sizes(self.members)
+        if clusters is not None:  # the threshold at which clusters matter most
+            effects = [
+                cluster_effects(self.members, (scores > threshold).astype(float), clusters)[0]
+                for threshold in thresholds
+            ]
+            sizes = sizes / np.max(effects, axis=0)
         units = 1.0 / self.constraint.interval_tolerances(1.0, seen.positions)
         return CurvePosterior(
             np.array(above),
-            kish_sizes(self.members),
+            sizes,
             seen.positions,
             units,
             self.compared.blocks,

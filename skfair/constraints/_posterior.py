@@ -5,10 +5,11 @@ the probability that their range is at most the tolerance is an integral in one 
 Everything else is drawn: overlapping events, sums of gaps, mean losses, shares at many thresholds.
 """
 
-import numpy as np
-from scipy.special import betainc
+from functools import cached_property
 
-from skfair.inference import Rates
+import numpy as np
+from scipy import sparse
+from scipy.special import betainc
 
 _N_STEPS = 300
 """Steps of an integral, over so many standard deviations to either side of a rate."""
@@ -96,7 +97,8 @@ class RatePosterior:
         people : float, default=1.0
             As if there were so many times as many people.
         """
-        rates, sizes = self.aggregate.shrunk(self.rates, factor), people * self.sizes
+        rates = np.clip(self.aggregate.shrunk(self.rates, factor), 0.0, 1.0)
+        sizes = people * self.sizes
         blocks = map(list, self.aggregate.blocks)
         kept = [range_probability(rates[own], sizes[own], self.tolerance) for own in blocks]
         return float(np.prod(kept))
@@ -106,37 +108,30 @@ class MeanPosterior:
     r"""Means of any kind, drawn.
 
     With e an event and z a standard normal variable, correlated with those of other events as the
-    means are where they share people, a rate is drawn as
+    means are where they share samples, a rate is drawn as
     :math:`\sin^2(\arcsin \sqrt{\tilde r_e} + z / (2 \sqrt{n_e + 1}))`, which is nearly Jeffreys'
-    posterior, and a mean loss as
-    :math:`m_e + s_e \{t(z) + \gamma_e (1 + 2 z^2) / (6 \sqrt{n_e})\}`: Student's variable, and what
-    Johnson [1]_ adds for a skewness of :math:`\gamma_e`.
+    posterior, and a mean loss as :math:`m_e + s_e t(z) / \sqrt{n_e}`, with Student's variable t.
 
     Parameters
     ----------
-    estimates : Rates or Means
-        What was counted.
-    moments : tuple of ndarray, each of shape (n_events,)
-        Standard deviation and skewness within each event, as `moments_of` has them.
+    moments : tuple of (ndarray of shape (n_events,), ndarray of shape (n_events,) or None)
+        Mean of each event, and standard deviation within it; None for rates.
+    sizes : ndarray of shape (n_events,)
+        Effective sizes.
+    correlation : ndarray of shape (n_events, n_events) or None
+        Of the means; None where they are independent.
     aggregate : Range or another of its kind
         How means become one gap.
     tolerance : float
         Largest gap allowed.
-
-    References
-    ----------
-    .. [1] N. J. Johnson, "Modified t tests and confidence intervals for asymmetrical populations",
-       Journal of the American Statistical Association 73, 1978.
     """
 
-    def __init__(self, estimates, moments, aggregate, tolerance):
-        self.means = estimates.values
-        self.sizes = estimates.sizes
-        self.spread, self.skewness = moments
-        self.are_shares = isinstance(estimates, Rates)
+    def __init__(self, moments, sizes, correlation, aggregate, tolerance):
+        self.means, self.spread = moments
+        self.sizes = sizes
         self.aggregate = aggregate
         self.tolerance = tolerance
-        self.z = _correlated(_lots(len(self.means)), estimates.correlation)
+        self.z = _correlated(_lots(len(self.means)), correlation)
 
     def probability(self, factor=1.0, people=1.0):
         """Probability that the population's gap is at most the tolerance.
@@ -147,20 +142,26 @@ class MeanPosterior:
             As in `RatePosterior.probability`.
         """
         means = self.aggregate.shrunk(self.means, factor)[:, np.newaxis]
-        sizes = people * self.sizes[:, np.newaxis]
-        drawn = self._rates(means, sizes) if self.are_shares else self._losses(means, sizes)
+        if self.spread is None:
+            drawn = self._rates(means, people * self.sizes[:, np.newaxis])
+        else:
+            drawn = means + (self._errors if people == 1.0 else self._draw_errors(people))
         return float(np.mean(self.aggregate.gap(drawn) <= self.tolerance))
+
+    @cached_property
+    def _errors(self):
+        """Errors of mean losses at the sample size at hand, which are needed again and again."""
+        return self._draw_errors(1.0)
+
+    def _draw_errors(self, people):
+        z, freedom = self.z, np.maximum(people * self.sizes[:, np.newaxis] - 1.0, 1.0)
+        student = z + z * (z * z + 1.0) / (4.0 * freedom)
+        return self.spread[:, np.newaxis] * student / np.sqrt(freedom)
 
     def _rates(self, rates, sizes):
         angles = np.arcsin(np.sqrt((np.clip(rates, 0.0, 1.0) * sizes + 0.5) / (sizes + 1.0)))
         angles = angles + self.z / (2.0 * np.sqrt(sizes + 1.0))
         return np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
-
-    def _losses(self, means, sizes):
-        z, freedom = self.z, np.maximum(sizes - 1.0, 1.0)
-        student = z + (z**3 + z) / (4.0 * freedom)
-        skewed = self.skewness[:, np.newaxis] * (1.0 + 2.0 * z**2) / (6.0 * np.sqrt(sizes))
-        return means + self.spread[:, np.newaxis] * (student + skewed) / np.sqrt(freedom)
 
 
 class CurvePosterior:
@@ -200,8 +201,7 @@ class CurvePosterior:
             As in `RatePosterior.probability`.
         """
         counted = self._placed(self.above[..., np.newaxis])
-        scale = 1.0 / np.sqrt(people * self.sizes + 1.0)
-        drawn = self._placed(self.above[..., np.newaxis] + self.errors * scale[:, None, None])
+        drawn = self._drawn if people == 1.0 else self._draw(people)
         worst = np.zeros(drawn.shape[-1])
         for block in self.blocks:
             middle = (counted[block].max(axis=0) + counted[block].min(axis=0)) / 2
@@ -209,23 +209,82 @@ class CurvePosterior:
             worst = np.maximum(worst, np.ptp(shrunk, axis=0).max(axis=0))
         return float(np.mean(worst <= self.tolerance))
 
+    @cached_property
+    def _drawn(self):
+        """What is drawn for the sample size at hand, and asked for again and again."""
+        return self._draw(1.0)
+
+    def _draw(self, people):
+        scale = 1.0 / np.sqrt(people * self.sizes + 1.0)
+        return self._placed(self.above[..., np.newaxis] + self.errors * scale[:, None, None])
+
     def _placed(self, above):
         own = zip(self.positions, np.clip(above, 0.0, 1.0), self.units, strict=True)
         return np.stack([unit * position.of(shares) for position, shares, unit in own])
 
 
 def kish_sizes(events):
-    """How many people of equal weight each event amounts to, (n_events,)."""
+    """How many samples of equal weight each event amounts to, (n_events,)."""
     return 1.0 / events.averaging.power(2).sum(axis=1)
 
 
-def moments_of(events, values):
-    """Standard deviation and skewness of values within each event, two of shape (n_events,)."""
+def spread_of(events, values):
+    """Standard deviation of values within each event, (n_events,)."""
     samples, event, shares = events.entries
-    centred = values[samples] - events.means(values)[event]
-    second, third = (np.bincount(event, shares * centred**k, events.n_events) for k in (2, 3))
-    spread = np.sqrt(second)
-    return spread, np.divide(third, spread**3, out=np.zeros_like(third), where=spread > 0)
+    deviations = values[samples] - events.means(values)[event]
+    return np.sqrt(np.bincount(event, shares * deviations**2, events.n_events))
+
+
+def cluster_effects(events, values, clusters):
+    """Design effect of clusters on the mean of each event, and the correlation of the means.
+
+    The variance of a mean is the sum of squares of what each cluster adds to its error [1]_. The
+    design effect is its ratio to that of independent samples, 1 at least. Where all values of an
+    event are equal, all members of a cluster count as one.
+
+    Parameters
+    ----------
+    events : Events
+        Sets of samples, with their shares.
+    values : ndarray of shape (n_samples,)
+        A value of every sample.
+    clusters : ndarray of int, shape (n_samples,)
+        Code of the cluster of each sample.
+
+    Returns
+    -------
+    effects : ndarray of shape (n_events,)
+    correlation : ndarray of shape (n_events, n_events) or None
+        None where no cluster has samples of two events.
+
+    References
+    ----------
+    .. [1] K.-Y. Liang and S. L. Zeger, "Longitudinal data analysis using generalized linear
+       models", Biometrika 73, 1986.
+    """
+    samples, event, shares = events.entries
+    deviations = shares * (values[samples] - events.means(values)[event])
+    # Each sum has an event and a cluster.
+    keys, sums = np.unique((event, clusters[samples]), axis=1, return_inverse=True)
+    sums = sums.ravel()
+    errors, weights = np.bincount(sums, deviations), np.bincount(sums, shares)
+    n_clusters = np.bincount(keys[0], minlength=events.n_events)
+    squares = np.bincount(keys[0], errors**2, events.n_events)
+    independent = np.bincount(event, deviations**2, events.n_events)
+    unequal = independent > 0
+    squares = np.where(unequal, squares, np.bincount(keys[0], weights**2, events.n_events))
+    independent[~unequal] = np.bincount(event, shares**2, events.n_events)[~unequal]
+    few = n_clusters / np.maximum(n_clusters - 1.0, 0.5)  # as of any variance with one mean taken
+    effects = np.maximum(1.0, few * squares / independent)
+    shape = events.n_events, int(clusters.max()) + 1
+    shared = sparse.csr_array((errors, tuple(keys)), shape=shape)
+    covariance = (shared @ shared.T).toarray()
+    if not (covariance - np.diag(np.diag(covariance))).any():
+        return effects, None
+    scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+    correlation = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
+    np.fill_diagonal(correlation, 1.0)
+    return effects, correlation
 
 
 def _correlated(lots, correlation):
@@ -248,7 +307,7 @@ def _bridges(above):
     order = np.argsort(above, axis=1)
     ordered = np.clip(np.take_along_axis(above, order, axis=1), 0.0, 1.0)
     steps = np.diff(ordered, axis=1, prepend=0.0, append=1.0)
-    n_draws = max(1024, min(_N_DRAWS, (1 << 19) // steps.size))
+    n_draws = max(1024, min(_N_DRAWS, (1 << 18) // steps.size))
     lots = _lots(n_events * (n_thresholds + 1))[:, :n_draws].reshape(*steps.shape, n_draws)
     walk = np.cumsum(np.sqrt(steps)[..., np.newaxis] * lots, axis=1)
     bridge = walk[:, :-1] - ordered[..., np.newaxis] * walk[:, -1:]

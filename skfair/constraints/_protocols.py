@@ -190,13 +190,15 @@ class AuditedConstraint(RowConstraint, Protocol):
         violation : float
         """
 
-    def posterior(self, scores):
-        """What the people tell of the gap in the population that they were drawn from.
+    def posterior(self, scores, clusters=None):
+        """What the samples tell of the gap in the population that they were drawn from.
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples,)
-            Scores; for an honest answer, by models that have not seen these people.
+            Scores; for an honest answer, out-of-fold.
+        clusters : ndarray of int, shape (n_samples,), default=None
+            Samples of equal code belong together; None means that samples are independent.
 
         Returns
         -------

@@ -16,9 +16,13 @@ from itertools import islice
 import numpy as np
 
 from skfair.constraints import JointConstraint
+from skfair.enforcement._task import TIE
 from skfair.solvers import SQP
 
 MAX_SOLVES = 16
+_MAX_FROM_EARLIER = 4
+"""Problems solved at most, anew and where an earlier fit has nearly the right rows."""
+
 SLACK = 0.01
 """How far below its tolerance a metric may end."""
 
@@ -47,13 +51,18 @@ def calibrate(task):
     candidate : Candidate
         Of those found to keep the tolerances the one of least objective, else the fairest.
     """
-    start = task.rough()
-    if (start.gaps <= task.constraint.tolerances + SLACK).all():
-        start = task.plain(start.parameters, _EXACT)
-        if start.keeps_bound:
-            return start
-    latest, rehearsed = _rehearse(task, start)
-    found = [start, *islice(_calibrations(task, latest, rehearsed), MAX_SOLVES)]
+    if task.earlier is None:
+        start = task.rough()
+        if (start.gaps <= task.constraint.tolerances + SLACK).all():
+            start = task.plain(start.parameters, _EXACT)
+            if start.keeps_bound:
+                return start
+        latest, rehearsed = _rehearse(task, start)
+    else:
+        start = latest = task.judge(task.earlier.parameters, task.earlier.result)
+        rehearsed = _rescaled(task.constraint, task.earlier)
+    n_most = MAX_SOLVES if task.earlier is None else _MAX_FROM_EARLIER
+    found = [start, *islice(_calibrations(task, latest, rehearsed), n_most)]
     best = min(found, key=lambda candidate: (candidate.violation, candidate.result.fun))
     if best.result.residual > task.tol:
         found.append(_finished(task, best))
@@ -69,6 +78,17 @@ def _finished(task, candidate):
     """The answer to the problem of a rough fit."""
     result = candidate.result
     return task.candidate(result.evaluation.problem, result.x)
+
+
+def _rescaled(constraint, earlier):
+    """The rows of an earlier fit, their tolerances changed as the requested ones have changed."""
+    rows = earlier.result.evaluation.problem.constraint.parts
+    aims = [_aim(tolerance) for tolerance in constraint.tolerances]
+    ratios = aims / np.maximum(earlier.gaps, TIE)
+    return [
+        row.held_to(row.tolerance * ratio if row.tolerance > 0 else aim)
+        for row, ratio, aim in zip(rows, ratios, aims, strict=True)
+    ]
 
 
 def _rehearse(task, start):

@@ -52,7 +52,7 @@ def search(task, candidate, direction):
     return next(layer.found(lines), candidate)
 
 
-def polish(task, candidate):
+def polish(task, candidate, max_rounds=_MAX_ROUNDS, max_breadth=_MAX_BREADTH):
     """Exact searches along several lines at a time; the best points are where the next ones start.
 
     The lines are the intercept's, those along which the tightest rows of the constraint move most
@@ -62,10 +62,10 @@ def polish(task, candidate):
     """
     layer = _Layer(task, candidate)
     fixed, way_back = layer.promising_lines()
-    breadth = min(max(1, 2 * _FEW // len(task.problem.target)), _MAX_BREADTH)
+    breadth = min(max(1, 2 * _FEW // len(task.problem.target)), max_breadth)
     best = task.judge(layer.joined(canonical(layer.own, _POINT_BITS)), candidate.result)
     kept = [best]
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(max_rounds):
         lines = [(one, line) for one in kept for line in [*fixed, *way_back(one)]]
         kept = _first(layer.found(lines), breadth)
         if not kept or not kept[0].rank < best.rank:

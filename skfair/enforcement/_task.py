@@ -93,6 +93,8 @@ class Task:
         The solver of the user's choice.
     presses : bool
         Whether it is known that the constraint presses, so that the plain fit need not be tried.
+    earlier : Candidate or None
+        An earlier fit under a constraint on ranks that is like this one but for its tolerances.
     """
 
     problem: object
@@ -100,6 +102,7 @@ class Task:
     start: np.ndarray
     solver: object
     presses: bool = False
+    earlier: Candidate | None = None
 
     @property
     def constraint(self):
@@ -227,6 +230,7 @@ class Task:
             problem=self.under(constraint),
             start=found.parameters,
             presses=bool(presses),
+            earlier=found if presses and constraint.is_local and _has_rows(found) else None,
         )
 
     def plain(self, parameters=None, solver=None):
@@ -294,6 +298,11 @@ class Task:
             start, constraint = rough.parameters, constraint.seen_from(rough.scores)
         problem = self.under(constraint)
         return self.candidate(problem, problem.initial_point(start))
+
+
+def _has_rows(found):
+    """Whether a fit was under constraints, and its gaps are known."""
+    return found.result.evaluation.problem.constraint.parts and not np.isnan(found.gaps).any()
 
 
 def is_clear_of_0(scores):

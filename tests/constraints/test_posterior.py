@@ -16,7 +16,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
     People,
 )
-from skfair.constraints._posterior import MeanPosterior, moments_of, range_probability
+from skfair.constraints._posterior import MeanPosterior, cluster_effects, range_probability
 from skfair.inference import estimates_of
 from skfair.losses import LogisticLoss
 from skfair.people import check_groups
@@ -127,7 +127,7 @@ def test_drawn_rates_agree_with_the_integral():
     total = bound(DemographicParity(aggregate="sum"), np.ones(900), groups)
     values = (scores > 0).astype(float)
     told = estimates_of(total.events, values)
-    drawn = MeanPosterior(told, moments_of(total.events, values), exact.aggregate, 0.1)
+    drawn = MeanPosterior((told.values, None), told.sizes, None, exact.aggregate, 0.1)
     for factor in (0.0, 0.5, 1.0):
         assert drawn.probability(factor) == pytest.approx(exact.probability(factor), abs=0.02)
 
@@ -177,3 +177,52 @@ def test_pairs_of_people_have_no_posterior():
     scores, groups = rng.normal(size=400), rng.integers(2, size=400)
     with pytest.raises(ValueError, match="PartialGroupAUC, which compares pairs"):
         bound(PartialGroupAUC(), np.ones(400), groups).posterior(scores)
+
+
+def test_clusters_of_equal_samples_count_once():
+    rng = np.random.default_rng(7)
+    groups, scores = rng.integers(2, size=400), rng.normal(size=400)
+    copies = np.repeat(np.arange(400), 4)
+    for constraint in (DemographicParity(), LossParity(), PartialStatisticalParity((0.2, 0.6))):
+        once = bound(constraint, np.ones(400), groups).posterior(scores)
+        bound_to_copies = bound(constraint, np.ones(1600), groups[copies])
+        clustered = bound_to_copies.posterior(scores[copies], copies)
+        naive = bound_to_copies.posterior(scores[copies])
+        np.testing.assert_allclose(clustered.sizes, once.sizes, rtol=0.02)
+        assert clustered.probability() == pytest.approx(once.probability(), abs=0.02)
+        np.testing.assert_allclose(naive.sizes, 4 * once.sizes)
+
+
+def test_clusters_of_independent_samples_change_little():
+    rng = np.random.default_rng(8)
+    groups, values = np.repeat([0, 1], 1000), rng.normal(size=2000)
+    events = bound(DemographicParity(), np.ones(2000), groups).events
+    effects, correlation = cluster_effects(events, values, np.arange(2000) // 2)
+    assert (effects < 1.15).all()  # 1 but for chance
+    assert correlation is None  # no cluster has samples of both groups
+
+
+def test_clusters_across_groups_correlate_their_means():
+    # Couples decide alike: the difference of the two groups has no error at all.
+    rng = np.random.default_rng(9)
+    couples, groups = np.tile(np.arange(500), 2), np.repeat([0, 1], 500)
+    values = rng.normal(size=500)[couples]
+    events = bound(DemographicParity(), np.ones(1000), groups).events
+    effects, correlation = cluster_effects(events, values, couples)
+    np.testing.assert_allclose(effects, 500 / 499)
+    np.testing.assert_allclose(correlation, 1.0)
+    decided = np.where(values > 0, 1.0, -1.0)
+    parity = bound(DemographicParity(), np.ones(1000), groups, tolerance=0.01)
+    assert parity.posterior(decided).probability() < 0.5
+    assert parity.posterior(decided, couples).probability() > 0.9
+
+
+def test_a_cluster_robust_variance_is_that_of_cluster_means():
+    rng = np.random.default_rng(10)
+    clusters = np.repeat(np.arange(60), 5)
+    values = rng.normal(size=60)[clusters] + 0.5 * rng.normal(size=300)
+    events = bound(DemographicParity(), np.ones(300), np.zeros(300, dtype=int)).events
+    effects, _ = cluster_effects(events, values, clusters)
+    means = values.reshape(60, 5).mean(axis=1)
+    robust = means.var(ddof=1) / 60
+    assert effects[0] * values.var() / 300 == pytest.approx(robust)
