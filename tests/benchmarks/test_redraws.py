@@ -1,11 +1,11 @@
-"""The count of broken promises, on records and a population made up here."""
+"""The count of broken guarantees, on records and a population made up here."""
 
 import numpy as np
 import pytest
 
 from benchmarks import redraws
-from benchmarks.redraws import CASES, Population, records_of, summary
-from skfair.inference import gap_interval
+from benchmarks.redraw_populations import REAL, REPORTING, TUNING, Case
+from benchmarks.redraws import CASES, LEVELS, records_of, reliability, summary, table
 
 
 @pytest.fixture
@@ -14,46 +14,74 @@ def small(monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
     groups = rng.integers(2, size=300)
     X = rng.normal(size=(300, 2)) + groups[:, np.newaxis]
-    people = X, (X.sum(axis=1) + rng.logistic(size=300) > 1).astype(int), groups
+    y = (X.sum(axis=1) + rng.logistic(size=300) > 1).astype(int)
     monkeypatch.setattr(redraws, "FOLDER", tmp_path)
-    monkeypatch.setitem(CASES, "small", Population(lambda: people, 200, "demographic_parity", 0.2))
+    monkeypatch.setitem(REPORTING, "small", lambda: (X, y, groups))
+    monkeypatch.setitem(CASES, "small", Case("small", 200, "demographic_parity", 0.2))
     yield "small"
     redraws.population.cache_clear()
+    redraws.bound.cache_clear()
 
 
 def test_what_is_there_is_not_made_again(small):
     first = records_of(small, 2)
     again = records_of(small, 3)
-    assert again[:2] == first
+    np.testing.assert_equal(again[:2], first)  # nan is equal to nan
     assert [record["seed"] for record in again] == [0, 1, 2]
-    assert {"plain", "promise", "split"} < set(again[0])
+    assert {"plain", "0.95", "0.8"} < set(again[0])
+    assert np.isnan(again[0]["plain"]["probability"])
+    assert 0.0 <= again[0]["0.95"]["probability"] <= 1.0
 
 
-def test_broken_is_promised_and_above():
-    def record(promised, broken):
-        own = {"promised": promised, "broken": broken, "accuracy": 0.8, "seconds": 2.0}
-        plain = {"promised": True, "broken": True, "accuracy": 0.9, "seconds": 1.0}
-        return {"seed": 0, "plain": plain, "promise": own, "split": own}
+def test_the_table_has_every_case_at_every_level(small):
+    rows, bins = table([small], 2)
+    assert [(row["case"], row["level"]) for row in rows] == [(small, level) for level in LEVELS]
+    assert sum(one["fits"] for one in bins) == 2 * len(LEVELS)
 
-    rows = [record(True, True), record(True, False), record(False, True), record(False, False)]
-    row = summary("Adult 5k", rows)
-    assert row["broken"] == 0.25
-    assert row["promised"] == 0.5
-    assert row["plain: above"] == 1.0
-    assert row["less than plain"] == pytest.approx(0.1)
+
+def fit(guaranteed=True, kept=True, probability=0.9, seconds=2.0, accuracy=0.8):
+    return {
+        "guaranteed": guaranteed,
+        "kept": kept,
+        "probability": probability,
+        "accuracy": accuracy,
+        "is_constant": False,
+        "seconds": seconds,
+    }
+
+
+def test_broken_is_guaranteed_and_not_kept():
+    plain = fit(kept=False, seconds=1.0, accuracy=0.9)
+    pairs = [(True, True), (True, False), (False, True), (False, False)]
+    rows = [{"plain": plain, "0.95": fit(guaranteed, kept)} for guaranteed, kept in pairs]
+    row = summary("Adult", rows, 0.95)
+    assert row["guaranteed and broken"] == 0.25
+    assert row["guaranteed"] == row["kept"] == 0.5
+    assert row["plain: broken"] == 1.0
+    assert row["accuracy lost"] == pytest.approx(0.1)
     assert row["time / plain"] == 2.0
 
 
-def test_the_limit_of_the_split_is_newcombes():
-    # Of 70 women 56 were accepted, of 80 men 48.
-    class Model:
-        def predict(self, X):
-            return X[:, 0]
+def test_reliability_compares_what_was_reported_with_what_was_kept():
+    fits = [fit(kept=number < 3, probability=0.81) for number in range(4)]
+    low, high = reliability([*fits, fit(probability=1.0)])
+    assert (low["reported from"], low["fits"], low["kept"]) == (0.8, 4, 0.75)
+    assert low["mean reported"] == pytest.approx(0.81)
+    assert (high["reported from"], high["fits"]) == (0.95, 1)
 
-    accepted = np.r_[np.ones(56), np.zeros(14), np.ones(48), np.zeros(32)]
-    limit, gap = redraws._upper_limit(
-        "demographic_parity", Model(), accepted[:, None], accepted, np.repeat(["f", "m"], [70, 80])
-    )
-    same = gap_interval(accepted, sensitive_features=[0] * 70 + [1] * 80, confidence_level=0.9)
-    assert gap == pytest.approx(0.2)
-    assert limit == pytest.approx(same.high, abs=1e-6)
+
+def test_populations_of_tuning_are_not_reported():
+    for name, case in CASES.items():
+        assert case.population in (TUNING if name.startswith("tuning") else REPORTING)
+    reported = {case.population for name, case in CASES.items() if not name.startswith("tuning")}
+    assert len(reported) >= 10
+    assert not reported & set(TUNING)
+
+
+@pytest.mark.parametrize("name", sorted({*TUNING, *REPORTING} - {*REAL}))
+def test_generated_populations_have_both_classes_in_every_group(name):
+    people = redraws.population(name, 5_000)
+    codes, positive = people.groups.codes, people.target > 0
+    rates = np.bincount(codes, positive) / np.bincount(codes)
+    assert ((rates > 0.05) & (rates < 0.95)).all()
+    redraws.population.cache_clear()

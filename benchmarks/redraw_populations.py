@@ -1,0 +1,113 @@
+"""Populations of which samples are drawn again and again.
+
+The method was chosen on those in `TUNING` alone; what is reported is counted on those in
+`REPORTING`, which were drawn up before and never used to choose anything.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.erm_cases import _data
+from skfair.people import People, check_groups
+
+SIZE = 100_000
+"""Samples that stand for a generated population."""
+
+
+def population_of(X, y, groups, weights=None):
+    """A population: features, labels 0 and 1, groups and weights, as `People`."""
+    weights = np.ones(len(y)) if weights is None else weights
+    return People(np.where(y > 0, 1.0, -1.0), check_groups(groups, len(y)), weights, X)
+
+
+def _linear(seed, shares, n_columns, shift, noise=1.0, signal=0.35):
+    """Groups whose means differ in a few columns, and labels of one logistic model."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(len(shares), size=SIZE, p=shares)
+    centers = np.zeros((len(shares), n_columns))
+    centers[:, :4] = shift * np.linspace(-1.0, 1.0, len(shares))[:, np.newaxis]
+    X = rng.normal(size=(SIZE, n_columns)) + centers[groups]
+    slopes = rng.normal(scale=signal, size=n_columns)
+    slopes[:4] = np.abs(slopes[:4])
+    scores = X @ slopes
+    scores += noise * rng.logistic(size=SIZE) - np.median(scores)
+    return X, (scores > 0).astype(int), groups
+
+
+def _mislabelled(seed, n_columns):
+    """One of two groups has a quarter of its labels wrong."""
+    X, y, groups = _linear(seed, [0.3, 0.7], n_columns, 0.5)
+    wrong = (groups == 0) & (np.random.default_rng(seed).random(SIZE) < 0.25)
+    return X, np.where(wrong, 1 - y, y), groups
+
+
+def _tied(seed):
+    """Features of few values, and 3 strata, the first column."""
+    X, y, groups = _linear(seed, [0.4, 0.6], 8, 0.5)
+    X = np.round(X).clip(-1, 1)
+    return X, y, groups
+
+
+def _weighted(seed):
+    """Sampling weights of a design effect of about 1.6, unrelated to the labels."""
+    X, y, groups = _linear(seed, [0.35, 0.65], 10, 0.5)
+    return X, y, groups, np.random.default_rng(seed).lognormal(sigma=0.7, size=SIZE)
+
+
+def _misspecified(seed, shares=(0.4, 0.6)):
+    """Features with heavy tails, and labels by their squares and products."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(len(shares), size=SIZE, p=shares)
+    X = rng.standard_t(3, size=(SIZE, 8)) + 0.4 * groups[:, np.newaxis]
+    scores = X[:, 0] + np.abs(X[:, 1]) - 1.0 + 0.5 * X[:, 2] * X[:, 3] + X[:, 4]
+    return X, (scores + rng.logistic(size=SIZE) > 0).astype(int), groups
+
+
+def _shifted_labels(seed):
+    """Base rates of .15 and .6, features that depend on the label alone."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(2, size=SIZE, p=[0.3, 0.7])
+    y = (rng.random(SIZE) < np.array([0.15, 0.6])[groups]).astype(int)
+    return rng.normal(size=(SIZE, 12)) + 0.35 * y[:, np.newaxis], y, groups
+
+
+TUNING = {
+    "tuning: 30 columns": lambda: _linear(101, [0.3, 0.7], 30, 0.5),
+    "tuning: separable": lambda: _linear(102, [0.3, 0.7], 30, 0.5, noise=1e-9),
+    "tuning: mislabelled": lambda: _mislabelled(103, 30),
+    "tuning: 4 groups": lambda: _linear(104, [0.25] * 4, 10, 0.4),
+}
+
+REPORTING = {
+    "60 columns": lambda: _linear(1, [0.4, 0.6], 60, 0.8, signal=0.25),
+    "5 columns": lambda: _linear(2, [0.5, 0.5], 5, 0.4),
+    "12 groups": lambda: _linear(3, np.full(12, 1 / 12), 8, 0.3),
+    "a group of 2 %": lambda: _linear(4, [0.02, 0.98], 10, 0.8),
+    "ties": lambda: _tied(5),
+    "weights": lambda: _weighted(6),
+    "separable": lambda: _linear(7, [0.4, 0.6], 20, 0.4, noise=1e-9),
+    "misspecified": lambda: _misspecified(8),
+    "label shift": lambda: _shifted_labels(9),
+    "5 unequal groups": lambda: _linear(10, [0.4, 0.3, 0.15, 0.1, 0.05], 15, 0.7),
+    "mislabelled": lambda: _mislabelled(11, 20),
+    "Adult": lambda: _data("Adult"),
+    "COMPAS": lambda: _data("COMPAS"),
+    "ACS": lambda: _data("ACSIncome"),
+    "bank": lambda: _data("Bank"),
+    "law school": lambda: _data("law school"),
+}
+
+
+REAL = ("Adult", "COMPAS", "ACS", "bank", "law school")
+"""Populations that are real data."""
+
+
+class Case(NamedTuple):
+    """What is drawn of a population, and requested."""
+
+    population: str
+    n_samples: int
+    constraint: object
+    tolerance: float
+    model: str = "linear"
