@@ -18,11 +18,13 @@ from skfair.people import check_alignment, groups_to_predict
 from skfair.training import (
     GroupScoreMixin,
     Storable,
+    check_out_of_bag,
     check_training,
     label_positive,
     make_folds,
     mean_margins,
     refuse_parts,
+    warn_of_duplicates,
 )
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import CallbackSupportMixin, check_method_params, safe_indexing
@@ -224,6 +226,8 @@ class ColumnClassifier(
         rows = training.X[:, 0].astype(np.intp)
         (X,) = indexable(X)
         seen = training.people._replace(X=safe_indexing(X, rows))
+        if self.confidence_level is not None:
+            warn_of_duplicates(seen.X, training)
         present = np.zeros(len(positions), dtype=bool)
         present[rows] = True
         return training._replace(people=seen), present
@@ -250,14 +254,15 @@ class ColumnClassifier(
         to_fit, to_split = found
         return check_method_params(present, to_fit, indices=rows), to_split
 
-    def _folds(self, X, y, training, present, params):
+    def _folds(self, X, y, training, present, params, groups):
         """Who is learned from for whose scores."""
+        check_out_of_bag(self.cv, groups)
         cv = _N_FOLDS if self.cv is None or isinstance(self.cv, str) else self.cv
         codes = group_codes(training.groups)
         strata = np.full(len(present), -1)
         labels = np.searchsorted(training.classes, training.labels)
         strata[present] = (codes.max() + 1) * labels + codes
-        return make_folds(cv, X, column_or_1d(y), strata, params)
+        return make_folds(cv, X, column_or_1d(y), strata, params, groups)
 
     def get_metadata_routing(self):
         """What metadata goes where: to this estimator, the classifier's ``fit`` and the splitter.

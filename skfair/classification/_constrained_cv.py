@@ -78,7 +78,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
         Largest gap allowed, in units of the constraint's public metric, for constraints that have
         no tolerance of their own.
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which new people keep it too, as in `ConstrainedERMClassifier`.
+        Probability with which the population keeps the tolerance too, as in
+        `ConstrainedERMClassifier`: the linear model on top is then held to a smaller one.
     min_group_size : int or "auto", default="auto"
         Groups with fewer samples (of positive weight) are not compared, and a warning names them:
         the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
@@ -141,9 +142,10 @@ class ConstrainedClassifierCV(ColumnClassifier):
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: what one unit of tolerance is worth.
     confidence_ : float
-        Probability with which new people keep the tolerance, as in `ConstrainedERMClassifier`.
+        Probability with which the population keeps the tolerance, as in
+        `ConstrainedERMClassifier`.
     inner_tolerances_ : ndarray of shape (n_constraints,)
-        Tolerance of each constraint that the people of the fit were held to.
+        Tolerance of each constraint that the training data was held to.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the linear model; of those of more than two classes
         nobody certifies that they are optimal.
@@ -198,7 +200,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
     (2,)
     """
 
-    __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__fit = {"sensitive_features": True, "groups": True}
 
     _parameter_constraints = {
         "estimator": [
@@ -247,7 +249,17 @@ class ConstrainedClassifierCV(ColumnClassifier):
 
     @all_or_nothing
     @with_callbacks
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, X_fit=None, **params):
+    def fit(
+        self,
+        X,
+        y,
+        *,
+        sensitive_features=None,
+        sample_weight=None,
+        groups=None,
+        X_fit=None,
+        **params,
+    ):
         """Fit the classifier, the models of groups, and the decisions.
 
         Parameters
@@ -264,6 +276,10 @@ class ConstrainedClassifierCV(ColumnClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the rates, and in all fits that take them; samples of weight 0
             count as absent.
+        groups : array-like of shape (n_samples,), default=None
+            Samples of equal value belong together, and are in one fold; standard errors with
+            ``confidence_level`` allow for their correlation, as in
+            :meth:`ConstrainedERMClassifier.fit`.
         X_fit : array-like or sparse matrix, default=None
             Training data of the estimator, if it is fitted already (``cv="prefit"`` or a
             `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by
@@ -286,42 +302,32 @@ class ConstrainedClassifierCV(ColumnClassifier):
         validate_params(self)
         constraints = constraints_of(self.constraint)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        training, present = self._check_people(X, y, people, constraints)
+        training, present = self._check_people(X, y, people | {"groups": groups}, constraints)
         check_held_out(self._unfitted(), self.cv, X, X_fit, np.flatnonzero(present))
         contests = training.contests()
         check_decisions(contests, constraints, self.confidence_level)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         to_fit, to_split = self._routed(present, people, params)
-        folds = self._folds(X, y, training, present, to_split)
+        folds = self._folds(X, y, training, present, to_split, groups)
         estimators, margins = self._cross_fit(training, folds, to_fit, context)
+        margins = training.unit.to_unit(margins)
         events = events_of(contests, constraints)
         check_folds_know(events, folds, training.groups)
-        models = self._learn(events, estimators, training, [train for train, _ in folds])
-        probabilities = unseen_probabilities(models, events, training.people.X, folds)
-        if self.group_estimator != "given":
-            say_if_told(events, probabilities)
+        models, probabilities = self._cross_learn(events, estimators, training, folds)
         if not self.ensemble:
             estimators, models = self._refitted(estimators, training, to_fit, events, context)
-        margins = training.unit.to_unit(margins)
         calibrations = [calibrate(own, one) for own, one in zip(margins.T, contests, strict=True)]
-        model = {
+        model = _labels_of(training) | {
             "estimators_": estimators,
-            "classes_": training.classes,
-            "pos_label_": training.pos_label,
-            "groups_": training.groups.summary,
             "calibration_": np.squeeze(calibrations),
-            "_unit": training.unit,
             "_events": ColumnMaker(models, events.table, events.sources, events.compares_scores),
         }
         columns = model["_events"].columns(log_odds(margins, calibrations), probabilities)
-        asked = [] if training.lacks_groups else constraints
+        heads = [one._replace(X=own) for one, own in zip(contests, columns, strict=True)]
         with Subtask(self, context, "final linear model", max_subtasks=None) as step:
             watch = FitProgress(self, step.context, lambda e: model | _predictor(e), step.name)
-            problem, promise, fitted = self._fit_head(
-                contests, columns, asked, training.unit, watch
-            )
-        fitted |= unconstrained(fitted["constraint_report_"]) if training.lacks_groups else {}
+            problem, promise, fitted = self._fit_head(heads, constraints, watch)
         fitted["oof_scores_"] = of_everybody(present, fitted["oof_scores_"])
         store_fit(self, model | fitted | known_features(estimators[0]))
         self._warn(problem, promise)
@@ -352,6 +358,14 @@ class ConstrainedClassifierCV(ColumnClassifier):
             estimators = [fit_rows(self._unfitted(), X, labels, params, rows, task)]
         return estimators, self._learn(events, estimators, training, [rows])
 
+    def _cross_learn(self, events, estimators, training, folds):
+        """Models of the events, one for each fold, and their out-of-fold probabilities."""
+        models = self._learn(events, estimators, training, [train for train, _ in folds])
+        probabilities = unseen_probabilities(models, events, training.people.X, folds)
+        if self.group_estimator != "given":
+            say_if_told(events, probabilities)
+        return models, probabilities
+
     def _learn(self, events, estimators, training, seen):
         """A model of the events by each of the estimators, from those whom it has seen."""
         bases = estimators if len(estimators) == len(seen) else estimators * len(seen)
@@ -361,18 +375,19 @@ class ConstrainedClassifierCV(ColumnClassifier):
             for base, rows in zip(bases, seen, strict=True)
         )
 
-    def _fit_head(self, contests, columns, constraints, unit, watch):
+    def _fit_head(self, heads, constraints, watch):
         """Train the linear model, or one for each class, and tell how that ended."""
-        heads = [one._replace(X=own) for one, own in zip(contests, columns, strict=True)]
+        unit, lacks_groups = heads[0].unit, heads[0].lacks_groups
+        constraints = [] if lacks_groups else constraints
         problem, promise = fit_head(
             heads, constraints, self.tolerance, self.confidence_level, watch
         )
         found = promise.found
         coef, intercept = problem.model.coefficients(found.parameters)
         report = problem.constraint.report(found.scores)
-        if len(contests) > 1:
+        if len(heads) > 1:
             scores = problem.model.class_scores(found.parameters)
-            labels = [one.pos_label for one in contests for _ in constraints]
+            labels = [one.pos_label for one in heads for _ in constraints]
             rows = [len(part.reported_names) for part in problem.constraint.parts]
             report.insert(0, "class", np.repeat(labels, rows))
         else:
@@ -392,9 +407,11 @@ class ConstrainedClassifierCV(ColumnClassifier):
             "n_iter_": watch.n_iter,
         }
         status = status_of(found, "auto")
-        if len(contests) > 1 and found.keeps_bound:
+        if len(heads) > 1 and found.keeps_bound:
             status = "feasible"  # which no solver certifies
-        return problem, promise, fitted | promised(self, promise, status)
+        fitted |= promised(self, promise, status)
+        fitted |= unconstrained(report) if lacks_groups else {}
+        return problem, promise, fitted
 
     def _warn(self, problem, promise):
         if (np.atleast_2d(self.calibration_)[:, 0] <= 0).all():
@@ -419,6 +436,16 @@ def _odds_alone(model):
     if len(first) == 1:
         return model.parameters(first[0], 0.0)
     return model.parameters(first, np.zeros(len(first)))
+
+
+def _labels_of(training):
+    """The fitted attributes that tell of labels."""
+    return {
+        "classes_": training.classes,
+        "pos_label_": training.pos_label,
+        "groups_": training.groups.summary,
+        "_unit": training.unit,
+    }
 
 
 def _predictor(evaluation):

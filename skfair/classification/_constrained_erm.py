@@ -43,8 +43,10 @@ class ConstrainedERMClassifier(LinearClassifier):
         Largest gap allowed, in units of the constraint's public metric, for constraints that have
         no tolerance of their own.
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which new people of the same population keep the tolerance too: the people
-        of the fit are then held to a smaller one. None promises it to these alone.
+        Probability with which the population that the samples were drawn from keeps the tolerance
+        too. The training data is then held to a smaller tolerance, found by cross-validation. This
+        is calibrated on redrawn samples, and no theorem (:ref:`new_data`). None guarantees the
+        tolerance on the training data alone.
     min_group_size : int or "auto", default="auto"
         Groups with fewer samples (of positive weight) are not compared, and a warning names them:
         the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
@@ -120,14 +122,14 @@ class ConstrainedERMClassifier(LinearClassifier):
         constraint; empty if nothing was constrained. Groups that are not compared come last, with
         nan for gap and tolerance.
     confidence_ : float
-        Probability, as far as the people of the fit tell, with which new people keep the tolerance;
-        nan where ``confidence_level`` is None.
+        Probability, estimated from out-of-fold decisions, with which the population keeps the
+        tolerance; nan where ``confidence_level`` is None.
     inner_tolerances_ : ndarray of shape (n_constraints,)
-        Tolerance that the people of the fit were held to, for each constraint: less than was asked
-        for where ``confidence_level`` is given.
+        Tolerance that the training data was held to, for each constraint: less than was requested
+        where ``confidence_level`` is given.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": groups were to be compared, but none came. Else "infeasible": the bound is
-        not met. Else "uncertain": new people keep it with a smaller probability than
+        not met. Else "uncertain": the population keeps it with a smaller probability than
         ``confidence_level``. Else "max_iter": the solver stopped before its own test. Else
         "feasible": the bound is kept, as by most good fits, by a model that exact searches have
         moved away from the point that the solver certified, to one whose decisions err less. Else
@@ -216,7 +218,7 @@ class ConstrainedERMClassifier(LinearClassifier):
 
     @all_or_nothing
     @with_callbacks
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):
         """Train the classifier.
 
         Parameters
@@ -234,6 +236,12 @@ class ConstrainedERMClassifier(LinearClassifier):
             that may overlap. None makes one group of everybody, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the loss and in the rates; samples of weight 0 count as absent.
+        groups : array-like of shape (n_samples,), default=None
+            With ``confidence_level``: samples of equal value belong together, such as several rows
+            of one person or household, as in `~sklearn.model_selection.GroupKFold`. They are in one
+            fold, and standard errors allow for their correlation. None takes all samples for
+            independent. These are not the groups that are compared; those are
+            ``sensitive_features``.
 
         Returns
         -------
@@ -250,7 +258,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         if is_in_parts(X, y, *people.values()):
             validate_params(self)
             return fit_collected(self, X, y, people, constraints_of(self.constraint))
-        return fit_classifier(self, X, y, people)
+        return fit_classifier(self, X, y, people | {"groups": groups})
 
 
 def fit_classifier(estimator, X, y, people, check=check_training):
@@ -263,7 +271,7 @@ def fit_classifier(estimator, X, y, people, check=check_training):
     X, y : array-like
         As passed to fit.
     people : dict
-        ``sensitive_features`` and ``sample_weight`` as passed to fit.
+        ``sensitive_features``, ``sample_weight`` and ``groups`` as passed to fit.
     check : callable, default=check_training
         Checks the input, as `check_training` does.
 

@@ -29,8 +29,10 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         Largest gap allowed, in units of the constraint's public metric, for constraints that have
         no tolerance of their own.
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which new people of the same population keep the tolerance too: the people
-        of the fit are then held to a smaller one. None promises it to these alone.
+        Probability with which the population that the samples were drawn from keeps the tolerance
+        too. The training data is then held to a smaller tolerance, found by cross-validation. This
+        is calibrated on redrawn samples, and no theorem (:ref:`new_data`). None guarantees the
+        tolerance on the training data alone.
     min_group_size : int or "auto", default="auto"
         Groups with fewer samples (of positive weight) are not compared, and a warning names them:
         the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
@@ -103,10 +105,10 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     constraint_report_ : DataFrame
         One row per rate that is compared, as in :class:`ConstrainedERMClassifier`.
     confidence_ : float
-        Probability with which new people keep the tolerance, as in
+        Probability with which the population keeps the tolerance, as in
         :class:`ConstrainedERMClassifier`.
     inner_tolerances_ : ndarray of shape (n_constraints,)
-        Tolerance that the people of the fit were held to, for each constraint.
+        Tolerance that the training data was held to, for each constraint.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in :class:`ConstrainedERMClassifier`, of the last layer: no method certifies the others.
         With ``enforcement=None`` it is that of the training.

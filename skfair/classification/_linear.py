@@ -27,6 +27,7 @@ def has_probabilities(estimator):
 class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel):
     """Base of the linear classifiers that are trained under constraints."""
 
+    __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
 

@@ -21,6 +21,7 @@ from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
 class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
     """Base of networks for two classes that are trained under constraints."""
 
+    __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__predict = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
     __metadata_request__decision_function = {"sensitive_features": True}
@@ -41,7 +42,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
 
     @all_or_nothing
     @with_callbacks
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):
         """Train the classifier.
 
         Parameters
@@ -55,6 +56,9 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
             Group of each sample, as in :meth:`ConstrainedERMClassifier.fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the loss and in the rates; samples of weight 0 count as absent.
+        groups : array-like of shape (n_samples,), default=None
+            With ``confidence_level``: samples of equal value belong together, as in
+            :meth:`ConstrainedERMClassifier.fit`.
 
         Returns
         -------
@@ -67,7 +71,11 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
             If a parameter or the data is invalid, or it cannot be told which class is the positive
             one; the message says what must hold.
         """
-        people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        people = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+            "groups": groups,
+        }
         return fit_classifier(self, X, y, people, self._check_training)
 
     @row_by_row(lambda self: np.empty(0))

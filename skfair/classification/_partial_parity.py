@@ -54,8 +54,10 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     tolerance : float in [0, 1], default=0.05
         Largest difference allowed.
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which new people of the same population keep the tolerance too: the people
-        of the fit are then held to a smaller one. None promises it to these alone. "group_auc" has
+        Probability with which the population that the samples were drawn from keeps the tolerance
+        too. The training data is then held to a smaller tolerance, found by cross-validation. This
+        is calibrated on redrawn samples, and no theorem (:ref:`new_data`). None guarantees the
+        tolerance on the training data alone. "group_auc" has
         none.
     min_group_size : int or "auto", default="auto"
         Groups with fewer samples (of positive weight) are not compared, and a warning names them:
@@ -154,10 +156,10 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         difference and tolerance of the criterion. Where all thresholds count, those midway between
         the groups' own percentiles are shown.
     confidence_ : float
-        Probability, as far as the people of the fit tell, with which new people keep the tolerance;
-        nan where ``confidence_level`` is None.
+        Probability, estimated from out-of-fold decisions, with which the population keeps the
+        tolerance; nan where ``confidence_level`` is None.
     inner_tolerances_ : ndarray of shape (1,)
-        Tolerance that the people of the fit were held to.
+        Tolerance that the training data was held to.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
         "uncertain": new people keep it with a smaller probability than ``confidence_level``. Else
@@ -299,7 +301,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
 
     @all_or_nothing
     @with_callbacks
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):
         """Train the classifier.
 
         Parameters
@@ -318,6 +320,9 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the loss and in the shares; samples of weight 0 count as
             absent.
+        groups : array-like of shape (n_samples,), default=None
+            With ``confidence_level``: samples of equal value belong together, as in
+            :meth:`ConstrainedERMClassifier.fit`.
 
         Returns
         -------
@@ -336,6 +341,6 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         if is_in_parts(X, y, *people.values()):
             constraint = self._constraint(rank_within=self.rank_within)
             return fit_collected(self, X, y, people, [constraint])
-        training = check_training(self, X, y, people, self._request)
+        training = check_training(self, X, y, people | {"groups": groups}, self._request)
         constraint = self._constraint(rank_within=self.rank_within)
         return self._fit(X, y, training, [constraint])

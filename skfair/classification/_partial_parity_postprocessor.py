@@ -32,6 +32,7 @@ from skfair.training import (
     distinct_levels,
     fit_and_score,
     store_fit,
+    warn_of_duplicates,
 )
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._sklearn import (
@@ -82,8 +83,10 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
     tolerance : float in [0, 1], default=0.05
         Largest difference allowed, in units of the criterion's metric.
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which new people of the same population keep the tolerance too: the people
-        of the fit are then held to a smaller one. None promises it to these alone. "group_auc" has
+        Probability with which the population that the samples were drawn from keeps the tolerance
+        too. The training data is then held to a smaller tolerance, found by cross-validation. This
+        is calibrated on redrawn samples, and no theorem (:ref:`new_data`). None guarantees the
+        tolerance on the training data alone. "group_auc" has
         none.
     min_group_size : int or "auto", default="auto"
         Groups with fewer samples (of positive weight) are not compared, and a warning names them:
@@ -129,10 +132,10 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
     constraint_report_ : DataFrame
         One row per group and threshold, as in `PartialParityClassifier`; empty without groups.
     confidence_ : float
-        Probability, as far as the people of the fit tell, with which new people keep the tolerance;
-        nan where ``confidence_level`` is None.
+        Probability, estimated from out-of-fold decisions, with which the population keeps the
+        tolerance; nan where ``confidence_level`` is None.
     inner_tolerances_ : ndarray of shape (1,)
-        Tolerance that the people of the fit were held to.
+        Tolerance that the training data was held to.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": no groups came. "infeasible": the tolerance is exceeded. "uncertain": new
         people keep it with a smaller probability than ``confidence_level``. "max_iter": a
@@ -194,7 +197,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
     True
     """
 
-    __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__fit = {"sensitive_features": True, "groups": True}
 
     _parameter_constraints = {
         "estimator": [
@@ -237,7 +240,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
 
     @all_or_nothing
     @with_callbacks
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, X_fit=None):
+    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None, X_fit=None):
         """Fit the classifier, unless it is frozen, and the rates of the groups.
 
         Parameters
@@ -254,6 +257,10 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the ranks and in the errors, where samples of weight 0 count
             as absent, and for the classifier if its ``fit`` takes them.
+        groups : array-like of shape (n_samples,), default=None
+            Samples of equal value belong together, and are in one fold; standard errors with
+            ``confidence_level`` allow for their correlation, as in
+            :meth:`ConstrainedERMClassifier.fit`.
         X_fit : array-like or sparse matrix, default=None
             Training data of the estimator, if it is fitted already (``cv="prefit"`` or a
             `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by
@@ -273,20 +280,19 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         """
         validate_params(self)
         # One score, class and group of each person come here; X stays where it is.
-        y, sensitive_features, sample_weight = map(
-            in_memory, (y, sensitive_features, sample_weight)
+        y, sensitive_features, sample_weight, groups = map(
+            in_memory, (y, sensitive_features, sample_weight, groups)
         )
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        training = self._check(X, y, people)
-        rows = training.X[:, 0].astype(np.intp)
-        check_held_out(self._unfitted(), self.cv, X, X_fit, rows)
+        training = self._check(X, y, people | {"groups": groups})
+        check_held_out(self._unfitted(), self.cv, X, X_fit, training.X[:, 0].astype(np.intp))
         constraint = constraint_of(self.criterion, self.interval, self.tolerance_scale)
         reported = constraint.bind(training.people, None, None, self.tolerance)
         compared, positions = _compared(training.people)
         bound = constraint.bind(training.people.take(compared), None, None, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        estimator, scores = self._fit_and_score(X, y, people, training, context)
+        estimator, scores = self._fit_and_score(X, y, people, training, groups, context)
         levels = distinct_levels(scores)
         y_score = training.unit.to_unit(at_levels(scores, levels))
         members = RankedMembers.of(y_score[compared], bound.people, self.interval)
@@ -305,6 +311,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
             bound,
             self.confidence_level if len(members.groups.names) > 1 else None,
             lambda some, tolerance: self._search(context, some, fitted, tolerance, positions),
+            bound.people.clusters,
         )
         fitted |= rates_of(promise.found, members, positions)
         codes = training.groups.codes
@@ -332,6 +339,8 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
                 "a rank needs the one group that a sample is in: pass one label per sample, or "
                 "one dense column per attribute to use the combinations that occur."
             )
+        if self.confidence_level is not None:
+            warn_of_duplicates(X, training)
         return training
 
     def _search(self, context, members, fitted, tolerance, positions):
@@ -347,7 +356,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
 
         return search(members, self.criterion, tolerance, self.tolerance_scale, watch)
 
-    def _fit_and_score(self, X, y, people, training, context):
+    def _fit_and_score(self, X, y, people, training, groups, context):
         """The fitted classifier, and the scores of those who are present."""
         given = {name: value for name, value in people.items() if value is not None}
         if get_config()["enable_metadata_routing"]:
@@ -361,7 +370,9 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         strata = np.full(len(y), -1)
         strata[rows] = second * len(training.groups.labels) + training.groups.codes
         with Subtask(self, context, "classifiers", max_subtasks=None) as step:
-            return fit_and_score(self._unfitted(), X, y, params, self.cv, strata, step.subtask)
+            return fit_and_score(
+                self._unfitted(), X, y, params, self.cv, strata, groups, step.subtask
+            )
 
 
 def _compared(people):

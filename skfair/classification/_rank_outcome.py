@@ -93,7 +93,9 @@ def warn_of_outcome(model, promise):
             "keep the tolerance with fewer errors.",
             ConvergenceWarning,
         )
-    elif len(model.rates_) > 1 and (np.all(model.rates_ == 0) or np.all(model.rates_ == 1)):
+    if model.status_ in ("infeasible", "max_iter"):
+        return
+    if len(model.rates_) > 1 and (np.all(model.rates_ == 0) or np.all(model.rates_ == 1)):
         label = label_positive(model.rates_[:1] > 0, model.classes_, model.pos_label_)[0]
         warn(
             f"Every training sample is given the class {label}: of all rates that keep the "

@@ -128,7 +128,7 @@ class Tried(list):
         self.scores = scores
 
 
-def promised_search(members, bound, confidence, search):
+def promised_search(members, bound, confidence, search, clusters=None):
     """Rates that keep a tolerance, among people not yet seen too if that is asked for.
 
     Parameters
@@ -141,6 +141,8 @@ def promised_search(members, bound, confidence, search):
         Probability with which new people shall keep it; None asks nothing of them.
     search : callable
         (members, tolerance) -> list of Found.
+    clusters : ndarray of int, shape (n_samples,), default=None
+        Samples of equal code belong together.
 
     Returns
     -------
@@ -148,17 +150,21 @@ def promised_search(members, bound, confidence, search):
         What it found is `Tried`.
     """
 
-    def fit(tolerances, rows, start):
-        some = members if rows is None else members.take(rows)
-        tried = search(some, float(tolerances[0]))
-        found, codes = best(tried), members.groups.codes
+    def make_fit(rows, start):
+        some, codes = members if rows is None else members.take(rows), members.groups.codes
         ranks = ranks_in_groups(some.curves, members.y_score, codes)
-        return Tried(tried, shifted(ranks, found.zeros[codes], found.center))
+
+        def fit(tolerances):
+            tried = search(some, float(tolerances[0]))
+            found = best(tried)
+            return Tried(tried, shifted(ranks, found.zeros[codes], found.center))
+
+        return fit
 
     constraint = JointConstraint((bound,))
     if confidence is None:
-        return Promise(fit(constraint.tolerances, None, None), constraint.tolerances)
-    return promise(constraint, confidence, fit)
+        return Promise(make_fit(None, None)(constraint.tolerances), constraint.tolerances)
+    return promise(constraint, confidence, make_fit, clusters)
 
 
 def constraint_of(criterion, interval, scale):

@@ -36,6 +36,8 @@ class People(NamedTuple):
     min_group_size : int or "auto"
         Samples that a group needs to be compared, see `is_large`; of constraints that have a
         ``min_group_size`` of their own this is not used.
+    clusters : ndarray of int, shape (n_samples,), or None
+        Samples of equal code are not independent of one another; None where all are independent.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class People(NamedTuple):
     X: object = None
     numbers: np.ndarray | None = None
     min_group_size: int | str = 1
+    clusters: np.ndarray | None = None
 
     def is_large(self, groups, min_group_size=None):
         """Whether groups are large enough to be compared.
@@ -138,8 +141,8 @@ class People(NamedTuple):
         rows : ndarray of int
             Their positions.
         """
-        target = None if self.target is None else self.target[rows]
-        return People(target, self.groups.take(rows), self.weights[rows])
+        target, clusters = (None if x is None else x[rows] for x in (self.target, self.clusters))
+        return People(target, self.groups.take(rows), self.weights[rows], clusters=clusters)
 
     def counted(self, groups):
         """How many of them each of some groups has, of whom one may stand for many.
@@ -156,7 +159,9 @@ class People(NamedTuple):
         return groups.counts if self.numbers is None else groups.matrix.T @ self.numbers
 
 
-def check_people(sensitive_features, sample_weight, *, missing=None, overlapping=False, **data):
+def check_people(
+    sensitive_features, sample_weight, groups=None, *, missing=None, overlapping=False, **data
+):
     """Check the people of a fit; those of zero weight are absent.
 
     Parameters
@@ -165,6 +170,9 @@ def check_people(sensitive_features, sample_weight, *, missing=None, overlapping
         As in `check_groups`; None makes one group of everybody.
     sample_weight : array-like of shape (n_samples,) or None
         Non-negative weights.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Samples of equal value are not independent of one another, as in scikit-learn's
+        `GroupKFold`.
     missing : str or None, default=None
         What was asked of groups and what happens without them, for the warning that none came;
         None if nothing was asked.
@@ -196,14 +204,16 @@ def check_people(sensitive_features, sample_weight, *, missing=None, overlapping
     """
     weights = _check_weights(sensitive_features, sample_weight, data)
     rows = np.flatnonzero(weights > 0)
+    clusters = None if groups is None else _check_clusters(groups, len(weights))[rows]
     if sensitive_features is None:
         if missing is not None:
             warn(f"{missing} {_ROUTING}", MissingSensitiveFeaturesWarning)
-        return People(None, Groups.single(len(rows)), weights[rows]), rows
+        everyone = Groups.single(len(rows))
+        return People(None, everyone, weights[rows], clusters=clusters), rows
     everyone = check_groups(sensitive_features, len(weights), overlapping=overlapping)
     _check_sizes(everyone, len(weights))
     if len(rows) == len(weights):
-        return People(None, everyone, weights), rows
+        return People(None, everyone, weights, clusters=clusters), rows
     groups = everyone.take(rows)
     kept = set(groups.names)
     dropped = [name for name in everyone.names if name not in kept]
@@ -212,7 +222,32 @@ def check_people(sensitive_features, sample_weight, *, missing=None, overlapping
             f"Groups without any sample weight count as absent: {listing(map(repr, dropped))}. "
             "Leave their rows out, or give them a weight."
         )
-    return People(None, groups, weights[rows]), rows
+    return People(None, groups, weights[rows], clusters=clusters), rows
+
+
+def _check_clusters(groups, n_samples):
+    """Code of the cluster of each sample, by labels of any kind."""
+    import pandas as pd
+
+    groups = column_or_1d(groups, dtype=None if hasattr(groups, "dtype") else object)
+    if len(groups) != n_samples:
+        raise ValueError(
+            f"groups must have one value per sample, but there are {len(groups)} values for "
+            f"{n_samples} samples; pass the id of the person or household of each row."
+        )
+    codes, labels = pd.factorize(groups)
+    if (codes < 0).any():
+        raise ValueError(
+            f"groups must not hold missing values, but {np.sum(codes < 0)} of {n_samples} are "
+            "missing; give samples that belong to no other an id of their own."
+        )
+    if len(labels) < 2:
+        raise ValueError(
+            "groups must have at least two different values, because samples of equal value belong "
+            f"together and are never divided, but all are {labels[0]!r}. (Who is to be compared "
+            "with whom is said by sensitive_features.)"
+        )
+    return codes
 
 
 def check_columns(sensitive_features, sample_weight, **columns):

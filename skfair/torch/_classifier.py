@@ -38,7 +38,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         Largest gap allowed, in units of the constraint's public metric, for constraints that have
         no tolerance of their own.
     confidence_level : float between 0 and 1, or None, default=None
-        Probability with which new people of the same population keep the tolerance too, as in
+        Probability with which the population keeps the tolerance too, as in
         :class:`~skfair.classification.ConstrainedMLPClassifier`: five more networks are trained.
     min_group_size : int or "auto", default="auto"
         Groups with fewer samples (of positive weight) are not compared, and a warning names them:
@@ -109,10 +109,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         One row per rate that is compared, as in
         :class:`~skfair.classification.ConstrainedERMClassifier`.
     confidence_ : float
-        Probability with which new people keep the tolerance, as in
+        Probability with which the population keeps the tolerance, as in
         :class:`~skfair.classification.ConstrainedERMClassifier`.
     inner_tolerances_ : ndarray of shape (n_constraints,)
-        Tolerance that the people of the fit were held to, for each constraint.
+        Tolerance that the training data was held to, for each constraint.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in :class:`~skfair.classification.ConstrainedMLPClassifier`.
     n_iter_ : int

@@ -12,8 +12,9 @@ from skfair.training._cross_fit import (
     mean_margins,
     probabilities_of,
 )
+from skfair.training._duplicates import warn_of_duplicates
 from skfair.training._files import Storable
-from skfair.training._folds import CV_CONSTRAINTS, make_folds
+from skfair.training._folds import CV_CONSTRAINTS, check_out_of_bag, make_folds
 from skfair.training._head import fit_head
 from skfair.training._input import (
     Training,
@@ -58,6 +59,7 @@ __all__ = [
     "at_levels",
     "before_last_step",
     "check_held_out",
+    "check_out_of_bag",
     "check_real_training",
     "check_training",
     "class_weights",
@@ -82,5 +84,6 @@ __all__ = [
     "unconstrained",
     "warn_of_cost",
     "warn_of_told_groups",
+    "warn_of_duplicates",
     "warn_of_outcome",
 ]

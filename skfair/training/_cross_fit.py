@@ -18,7 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.parts import is_in_parts, parts_of
-from skfair.training._folds import make_folds
+from skfair.training._folds import check_out_of_bag, make_folds
 from skfair.utils._held_out import refuse_fitted_people
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import check_method_params, safe_indexing
@@ -90,7 +90,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, task_of=nullc
     return fitted, margins
 
 
-def fit_and_score(estimator, X, y, params, cv, strata, task_of=nullcontext):
+def fit_and_score(estimator, X, y, params, cv, strata, groups=None, task_of=nullcontext):
     """Fit a classifier of two classes on everybody, scored by models that have not seen them.
 
     Parameters
@@ -101,7 +101,7 @@ def fit_and_score(estimator, X, y, params, cv, strata, task_of=nullcontext):
         What else ``fit`` is passed; each has one row per sample.
     cv : int, splitter, iterable, "prefit" or "oob"
         Folds as in `make_folds`, or none.
-    strata : ndarray of int, shape (n_samples,)
+    strata, groups
         As in `make_folds`.
     task_of : callable, default=nullcontext
         As in `cross_fit`.
@@ -119,7 +119,8 @@ def fit_and_score(estimator, X, y, params, cv, strata, task_of=nullcontext):
         fitted, margins = cross_fit(estimator, X, y, "prefit")
         return fitted[0], margins[present, 0]
     (X,) = indexable(X)
-    folds = cv if isinstance(cv, str) else make_folds(cv, X, y, strata)
+    check_out_of_bag(cv, groups)
+    folds = cv if isinstance(cv, str) else make_folds(cv, X, y, strata, groups=groups)
     params = check_method_params(X, params, indices=present)
     X, y = safe_indexing(X, present), y[present]
     estimators, margins = cross_fit(estimator, X, y, folds, params=params, task_of=task_of)

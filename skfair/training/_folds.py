@@ -16,7 +16,7 @@ CV_CONSTRAINTS = [
 """Values of a parameter ``cv`` that says by which models people are scored."""
 
 
-def make_folds(cv, X, y, strata, params=None):
+def make_folds(cv, X, y, strata, params=None, groups=None):
     """Divide people into folds.
 
     Parameters
@@ -31,6 +31,8 @@ def make_folds(cv, X, y, strata, params=None):
         Class and group of each sample, ascending with the class; negative for those who are absent.
     params : dict or None, default=None
         What else is passed to ``split``.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Samples of equal value are in one fold; a splitter is passed them.
 
     Returns
     -------
@@ -46,9 +48,15 @@ def make_folds(cv, X, y, strata, params=None):
     """
     present = strata >= 0
     samples, position = np.arange(len(present)), np.cumsum(present) - 1
+    params = params or {}
+    if groups is not None and isinstance(cv, Integral):
+        given = _folds_of_groups(cv, groups, strata)
+    else:
+        params = params if groups is None else {"groups": groups} | params
+        given = _folds_of(cv, X, y, strata, params)
     folds = [
         [position[rows[present[rows]]] for rows in (samples[train], samples[test])]
-        for train, test in _folds_of(cv, X, y, strata, params)
+        for train, test in given
     ]
     y = y[present]
     tested = np.concatenate([samples[:0], *(test for _, test in folds)])
@@ -69,6 +77,43 @@ def make_folds(cv, X, y, strata, params=None):
                 "does, such as StratifiedKFold(shuffle=True)."
             )
     return [fold for fold in folds if len(fold[1])]
+
+
+def check_out_of_bag(cv, groups):
+    """Refuse out-of-bag scores of samples that belong together.
+
+    Parameters
+    ----------
+    cv : object
+        As passed to an estimator.
+    groups : array-like or None
+        As passed to ``fit``.
+
+    Raises
+    ------
+    ValueError
+        If trees would score samples of whose groups they have seen others.
+    """
+    if groups is not None and isinstance(cv, str) and cv == "oob":
+        raise ValueError(
+            "cv='oob' scores samples by trees that have not drawn them, but may have drawn others "
+            "of the same group; pass cv=5, whose folds divide no group, or groups=None."
+        )
+
+
+def _folds_of_groups(cv, groups, strata):
+    """Training and test rows of each fold, no group divided; dealt out by their first strata."""
+    present = np.flatnonzero(strata >= 0)
+    _, first, codes = np.unique(np.asarray(groups)[present], return_index=True, return_inverse=True)
+    if len(first) < cv:
+        raise ValueError(
+            f"cv={cv} needs at least as many groups of samples that belong together, but there "
+            f"are {len(first)}; pass a smaller cv."
+        )
+    fold = np.empty(len(first), dtype=np.intp)
+    fold[np.argsort(strata[present][first], kind="stable")] = np.arange(len(first)) % cv
+    fold = fold[codes]
+    return [(present[fold != k], present[fold == k]) for k in range(cv)]
 
 
 def _folds_of(cv, X, y, strata, params=None):

@@ -69,7 +69,8 @@ def fit_head(contests, constraints, tolerance, confidence=None, watch=None):
     task, found = _least_wrong(tasks if len(contests) > 1 else _promising(tasks))
     promise = Promise(found, task.constraint.tolerances)
     if confidence is not None:
-        promise = enforce_for_all(replace(task, start=found.parameters), "auto", confidence)
+        start, clusters = replace(task, start=found.parameters), contests[0].people.clusters
+        promise = enforce_for_all(start, "auto", confidence, clusters=clusters)
     problem = task.problem
     seen = problem.constraint.seen_from(promise.found.scores)
     return replace(problem, constraint=seen), promise

@@ -8,6 +8,7 @@ from skfair.enforcement import Task, enforce_for_all
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.people import check_alignment, groups_to_predict
 from skfair.training._cost import warn_of_cost_to
+from skfair.training._duplicates import warn_of_duplicates
 from skfair.training._in_parts import divided
 from skfair.training._model import ConstrainedModel, features_seen
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
@@ -51,6 +52,8 @@ class ConstrainedLinearModel(ConstrainedModel):
         """Solve the problem of checked input, and keep what was found."""
         random_state = check_random_state(self.random_state)
         confidence = None if training.lacks_groups else self.confidence_level
+        if confidence is not None:
+            warn_of_duplicates(training.X, training)
         start = self._start(problem.model, training)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -64,7 +67,8 @@ class ConstrainedLinearModel(ConstrainedModel):
             return (other or solver).solve(problem, x, random_state=random_state, callback=watch)
 
         task = Task(problem, solve, start, solver)
-        promise = enforce_for_all(task, self.enforcement, confidence)
+        clusters = training.people.clusters
+        promise = enforce_for_all(task, self.enforcement, confidence, clusters=clusters)
         found = promise.found
         fitted = self._outcome(problem, promise, training)
         fitted |= self._predictor(problem.model, found.parameters, training)

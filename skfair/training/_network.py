@@ -13,6 +13,7 @@ from skfair.enforcement import Promise, Task, enforce_for_all
 from skfair.models import LinearModel
 from skfair.solvers import SQP
 from skfair.training._cost import warn_of_cost_to
+from skfair.training._duplicates import warn_of_duplicates
 from skfair.training._model import ConstrainedModel, features_seen
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
 from skfair.utils._messages import warn
@@ -61,6 +62,9 @@ class ConstrainedNetwork(ConstrainedModel):
     def _fit(self, X, y, training, constraints, loss_weights=1.0):
         """Train on checked input, and keep what was found."""
         problem = self._problem(training, constraints, loss_weights)
+        confidence = None if training.lacks_groups else self.confidence_level
+        if confidence is not None:
+            warn_of_duplicates(training.X, training)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         watch = FitProgress(
@@ -78,13 +82,13 @@ class ConstrainedNetwork(ConstrainedModel):
             at_rest = self._at_rest(learning.model, parameters)
             return _of_last_layer(replace(learning, model=at_rest), parameters)
 
-        confidence = None if training.lacks_groups else self.confidence_level
         if self.enforcement is None and confidence is None:
             task, parameters = Task(problem, None, None, self._chosen_solver()), trained
             promise = Promise(task.judge(trained, result), problem.constraint.tolerances)
         else:
             task = _of_last_layer(problem, trained)
-            promise = enforce_for_all(task, self.enforcement, confidence, unseen)
+            clusters = training.people.clusters
+            promise = enforce_for_all(task, self.enforcement, confidence, unseen, clusters)
             parameters = _all_layers(task, trained, promise.found)
         judged = task.problem
         fitted = self._outcome(judged, promise, training) | curves

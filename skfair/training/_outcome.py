@@ -103,8 +103,10 @@ def warn_of_outcome(estimator, constraint, promise):
     elif found.result.status != "optimal":
         warn(found.result.message, ConvergenceWarning)
     was_shaped = found.result.multipliers.any() or not found.is_solution
-    # Without classes, as of pairs, nothing is given to anybody.
-    counted = hasattr(estimator, "classes_") and any(p.counts_decisions for p in constraint.parts)
+    # A constraint on ranks leaves decisions alone, but a small tolerance may make them all equal.
+    counted = any(part.counts_decisions for part in constraint.parts)
+    counted = counted or estimator.confidence_level is not None
+    counted = counted and hasattr(estimator, "classes_")  # those of pairs have none
     given = _decided(found, estimator) if counted and was_shaped else []
     if len(np.unique(given)) == 1:
         warn(
@@ -123,7 +125,7 @@ def _decided(found, estimator):
 
 
 def uncertain(estimator, promise):
-    """What is said where a tolerance cannot be promised to new people.
+    """Message for a tolerance that cannot be guaranteed for the population.
 
     Parameters
     ----------
@@ -141,13 +143,14 @@ def uncertain(estimator, promise):
     cell, group, n = (report[column].tolist()[row] for column in ("cell", "group", "n"))
     where, times = "" if cell == "all" else f"{cell} of ", promise.people
     would_do = (
-        "no number of people would do"
+        "no number of samples would be enough"
         if np.isinf(times)
-        else f"about {times:.1f} times as many people would do, {np.ceil(times * n):.0f} of it"
+        else f"about {times:.1f} times as many samples would be enough, "
+        f"{np.ceil(times * n):.0f} of it"
     )
     return (
-        f"New people keep the tolerance with a probability of {promise.probability:.2f}, but "
-        f"confidence_level={estimator.confidence_level:g} was asked for: the smallest group that "
+        f"The population keeps the tolerance with a probability of {promise.probability:.2f} only, "
+        f"but confidence_level={estimator.confidence_level:g}: the smallest group that "
         f"is compared, {where}group {group!r}, has n={n}; {would_do}. Raise the tolerance, lower "
         "confidence_level, or merge or leave out small groups (min_group_size)."
     )

@@ -3,10 +3,14 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
+from scipy import sparse
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.tree import DecisionTreeClassifier
 
 from skfair.classification import (
     ConstrainedClassifierCV,
@@ -38,15 +42,20 @@ def gap_among(model, people):
 def test_a_promise_is_broken_about_as_seldom_as_said():
     # 40 redraws: without a promise about half are broken, with .9 about four of them.
     everybody, broken = draw(50_000, seed=1000), {None: 0, 0.9: 0}
+    guaranteed = 0
     for seed in range(40):
         X, y, groups = draw(600, seed)
         for confidence in broken:
             model = ConstrainedERMClassifier(tolerance=0.1, confidence_level=confidence)
-            model.fit(X, y, sensitive_features=groups)
+            with warnings.catch_warnings():  # of a few samples, that they are too small
+                warnings.simplefilter("ignore", InfeasibleConstraintWarning)
+                model.fit(X, y, sensitive_features=groups)
             is_promised = confidence is None or model.status_ != "uncertain"
             broken[confidence] += is_promised and gap_among(model, everybody) > 0.1
+            guaranteed += is_promised and confidence is not None
     assert broken[None] >= 12
     assert broken[0.9] <= 4 + 2 * np.sqrt(40 * 0.1 * 0.9)
+    assert guaranteed >= 36  # a gap of .1 is two and a half standard errors
 
 
 @pytest.mark.parametrize(
@@ -208,7 +217,7 @@ def test_ranks_are_shifted_less_far(criterion):
 def test_too_few_ranks_are_told():
     X, y, groups = draw(160, seed=15)
     model = PartialParityPostprocessor(tolerance=0.1, confidence_level=0.95)
-    with pytest.warns(InfeasibleConstraintWarning, match="times as many people would do"):
+    with pytest.warns(InfeasibleConstraintWarning, match="times as many samples would be enough"):
         model.fit(X, y, sensitive_features=groups)
     assert model.status_ == "uncertain"
 
@@ -232,3 +241,132 @@ def test_equal_people_give_equal_fits():
     model = ConstrainedERMClassifier(tolerance=0.1, confidence_level=0.8)
     coef = [model.fit(X, y, sensitive_features=groups).coef_ for _ in range(2)]
     np.testing.assert_array_equal(*coef)
+
+
+def _repeated(n_copies, n=400, seed=16):
+    """Each sample several times, and the number of the sample that a row repeats."""
+    X, y, groups = draw(n, seed)
+    ids = np.repeat(np.arange(n), n_copies)
+    return X[ids], y[ids], groups[ids], ids
+
+
+WITH_GROUPS = [
+    ConstrainedERMClassifier(tolerance=0.15, confidence_level=0.9),
+    ConstrainedERMClassifier("loss_parity", tolerance=0.15, confidence_level=0.9),
+    ConstrainedClassifierCV(
+        LogisticRegression(),
+        tolerance=0.15,
+        confidence_level=0.9,
+        group_estimator=LogisticRegression(),
+    ),
+    PartialParityClassifier(
+        interval=(0.1, 0.8), tolerance=0.3, tolerance_scale="raw", confidence_level=0.9
+    ),
+    PartialParityPostprocessor(
+        interval=(0.1, 0.8), tolerance=0.2, tolerance_scale="raw", confidence_level=0.9
+    ),
+]
+
+
+@pytest.mark.parametrize("model", WITH_GROUPS, ids=lambda model: type(model).__name__)
+def test_copies_that_are_declared_add_no_certainty(model):
+    X, y, sex, ids = _repeated(4)
+    once = ids == np.roll(ids, 3)  # the last of the four copies
+    single = sklearn.clone(model).fit(X[once], y[once], sensitive_features=sex[once])
+    declared = sklearn.clone(model).fit(X, y, sensitive_features=sex, groups=ids)
+    with pytest.warns(UserWarning, match=r"75% of the samples repeat .* Pass fit"):
+        naive = sklearn.clone(model).fit(X, y, sensitive_features=sex)
+    # A wrong claim: more certain of a larger tolerance.
+    assert naive.confidence_ > 0.9
+    lower = declared.inner_tolerances_[0] < naive.inner_tolerances_[0] - 1e-3
+    assert lower or declared.confidence_ < naive.confidence_ - 0.02
+    assert declared.inner_tolerances_[0] == pytest.approx(single.inner_tolerances_[0], abs=0.06)
+
+
+def test_features_of_few_values_repeat_by_chance():
+    rng = np.random.default_rng(17)
+    X, sex = rng.integers(3, size=(1000, 3)).astype(float), rng.integers(2, size=1000)
+    y = (X.sum(axis=1) + 3 * rng.logistic(size=1000) > 3).astype(int)
+    model = ConstrainedERMClassifier(tolerance=0.2, confidence_level=0.9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array, pd.DataFrame], ids=str)
+def test_an_oversampled_class_is_noticed_in_any_container(convert):
+    X, y, sex = draw(600, seed=18)
+    rows = np.concatenate((np.arange(600), np.flatnonzero(y == 1)[:100]))
+    model = ConstrainedERMClassifier(tolerance=0.2, confidence_level=0.8)
+    with pytest.warns(UserWarning, match="14% of the samples repeat"):
+        model.fit(convert(X[rows]), y[rows], sensitive_features=sex[rows])
+
+
+def test_groups_are_checked():
+    X, y, sex = draw(100, seed=19)
+    model = ConstrainedERMClassifier(tolerance=0.3, confidence_level=0.8)
+    missing = [None, *range(99)]
+    for groups, message in [
+        (np.arange(99), "one value per sample"),
+        (missing, "must not hold missing values, but 1 of 100"),
+        (np.zeros(100), "at least two different values"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, sensitive_features=sex, groups=groups)
+
+
+def test_out_of_bag_scores_divide_groups():
+    X, y, sex = draw(200, seed=20)
+    model = ConstrainedClassifierCV(RandomForestClassifier(10), cv="oob", confidence_level=0.8)
+    with pytest.raises(ValueError, match="pass cv=5, whose folds divide no group"):
+        model.fit(X, y, sensitive_features=sex, groups=np.arange(200) // 2)
+
+
+@pytest.mark.parametrize("cv", [5, GroupKFold(5)])
+def test_groups_reach_the_folds_of_any_model(cv):
+    X, y, sex, ids = _repeated(3, n=200)
+    # The features tell the number of a sample: a tree recalls a copy that it has seen.
+    model = ConstrainedClassifierCV(
+        DecisionTreeClassifier(random_state=0), None, cv=cv, group_estimator=LogisticRegression()
+    )
+    model.fit(X, y, sensitive_features=sex, groups=ids)
+    assert np.mean((model.oof_scores_ > 0) == y) < 0.85
+    recalled = model.set_params(cv=5).fit(X, y, sensitive_features=sex)
+    assert np.mean((recalled.oof_scores_ > 0) == y) > 0.95
+
+
+def test_groups_of_a_search_reach_splitter_and_fit():
+    X, y, sex, ids = _repeated(2, n=300)
+    with sklearn.config_context(enable_metadata_routing=True), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        search = GridSearchCV(
+            ConstrainedERMClassifier(tolerance=0.25, confidence_level=0.8),
+            {"alpha": [1e-4, 1e-2]},
+            cv=GroupKFold(2),
+        ).fit(X, y, sensitive_features=sex, groups=ids)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_constant_decisions_under_a_guarantee_are_named():
+    # All that is known of the label is the group: but for that, all decisions are the same.
+    rng = np.random.default_rng(21)
+    sex = rng.integers(2, size=600)
+    X = sex[:, np.newaxis].astype(float)
+    y = (rng.random(600) < np.where(sex, 0.9, 0.3)).astype(int)
+    model = ConstrainedERMClassifier(tolerance=0.1, confidence_level=0.95)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sensitive_features=sex)
+    messages = [str(warning.message) for warning in caught]
+    assert any("Every training sample is given the class 1" in one for one in messages)
+    assert (model.predict(X) == 1).all()
+
+
+def test_a_constraint_that_does_not_bind_leaves_the_plain_fit():
+    X, y, sex = draw(3000, seed=22, shift=0.0)
+    plain = ConstrainedERMClassifier(None).fit(X, y)
+    certain = ConstrainedERMClassifier(tolerance=0.2, confidence_level=0.95)
+    certain.fit(X, y, sensitive_features=sex)
+    assert certain.inner_tolerances_ == [0.2]
+    assert certain.confidence_ > 0.99
+    np.testing.assert_allclose(certain.coef_, plain.coef_, rtol=1e-3)

@@ -1,0 +1,84 @@
+"""Samples that are there more than once."""
+
+import numpy as np
+from scipy import sparse
+
+from skfair.utils._messages import warn
+
+_SHARE = 0.03
+"""Share of repeated samples up to which they do little harm."""
+
+_CHANCE = 0.1
+"""Samples of equal features that differ in target or group at least so often, compared with any two
+samples, are equal by chance: few features have few values."""
+
+
+def warn_of_duplicates(X, training):
+    """Warn if samples are repeated, though they were to be taken for independent.
+
+    Parameters
+    ----------
+    X : object
+        Features; nothing is said of what is neither an array, a DataFrame nor a sparse matrix.
+    training : Training
+        Targets, sensitive features, and which samples belong together.
+    """
+    if training.people.clusters is not None:
+        return
+    features = _hashed(X)
+    if features is None or len(features) != len(training.target):
+        return
+    codes = training.groups.codes if training.groups.is_disjoint else 0
+    outcome = np.unique(training.target, return_inverse=True)[1] * (np.max(codes) + 1) + codes
+    _, features = np.unique(features, return_inverse=True)
+    both = np.unique(np.stack((features, outcome)), axis=1, return_counts=True)[1]
+    share = 1.0 - len(both) / len(outcome)
+    if share <= _SHARE:
+        return
+    # Of two samples of equal features, and of any two, how likely are target and group equal?
+    among_equal = _pairs(both) / _pairs(np.bincount(features))
+    among_all = _pairs(np.bincount(outcome)) / _pairs(np.array([len(outcome)]))
+    if 1.0 - among_equal > _CHANCE * (1.0 - among_all):
+        return
+    warn(
+        f"{share:.0%} of the samples repeat another one exactly (features, target and sensitive "
+        "features), but confidence_level takes samples for independent: folds then test on samples "
+        "that they were trained on, and the probability is too high. Pass fit(..., groups=ids), "
+        "with equal ids for rows that belong together, or leave the copies out and pass "
+        "sample_weight."
+    )
+
+
+def _pairs(counts):
+    counts = counts.astype(np.float64)
+    return float(counts @ (counts - 1.0))
+
+
+def _projected(X):
+    """Each row as a random combination of its columns, added in the same order for all rows."""
+    found = np.zeros(len(X))
+    factors = np.random.default_rng(0).standard_normal((2, X.shape[1]))
+    for column, factor, of_missing in zip(X.T, *factors, strict=True):
+        found += np.where(np.isnan(column), of_missing, factor * column)
+    return found
+
+
+def _hashed(X):
+    """A number per row, equal for equal rows; None of what has no rows of numbers or labels."""
+    import pandas as pd
+
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        X.sum_duplicates()
+        columns, values = (pd.util.hash_array(part) for part in (X.indices, X.data))
+        # Sums wrap around, so that they are the same in any order.
+        sums = np.concatenate(([np.uint64(0)], np.cumsum(columns * values, dtype=np.uint64)))
+        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    if isinstance(X, np.ndarray) and X.ndim > 1:
+        X = X.reshape(len(X), -1)
+        if X.dtype.kind in "biuf":
+            return _projected(X)
+        X = pd.DataFrame(X)
+    if not isinstance(X, pd.DataFrame):
+        return None
+    return pd.util.hash_pandas_object(X, index=False).to_numpy()
