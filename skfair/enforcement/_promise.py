@@ -30,6 +30,9 @@ _MAX_ROUNDS = 2
 _LEAST_OF_RANKS = 0.33
 """Share of a requested tolerance on ranks below which none is tried."""
 
+_MISSED = 1.05
+"""Times a tolerance from which on a training gap is said to miss it."""
+
 _MAX_MULTIPLE = 1e6
 """Multiple of the sample size beyond which no required size is named."""
 
@@ -123,13 +126,15 @@ class _Evidence:
     def lowered(self, tolerances, reached, level):
         """Tolerances lowered to training gaps at which each requested one is kept at the level.
 
-        They stay where those reached by the fit of all samples, or the largest it may reach, do.
+        They stay where the gaps reached by the fit of all samples, or the largest it may reach, are
+        certain enough, and where fits miss them already: there are none of smaller gaps.
         """
         pairs = zip(self.posteriors, self.gaps, strict=True)
         certain = np.array([_largest_certain(*pair, level) for pair in pairs])
         limits = certain - (self.gaps - self.training)
         lower = np.minimum(tolerances, np.maximum(self.floors, limits))
-        return np.where(reached <= limits, tolerances, lower)
+        are_missed = self.training > _MISSED * tolerances + self.floors
+        return np.where((reached <= limits) | are_missed, tolerances, lower)
 
     def joint_probability(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""

@@ -119,10 +119,17 @@ def test_where_the_last_fit_misses_its_tolerance_the_probability_is_of_what_it_r
     groups = np.repeat([0, 1], 2000)
     constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
 
+    calls = []
+
     def make_fit(rows, start):
-        return lambda tolerances: found_at(groups, max(tolerances[0], 0.09))
+        def fit(tolerances):
+            calls.append(rows)
+            return found_at(groups, max(tolerances[0], 0.09))
+
+        return fit
 
     assert promise(constraint, 0.95, make_fit).probability < 0.9
+    assert len(calls) == 1 + N_FOLDS + 1  # less is not asked for
 
 
 @settings(deadline=None, max_examples=10)
