@@ -35,7 +35,8 @@ def test_what_is_there_is_not_made_again(small):
 
 def test_the_table_has_every_case_at_every_level(small):
     rows, bins = table([small], 2)
-    assert [(row["case"], row["level"]) for row in rows] == [(small, level) for level in LEVELS]
+    expected = [(name, level) for name in (small, "all") for level in LEVELS]
+    assert [(row["case"], row["level"]) for row in rows] == expected
     assert sum(one["fits"] for one in bins) == 2 * len(LEVELS)
 
 
