@@ -80,17 +80,20 @@ class Estimates(ABC):
            general approach", Statistics in Medicine 27, 2008.
         """
         low, high = self.limits(level)
-        up, down = sparse.diags_array(high - self.values), sparse.diags_array(self.values - low)
-        # No zeros may be stored, as a limit may be at infinity.
-        positive, negative = (contrasts.multiply(side) for side in (contrasts > 0, contrasts < 0))
-        margins = positive @ up + negative @ down
-        return contrasts @ self.values + np.sqrt(_squared_length(margins, self.correlation))
+        factors, event, n = contrasts.data, contrasts.indices, contrasts.shape[0]
+        row = np.repeat(np.arange(n), np.diff(contrasts.indptr))
+        reach = np.where(factors > 0, (high - self.values)[event], (self.values - low)[event])
+        # A limit may be at infinity, where a factor of 0 counts as no factor.
+        margins = np.multiply(factors, reach, out=np.zeros(len(row)), where=factors != 0)
+        sums = np.bincount(row, factors * self.values[event], n)
+        if self.correlation is None:
+            return sums + np.sqrt(np.bincount(row, margins**2, n))
+        margins = sparse.csr_array((margins, event, contrasts.indptr), shape=contrasts.shape)
+        return sums + np.sqrt(_squared_length(margins, self.correlation))
 
 
 def _squared_length(rows, correlation):
-    """Sum of squares of each row; if correlated, the quadratic form."""
-    if correlation is None:
-        return rows.power(2).sum(axis=1)
+    """Quadratic form of each row."""
     with np.errstate(invalid="ignore"):
         squares = rows.multiply(rows @ correlation).sum(axis=1)
     # A limit may be at infinity, and then so is the sum.
