@@ -15,7 +15,8 @@ class AUCs(Estimates):
 
     Limits are symmetric on the logit scale where both classes have a hundred people, and on the
     plain one where they have fewer. Where all placements are equal, as those of perfect scores are,
-    the variance is 0: Wilson's limits of that many people of the rarer class stand in.
+    the variance is 0: Wilson's limits of that many people of the rarer class stand in. Weighted
+    samples count as the effective number of equal weight, with Student's quantiles.
 
     Parameters
     ----------
@@ -39,12 +40,15 @@ class AUCs(Estimates):
 
     def __init__(self, positive, scores, members, weights, center=0.0):
         found = [_delong(positive[rows], scores[rows], weights[rows]) for rows in members]
-        self._areas, self._errors, self.sizes = map(np.array, zip(*found, strict=True))
+        self._areas, self._errors, self.sizes, self.counts = map(np.array, zip(*found, strict=True))
+        self.is_weighted = not np.allclose(self.sizes, self.counts)
         self._center, self.values = center, self._areas - center
 
     def limits(self, level):
         """DeLong's limits, as in `Estimates.limits`."""
         z, areas = special.ndtri(level), self._areas
+        if self.is_weighted:
+            z = special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
         with np.errstate(divide="ignore", invalid="ignore"):
             logits, reach = special.logit(areas), z * self._errors / (areas * (1.0 - areas))
             low, high = special.expit(logits - reach), special.expit(logits + reach)
@@ -57,7 +61,7 @@ class AUCs(Estimates):
 
 
 def _delong(positive, scores, weights):
-    """Area, its standard error, and the effective number of the rarer class."""
+    """Area, its standard error, and effective and plain number of samples of the rarer class."""
     _, position = np.unique(scores, return_inverse=True)
     n_scores = position.max() + 1
     above, below = (
@@ -74,4 +78,5 @@ def _delong(positive, scores, weights):
         squares = (shares * (placements[position[one]] - area)) ** 2
         variance += squares.sum() * size / max(size - 1.0, 1.0)
         sizes.append(size)
-    return area, np.sqrt(variance), min(sizes)
+    n_positive = np.count_nonzero(positive)
+    return area, np.sqrt(variance), min(sizes), min(n_positive, len(positive) - n_positive)

@@ -3,13 +3,14 @@
 import numpy as np
 from sklearn.utils import column_or_1d
 
+from skfair.inference._estimates import Rates
 from skfair.inference._gaps import Interval
 from skfair.inference._limits import check_level, clopper_pearson
 from skfair.people import check_columns
 from skfair.utils._balance import balance, count_table
 
 
-def balance_limit(labels, *, sensitive_features, confidence_level=0.95):
+def balance_limit(labels, *, sensitive_features, sample_weight=None, confidence_level=0.95):
     r"""Lower limit of the balance of fixed clusters, for the population of the people in them.
 
     Of the :math:`m` people of groups i and j in a cluster, the number of i is binomial with the
@@ -25,6 +26,8 @@ def balance_limit(labels, *, sensitive_features, confidence_level=0.95):
         ``predict``.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
         Group of each person; with several attributes, the combinations that occur.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; a sample of weight zero counts as absent.
     confidence_level : float, default=0.95
         How often such limits hold, over samples of people drawn anew.
 
@@ -40,6 +43,11 @@ def balance_limit(labels, *, sensitive_features, confidence_level=0.95):
         If the confidence level is not between 0 and 1, or the inputs differ in length or hold
         missing values.
 
+    Warns
+    -----
+    UserWarning
+        If weights are so uneven that limits promise too much (a design effect above 4).
+
     Examples
     --------
     >>> import numpy as np
@@ -49,15 +57,22 @@ def balance_limit(labels, *, sensitive_features, confidence_level=0.95):
     True
     """
     confidence_level = check_level(confidence_level)
-    people, (labels,) = check_columns(sensitive_features, None, labels=column_or_1d(labels))
+    people, (labels,) = check_columns(
+        sensitive_features, sample_weight, labels=column_or_1d(labels)
+    )
     clusters, codes = np.unique(labels, return_inverse=True)
-    groups = people.groups
+    groups, weights = people.groups, people.weights / people.weights.max()
     shape = len(clusters), len(groups.labels)
-    counts = count_table(codes, groups.codes, people.weights, *shape)
+    # Samples, weight and squared weight of every group in every cluster.
+    sums = np.dstack(
+        [count_table(codes, groups.codes, weights**power, *shape) for power in (0, 1, 2)]
+    )
     if shape[1] == 1:
         return Interval(1.0, 1.0, 1.0)
     first, second = np.nonzero(~np.eye(shape[1], dtype=bool))
-    own, both = counts[:, first], counts[:, first] + counts[:, second]
-    share, _ = clopper_pearson(own, both, confidence_level)
-    ratio = (share / (1.0 - share)).min()
-    return Interval(balance(counts), float(min(1.0, ratio)), 1.0)
+    own, other = sums[:, first].reshape(-1, 3), sums[:, second].reshape(-1, 3)
+    known = (own + other)[:, 0] > 0
+    shares, least = Rates.from_sums(own[known], other[known]), np.zeros(len(own))
+    least[known], _ = clopper_pearson(shares.values * shares.sizes, shares.sizes, confidence_level)
+    ratio = (least / (1.0 - least)).min()
+    return Interval(balance(sums[..., 1]), float(min(1.0, ratio)), 1.0)

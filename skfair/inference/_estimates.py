@@ -130,6 +130,9 @@ class _OfEvents(Estimates):
         if len(samples) and np.bincount(samples).max() > 1:
             shape = n_events, events.n_samples
             self._shared = sparse.csr_array((deviations, (event, samples)), shape=shape)
+        self._set_sizes(kish)
+
+    def _set_sizes(self, kish):
         self.sizes = self._effective(kish) if self.is_weighted else self.counts.astype(np.float64)
         self._report_design_effect()
 
@@ -180,6 +183,30 @@ class Rates(_OfEvents):
     def hits(self):
         """Successes in each event, (n_events,)."""
         return np.rint(self.values * self.sizes)
+
+    @classmethod
+    def from_sums(cls, hits, misses):
+        """Rates of events that share no samples, from sums over these.
+
+        Parameters
+        ----------
+        hits, misses : array-like of shape (n_events, 3)
+            Number, total weight and total squared weight of the samples with value 1 and 0.
+
+        Returns
+        -------
+        rates : Rates
+            As of the samples themselves.
+        """
+        rates, hits, misses = cls.__new__(cls), np.asarray(hits), np.asarray(misses)
+        rates.counts, totals, squares = (hits + misses).T
+        rates.is_weighted = not np.allclose(totals**2 / squares, rates.counts)
+        column = 1 if rates.is_weighted else 0
+        rates.values = hits[:, column] / (hits + misses)[:, column]
+        deviations = hits[:, 2] * (1.0 - rates.values) ** 2 + misses[:, 2] * rates.values**2
+        rates._squares, rates._shared = deviations / totals**2, None
+        rates._set_sizes(totals**2 / squares)
+        return rates
 
     def limits(self, level):
         """Wilson's or exact limits, as in `Estimates.limits`."""

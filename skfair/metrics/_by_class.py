@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils.multiclass import unique_labels
 
-from skfair.metrics._report import group_report
-from skfair.people import count_rows
+from skfair.metrics._report import report_counted
+from skfair.people import count_rows, count_samples
 
 
 def metric_by_class(metric, y_true, y_pred, *, sensitive_features, sample_weight=None, **params):
@@ -97,14 +97,14 @@ def class_report(y_true, y_pred, *, sensitive_features, sample_weight=None, conf
     """
     import pandas as pd
 
-    groups, weights, columns = count_rows(
+    groups, weights, columns = count_samples(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
-    people = {"sensitive_features": groups, "sample_weight": weights}
-    reports = {
-        label: group_report(*pair, **people, confidence_level=confidence_level)
-        for label, pair in _against_rest(**columns)
-    }
+    labels = columns.pop("y_true"), columns.pop("y_pred")
+    reports = {}
+    for label, (y_true, y_pred) in _against_rest(*labels):
+        counted = {"y_true": y_true, "y_pred": y_pred} | columns
+        reports[label] = report_counted(groups, weights, counted, None, confidence_level)
     return pd.concat(reports, names=["class"])
 
 

@@ -48,11 +48,14 @@ class Rate(NamedTuple):
         """Weight that the rate is a mean over, (n_groups, 2, 2) -> (n_groups,)."""
         return weights.sum(axis=(1, 2), where=self.given)
 
+    def hits(self, weights):
+        """Weight of the event within that, (n_groups, 2, 2) -> (n_groups,)."""
+        return weights.sum(axis=(1, 2), where=self.event & self.given)
+
     def __call__(self, weights):
         """Rate of each group, (n_groups, 2, 2) -> (n_groups,); nan where it is of nobody."""
         base = self.base(weights)
-        hits = weights.sum(axis=(1, 2), where=self.event & self.given)
-        return np.divide(hits, base, out=np.full(len(base), np.nan), where=base > 0)
+        return np.divide(self.hits(weights), base, out=np.full(len(base), np.nan), where=base > 0)
 
 
 EVERYBODY = np.ones((2, 2), dtype=bool)
@@ -85,8 +88,13 @@ def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_lab
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
     people, (y_true, y_pred) = check_columns(groups, weights, **columns)
+    return people, confusion_cells(y_true, y_pred, pos_label)
+
+
+def confusion_cells(y_true, y_pred, pos_label):
+    """Cell of each sample in a flat confusion matrix, 2 (true class) + predicted class."""
     positive = find_positive(y_true, y_pred, pos_label=pos_label)
-    return people, 2 * (y_true == positive).astype(np.intp) + (y_pred == positive)
+    return 2 * (y_true == positive).astype(np.intp) + (y_pred == positive)
 
 
 def count_confusions(people, outcomes):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from skfair.inference import check_level, rate_limits
-from skfair.metrics._rates import RATES, check_predictions, count_confusions
-from skfair.people import group_index
+from skfair.inference import Rates, check_level
+from skfair.metrics._rates import RATES, confusion_cells, count_confusions
+from skfair.people import check_columns, count_samples, group_index
 
 _COLUMNS = (
     "base_rate",
@@ -34,19 +34,28 @@ def group_report(
     of 2); the intervals are Wilson's ([1]_), or Clopper and Pearson's of up to three successes or
     failures, which hold there too.
 
+    Weights are sampling weights, as of a survey. A rate r of samples with weights w and outcomes x
+    then has the effective sample size
+
+    .. math:: n = \min \Bigl( \frac{(\sum_i w_i)^2}{\sum_i w_i^2},
+        \frac{r (1 - r) (\sum_i w_i)^2}{\sum_i w_i^2 (x_i - r)^2} \Bigr) ,
+
+    the smaller of Kish's ([2]_) and that of the linearised variance, and the intervals have
+    Student's quantiles with n - 1 degrees of freedom. The unit of the weights does not matter.
+
     Parameters
     ----------
     y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`. Weights count samples: standard errors and
-        intervals take a sample of weight two for two samples.
+        As in :func:`demographic_parity_difference`. A weight of two does not count as two samples:
+        repeat the rows of samples that occurred twice.
     confidence_level : float, default=0.95
         How often such intervals hold the rate of the population.
 
     Returns
     -------
     report : pandas.DataFrame of shape (n_groups + 1, 36)
-        One row per group, ascending, and at last "overall". ``n`` is the weight of the samples;
-        then come ::
+        One row per group, ascending, and at last "overall". ``n`` is the number of samples with a
+        positive weight; then come ::
 
             base_rate                  Pr(truly positive)
             selection_rate             Pr(predicted positive)
@@ -56,15 +65,21 @@ def group_report(
             false_omission_rate        Pr(truly positive | predicted negative)
             accuracy                   Pr(predicted class is the true one)
 
-        Each is followed, under the same name with an ending, by the weight of the samples that it
-        is a share of (``_n``), its standard error (``_se``), and the ends of its interval
-        (``_low``, ``_high``). A rate over nobody is nan.
+        Each is followed, under the same name with an ending, by the number of samples that it is a
+        share of, which is the effective sample size if they are weighted (``_n``), its standard
+        error (``_se``), and the ends of its interval (``_low``, ``_high``). A rate over no samples
+        is nan.
 
     Raises
     ------
     ValueError
         As in :func:`demographic_parity_difference`, and if the confidence level is not between 0
         and 1.
+
+    Warns
+    -----
+    UserWarning
+        If weights are so uneven that intervals promise too much (a design effect above 4).
 
     See Also
     --------
@@ -75,6 +90,7 @@ def group_report(
     ----------
     .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical inference",
        Journal of the American Statistical Association 22, 1927.
+    .. [2] L. Kish, "Survey Sampling", Wiley, 1965.
 
     Examples
     --------
@@ -96,21 +112,59 @@ def group_report(
     true_positive_rate_low   0.16  0.01     0.19
     true_positive_rate_high  1.00  0.99     0.99
     """
+    check_level(confidence_level)
+    groups, weights, columns = count_samples(
+        sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
+    )
+    return report_counted(groups, weights, columns, pos_label, confidence_level)
+
+
+def report_counted(groups, weights, columns, pos_label, confidence_level):
+    """The report of `group_report` from what `count_samples` returns."""
     import pandas as pd
 
     level = (1.0 + check_level(confidence_level)) / 2.0
-    people, outcomes = check_predictions(
-        y_true, y_pred, sensitive_features, sample_weight, pos_label
-    )
-    confused = count_confusions(people, outcomes)
-    weights = np.concatenate((confused.weights, confused.everybody))
-    columns = {"n": weights.sum(axis=(1, 2))}
-    for name in _COLUMNS:
-        rate = RATES[name]
-        columns[name] = rates = rate(weights)
-        columns[f"{name}_n"] = base = rate.base(weights)
-        columns[f"{name}_se"] = np.sqrt(rates * (1 - rates) / base)
-        columns[f"{name}_low"], columns[f"{name}_high"] = rate_limits(rates, base, level)
+    people, (y_true, y_pred, *counted) = check_columns(groups, weights, **columns)
+    cells = confusion_cells(y_true, y_pred, pos_label)
+    n_samples, rates, present = _group_rates(people, cells, counted)
+    numbers = {
+        "": rates.values,
+        "_n": rates.sizes,
+        "_se": np.sqrt(rates.values * (1.0 - rates.values) / rates.sizes),
+    }
+    numbers["_low"], numbers["_high"] = rates.limits(level)
+    report = {"n": n_samples}
+    tables = {ending: _fill(present, ending, values) for ending, values in numbers.items()}
+    for row, name in enumerate(_COLUMNS):
+        report |= {name + ending: table[row] for ending, table in tables.items()}
     labels = people.groups.labels
     last = ["overall"] + [""] * (labels.shape[1] - 1)
-    return pd.DataFrame(columns, index=group_index(np.vstack((labels, last)), sensitive_features))
+    return pd.DataFrame(report, index=group_index(np.vstack((labels, last)), groups))
+
+
+def _group_rates(people, cells, counted):
+    """Number of samples of each row, rates that are known, and which these are."""
+    # Only ratios of weights count, and squares of these do not overflow.
+    weights = people.weights / people.weights.max()
+    columns = (counted[0], people.weights, counted[1]) if counted else (None, weights, weights**2)
+    tables = []
+    for column in columns:
+        column = np.ones(len(cells)) if column is None else column
+        confused = count_confusions(people._replace(weights=column), cells)
+        tables.append(np.concatenate((confused.weights, confused.everybody)))
+    rates = [RATES[name] for name in _COLUMNS]
+    # Sums of samples, weights and squared weights by rate and row, (n_rates, n_rows, 3).
+    bases, hits = (
+        np.moveaxis([[total(table) for table in tables] for total in totals], 1, -1)
+        for totals in zip(*((rate.base, rate.hits) for rate in rates), strict=True)
+    )
+    present = bases[..., 0] > 0
+    misses = np.maximum(bases - hits, 0.0)
+    return tables[0].sum(axis=(1, 2)), Rates.from_sums(hits[present], misses[present]), present
+
+
+def _fill(present, ending, values):
+    """Numbers of the rates that are known as a table of all: others are nan, or over 0 samples."""
+    table = np.full(present.shape, 0.0 if ending == "_n" else np.nan)
+    table[present] = values
+    return table

@@ -1,6 +1,7 @@
 """Who belongs to which group and event: the encodings that all rooms share."""
 
 from skfair.people._distinct import count_rows as count_rows
+from skfair.people._distinct import count_samples as count_samples
 from skfair.people._events import Events
 from skfair.people._groups import (
     Groups,

@@ -52,14 +52,68 @@ def count_rows(sensitive_features, sample_weight, **columns):
     >>> groups.to_list(), weights, columns["decided"]
     (['f', 'f', 'm'], array([1., 2., 1.]), array([0, 1, 1]))
     """
-    if is_in_parts(sensitive_features, sample_weight, *columns.values()):
-        return _count_there(sensitive_features, sample_weight, columns)
     try:
-        rows, weights = _count_here(sensitive_features, sample_weight, columns)
+        groups, sums, columns = _count(sensitive_features, sample_weight, columns)
     except _UncountedError:
         return sensitive_features, sample_weight, columns
+    return groups, sums[:, 1], columns
+
+
+def count_samples(sensitive_features, sample_weight, **columns):
+    """Take each different row once, with what effective sample sizes are computed from.
+
+    Parameters
+    ----------
+    sensitive_features, sample_weight, **columns
+        As in `count_rows`.
+
+    Returns
+    -------
+    sensitive_features, sample_weight, columns
+        As in `count_rows`. Where rows were counted, the columns include ``n_samples``, the number
+        of samples of positive weight with the values of a row, and ``squared_weight``, the sum of
+        their squared weights.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `count_rows`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from distributed import Client
+    >>> from skfair.people import count_samples
+    >>> decided = da.from_array(np.array([1, 1, 1, 0]), chunks=2)
+    >>> sex = da.from_array(np.array(["f", "f", "f", "m"]), chunks=2)
+    >>> weights = da.from_array(np.array([1.0, 3.0, 0.0, 2.0]), chunks=2)
+    >>> with Client(processes=False, dashboard_address=":0"):
+    ...     _, totals, columns = count_samples(sex, weights, decided=decided)
+    >>> totals, columns["n_samples"], columns["squared_weight"]
+    (array([2., 4.]), array([1., 2.]), array([ 4., 10.]))
+    """
+    try:
+        groups, sums, columns = _count(sensitive_features, sample_weight, columns)
+    except _UncountedError:
+        return sensitive_features, sample_weight, columns
+    n_samples, totals, squares = sums.T
+    return groups, totals, columns | {"n_samples": n_samples, "squared_weight": squares}
+
+
+def _count(sensitive_features, sample_weight, columns):
+    """Groups of the different rows, their `_sums`, and the columns at these rows."""
+    if is_in_parts(sensitive_features, sample_weight, *columns.values()):
+        return _count_there(sensitive_features, sample_weight, columns)
+    rows, sums = _count_here(sensitive_features, sample_weight, columns)
     columns = {name: _at(rows, column) for name, column in columns.items()}
-    return _at(rows, sensitive_features), weights, columns
+    return _at(rows, sensitive_features), sums, columns
+
+
+def _sums(weights):
+    """What is added up of each sample: presence, weight and squared weight, (n_samples, 3)."""
+    with np.errstate(over="ignore"):
+        return np.column_stack((weights > 0.0, weights, weights**2))
 
 
 _NEAR = 256
@@ -71,7 +125,7 @@ class _UncountedError(Exception):
 
 
 def _count_here(sensitive_features, sample_weight, columns):
-    """One row for all who are equal, and what they weigh."""
+    """One row for all who are equal, and the total of their `_sums`."""
     arrays = [_one_array(column) for column in columns.values()] + _arrays_of(sensitive_features)
     weights = None if sample_weight is None else _one_array(sample_weight)
     if weights is not None and (has_codes(weights) or weights.dtype.kind not in "biuf"):
@@ -81,12 +135,13 @@ def _count_here(sensitive_features, sample_weight, columns):
         raise _UncountedError
     check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
     of_blocks = InMemory(blocks(len(arrays[0]))).collect(partial(_of_block, arrays, weights))
-    rows, totals = map(np.concatenate, zip(*of_blocks, strict=True))
-    few, totals = _different([_at(rows, array) for array in arrays], totals)
+    rows, sums = map(np.concatenate, zip(*of_blocks, strict=True))
+    few, sums = _different([_at(rows, array) for array in arrays], sums)
+    # Totals or squares that overflow, or squares that vanish.
     with np.errstate(over="ignore"):
-        if not np.isfinite(totals.sum()):
+        if not np.isfinite(sums.sum()) or ((sums[:, 1] > 0.0) & (sums[:, 2] == 0.0)).any():
             raise _UncountedError
-    return rows[few], totals
+    return rows[few], sums
 
 
 def _arrays_of(sensitive_features):
@@ -113,23 +168,26 @@ def _one_array(column):
 
 def _of_block(arrays, weights, block):
     """As `_different`, of a block of rows."""
-    own = None if weights is None else np.asarray(weights[block], dtype=np.float64)
-    rows, totals = _different([array[block] for array in arrays], own)
+    sums = None if weights is None else _sums(np.asarray(weights[block], dtype=np.float64))
+    rows, sums = _different([array[block] for array in arrays], sums)
     if len(rows) > BLOCK / 8:
         raise _UncountedError
-    return block.start + rows, totals
+    return block.start + rows, sums
 
 
-def _different(arrays, weights):
-    """One row for all who are equal, and what they weigh."""
-    if not len(arrays[0]) or (weights is not None and not (weights >= 0.0).all()):
+def _different(arrays, sums):
+    """One row for all who are equal, and the total of their `_sums`; None where all weigh 1."""
+    if not len(arrays[0]) or (sums is not None and not (sums >= 0.0).all()):
         raise _UncountedError
     codes, n_codes = reduce(_paired, map(_numbered, arrays))
-    totals = np.bincount(codes, weights, n_codes).astype(np.float64)
+    if sums is None:
+        totals = np.repeat(np.bincount(codes, minlength=n_codes)[:, np.newaxis], 3, axis=1)
+    else:
+        totals = np.column_stack([np.bincount(codes, column, n_codes) for column in sums.T])
     rows = np.full(n_codes, -1)
     rows[codes] = np.arange(len(codes))
     present = np.flatnonzero(rows >= 0)
-    return rows[present], totals[present]
+    return rows[present], totals[present].astype(np.float64)
 
 
 def _numbered(array):
@@ -167,7 +225,7 @@ def _at(rows, table):
 
 
 def _count_there(sensitive_features, sample_weight, columns):
-    """Different rows of collections, and their weights, brought here."""
+    """Different rows of collections, and the totals of their `_sums`, brought here."""
     parts = parts_of(sensitive_features=sensitive_features, sample_weight=sample_weight, **columns)
     tables = parts.collect(partial(_count_part, tuple(columns)))
     table = _added([table for table in tables if len(table)] or tables[:1])
@@ -176,11 +234,15 @@ def _count_there(sensitive_features, sample_weight, columns):
     if groups.shape[1] == 1:
         groups = groups.iloc[:, 0]
     found = {name: table["column", name].to_numpy() for name in columns}
-    return groups, table["weight", ""].to_numpy(), found
+    return groups, table[_SUMS].to_numpy(), found
+
+
+_SUMS = [("sum", 0), ("sum", 1), ("sum", 2)]
+"""Columns of a table that hold `_sums`."""
 
 
 def _count_part(names, part):
-    """Different rows of a part, each with its weight."""
+    """Different rows of a part, each with the total of its `_sums`."""
     given = part["sensitive_features"]
     weights = np.asarray(part.get("sample_weight", np.ones(len(given))), dtype=np.float64)
     if not (weights >= 0.0).all():
@@ -190,21 +252,21 @@ def _count_part(names, part):
         )
     try:
         arrays = [_one_array(part[name]) for name in names] + _arrays_of(given)
-        rows, totals = _different(arrays, weights)
+        rows, sums = _different(arrays, _sums(weights))
     except _UncountedError:  # then pandas tells them apart
-        return _added([_table(names, part, slice(None), weights)])
-    return _table(names, part, rows, totals)
+        return _added([_table(names, part, slice(None), _sums(weights))])
+    return _table(names, part, rows, sums)
 
 
-def _table(names, part, rows, weights):
-    """Some rows of a part, with weights."""
+def _table(names, part, rows, sums):
+    """Some rows of a part, with their `_sums`."""
     import pandas as pd
 
     table = {("column", name): np.asarray(_at(rows, part[name])) for name in names}
     given = part["sensitive_features"]
     groups = pd.DataFrame(given if hasattr(given, "iloc") else np.asarray(given)).iloc[rows]
     table.update({("attribute", name): groups[name].to_numpy() for name in groups})
-    table["weight", ""] = weights
+    table.update(zip(_SUMS, sums.T, strict=True))
     return pd.DataFrame(table)
 
 
@@ -212,13 +274,13 @@ def _added(tables):
     """The rows of all tables, equal ones made one; missing values stay, to be refused."""
     import pandas as pd
 
-    *keys, weight = tables[0].columns
+    keys = [key for key in tables[0].columns if key not in _SUMS]
     attributes = [key for key in keys if key[0] == "attribute"]
     for number, attribute in enumerate(attributes):  # to pandas 1 equals True
         labels = [label for table in tables for label in _examples(table[attribute])]
         check_one_kind(labels, f"attribute {number} of sensitive_features")
     table = pd.concat(tables)
-    return table.groupby(keys, dropna=False, observed=True)[[weight]].sum().reset_index()
+    return table.groupby(keys, dropna=False, observed=True)[_SUMS].sum().reset_index()
 
 
 def _examples(column):

@@ -39,7 +39,8 @@ class GroupRateDisplay:
     group_names : sequence of str, default=None
         Names of the groups; None numbers them.
     counts : array-like of shape (n_groups, n_rates), default=None
-        How many samples each rate is a share of; None writes nothing.
+        How many samples each rate is a share of, the effective number if they are weighted; None
+        writes nothing.
 
     Attributes
     ----------
@@ -98,7 +99,7 @@ class GroupRateDisplay:
         rates : sequence of str
             Rates to draw, columns of :func:`skfair.metrics.group_report`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each sample; None counts each once.
+            Sampling weights, as in :func:`skfair.metrics.group_report`; None weighs all equally.
         pos_label : int, float, bool or str, default=None
             The class that means success; None asks the classifier for its parameter of this name,
             and takes 1 if that has none and the classes are 0 and 1, -1 and 1 or booleans.
@@ -154,7 +155,7 @@ class GroupRateDisplay:
         rates : sequence of str
             Rates to draw, columns of :func:`skfair.metrics.group_report`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each sample; None counts each once.
+            Sampling weights, as in :func:`skfair.metrics.group_report`; None weighs all equally.
         pos_label : int, float, bool or str, default=None
             The positive class; None finds it as :func:`skfair.metrics.group_report` does.
         ax : matplotlib.axes.Axes, default=None

@@ -68,6 +68,23 @@ def test_balance_limit_of_two_groups_is_the_exact_one():
     assert found == pytest.approx((2 / 3, share / (1 - share), 1.0))
 
 
+def test_weighted_balance_limits_hold():
+    """Shares of 2 to 3 in the least balanced cluster, design effect 2, weights of mean 100."""
+    rng, held = np.random.default_rng(0), []
+    shares = np.array([[2, 3, 3], [3, 3, 3], [3, 3, 4], [4, 4, 3]]) / 38.0
+    for _ in range(400):
+        cells = rng.choice(12, size=600, p=shares.ravel())
+        weights = rng.gamma(1.0, 100.0, size=600) + 1e-6
+        found = balance_limit(cells // 3, sensitive_features=cells % 3, sample_weight=weights)
+        held.append(found.low <= 2 / 3)
+    assert np.mean(held) >= 0.93
+    plain, equal = (
+        balance_limit(cells // 3, sensitive_features=cells % 3, sample_weight=weights)
+        for weights in (None, np.full(600, 100.0))
+    )
+    assert equal == pytest.approx(plain)
+
+
 def test_balance_limits_hold():
     """Three groups in two clusters; at most the number of misses that is likely at .95."""
     rng, missed = np.random.default_rng(0), 0
@@ -126,3 +143,17 @@ def test_perfect_areas_are_not_certain():
     positive = np.arange(20) < 10
     low, high = AUCs(positive, positive * 1.0, [np.arange(20)], np.ones(20)).limits(0.95)
     assert low < 0.9 and high == 1.0
+
+
+def test_weighted_areas_have_students_quantiles():
+    rng, n = np.random.default_rng(0), 30
+    positive, scores, weights = np.tile([True, False], n), rng.normal(size=2 * n), np.ones(2 * n)
+    plain, scaled, uneven = (
+        AUCs(positive, scores + positive, [np.arange(2 * n)], w)
+        for w in (weights, 100.0 * weights, rng.gamma(1.0, 100.0, size=2 * n) + 1e-6)
+    )
+    np.testing.assert_allclose(plain.limits(0.975), scaled.limits(0.975))
+    assert plain.counts == uneven.counts == n and uneven.sizes[0] < 0.8 * n
+    reach = uneven.values - uneven.limits(0.975)[0]
+    expected = stats.t.ppf(0.975, uneven.sizes - 1) * uneven._errors
+    np.testing.assert_allclose(reach, expected)

@@ -80,6 +80,9 @@ def test_decisions(people, metric, groups, weight):
 def test_classes_strata_and_clusters(people):
     for of in (
         lambda t: metrics.class_report(t["grade"], t["given"], sensitive_features=t["sex"]),
+        lambda t: metrics.class_report(
+            t["grade"], t["given"], sensitive_features=t["sex"], sample_weight=t["weight"]
+        ),
         lambda t: metrics.metric_by_class(
             metrics.equalized_odds_difference, t["grade"], t["given"], sensitive_features=t["sex"]
         ),

@@ -3,8 +3,11 @@ import pandas as pd
 import pytest
 from scipy import sparse, stats
 
+from skfair.inference import estimates_of
 from skfair.metrics import METRICS, class_report, group_report
 from skfair.metrics._report import _COLUMNS
+from skfair.parts import BLOCK
+from skfair.people import Events
 
 # True class, predicted class, group.
 ROWS = np.array(
@@ -71,12 +74,76 @@ def test_two_of_two_are_not_certain():
     assert report[names].tolist() == pytest.approx([1, 2, 0, np.sqrt(0.025), 1], abs=1e-6)
 
 
-def test_integer_weights_equal_repeated_rows():
-    repeats = np.arange(8) % 3
-    weighted = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP, sample_weight=repeats)
-    rows = np.repeat(ROWS, repeats, axis=0)
-    repeated = group_report(rows[:, 0], rows[:, 1], sensitive_features=rows[:, 2])
-    pd.testing.assert_frame_equal(weighted, repeated, rtol=1e-12)
+def weighted_samples(n, rng):
+    """Rates of .3 and .5 with weights of mean 100 and a design effect of 2, and their groups."""
+    groups = np.repeat([0, 1], n)
+    y_true, y_pred = (rng.random((2, 2 * n)) < np.array([0.3, 0.5])[groups]).astype(int)
+    return y_true, y_pred, groups, rng.gamma(1.0, 100.0, size=2 * n) + 1e-6
+
+
+def test_weighted_intervals_are_those_of_the_inference():
+    y_true, y_pred, groups, weights = weighted_samples(200, np.random.default_rng(0))
+    report = group_report(y_true, y_pred, sensitive_features=groups, sample_weight=weights)
+    rates = estimates_of(Events.disjoint(groups, 2, weights), y_pred)
+    assert report["n"].tolist() == [200, 200, 400]
+    found = report.iloc[:2].filter(regex="selection_rate")
+    low, high = rates.limits(0.975)
+    errors = np.sqrt(rates.values * (1 - rates.values) / rates.sizes)
+    expected = np.column_stack((rates.values, rates.sizes, errors, low, high))
+    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-12)
+    positive = y_true == 1
+    rates = estimates_of(Events.disjoint(groups[positive], 2, weights[positive]), y_pred[positive])
+    np.testing.assert_allclose(report["true_positive_rate_n"].iloc[:2], rates.sizes)
+    np.testing.assert_allclose(report["true_positive_rate_low"].iloc[:2], rates.limits(0.975)[0])
+
+
+def test_weighted_intervals_hold():
+    """At weights of mean 100 intervals that take weights for counts hold in .1 of samples."""
+    rng, held = np.random.default_rng(0), []
+    for _ in range(600):
+        y_true, y_pred, groups, weights = weighted_samples(300, rng)
+        report = group_report(y_true, y_pred, sensitive_features=groups, sample_weight=weights)
+        for name in ("selection_rate", "true_positive_rate"):
+            low, high = (report[f"{name}_{end}"].iloc[:2] for end in ("low", "high"))
+            held.append((low <= [0.3, 0.5]) & (high >= [0.3, 0.5]))
+    assert np.mean(held) >= 0.93
+
+
+def test_the_unit_of_weights_does_not_matter():
+    y_true, y_pred, groups, weights = weighted_samples(50, np.random.default_rng(0))
+    reports = [
+        group_report(y_true, y_pred, sensitive_features=groups, sample_weight=scale * weights)
+        for scale in (1.0, 1e-200, 1e200)
+    ]
+    for other in reports[1:]:
+        pd.testing.assert_frame_equal(reports[0], other, rtol=1e-9)
+    equal = group_report(y_true, y_pred, sensitive_features=groups, sample_weight=np.full(100, 7))
+    plain = group_report(y_true, y_pred, sensitive_features=groups)
+    pd.testing.assert_frame_equal(equal, plain, rtol=1e-12)
+
+
+@pytest.mark.parametrize("report", [group_report, class_report])
+def test_counted_rows_keep_effective_sizes(report):
+    """Equal rows of many samples are counted once; of few samples they are not."""
+    rng, n = np.random.default_rng(0), 2 * BLOCK
+    y_true, y_pred, groups = rng.integers(2, size=(3, n))
+    weights = rng.integers(5, size=n).astype(float)
+    given = {"sensitive_features": groups, "sample_weight": weights}
+    counted = report(y_true, y_pred, **given)
+    # Objects are not counted.
+    given["sensitive_features"] = groups.astype(object)
+    pd.testing.assert_frame_equal(
+        counted, report(y_true, y_pred, **given), check_index_type=False, rtol=1e-9
+    )
+    assert (counted["accuracy_n"] < 0.7 * n).all() and (counted["n"] < n).all()
+
+
+def test_uneven_weights_are_warned_of_once():
+    weights = np.random.default_rng(0).exponential(size=800) ** 4
+    rows = np.tile(ROWS, (100, 1)).T
+    with pytest.warns(UserWarning, match="design effect above 4") as warned:
+        group_report(*rows[:2], sensitive_features=rows[2], sample_weight=weights)
+    assert len(warned) == 1
 
 
 def test_a_rate_of_nobody_is_nan():

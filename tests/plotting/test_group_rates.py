@@ -6,6 +6,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
+from skfair.metrics import group_report
 from skfair.plotting import GroupRateDisplay
 
 TRUE = [1, 1, 0, 0, 1, 1, 0, 0]
@@ -56,9 +57,13 @@ def test_beside_each_mark_stands_what_it_is_a_share_of(ax):
     heights = np.concatenate([bars[0].get_ydata() for bars in ax.containers])
     np.testing.assert_allclose([height for _, height in written], heights)
     weighted = GroupRateDisplay.from_predictions(
-        TRUE, PREDICTED, sensitive_features=GROUP, sample_weight=np.full(8, 1000.3)
+        TRUE, PREDICTED, sensitive_features=GROUP, sample_weight=np.arange(1, 9) ** 2
     )
-    assert weighted.ax_.texts[0].get_text() == "of 4,001.2"
+    report = group_report(
+        TRUE, PREDICTED, sensitive_features=GROUP, sample_weight=np.arange(1, 9) ** 2
+    )
+    effective = report["selection_rate_n"].iloc[0]
+    assert effective < 4 and weighted.ax_.texts[0].get_text() == f"of {effective:.1f}"
 
 
 def test_a_line_marks_the_rate_of_all_samples(ax):
