@@ -22,6 +22,7 @@ from benchmarks.erm_time_course import erm_time_course
 from benchmarks.exact_balance import exact_balance
 from benchmarks.fair_assignment import fair_assignment
 from benchmarks.fair_regression import fair_regression
+from benchmarks.false_claims import reports
 from benchmarks.fronts import fronts
 from benchmarks.interrupts import interrupts
 from benchmarks.learned_by_heart import learned_by_heart
@@ -75,6 +76,7 @@ BENCHMARKS = {
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
     "report": report,
+    "reports": reports,
     "selection": selection,
     "sample-size": sample_size,
     "exact-balance": exact_balance,

@@ -232,7 +232,17 @@ def _method(report):
         f"Every interval holds the number of the population in {level} of samples: of rates "
         "Wilson's (exact ones of up to three successes or failures), of means Student's (Hall's "
         "where values are skewed), of areas DeLong's, of differences Newcombe's combination of "
-        "both. Those of groups hold one at a time, those of gaps for all groups.",
+        "both. Weighted samples count as the effective number of equal weight.",
+        f"Intervals of single groups hold in {level} of samples one at a time. The interval of a "
+        "gap holds for all groups of one attribute and measure together. Differences, ratios and "
+        "impact ratios are relative to a group that was chosen because its value is the largest in "
+        "these data. Their intervals hold for all groups, measures and attributes together "
+        "(Bonferroni), so they are wider. Differences from a reference group that was named in "
+        "advance, and ratios to it, hold one at a time.",
+        "A sentence under “What was found” claims a gap without “may be chance” only if Holm’s "
+        "procedure over the gaps of all measures and attributes finds it above 0. Of a model "
+        f"without gaps, {100 * (1 - report.confidence_level):.3g} % of reports at most claim one. "
+        "A gap in the tables can have an interval above 0 and yet be one of many that are chance.",
         "A bar is an interval, the stroke in it the value of the group, the dashed line that of "
         "the reference group, which is marked in the table.",
         f"Groups of fewer than {report.min_group_size} people are marked as small; no gap is "

@@ -39,7 +39,15 @@ class FairnessReport:
     classes, regressors and clusterings. Groups are those of every single attribute, and the
     combinations of all. Rates have Wilson's intervals, or exact ones of few successes or
     failures, means Student's or Hall's, areas DeLong's. Those of differences and ratios are made of
-    them, as in :func:`skfair.inference.gap_interval`, and gaps are as there.
+    them, as in :func:`skfair.inference.gap_interval`, and gaps are as there. Weighted samples count
+    as the effective number of equal weight.
+
+    Intervals of groups hold one at a time, those of a gap for all groups of one attribute and
+    measure. The sentences claim a gap without "may be chance" only if it is significant by Holm's
+    procedure ([1]_) over the gaps of all measures and attributes. Intervals of differences and
+    ratios to a group that was chosen from the data hold for all groups, measures and attributes
+    together, with Bonferroni's level for all pairs of groups. ``python -m benchmarks reports``
+    prints how often reports of a fair model claim a gap.
 
     Parameters
     ----------
@@ -47,7 +55,8 @@ class FairnessReport:
         One row for each measure of each group, see :meth:`to_frame`.
     gaps : DataFrame
         One row for each measure of each attribute: the largest difference between two groups that
-        are not small, the smallest ratio, their limits, and the groups furthest apart.
+        are not small, the smallest ratio, their limits, the groups furthest apart, and whether the
+        gap ``is_significant``.
     kind : {"classification", "regression", "clustering"}
         What the predictions are.
     n_samples : int
@@ -69,6 +78,11 @@ class FairnessReport:
         What was found, in three sentences.
     undecided : list of str
         What these data cannot decide.
+
+    References
+    ----------
+    .. [1] S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal
+       of Statistics 6, 1979.
 
     Examples
     --------
@@ -191,19 +205,22 @@ class FairnessReport:
         kind : {"classification", "regression", "clustering"}, default=None
             What the predictions are; None asks the target: real numbers are those of a regression.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights; a person of weight zero counts as absent.
+            Non-negative sampling weights; a sample of weight zero counts as absent. Intervals
+            rest on effective sample sizes, as in :func:`skfair.inference.gap_interval`.
         pos_label : label, default=None
             The class that means success, of two. None takes 1 if the labels are 0 and 1, -1 and 1
             or booleans.
         reference : dict, default=None
             Group that the others are compared with, by attribute, such as ``{"sex": "male"}``;
             where none is named it is the one selected most often, or predicted highest, among
-            those that are not small.
+            those that are not small. Intervals of comparisons with a named group hold one at a
+            time, and are narrower.
         metrics : dict of str to callable, default=None
             Metrics of one's own, called with the true and the predicted values of each group. Their
             names must differ from those of the report's measures.
         confidence_level : float, default=0.95
-            How often each interval holds.
+            How often each interval of a group or gap holds, and all intervals of comparisons with
+            groups that are chosen from the data.
         min_group_size : int, default=30
             People below which a number is marked as one of few, and left out of gaps.
         title : str, default="Fairness report"
@@ -236,11 +253,6 @@ class FairnessReport:
             _check_own_name(name, named)
             named[name] = partial(own_metric, metric, given.get("y_true"), given["y_pred"])
         tables = _tables(named, people, reference, level, min_group_size)
-        balance = None
-        if kind == "clustering" and people.groups.is_disjoint:
-            balance = balance_limit(
-                given["y_pred"], sensitive_features=people.groups.codes, confidence_level=level
-            )
         return cls(
             *tables,
             kind=kind,
@@ -248,7 +260,7 @@ class FairnessReport:
             confidence_level=level,
             min_group_size=min_group_size,
             title=title,
-            balance=balance,
+            balance=_balance(kind, given, people, level),
         )
 
     @property
@@ -268,10 +280,10 @@ class FairnessReport:
         -------
         frame : DataFrame
             One row for each measure of each group: ``attribute``, ``group``, ``measure``, ``n``
-            (people that it is a mean over), ``value``, ``low``, ``high``; the ``difference`` to the
-            reference group and the ``ratio``, each with its limits; the ``impact_ratio``, that to
-            the largest rate of a group that is not small, with its limits; ``is_small`` and
-            ``is_reference``.
+            (the number of samples that it is a mean over, whatever they weigh), ``value``, ``low``,
+            ``high``; the ``difference`` to the reference group and the ``ratio``, each with its
+            limits; the ``impact_ratio``, that to the largest rate of a group that is not small,
+            with its limits; ``is_small`` and ``is_reference``.
         """
         return self.frame.copy()
 
@@ -307,6 +319,20 @@ def _tables(named, people, reference, level, min_group_size):
         warnings.simplefilter("ignore", UserWarning)  # once is enough
         groups = {EVERYBODY: everybody} | by
         return tabulate(named, groups, people.weights, level, min_group_size, chosen)
+
+
+def _balance(kind, given, people, level):
+    """Limit of the balance of a clustering; None of other predictions and of overlapping groups."""
+    if kind != "clustering" or not people.groups.is_disjoint:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of uneven weights: once is enough
+        return balance_limit(
+            given["y_pred"],
+            sensitive_features=people.groups.codes,
+            sample_weight=people.weights,
+            confidence_level=level,
+        )
 
 
 def _check_own_name(name, named):

@@ -163,7 +163,29 @@ def own_metric(metric, y_true, y_pred, groups, weights):
     return _Unlimited(values, groups.counts), np.arange(len(members))
 
 
-def group_rows(estimates, level, reference):
+def joint_level(level, n_groups, n_tables):
+    """Level of each comparison at which those of any two groups in all tables hold together.
+
+    That of Bonferroni: whichever group the data choose as reference, its comparisons are among
+    these.
+
+    Parameters
+    ----------
+    level : float
+        Probability with which all of them hold.
+    n_groups : int
+        Groups of the table.
+    n_tables : int
+        Tables, each of a measure and an attribute, that share the error equally.
+
+    Returns
+    -------
+    level : float
+    """
+    return 1.0 - (1.0 - level) / (max(1, n_tables) * max(1, n_groups * (n_groups - 1) // 2))
+
+
+def group_rows(estimates, level, reference, comparison_level):
     """Numbers of groups beside those of a reference.
 
     Parameters
@@ -174,13 +196,16 @@ def group_rows(estimates, level, reference):
         How often each interval holds.
     reference : int or None
         Which of them the others are compared with.
+    comparison_level : float
+        How often each interval of a difference or ratio holds.
 
     Returns
     -------
     columns : dict of str to ndarray of shape (n_groups,)
     """
-    end, n = (1.0 + level) / 2.0, len(estimates.values)
-    low, high = estimates.limits(end)
+    n = len(estimates.values)
+    low, high = estimates.limits((1.0 + level) / 2.0)
+    end = (1.0 + comparison_level) / 2.0
     nothing = np.full(n, np.nan)
     columns = {"value": estimates.values, "low": low, "high": high}
     names = ("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high")
@@ -214,7 +239,7 @@ def impact_ratios(estimates, level, is_small):
     estimates : Estimates
         Of the groups.
     level : float
-        How often each interval holds.
+        How often each interval of a ratio holds.
     is_small : ndarray of bool, shape (n_groups,)
         Which groups have few samples; if all have, the largest rate of all counts.
 
@@ -254,7 +279,7 @@ def _ratios(rates, against, end, others, reference):
     return seen, np.exp(low), np.exp(high)
 
 
-def gap_row(estimates, level, compared):
+def gap_row(estimates, level, compared, names):
     """The gap among groups that are large enough, and the ratio of their rates.
 
     Parameters
@@ -265,6 +290,8 @@ def gap_row(estimates, level, compared):
         How often the intervals hold.
     compared : ndarray of int
         The groups that are large enough.
+    names : ndarray of str, shape (n_groups,)
+        What all groups are called.
 
     Returns
     -------
@@ -274,19 +301,61 @@ def gap_row(estimates, level, compared):
     gap = ratio = Interval(np.nan, np.nan, np.nan)
     row = {"lowest": None, "highest": None}
     if len(compared) > 1:
-        n = len(estimates.values)
-        place = (np.ones(len(compared)), (np.arange(len(compared)), compared))
-        pairs = all_pairs(len(compared)) @ sparse.csr_array(place, shape=(len(compared), n))
+        pairs = _pairs(estimates, compared)
         gap = contrast_interval(estimates, pairs, level)
         values = estimates.values[compared]
         if not values.min() == values.max():
-            row = {"lowest": compared[values.argmin()], "highest": compared[values.argmax()]}
+            lowest, highest = names[compared[[values.argmin(), values.argmax()]]]
+            row = {"lowest": lowest, "highest": highest}
         if isinstance(estimates, Rates):
             logs = contrast_interval(LogRates(estimates), pairs, level)
             seen = values.min() / values.max() if values.max() > 0 else 1.0
             ratio = Interval(seen, np.exp(-logs.high), np.exp(-logs.low))
     row |= {"gap": gap.estimate, "gap_low": gap.low, "gap_high": gap.high}
     return row | {"ratio": ratio.estimate, "ratio_low": ratio.low, "ratio_high": ratio.high}
+
+
+def _pairs(estimates, compared):
+    """Every ordered pair of the groups compared, as rows +1 and -1 over all groups."""
+    pairs = all_pairs(len(compared))
+    entries = pairs.data, compared[pairs.indices], pairs.indptr
+    return sparse.csr_array(entries, shape=(pairs.shape[0], len(estimates.values)))
+
+
+def significant_gaps(compared, level):
+    """Which of several gaps are above 0, by Holm's procedure ([1]_).
+
+    Parameters
+    ----------
+    compared : list of (Estimates, ndarray of int)
+        Estimates of each gap, and the groups that are large enough.
+    level : float
+        Probability with which no gap that is 0 in the population is among them.
+
+    Returns
+    -------
+    is_significant : ndarray of bool, shape (n_gaps,)
+
+    References
+    ----------
+    .. [1] S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal
+       of Statistics 6, 1979.
+    """
+    left = {
+        number: (estimates, _pairs(estimates, groups))
+        for number, (estimates, groups) in enumerate(compared)
+        if len(groups) > 1 and not isinstance(estimates, _Unlimited)
+    }
+    is_significant = np.zeros(len(compared), dtype=bool)
+    while left:
+        # The error is divided among the gaps that are not yet shown to be above 0.
+        each = 1.0 - (1.0 - level) / len(left)
+        found = [number for number, one in left.items() if contrast_interval(*one, each).low > 0.0]
+        if not found:
+            break
+        is_significant[found] = True
+        left = {number: one for number, one in left.items() if not is_significant[number]}
+    return is_significant
 
 
 def tabulate(named, groupings, weights, level, min_group_size, chosen):
@@ -310,33 +379,49 @@ def tabulate(named, groupings, weights, level, min_group_size, chosen):
     Returns
     -------
     rows, gaps : DataFrame
+        Comparisons with a reference group that is not in ``chosen``, and impact ratios, hold for
+        all tables together.
     """
-    rows, gaps = [], []
+    estimated = {
+        attribute: {name: of(groups, weights) for name, of in named.items()}
+        for attribute, groups in groupings.items()
+    }
+    n_tables = sum(_is_compared(*one) for found in estimated.values() for one in found.values())
+    rows, gaps, compared = [], [], []
     for attribute, groups in groupings.items():
         names = np.array([shown(name) for name in groups.names], dtype=object)
-        found = {name: of(groups, weights) for name, of in named.items()}
+        found = estimated[attribute]
         reference = _reference(names, found, attribute, min_group_size, chosen)
         for name, (estimates, present) in found.items():
             if estimates is None:
                 continue
             n = np.asarray(getattr(estimates, "counts", estimates.sizes))
             at = np.flatnonzero(present == reference)
-            columns = group_rows(estimates, level, at[0] if len(at) else None)
-            about = {"attribute": attribute, "group": names[present], "measure": name, "n": n}
+            joint = joint_level(level, len(present), n_tables)
+            of_reference = level if attribute in chosen else joint
+            columns = group_rows(estimates, level, at[0] if len(at) else None, of_reference)
+            by, measure = (np.full(len(n), text, dtype=object) for text in (attribute, name))
+            about = {"attribute": by, "group": names[present], "measure": measure, "n": n}
             marks = {"is_small": n < min_group_size, "is_reference": present == reference}
-            columns |= impact_ratios(estimates, level, marks["is_small"])
-            rows.append(pd.DataFrame(about | columns | marks))
+            columns |= impact_ratios(estimates, joint, marks["is_small"])
+            rows.append(about | columns | marks)
             if attribute == EVERYBODY:
                 continue
-            row = gap_row(estimates, level, np.flatnonzero(n >= min_group_size))
-            ends = {
-                end: None if row[end] is None else names[present[row[end]]]
-                for end in ("lowest", "highest")
-            }
-            gaps.append({"attribute": attribute, "measure": name} | row | ends)
+            compared.append((estimates, np.flatnonzero(n >= min_group_size)))
+            gap = gap_row(estimates, level, compared[-1][1], names[present])
+            gaps.append({"attribute": attribute, "measure": name} | gap)
     columns = ["attribute", "measure", "lowest", "highest", "gap", "gap_low", "gap_high"]
     columns += ["ratio", "ratio_low", "ratio_high"]
-    return pd.concat(rows, ignore_index=True), pd.DataFrame(gaps, columns=columns)
+    gaps = pd.DataFrame(gaps, columns=columns)
+    gaps["is_significant"] = significant_gaps(compared, level)
+    # One frame of whole columns: one for each table takes longer than all estimates.
+    frame = {column: np.concatenate([row[column] for row in rows]) for column in rows[0]}
+    return pd.DataFrame(frame), gaps
+
+
+def _is_compared(estimates, present):
+    """Whether a table has intervals of differences between groups."""
+    return len(present) > 1 and not isinstance(estimates, _Unlimited)
 
 
 def _reference(names, found, attribute, min_group_size, chosen):

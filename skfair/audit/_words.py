@@ -89,11 +89,10 @@ def findings(report):
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
     top = gaps[gaps["measure"].isin(first)]
-    sentences.append(_widest(report, top.loc[top["gap"].idxmax()]))
+    sentences.append(_widest(report, _leading(top, "gap")))
     errors = gaps[[name.split(" of class ")[0] in _ERRORS for name in gaps["measure"]]]
     if len(errors):
-        # The gap that is most certainly there.
-        sentences.append(_widest(report, errors.loc[errors["gap_low"].idxmax()]))
+        sentences.append(_widest(report, _leading(errors, "gap_low")))
     if report.kind == "clustering":
         low = report.balance
         sentences.append(
@@ -102,6 +101,13 @@ def findings(report):
             "are new to the clustering."
         )
     return sentences
+
+
+def _leading(gaps, column):
+    """The gap that is largest by a column, of the significant ones if there are any."""
+    significant = gaps[gaps["is_significant"]]
+    among = significant if len(significant) else gaps
+    return among.loc[among[column].idxmax()]
 
 
 def _primary(gaps):
@@ -147,9 +153,16 @@ def _widest(report, gap):
     )
     if name in RATIOS and not np.isnan(gap["ratio"]):
         text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths(gap)}"
-    if gap["gap_low"] <= 0.0:
-        text += "; it may be chance"
+    if not gap["is_significant"]:
+        text += f"; {_chance(report, gap)}"
     return f"{text}."
+
+
+def _chance(report, gap):
+    """What is said of a gap that is not significant."""
+    if gap["gap_low"] <= 0.0:
+        return "it may be chance"
+    return f"as one of {report.gaps['gap'].notna().sum()} gaps it may be chance"
 
 
 def _equal(report, gap):
@@ -166,7 +179,7 @@ def _equal(report, gap):
 
 
 def _four_fifths(gap):
-    if gap["ratio_high"] < FOUR_FIFTHS:
+    if gap["ratio_high"] < FOUR_FIFTHS and gap["is_significant"]:
         return "below four fifths"
     if gap["ratio_low"] >= FOUR_FIFTHS:
         return "not below four fifths"
@@ -189,10 +202,10 @@ def undecided(report):
     said = [*_small(report)]
     for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
         name, by = gap["measure"], gap["attribute"]
-        if name in _primary(report.gaps) and gap["gap_low"] <= 0.0:
+        if name in _primary(report.gaps) and not gap["is_significant"]:
             said.append(
-                f"Whether the {words(name)[0].lower()} differs by {by} at all: a gap of "
-                f"{gap_text(gap, name)} may be chance."
+                f"Whether the {words(name)[0].lower()} differs by {by} at all: the gap is "
+                f"{gap_text(gap, name)}, and {_chance(report, gap)}."
             )
         if name in RATIOS and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
             said.append(

@@ -11,9 +11,17 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
+from benchmarks.false_claims import claims_a_gap, draw_report, excludes_equality
 from skfair.audit import FairnessReport
-from skfair.audit._tables import shown
-from skfair.inference import balance_limit, gap_interval, ratio_interval
+from skfair.audit._tables import shown, significant_gaps
+from skfair.inference import (
+    Rates,
+    all_pairs,
+    balance_limit,
+    contrast_interval,
+    gap_interval,
+    ratio_interval,
+)
 from skfair.metrics import group_report
 
 RNG = np.random.default_rng(0)
@@ -61,12 +69,38 @@ def test_gaps_and_ratios_are_those_of_the_inference():
         assert row[["ratio", "ratio_low", "ratio_high"]].tolist() == pytest.approx(list(ratio))
 
 
-def test_a_difference_to_the_reference_is_the_gap_of_two_groups():
-    row = cell(report(), "sex", "f", "selection_rate")
+def test_a_difference_to_a_named_reference_is_the_gap_of_two_groups():
+    found = report(reference={"sex": "m"})
+    row = cell(found, "sex", "f", "selection_rate")
     gap = gap_interval(DECISIONS, sensitive_features=PEOPLE["sex"])
     assert row["difference"] == pytest.approx(-gap.estimate)
     assert (row["difference_low"], row["difference_high"]) == pytest.approx((-gap.high, -gap.low))
-    assert cell(report(), "sex", "m", "selection_rate")["is_reference"]
+    assert cell(found, "sex", "m", "selection_rate")["is_reference"]
+
+
+def test_differences_to_a_reference_chosen_from_the_data_hold_together():
+    """Bonferroni over all measures of all attributes, and over all pairs of groups of each."""
+    found = report()
+    n_tables = len(found.gaps)
+    assert n_tables == 27
+    for attribute, n_pairs in {"sex": 1, "race": 3, "sex × race": 15}.items():
+        rows = found.frame[
+            (found.frame["attribute"] == attribute) & (found.frame["measure"] == "selection_rate")
+        ]
+        reference = rows.loc[rows["is_reference"], "group"].item()
+        row = rows[~rows["is_reference"]].iloc[0]
+        by = PEOPLE["sex"] + " × " + PEOPLE["race"] if "×" in attribute else PEOPLE[attribute]
+        two = by.isin([reference, row["group"]])
+        gap = gap_interval(
+            DECISIONS[two],
+            sensitive_features=by[two].to_numpy(),
+            confidence_level=1.0 - 0.05 / n_tables / n_pairs,
+        )
+        # gap_interval ends at 0.
+        assert max(0.0, -row["difference_high"]) == pytest.approx(gap.low)
+        assert -row["difference_low"] == pytest.approx(gap.high)
+        assert row["impact_ratio"] == row["ratio"]
+        assert row["impact_ratio_low"] == row["ratio_low"]
 
 
 def test_the_reference_can_be_chosen():
@@ -193,6 +227,113 @@ def test_weights_and_overlapping_groups():
     found = report(sensitive_features=members, sample_weight=RNG.uniform(0.5, 1.5, size=N))
     row = cell(found, "group", "0", "selection_rate")
     assert row["low"] < row["value"] < row["high"]
+
+
+def test_weighted_rates_and_gaps_are_those_of_the_inference():
+    weights = np.random.default_rng(0).gamma(1.0, 100.0, size=N)
+    found = report(sample_weight=weights)
+    gap = gap_interval(DECISIONS, sensitive_features=PEOPLE["race"], sample_weight=weights)
+    row = found.gaps.set_index(["attribute", "measure"]).loc[("race", "selection_rate")]
+    assert row[["gap", "gap_low", "gap_high"]].tolist() == pytest.approx(list(gap))
+    rates = group_report(Y, DECISIONS, sensitive_features=PEOPLE["sex"], sample_weight=weights)
+    for name in ("base_rate", "selection_rate", "true_positive_rate"):
+        row = cell(found, "sex", "f", name)
+        expected = rates.loc["f", [name, f"{name}_low", f"{name}_high"]]
+        assert row[["value", "low", "high"]].tolist() == pytest.approx(expected.tolist())
+        assert rates.loc["f", f"{name}_n"] < 0.7 * row["n"]
+
+
+def test_weights_count_in_the_balance_of_a_clustering():
+    labels, weights = (X[:, 0] > 0).astype(int), RNG.gamma(1.0, 100.0, size=N)
+    given = {"sensitive_features": PEOPLE, "sample_weight": weights}
+    found = FairnessReport.from_predictions(None, labels, **given)
+    assert found.balance == pytest.approx(balance_limit(labels, **given))
+    assert found.balance.low < balance_limit(labels, sensitive_features=PEOPLE).low
+
+
+def holm(p_values, error):
+    """Holm's procedure as printed: the smallest p-value first, until one is too large."""
+    rejected = np.zeros(len(p_values), dtype=bool)
+    for step, number in enumerate(np.argsort(p_values)):
+        if p_values[number] > error / (len(p_values) - step):
+            break
+        rejected[number] = True
+    return rejected
+
+
+def gap_p_value(rates):
+    """Smallest error at which the interval of a gap is above 0, by bisection."""
+    low, high = -12.0, 0.0  # decimal logarithms
+    for _ in range(40):
+        middle = (low + high) / 2
+        gap = contrast_interval(rates, all_pairs(len(rates.values)), 1 - 10**middle)
+        low, high = (low, middle) if gap.low > 0 else (middle, high)
+    return 10**high
+
+
+@pytest.mark.parametrize(
+    ("apart", "expected"),
+    [
+        ([20, 36, 34, 60], [False, True, True, True]),  # 34 by Holm's procedure alone
+        ([34, 30, 32, 33], [False] * 4),
+        ([0, 0, 70], [False, False, True]),
+        ([30, 40], [True, True]),
+        ([20], [False]),
+    ],
+)
+def test_significant_gaps_are_those_of_holms_procedure(apart, expected):
+    """Successes among 400 in each of two or three groups, so many apart."""
+    compared = []
+    for more in apart:
+        hits = np.array([200.0, 200.0 + more, 210.0])[: 2 + (more > 50)]
+        sums = [np.repeat(counts[:, np.newaxis], 3, axis=1) for counts in (hits, 400 - hits)]
+        compared.append((Rates.from_sums(*sums), np.arange(len(hits))))
+    found = significant_gaps(compared, 0.95)
+    p_values = np.array([gap_p_value(rates) for rates, _ in compared])
+    assert found.tolist() == holm(p_values, 0.05).tolist() == expected
+
+
+def test_gaps_of_a_report_share_one_level():
+    found = report()
+    for _, gap in found.gaps.iterrows():
+        by = {"sex": PEOPLE["sex"], "race": PEOPLE["race"], "sex × race": PEOPLE}[gap["attribute"]]
+        if gap["measure"] != "selection_rate":
+            continue
+        alone, last = (
+            gap_interval(DECISIONS, sensitive_features=by, confidence_level=1.0 - 0.05 / n)
+            for n in (len(found.gaps), 1)
+        )
+        assert (alone.low > 0) <= gap["is_significant"] <= (last.low > 0)
+
+
+@pytest.mark.parametrize("n_groups", [2, 4])
+def test_reports_of_a_fair_model_seldom_claim_a_gap(n_groups):
+    """At the level of each gap alone a quarter of reports do, and most show an interval."""
+    rng, n_reports = np.random.default_rng(n_groups), 60
+    reports = [draw_report(rng, n_groups, 1, 500) for _ in range(n_reports)]
+    # 9 of 60 or more have a probability of .004 at .05.
+    assert sum(map(claims_a_gap, reports)) < 9
+    assert sum(map(excludes_equality, reports)) < 9
+
+
+def test_true_gaps_are_claimed():
+    rng = np.random.default_rng(0)
+    reports = [draw_report(rng, 4, 1, 4000, gap=0.1) for _ in range(10)]
+    assert sum(map(claims_a_gap, reports)) >= 9
+
+
+def test_a_gap_that_is_one_of_many_may_be_chance():
+    """An interval above 0 at the level of one gap is no finding among nine of them."""
+    n = 400
+    groups = np.repeat([0, 1], n)
+    decisions = np.concatenate([np.arange(n) < hits for hits in (200, 230)]).astype(int)
+    truth = np.tile([0, 1], n)
+    found = FairnessReport.from_predictions(truth, decisions, sensitive_features=groups)
+    gap = found.gaps.set_index("measure").loc["selection_rate"]
+    assert gap["gap_low"] > 0 and not gap["is_significant"]
+    assert found.findings[1].endswith("; as one of 6 gaps it may be chance.")
+    assert any("as one of 6 gaps it may be chance" in text for text in found.undecided)
+    assert "Holm’s" in found.to_html()
 
 
 def test_uneven_weights_are_warned_of_once():
@@ -348,7 +489,8 @@ def test_four_fifths_are_kept_only_if_the_interval_says_so(rates, n, verdict):
         decisions, decisions, sensitive_features=groups, reference={"attribute 1": "other"}
     )
     row = cell(found, "attribute 1", "other", "selection_rate")
-    ratio = ratio_interval(decisions, sensitive_features=groups)
+    each = 1.0 - 0.05 / len(found.gaps)
+    ratio = ratio_interval(decisions, sensitive_features=groups, confidence_level=each)
     assert row["impact_ratio"] == pytest.approx(rates[1] / rates[0])
     assert row["impact_ratio_low"] == pytest.approx(ratio.low)
     words = impact_table(found.to_html(), "attribute 1").split(" other ")[1]
