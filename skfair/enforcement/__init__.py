@@ -20,6 +20,7 @@ Every step proposes candidates; of those that keep the bound the one that errs l
 where ranks are compared the one of least objective.
 """
 
+from collections import ChainMap
 from dataclasses import replace
 from functools import partial
 
@@ -229,4 +230,4 @@ ENFORCEMENTS = {
 }
 """Ways to keep a bound by the public metrics, by name."""
 
-_SEARCHES = ENFORCEMENTS | {"brief": _brief}
+_SEARCHES = ChainMap({"brief": _brief}, ENFORCEMENTS)
