@@ -184,7 +184,7 @@ def _four_fifths(gap):
     if gap["ratio_low"] >= FOUR_FIFTHS:
         return "not below four fifths"
     side = "below" if gap["ratio"] < FOUR_FIFTHS else "above"
-    return f"{side} four fifths here, on either side of it in the population"
+    return f"{side} four fifths in these data, but undecided in the population"
 
 
 def undecided(report):

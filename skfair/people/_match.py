@@ -4,6 +4,7 @@ import numpy as np
 
 from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.people._groups import check_groups, group_names
+from skfair.people._labels import check_one_kind, check_same_kinds
 from skfair.utils._messages import listing
 from skfair.utils._sklearn import search_error
 
@@ -34,11 +35,15 @@ def match_groups(sensitive_features, n_samples, summary):
     ------
     ValueError
         If a group was not seen at fit, or for what `check_groups` refuses.
+    TypeError
+        If labels are of another kind than at fit, such as True for 1.
     """
     groups = check_groups(sensitive_features, n_samples)
     _check_attributes(groups.labels.shape[1], summary.labels.shape[1])
     known = {name: code for code, name in enumerate(group_names(summary.labels))}
     _check_known([name for name in group_names(groups.labels) if name not in known], known)
+    # To Python True equals 1.
+    check_same_kinds(map(tuple, [*summary.labels.tolist(), *groups.labels.tolist()]))
     matched = [known[name] for name in group_names(groups.labels)]
     return np.array(matched, dtype=np.intp)[groups.codes]
 
@@ -109,6 +114,7 @@ def match_values(sensitive_features, n_samples, summary):
     columns = []
     for (attribute, codes), column in zip(known.items(), groups.labels.T, strict=True):
         _check_known([value for value in column if value not in codes], codes, attribute)
+        check_one_kind([*codes, *column.tolist()], f"attribute {attribute!r}")
         columns.append([codes[value] for value in column])
     return np.array(columns, dtype=np.intp).T[groups.codes]
 

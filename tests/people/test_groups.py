@@ -301,6 +301,14 @@ def test_match_groups_finds_the_groups_of_fit():
     assert match_groups([["m", 40], ["f", 30]], 2, several).tolist() == [3, 0]
 
 
+def test_booleans_are_not_matched_with_numbers():
+    """To Python True equals 1."""
+    summary = check_groups([0, 1, 1], 3).summary
+    assert match_groups([1.0, 0.0], 2, summary).tolist() == [1, 0]
+    with pytest.raises(TypeError, match="mixes booleans and numbers"):
+        match_groups([True, False], 2, summary)
+
+
 def test_match_groups_lists_the_known_groups():
     summary = check_groups([1, 2, 1], 3).summary
     with pytest.raises(ValueError, match=r"not seen at fit: '1'; the known groups are 1, 2\."):
