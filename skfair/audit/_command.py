@@ -149,6 +149,18 @@ def _check_output(out, file):
         raise OSError(f"--out must be writable, but {out} is not ({error.strerror}).") from None
 
 
+def _groups(table):
+    """Groups as text, with a group of their own for missing ones."""
+    is_missing = table.isna()
+    mixed = [name for name in table if is_missing[name].any() and (table[name] == MISSING).any()]
+    if mixed:
+        raise ValueError(
+            f"Empty entries are reported as the group {MISSING!r}, but {listing(map(repr, mixed))} "
+            "has a group of this name besides; rename it."
+        )
+    return table.where(~is_missing, MISSING).astype(str)
+
+
 def _report(options):
     roles = [options.target, options.prediction, options.probability, options.weight]
     names = [name for name in (*roles, *options.sensitive) if name is not None]
@@ -163,12 +175,12 @@ def _report(options):
         name = "y_proba" if y_pred.between(0.0, 1.0).all() else "y_score"
         columns[name], y_pred = y_pred, _decided(y_pred, y_true, threshold, positive)
     _check_same_words(y_true, y_pred)
-    groups = table[options.sensitive].astype(object)
+    groups = _groups(table[options.sensitive].astype(object))
     try:
         return FairnessReport.from_predictions(
             y_true,
             y_pred,
-            sensitive_features=groups.where(groups.notna(), MISSING).astype(str),
+            sensitive_features=groups,
             kind=options.kind,
             pos_label=positive,
             confidence_level=options.confidence,

@@ -74,6 +74,11 @@ TEXTS = {
     "a name in other letters": (GOOD, ["--sensitive", "Sex"], "Did you mean 'sex'?"),
     "a name with a blank": (replace("sex", " sex"), [], "Did you mean ' sex'?"),
     "a name with a slip": (GOOD, ["--probability", "scoer"], "Did you mean 'score'?"),
+    "a group called like the missing ones": (
+        GOOD + "1,1,0.5,\n1,0,0.5,(missing)\n",
+        [],
+        "has a group of this name besides; rename it",
+    ),
     "latin-1": (replace(",f\n", ",w\xe4\n").encode("latin-1"), [], "UTF-8, but line 2 is not"),
     "utf-16": (GOOD.encode("utf-16"), [], "text in UTF-16; iconv -f utf-16"),
     "a spreadsheet": (b"PK\x03\x04" + bytes(100), [], "a spreadsheet or another zip archive"),
