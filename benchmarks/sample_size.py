@@ -50,7 +50,7 @@ def sample_size(budget):
                 n = people_needed(tolerance, n_groups=n_groups, rate=rate)
                 record = {"rate": rate, "tolerance": tolerance, "groups": n_groups, "n": n}
                 if n <= MANY:
-                    rng = np.random.default_rng(0)
+                    rng = np.random.default_rng(len(records))
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore", UserWarning)  # of groups that are small
                         power = certified_share(n, rate, tolerance, n_groups, n_draws, rng)
