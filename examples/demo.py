@@ -127,7 +127,7 @@ def load_people():
 def answer_with(answer, fetch):
     """Set what is fetched, or the error, as the answer."""
     try:
-        answer.set_result((fetch(columns="clustering"), fetch()))
+        answer.set_result((fetch(columns="clustering"), fetch(drop_sensitive=True)))
     except Exception as error:
         answer.set_exception(error)
 
