@@ -111,7 +111,7 @@ def estimate(measure, groups, weights):
     Returns
     -------
     estimates : Rates, Means or None
-        Of the groups with anybody who counts; None if nobody does.
+        Of the groups with a sample that counts; None if there is none.
     present : ndarray of int
         Which groups these are.
     """

@@ -296,8 +296,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
         Raises
         ------
         ValueError
-            If a parameter or the data is invalid, a fold leaves nobody of a class or group to
-            learn from, or most rows of X are in `X_fit`; the message says what must hold.
+            If a parameter or the data is invalid, a fold leaves no sample of a class or group
+            to learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
         constraints = constraints_of(self.constraint)
