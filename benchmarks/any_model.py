@@ -322,7 +322,7 @@ def _by_head(split, constraint, tolerance, **settings):
 
 
 def _by_head_with_groups(split, constraint, tolerance):
-    model = head(split.train, constraint, tolerance, group_estimator="given")
+    model = head(split.train, constraint, tolerance, group_estimator="sensitive_features")
     return model.predict(split.test.X, sensitive_features=split.test.groups)
 
 

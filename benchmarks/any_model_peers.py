@@ -6,9 +6,9 @@ from fairlearn.reductions import ExponentiatedGradient, GridSearch
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.erm_peers import MOMENTS
-from skfair.constraints import CONSTRAINTS, People
+from skfair.constraints import CONSTRAINTS, Samples
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 
@@ -69,7 +69,7 @@ def lagrangian_boosting(split, constraint, tolerance, n_trees=100, rate=1.0):
     train, test = split.train, split.test
     target = np.where(train.y > 0, 1.0, -1.0)
     weights = np.ones(len(target))
-    people = People(target, check_groups(train.groups, len(target)), weights)
+    people = Samples(target, check_groups(train.groups, len(target)), weights)
     loss = LogisticLoss()
     bound = CONSTRAINTS[constraint]().bind(people, Sigmoid(0.25), loss, tolerance)
     scores, trees = np.zeros(len(target)), []

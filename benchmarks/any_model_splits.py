@@ -79,7 +79,7 @@ def _measured(split, constraint, level):
         "accuracy": float(accuracy),
         "gap": float(gap),
         "drawn": float(np.mean(drawn)),
-        "certain": float(model.confidence_),
+        "certain": float(model.guarantee_probability_),
         "price": float(np.abs(model.multipliers_).max()),
     }
 

@@ -9,10 +9,10 @@ from benchmarks.peers import fair_assignment_lp
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds
 from skfair.cluster import FairKMeans
-from skfair.cluster import _homotopy as homotopy
 from skfair.cluster._limits import Asked
-from skfair.cluster._local_search import round_off
-from skfair.cluster._samples import Samples, point_of
+from skfair.cluster.kmeans import _homotopy as homotopy
+from skfair.cluster.kmeans._local_search import round_off
+from skfair.cluster.kmeans._samples import ClusteringProblem, point_of
 from skfair.datasets import make_fair_blobs
 
 SIZES = {  # of 10 clusters of 10,000 people; the peer takes half a minute for the strips
@@ -109,7 +109,7 @@ def _against_programme(case, model, level, n_runs):
     """
     by_group = np.bincount(case.codes).astype(float)
     limits = Asked(share_ratio=level).limits(by_group)
-    samples = Samples(case.X, np.ones(len(case.X)), case.codes, limits)
+    samples = ClusteringProblem(case.X, np.ones(len(case.X)), case.codes, limits)
     start = point_of(samples, model.labels_, case.n_clusters)
     assert start.balance < level, "the bound does not bind"
     centers = start.clustering.centers

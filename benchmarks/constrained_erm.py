@@ -16,11 +16,11 @@ from benchmarks.erm_peers import (
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds, timed
 from skfair.classification import ConstrainedERMClassifier
-from skfair.constraints import CONSTRAINTS, Constraint, People
+from skfair.constraints import CONSTRAINTS, Constraint, Samples
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
 from skfair.models import LinearModel
-from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import PLADA, SQP, Iterate, kkt_residual, least_squares_multipliers
 from skfair.surrogates import Sigmoid
@@ -195,7 +195,7 @@ def smooth_problem(train, constraint, tolerance):
     """The problem with smooth rates that `ConstrainedERMClassifier` gives to its solver first."""
     loss, weights = LogisticLoss(), np.ones(len(train.y))
     target = np.where(train.y > 0, 1.0, -1.0)
-    people = People(target, check_groups(train.groups, len(target)), weights)
+    people = Samples(target, check_groups(train.groups, len(target)), weights)
     spec = constraint if isinstance(constraint, Constraint) else CONSTRAINTS[constraint]()
     bound = spec.bind(people, Sigmoid(), loss, tolerance)
     model = LinearModel.standardized(train.X, weights)

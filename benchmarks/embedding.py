@@ -6,10 +6,10 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from benchmarks.spectral_cases import adult_kernel, dense_sbm, lastfm
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds
-from skfair.cluster._fair_embedding import embed, fair_embedding
-from skfair.cluster._normalized_affinity import NormalizedAffinity, RBFAffinity
-from skfair.cluster.literature._eigen_solvers import norm_of_laplacian
-from skfair.people import check_groups
+from skfair.cluster.spectral._fair_embedding import embed, fair_embedding
+from skfair.cluster.spectral._literature import norm_of_laplacian
+from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity, RBFAffinity
+from skfair.groups import check_groups
 from skfair.utils._graph import group_constraint
 
 DEFAULT = "default"

@@ -9,9 +9,9 @@ from benchmarks.peers import fair_assignment_lp
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds
 from skfair._kernels.clustering import balance_limits
-from skfair.cluster import _homotopy as homotopy
-from skfair.cluster._local_search import repair
-from skfair.cluster._samples import Samples, point_of
+from skfair.cluster.kmeans import _homotopy as homotopy
+from skfair.cluster.kmeans._local_search import repair
+from skfair.cluster.kmeans._samples import ClusteringProblem, point_of
 
 LEVELS = (0.5, 0.8, 0.95, 0.99)  # of the data's own balance
 
@@ -40,7 +40,7 @@ def _compare(case, model, level, n_runs):
     """One level: both solve the same problem; ours from scratch, rounded and repaired."""
     ratio = level * case.balance
     limits = balance_limits(case.codes.max() + 1)
-    samples = Samples(case.X, np.ones(len(case.X)), case.codes, limits)
+    samples = ClusteringProblem(case.X, np.ones(len(case.X)), case.codes, limits)
     start = point_of(samples, model.labels_, case.n_clusters)
     centers = start.clustering.centers
     distances = cdist(case.X, centers, "sqeuclidean")

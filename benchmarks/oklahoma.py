@@ -12,11 +12,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.erm_cases import Split
-from skfair.constraints import CONSTRAINTS, JointConstraint, People
+from skfair.constraints import CONSTRAINTS, ConstraintSystem, Samples
 from skfair.datasets import fetch_acs_income
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import MLPModel
-from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
@@ -38,10 +38,10 @@ def split(seed):
 def network_problem(rows, constraint="loss_parity", tolerance=DELTA):
     """The network on some rows, in single precision as the public code has it."""
     target, weights, loss = np.where(rows.y > 0, 1.0, -1.0), np.ones(len(rows.y)), LogisticLoss()
-    people = People(target, check_groups(rows.groups, len(target)), weights)
+    people = Samples(target, check_groups(rows.groups, len(target)), weights)
     bound = CONSTRAINTS[constraint]().bind(people, Sigmoid(), loss, tolerance)
     model = MLPModel(rows.X.astype(np.float32))
-    return ConstrainedProblem(model, loss, target, weights, 0.0, JointConstraint((bound,)))
+    return ConstrainedProblem(model, loss, target, weights, 0.0, ConstraintSystem((bound,)))
 
 
 def torch_start(model, random_state):

@@ -13,9 +13,9 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.groups import Events
 from skfair.losses import LogisticLoss
 from skfair.models import GroupwiseModel
-from skfair.people import Events
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
 

@@ -17,9 +17,9 @@ from benchmarks.partial_figures import rows_of_axes, save
 from benchmarks.partial_printed import PrintedDemographicParity
 from benchmarks.tables import FOLDER, Check, Report
 from skfair.constraints import PartialStatisticalParity
+from skfair.groups import Events, Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import GroupwiseModel
-from skfair.people import Events, People, check_groups
 from skfair.plotting._style import COLORS
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import IDCA, Harmonic, SwitchingSubgradient
@@ -128,7 +128,7 @@ def _problem(name, criterion, kappa):
         constraint = PrintedDemographicParity(groups, problem.interval, kappa)
     else:
         parity = PartialStatisticalParity(problem.interval, scale="raw", width=1.0)
-        people = People(target, check_groups(rows.groups, len(target)), weights)
+        people = Samples(target, check_groups(rows.groups, len(target)), weights)
         constraint = replace(parity.bind(people, None, None, kappa).rows, rounding=0.0)
         levels = np.linspace(*problem.interval, N_PERCENTILES)
         start = np.append(start, 0.5 - levels - kappa / 2)  # feasible, unlike thresholds of 0

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints import ConstraintValues, ScoreJacobian
-from skfair.people import Events
+from skfair.groups import Events
 
 NO_UNKNOWNS = np.empty(0)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.parts import BLOCK, OnDask
+from skfair.partitions import BLOCK, OnDask
 
 CONSTRAINTS = ("demographic_parity", "equalized_odds", "percentiles")
 N_COLUMNS, N_WORKERS = 10, 2

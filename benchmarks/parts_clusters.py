@@ -10,7 +10,7 @@ from benchmarks.parts import KEEP_MEMORY, questions
 from benchmarks.tables import Check, Report
 from skfair.cluster import FairKMeans, fair_embedding
 from skfair.datasets import make_fair_blobs
-from skfair.parts import BLOCK, blocks
+from skfair.partitions import BLOCK, blocks
 
 N_CLUSTERS, N_WORKERS = 10, 2
 N_BLOCKS, LEAST = 16, 4

@@ -9,16 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.erm_cases import _data
-from skfair.people import People, check_groups
+from skfair.groups import Samples, check_groups
 
 SIZE = 100_000
 """Samples that stand for a generated population."""
 
 
 def population_of(X, y, groups, weights=None):
-    """A population: features, labels 0 and 1, groups and weights, as `People`."""
+    """A population: features, labels 0 and 1, groups and weights, as `Samples`."""
     weights = np.ones(len(y)) if weights is None else weights
-    return People(np.where(y > 0, 1.0, -1.0), check_groups(groups, len(y)), weights, X)
+    return Samples(np.where(y > 0, 1.0, -1.0), check_groups(groups, len(y)), weights, X)
 
 
 def _linear(seed, shares, n_columns, shift, noise=1.0, signal=0.35):

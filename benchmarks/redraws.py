@@ -89,7 +89,7 @@ _BASES = {
 
 @cache
 def population(name, n_samples=None):
-    """The population of a name, or so many samples of it taken for one: `People`."""
+    """The population of a name, or so many samples of it taken for one: `Samples`."""
     found = (TUNING | REPORTING)[name]()
     return population_of(*(column[:n_samples] for column in found))
 
@@ -140,7 +140,7 @@ def _fit(name, people, rows, level):
     scores = model.decision_function(people.X)
     decisions = scores > 0
     return {
-        "probability": model.confidence_,
+        "probability": model.guarantee_probability_,
         "guaranteed": model.status_ not in ("uncertain", "infeasible"),
         "kept": all(part.gap(scores) <= part.tolerance for part in bound(name)),
         "accuracy": float(np.average(decisions == (people.target > 0), weights=people.weights)),

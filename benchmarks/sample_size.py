@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.tables import Check, Report
 from skfair.audit import certify
-from skfair.inference import people_needed
+from skfair.inference import required_sample_size
 
 RATES = (0.001, 0.005, 0.02, 0.1, 0.2, 0.5)
 TOLERANCES = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -47,7 +47,7 @@ def sample_size(budget):
     for rate in RATES:
         for tolerance in TOLERANCES:
             for n_groups in N_GROUPS:
-                n = people_needed(tolerance, n_groups=n_groups, rate=rate)
+                n = required_sample_size(tolerance, n_groups=n_groups, rate=rate)
                 record = {"rate": rate, "tolerance": tolerance, "groups": n_groups, "n": n}
                 if n <= MANY:
                     rng = np.random.default_rng(len(records))

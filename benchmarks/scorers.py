@@ -23,7 +23,7 @@ from skfair.exceptions import SearchError
 from skfair.metrics import get_scorer
 from skfair.regression import ConstrainedERMRegressor
 
-GIVEN = ConstrainedClassifierCV(LogisticRegression(), cv=2, group_estimator="given")
+GIVEN = ConstrainedClassifierCV(LogisticRegression(), cv=2, group_estimator="sensitive_features")
 ESTIMATORS = {
     "ConstrainedERMClassifier": ConstrainedERMClassifier(),
     "ConstrainedERMClassifier, group_interactions": ConstrainedERMClassifier(

@@ -20,10 +20,10 @@ from benchmarks.spectral_tables import DEFAULT, FAST, embedding_of, quality
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds, timed
 from skfair.cluster import FairSpectralClustering, RBFAffinity, fair_embedding
-from skfair.cluster._normalized_affinity import NormalizedAffinity
+from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
 from skfair.datasets import make_fair_blobs
+from skfair.groups import check_groups
 from skfair.metrics import normalized_cut
-from skfair.people import check_groups
 
 ROOT = Path(__file__).parents[1]
 N_CLUSTERS = 20  # of the random graphs

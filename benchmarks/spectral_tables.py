@@ -41,10 +41,10 @@ from benchmarks.spectral_cases import (
 from benchmarks.tables import Report, show
 from benchmarks.timing import median_seconds, timed
 from skfair.cluster import DCADMM
-from skfair.cluster._fair_embedding import embed
-from skfair.cluster._normalized_affinity import NormalizedAffinity
+from skfair.cluster.spectral._fair_embedding import embed
+from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
+from skfair.groups import check_groups
 from skfair.metrics import balance_score
-from skfair.people import check_groups
 from skfair.utils._graph import group_constraint
 
 METHODS = (*PUBLISHED, DEFAULT)

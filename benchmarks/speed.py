@@ -7,7 +7,7 @@ from benchmarks.cases import REAL, problem
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds, timed
 from skfair.cluster import AlternatingFront, FairKMeans, fair_kmeans_front
-from skfair.cluster.literature._alternating_run import alternating_front
+from skfair.cluster.kmeans._alternating_run import alternating_front
 
 N_CHILDREN = 1000
 

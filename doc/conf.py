@@ -50,7 +50,7 @@ html_theme_options = {
 GUIDE = (
     "guide",
     "audit",
-    "people_needed",
+    "required_sample_size",
     "fair_clustering",
     "fair_spectral_clustering",
     "fair_classification",

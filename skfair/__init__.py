@@ -10,7 +10,7 @@ Submodules load when first used, so ``import skfair`` imports no other package.
 :mod:`skfair.inference`        what a sample says of the people it was drawn from
 :mod:`skfair.metrics`          how unequally groups are treated, how good a front is, scorers
 :mod:`skfair.model_selection`  the best model of a search that keeps a fairness bound
-:mod:`skfair.people`           groups, and events over which means are taken
+:mod:`skfair.groups`           groups, and events over which means are taken
 :mod:`skfair.plotting`         pictures of fronts, of groups, and of solvers at work
 :mod:`skfair.ranking`          rankers whose orders are fair
 :mod:`skfair.regression`       regressors whose scores are fair

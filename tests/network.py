@@ -3,10 +3,10 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints import DemographicParity, JointConstraint, People
+from skfair.constraints import ConstraintSystem, DemographicParity, Samples
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
-from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
@@ -60,6 +60,6 @@ def network_problem():
     weights = np.ones(200)
     loss = LogisticLoss()
     parity = DemographicParity().bind(
-        People(y, check_groups(groups, 200), weights), Sigmoid(), loss, tolerance=0.01
+        Samples(y, check_groups(groups, 200), weights), Sigmoid(), loss, tolerance=0.01
     )
-    return ConstrainedProblem(Network(X), loss, y, weights, 1e-3, JointConstraint((parity,)))
+    return ConstrainedProblem(Network(X), loss, y, weights, 1e-3, ConstraintSystem((parity,)))

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.constraints import JointConstraint
+from skfair.constraints import ConstraintSystem
 from skfair.losses import AUCLoss, HingeLoss, LogisticLoss, SquaredHingeLoss, SquaredLoss, _auc
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.models import LinearModel
@@ -159,7 +159,7 @@ def problem(loss, n_samples=400):
     y = np.where(X.sum(axis=1) + 0.6 * rng.normal(size=n_samples) > 1.0, 1.0, -1.0)
     weights = np.ones(n_samples)
     model = LinearModel.standardized(X, weights)
-    return ConstrainedProblem(model, loss, y, weights, 1e-3, JointConstraint(()))
+    return ConstrainedProblem(model, loss, y, weights, 1e-3, ConstraintSystem(()))
 
 
 def test_solvers_find_what_a_sum_over_all_pairs_has_as_its_least():

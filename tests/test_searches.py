@@ -170,7 +170,7 @@ def test_best_subject_to_never_sees_scores_of_nan():
 
 # Models that see the group -------------------------------------------------------------
 
-GIVEN = ConstrainedClassifierCV(LogisticRegression(), cv=2, group_estimator="given")
+GIVEN = ConstrainedClassifierCV(LogisticRegression(), cv=2, group_estimator="sensitive_features")
 SEEING = {
     "group_interactions": ConstrainedERMClassifier(group_interactions=True),
     "group intercepts": ConstrainedERMClassifier(group_interactions="intercept"),

@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from skfair.audit import FairnessReport, certify
-from skfair.inference import people_needed
+from skfair.inference import required_sample_size
 from skfair.plotting import GroupRateDisplay
 
 rng, n = np.random.default_rng(0), 6000
@@ -85,8 +85,8 @@ display.ax_.set_title(
 fresh = {"sensitive_features": people["sex"], "X_fit": X_train}
 certificate = certify(model, X, y, constraint="equal_opportunity", tolerance=0.1, **fresh)
 print(certificate)
-print(f"A tolerance of .1 takes {people_needed(0.1, rate=0.8)} people of each group,")
-print(f"one of .02 takes {people_needed(0.02, rate=0.8)}.")
+print(f"A tolerance of .1 takes {required_sample_size(0.1, rate=0.8)} people of each group,")
+print(f"one of .02 takes {required_sample_size(0.02, rate=0.8)}.")
 
 # %%
 # The whole report

@@ -78,4 +78,5 @@ figure.suptitle(
 # What the last fit was held to, and how certain it is:
 
 certain = models["tolerance .1, confidence_level .95"]
-print(f"inner tolerance {certain.inner_tolerances_[0]:.3f}, confidence {certain.confidence_:.2f}")
+probability = certain.guarantee_probability_
+print(f"tightened tolerance {certain.tightened_tolerances_[0]:.3f}, probability {probability:.2f}")

@@ -14,19 +14,19 @@ from skfair.audit._scored import (
     target_and_scores,
 )
 from skfair.audit._units import RATE, resolve_units
+from skfair.groups import check_columns
 from skfair.inference import (
     Rates,
     check_level,
     clopper_pearson,
     exact_pair_test,
-    people_needed,
+    required_sample_size,
     upper_limit,
 )
 from skfair.losses import LogisticLoss
 from skfair.metrics import Metric
-from skfair.people import check_columns
 from skfair.surrogates import Step
-from skfair.utils._held_out import refuse_fitted_people
+from skfair.utils._held_out import refuse_training_data
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import safe_indexing
 
@@ -47,7 +47,7 @@ class Certificate(NamedTuple):
     is_exact : bool
         Whether the answer rests on exact tests alone: then it is wrong in at most one of
         ``1 / (1 - confidence_level)`` samples at any size, and not just for many people.
-    people_needed : int or None
+    required_sample_size : int or None
         Where it is not certified, people of each group that would do in four of five samples, if
         the gap is the one seen; None where no number would.
     unit : str
@@ -71,7 +71,7 @@ limit 0.04; exact).
     tolerance: float
     confidence_level: float
     is_exact: bool
-    people_needed: int | None
+    required_sample_size: int | None
     unit: str = RATE
     fit_unit: float | None = None
 
@@ -86,8 +86,9 @@ limit 0.04; exact).
         more = "no number of people would show it, if the gap is the one seen"
         if self.gap < self.tolerance:
             more = "more people may show it"
-        if self.people_needed is not None:
-            more = f"{self.people_needed} people of each group would do, if the gap is the one seen"
+        if self.required_sample_size is not None:
+            size = self.required_sample_size
+            more = f"{size} people of each group would do, if the gap is the one seen"
         return f"Not certified: these people do not show a gap of at most {at} ({seen}); {more}."
 
     def _bound(self):
@@ -209,7 +210,7 @@ def certify(
         )
     check_applies(constraint, estimator)
     constraint, *units = resolve_units(estimator, constraint, loss)
-    refuse_fitted_people(X, X_fit)
+    refuse_training_data(X, X_fit)
     found = predictions_of(estimator, constraint, X, y, sensitive_features, pos_label)
     parts = [
         _answer(
@@ -243,13 +244,13 @@ def _answer(bound, scores, tolerance, level):
 def _together(parts):
     """One certificate of all classes: each is shown at the full level, so that all are."""
     failed = [part for part in parts if not part.certified]
-    needed = [part.people_needed for part in failed]
+    needed = [part.required_sample_size for part in failed]
     return parts[0]._replace(
         certified=not failed,
         gap=max(part.gap for part in parts),
         limit=max(part.limit for part in parts),
         is_exact=all(part.is_exact for part in parts),
-        people_needed=None if not needed or None in needed else max(needed),
+        required_sample_size=None if not needed or None in needed else max(needed),
     )
 
 
@@ -316,7 +317,7 @@ def bind_to(constraint, predictions, sensitive_features, sample_weight, X=None, 
 
     Returns
     -------
-    bound : AuditedConstraint
+    bound : MetricConstraint
     scores : ndarray of shape (n_present,)
     """
     rows = np.arange(len(predictions[0]))
@@ -401,4 +402,6 @@ def _needed(bound, estimates, left, level):
     rates = np.clip(estimates.values, half, 1.0 - half)
     rate = float(rates[np.abs(rates - 0.5).argmin()])
     n_groups = max(2, len({group for _, group in bound.names}))
-    return people_needed(min(left, 0.99), n_groups=n_groups, rate=rate, confidence_level=level)
+    return required_sample_size(
+        min(left, 0.99), n_groups=n_groups, rate=rate, confidence_level=level
+    )

@@ -12,8 +12,8 @@ from sklearn.utils.validation import has_fit_parameter
 from skfair.audit._certify import bind_to
 from skfair.audit._scored import check_certifiable, predictions_of
 from skfair.constraints import constraints_on
+from skfair.groups import Events, check_alignment
 from skfair.inference import check_level, contrast_interval, estimates_of
-from skfair.people import Events, check_alignment
 from skfair.utils._held_out import refuse_seen_test_rows
 from skfair.utils._sklearn import check_method_params, safe_indexing
 

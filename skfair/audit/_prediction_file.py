@@ -9,7 +9,7 @@ from itertools import islice
 
 import pandas as pd
 
-from skfair.parts import in_memory, open_blocks
+from skfair.partitions import in_memory, open_blocks
 from skfair.utils._messages import listing
 
 _SEPARATORS = ",;\t|"

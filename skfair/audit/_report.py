@@ -27,9 +27,9 @@ from skfair.audit._tables import (
     tabulate,
 )
 from skfair.audit._words import findings, undecided
+from skfair.groups import Groups, check_columns
 from skfair.inference import balance_limit, check_level
 from skfair.metrics import PREDICTIONS, find_positive
-from skfair.people import Groups, check_columns
 
 
 class FairnessReport:

@@ -11,8 +11,8 @@ from skfair.constraints import (
     constraints_on,
     refuse_inapplicable,
 )
+from skfair.groups import check_alignment
 from skfair.metrics import METRICS, PREDICTIONS, find_positive
-from skfair.people import check_alignment
 from skfair.utils._messages import by_name
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from skfair.groups import Events, Groups
 from skfair.inference import (
     AUCs,
     Estimates,
@@ -14,7 +15,6 @@ from skfair.inference import (
     contrast_interval,
     estimates_of,
 )
-from skfair.people import Events, Groups
 
 EVERYBODY = "everybody"
 """What the grouping of all people is called."""

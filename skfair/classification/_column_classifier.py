@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skfair.classification._event_columns import group_codes
 from skfair.classification._probabilities import levelled, log_odds, stretched
-from skfair.parts import row_by_row
-from skfair.people import check_alignment, groups_to_predict
+from skfair.groups import check_alignment, groups_to_predict
+from skfair.partitions import row_by_row
 from skfair.training import (
     GroupScoreMixin,
     Storable,
@@ -23,7 +23,7 @@ from skfair.training import (
     label_positive,
     make_folds,
     mean_margins,
-    refuse_parts,
+    refuse_partitioned,
     warn_of_duplicates,
 )
 from skfair.utils._messages import warn
@@ -62,7 +62,8 @@ class ColumnClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Whatever the classifier takes.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_estimator="given"``, else not used.
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
 
         Returns
         -------
@@ -73,14 +74,15 @@ class ColumnClassifier(
 
     @row_by_row(lambda self: self.classes_[:0])
     def predict(self, X, *, sensitive_features=None):
-        """Class of each row; it depends on the group with ``group_estimator="given"`` only.
+        """Class of each row; with ``group_estimator="sensitive_features"`` it depends on the group.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Whatever the classifier takes.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_estimator="given"``, else not used.
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
 
         Returns
         -------
@@ -104,7 +106,8 @@ class ColumnClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Whatever the classifier takes.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_estimator="given"``, else not used.
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
 
         Returns
         -------
@@ -175,7 +178,8 @@ class ColumnClassifier(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Whatever the classifier takes.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_estimator="given"``, else not used.
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
 
         Returns
         -------
@@ -184,7 +188,8 @@ class ColumnClassifier(
             probabilities only, softened as log(p / (1 - p)) with p = .001 + .998 times these.
         probabilities : ndarray of shape (n_samples, n_events, n_groups)
             Probability of each group within each event that the constraints compare, by the models
-            of groups; with ``group_estimator="given"`` 1 for the own group, and 0 for the others.
+            of groups; with ``group_estimator="sensitive_features"`` 1 for the own group, and 0 for
+            the others.
 
         Raises
         ------
@@ -211,14 +216,14 @@ class ColumnClassifier(
 
     def _check_people(self, X, y, people, constraints):
         """Everybody of positive weight, with the X that is theirs, and who of all that is."""
-        refuse_parts(self, X)
+        refuse_partitioned(self, X)
         check_alignment(X=X, y=y, **people)
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         # What X may be is for the classifier to say; here positions stand for its rows.
         positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
         check_consistent_length(X, positions)
         training = check_training(self, positions, y, people, request if constraints else None)
-        if self.group_estimator == "given" and not training.groups.is_disjoint:
+        if self.group_estimator == "sensitive_features" and not training.groups.is_disjoint:
             raise ValueError(
                 "group_estimator='given' takes everybody's one group as known, but the groups of a "
                 "sparse sensitive_features may overlap; pass one label per sample."
@@ -309,7 +314,7 @@ class ColumnClassifier(
 
     def _codes(self, sensitive_features, n_samples):
         """Group of each row, where it is used."""
-        if self.group_estimator != "given":
+        if self.group_estimator != "sensitive_features":
             return None
         reason = (
             "With group_estimator='given' decisions depend on the group, so predictions need "

@@ -85,12 +85,12 @@ class ConstrainedClassifierCV(ColumnClassifier):
         the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
         fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. A
         constraint with a ``min_group_size`` of its own keeps to that. With
-        ``group_estimator="given"`` the decisions about their samples are not moved.
-    group_estimator : estimator, "given" or None, default=None
+        ``group_estimator="sensitive_features"`` the decisions about their samples are not moved.
+    group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that guesses the group, from what the last step of the
         estimator is given; it should not learn its people by heart. None means 30 trees of 4
-        leaves, for sparse data logistic regression. "given" guesses nothing: the columns are the
-        groups themselves, and predictions need everybody's group.
+        leaves, for sparse data logistic regression. "sensitive_features" guesses nothing: the
+        columns are the groups themselves, and predictions need everybody's group.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is scored by models that were not fitted to it: an
         int or None (5 folds) by class and group alike; any splitter whose test folds are a
@@ -141,10 +141,10 @@ class ConstrainedClassifierCV(ColumnClassifier):
         without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: what one unit of tolerance is worth.
-    confidence_ : float
+    guarantee_probability_ : float
         Probability with which the population keeps the tolerance, as in
         `ConstrainedERMClassifier`.
-    inner_tolerances_ : ndarray of shape (n_constraints,)
+    tightened_tolerances_ : ndarray of shape (n_constraints,)
         Tolerance of each constraint that the training data was held to.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the linear model; of those of more than two classes
@@ -212,7 +212,11 @@ class ConstrainedClassifierCV(ColumnClassifier):
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "confidence_level": CONFIDENCE_LEVELS,
         "min_group_size": MIN_GROUP_SIZES,
-        "group_estimator": [HasMethods(["fit", "predict_proba"]), StrOptions({"given"}), None],
+        "group_estimator": [
+            HasMethods(["fit", "predict_proba"]),
+            StrOptions({"sensitive_features"}),
+            None,
+        ],
         "cv": [*CV_CONSTRAINTS, None],
         "ensemble": ["boolean"],
         "pos_label": [Real, str, "boolean", None],
@@ -362,7 +366,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         """Models of the events, one for each fold, and their out-of-fold probabilities."""
         models = self._learn(events, estimators, training, [train for train, _ in folds])
         probabilities = unseen_probabilities(models, events, training.people.X, folds)
-        if self.group_estimator != "given":
+        if self.group_estimator != "sensitive_features":
             say_if_told(events, probabilities)
         return models, probabilities
 

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
-from skfair.parts import is_in_parts
+from skfair.partitions import is_partitioned
 from skfair.surrogates import SURROGATES
 from skfair.training import (
     CONFIDENCE_LEVELS,
@@ -121,10 +121,10 @@ class ConstrainedERMClassifier(LinearClassifier):
         ``decision_function``), its value and standard error, and gap and tolerance of the
         constraint; empty if nothing was constrained. Groups that are not compared come last, with
         nan for gap and tolerance.
-    confidence_ : float
+    guarantee_probability_ : float
         Probability, estimated from out-of-fold decisions, with which the population keeps the
         tolerance; nan where ``confidence_level`` is None.
-    inner_tolerances_ : ndarray of shape (n_constraints,)
+    tightened_tolerances_ : ndarray of shape (n_constraints,)
         Tolerance that the training data was held to, for each constraint: less than was requested
         where ``confidence_level`` is given.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
@@ -255,7 +255,7 @@ class ConstrainedERMClassifier(LinearClassifier):
             one; the message says what must hold.
         """
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        if is_in_parts(X, y, *people.values()):
+        if is_partitioned(X, y, *people.values()):
             validate_params(self)
             return fit_collected(self, X, y, people, constraints_of(self.constraint))
         return fit_classifier(self, X, y, people | {"groups": groups})

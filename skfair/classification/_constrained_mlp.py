@@ -104,10 +104,10 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         when all tolerances are kept, nan if groups were to be compared, but none came.
     constraint_report_ : DataFrame
         One row per rate that is compared, as in :class:`ConstrainedERMClassifier`.
-    confidence_ : float
+    guarantee_probability_ : float
         Probability with which the population keeps the tolerance, as in
         :class:`ConstrainedERMClassifier`.
-    inner_tolerances_ : ndarray of shape (n_constraints,)
+    tightened_tolerances_ : ndarray of shape (n_constraints,)
         Tolerance that the training data was held to, for each constraint.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in :class:`ConstrainedERMClassifier`, of the last layer: no method certifies the others.

@@ -50,7 +50,7 @@ class EventModel:
         ----------
         base : estimator
             Fitted; its preprocessing is used.
-        estimator : estimator, "given" or None
+        estimator : estimator, "sensitive_features" or None
             Of groups; None is a small one.
         training : Training
             Features as the base takes them, and weights.

@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.parts import row_by_row
+from skfair.partitions import row_by_row
 from skfair.training import ConstrainedLinearModel, GroupScoreMixin, label_positive
 
 

@@ -11,7 +11,7 @@ from skfair.classification._constrained_erm import fit_classifier
 from skfair.classification._linear import has_probabilities
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
-from skfair.parts import row_by_row
+from skfair.partitions import row_by_row
 from skfair.surrogates import SURROGATES
 from skfair.training import CONFIDENCE_LEVELS, ConstrainedNetwork, check_training, label_positive
 from skfair.utils._fit import all_or_nothing

@@ -5,7 +5,7 @@ from numbers import Integral
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import PARTIAL_CRITERIA
 from skfair.losses import AUCLoss
-from skfair.parts import is_in_parts
+from skfair.partitions import is_partitioned
 from skfair.training import (
     CONFIDENCE_LEVELS,
     PartialParityModel,
@@ -155,10 +155,10 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         of those in its interval that scores above the threshold, the standard error of that, and
         difference and tolerance of the criterion. Where all thresholds count, those midway between
         the groups' own percentiles are shown.
-    confidence_ : float
+    guarantee_probability_ : float
         Probability, estimated from out-of-fold decisions, with which the population keeps the
         tolerance; nan where ``confidence_level`` is None.
-    inner_tolerances_ : ndarray of shape (1,)
+    tightened_tolerances_ : ndarray of shape (1,)
         Tolerance that the training data was held to.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
@@ -338,7 +338,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         """
         validate_params(self)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        if is_in_parts(X, y, *people.values()):
+        if is_partitioned(X, y, *people.values()):
             constraint = self._constraint(rank_within=self.rank_within)
             return fit_collected(self, X, y, people, [constraint])
         training = check_training(self, X, y, people | {"groups": groups}, self._request)

@@ -20,8 +20,8 @@ from skfair.classification._rank_search import (
 )
 from skfair.classification._rank_shift import RankedMembers, ranks_in_groups, shifted
 from skfair.constraints import MIN_GROUP_SIZES
-from skfair.parts import in_memory, is_in_parts
-from skfair.people import check_alignment
+from skfair.groups import check_alignment
+from skfair.partitions import in_memory, is_partitioned
 from skfair.training import (
     CONFIDENCE_LEVELS,
     CV_CONSTRAINTS,
@@ -131,10 +131,10 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         without groups.
     constraint_report_ : DataFrame
         One row per group and threshold, as in `PartialParityClassifier`; empty without groups.
-    confidence_ : float
+    guarantee_probability_ : float
         Probability, estimated from out-of-fold decisions, with which the population keeps the
         tolerance; nan where ``confidence_level`` is None.
-    inner_tolerances_ : ndarray of shape (1,)
+    tightened_tolerances_ : ndarray of shape (1,)
         Tolerance that the training data was held to.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": no groups came. "infeasible": the tolerance is exceeded. "uncertain": new
@@ -329,7 +329,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         check_alignment(X=X, y=y, **people)
         # What X may be is for the classifier to say.
         positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
-        if not is_in_parts(X):
+        if not is_partitioned(X):
             check_consistent_length(X, positions)
         request = f"criterion={self.criterion!r} compares groups"
         training = check_training(self, positions, y, people, request)
@@ -380,7 +380,7 @@ def _compared(people):
 
     Parameters
     ----------
-    people : People
+    people : Samples
         Of disjoint groups.
 
     Returns

@@ -8,8 +8,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.classification._rank_shift import ranks_in_groups, shifted
-from skfair.parts import row_by_row
-from skfair.people import check_alignment, groups_to_predict
+from skfair.groups import check_alignment, groups_to_predict
+from skfair.partitions import row_by_row
 from skfair.training import (
     GroupScoreMixin,
     Storable,

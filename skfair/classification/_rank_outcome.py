@@ -43,9 +43,9 @@ def outcome_of(model, promise, bound, report, has_groups):
     ----------
     model : PartialParityPostprocessor
         Its ``confidence_level`` is what was asked for.
-    promise : Promise
+    promise : Guarantee
         As returned by `promised_search`.
-    bound : AuditedConstraint
+    bound : MetricConstraint
         What was to be kept.
     report : DataFrame
         Its ``constraint_report_``.
@@ -73,7 +73,7 @@ def warn_of_outcome(model, promise):
     ----------
     model : PartialParityPostprocessor
         Fitted.
-    promise : Promise
+    promise : Guarantee
         What it promises.
     """
     if model.status_ == "infeasible":

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair.classification._rank_shift import ranks_in_groups, shifted
-from skfair.constraints import PARTIAL_CRITERIA, JointConstraint
-from skfair.enforcement import Promise, promise
+from skfair.constraints import PARTIAL_CRITERIA, ConstraintSystem
+from skfair.enforcement import Guarantee, promise
 from skfair.metrics import (
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,
@@ -146,7 +146,7 @@ def promised_search(members, bound, confidence, search, clusters=None):
 
     Returns
     -------
-    promise : Promise
+    promise : Guarantee
         What it found is `Tried`.
     """
 
@@ -161,9 +161,9 @@ def promised_search(members, bound, confidence, search, clusters=None):
 
         return fit
 
-    constraint = JointConstraint((bound,))
+    constraint = ConstraintSystem((bound,))
     if confidence is None:
-        return Promise(make_fit(None, None)(constraint.tolerances), constraint.tolerances)
+        return Guarantee(make_fit(None, None)(constraint.tolerances), constraint.tolerances)
     return promise(constraint, confidence, make_fit, clusters)
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.people import Groups, check_interval, tabulate_scores
+from skfair.groups import Groups, check_interval, tabulate_scores
 
 _SLOPE = 0.25
 """How fast the shift tapers; below 1, so that the order within a group stays."""

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skfair.groups import check_columns
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.people import check_columns
 
 _GUARD = 1e-9
 """How far multiples of the step may miss p by rounding: 3 * 0.1 must not be above 0.3."""

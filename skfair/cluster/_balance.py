@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.people import group_names
+from skfair.groups import group_names
 from skfair.utils._balance import balance, data_balance, least_balances, least_share_ratios
 from skfair.utils._messages import listing, warn
 

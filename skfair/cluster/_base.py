@@ -8,10 +8,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from skfair.cluster._balance import describe, outcome, warn_of_status
-from skfair.cluster._census import header
 from skfair.cluster._pareto_front import CRITERIA, ParetoFront
+from skfair.cluster.kmeans._census import header
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.parts import is_in_parts
+from skfair.partitions import is_partitioned
 from skfair.utils._messages import suggest, warn
 from skfair.utils._sklearn import CallbackSupportMixin, validate_params
 
@@ -130,7 +130,7 @@ def front(estimator, X, people, n_levels, routes, criterion):
     if not isinstance(n_levels, Integral) or n_levels < 1:
         raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
     validate_params(estimator)
-    if is_in_parts(X, *people.values()):
+    if is_partitioned(X, *people.values()):
         raise TypeError(
             "A front is a path of single people, who must lie in memory: pass a sample of them, or "
             "fit FairKMeans to all at one min_balance."

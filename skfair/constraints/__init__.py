@@ -6,7 +6,7 @@ from skfair.constraints._constraint import MIN_GROUP_SIZES as MIN_GROUP_SIZES
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._constraint import bind_all as bind_all
 from skfair.constraints._constraint import report_small_groups as report_small_groups
-from skfair.constraints._joint import JointConstraint
+from skfair.constraints._joint import ConstraintSystem
 from skfair.constraints._losses import (
     BoundedGroupLoss,
     EqualizedOddsLoss,
@@ -22,7 +22,7 @@ from skfair.constraints._parity import (
     FalsePositiveRateParity,
 )
 from skfair.constraints._partial_parity import PartialGroupAUC, PartialStatisticalParity
-from skfair.constraints._protocols import AuditedConstraint, RowConstraint
+from skfair.constraints._protocols import MetricConstraint, SmoothConstraint
 from skfair.constraints._ranking_parity import RankingParity
 from skfair.constraints._threshold_parity import (
     PartialDemographicParity,
@@ -30,7 +30,7 @@ from skfair.constraints._threshold_parity import (
     PartialEqualOpportunity,
 )
 from skfair.constraints._values import ConstraintValues, ScoreJacobian
-from skfair.people import People
+from skfair.groups import Samples
 
 PARTIAL_CRITERIA = {
     "statistical_parity": PartialStatisticalParity,
@@ -86,7 +86,7 @@ def refuse_inapplicable(constraint, model):
 
 __all__ = [
     "CONSTRAINTS",
-    "AuditedConstraint",
+    "MetricConstraint",
     "BoundedGroupLoss",
     "ConditionalDemographicParity",
     "Constraint",
@@ -98,7 +98,7 @@ __all__ = [
     "EqualizedOddsLoss",
     "ErrorRateParity",
     "FalsePositiveRateParity",
-    "JointConstraint",
+    "ConstraintSystem",
     "LossParity",
     "MeanParity",
     "PartialDemographicParity",
@@ -106,9 +106,9 @@ __all__ = [
     "PartialEqualizedOdds",
     "PartialGroupAUC",
     "PartialStatisticalParity",
-    "People",
+    "Samples",
     "RankingParity",
-    "RowConstraint",
+    "SmoothConstraint",
     "ScoreJacobian",
     "check_constraint",
 ]

@@ -16,9 +16,9 @@ from skfair.constraints._posterior import (
 )
 from skfair.constraints._rate_report import report_of
 from skfair.constraints._values import ConstraintValues, EventJacobian
+from skfair.groups import Events
 from skfair.inference import Rates, estimates_of
 from skfair.losses import as_pointwise
-from skfair.people import Events
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,11 +257,11 @@ class BoundConstraint:
 
     @property
     def strata(self):
-        """Which people are drawn alike, as in `AuditedConstraint`."""
+        """Which people are drawn alike, as in `MetricConstraint`."""
         return self.events.patterns
 
     def posterior(self, scores, clusters=None):
-        """What the samples tell of the population's gap, as in `AuditedConstraint`."""
+        """What the samples tell of the population's gap, as in `MetricConstraint`."""
         aggregate = self.aggregate
         if isinstance(aggregate, SingleRow):
             aggregate = aggregate.aggregate
@@ -318,7 +318,7 @@ class BoundConstraint:
         ----------
         events : CellEvents
             Small groups within the cells; without any the constraint stays as it is.
-        people : People
+        people : Samples
             The samples.
         """
         if not events.names:

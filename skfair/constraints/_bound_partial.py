@@ -8,12 +8,12 @@ from sklearn.base import clone
 
 from skfair.constraints import _condensed
 from skfair.constraints._cells import cell_events
-from skfair.constraints._joint import JointConstraint
+from skfair.constraints._joint import ConstraintSystem
 from skfair.constraints._percentile import SHAPES
 from skfair.constraints._percentile_rows import Compared, Position, at_percentiles
 from skfair.constraints._posterior import CurvePosterior, cluster_effects, kish_sizes
 from skfair.constraints._rate_report import report_of_shares
-from skfair.people import Events, Groups, People
+from skfair.groups import Events, Groups, Samples
 from skfair.utils._messages import listing
 
 _LEAST_SELECTED = 20
@@ -37,7 +37,7 @@ class BoundPartialParity:
     ----------
     constraint : PartialParity
         The criterion.
-    people : People
+    people : Samples
         Targets, groups and weights.
     intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
         Percentiles.
@@ -119,7 +119,7 @@ class BoundPartialParity:
     def rows(self):
         """What solvers hold, corrections included; no rows for a single group."""
         if len(self.people.groups.names) == 1:
-            return JointConstraint(())
+            return ConstraintSystem(())
         if self.constraint.ranks_people_in_groups:
             self.check_sizes(self.positions)
         rows = self.constraint.rows(self.compared, self.scores)
@@ -209,7 +209,7 @@ class BoundPartialParity:
     def of_members(self, events, weights):
         """The constraint of other people, of whom events and weights are given."""
         names = np.arange(len(self.events.names)).astype(object)[:, np.newaxis]
-        people = People(np.ones(len(events)), Groups.disjoint(events, names), weights)
+        people = Samples(np.ones(len(events)), Groups.disjoint(events, names), weights)
         intervals = [one.pairs for one in self.positions]
         return replace(self, people=people, intervals=intervals, uncompared=None)
 
@@ -230,11 +230,11 @@ class BoundPartialParity:
 
     @property
     def strata(self):
-        """Which people are drawn alike, as in `AuditedConstraint`."""
+        """Which people are drawn alike, as in `MetricConstraint`."""
         return self.members.patterns
 
     def posterior(self, scores, clusters=None):
-        """What the samples tell of the population's gap, as in `AuditedConstraint`."""
+        """What the samples tell of the population's gap, as in `MetricConstraint`."""
         seen = self.seen_from(scores)
         if not hasattr(self.constraint, "scale"):
             raise ValueError(
@@ -323,7 +323,7 @@ class BoundPartialParity:
         target, weights = people.target[rows], people.weights[rows]
         taken = replace(
             self,
-            people=People(target, groups, weights),
+            people=Samples(target, groups, weights),
             scores=None if self.scores is None else self.scores[rows],
             uncompared=None,
         )
@@ -336,7 +336,7 @@ class BoundPartialParity:
         weights = people.weights[rows] * factors
         others = self.uncompared and self.uncompared.part(rows, factors, target)
         target = people.target[rows] if target is None else target
-        own = People(target, people.groups.part(rows), weights)
+        own = Samples(target, people.groups.part(rows), weights)
         part = replace(self, people=own, uncompared=others)
         vars(part).update(events=self.events, members=members)
         return part

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.people import Events
+from skfair.groups import Events
 
 
 def everybody(people):
@@ -13,7 +13,7 @@ def everybody(people):
 
     Parameters
     ----------
-    people : People
+    people : Samples
         Targets (classes -1 and +1), groups and weights.
 
     Returns
@@ -29,7 +29,7 @@ def positives(people):
 
     Parameters
     ----------
-    people : People
+    people : Samples
         Targets (classes -1 and +1), groups and weights.
 
     Returns
@@ -45,7 +45,7 @@ def negatives(people):
 
     Parameters
     ----------
-    people : People
+    people : Samples
         Targets (classes -1 and +1), groups and weights.
 
     Returns
@@ -61,7 +61,7 @@ def each_class(people):
 
     Parameters
     ----------
-    people : People
+    people : Samples
         Targets (classes -1 and +1), groups and weights.
 
     Returns
@@ -79,7 +79,7 @@ def check_cells(cells, people, constraint):
     ----------
     cells : dict of str to array-like
         What `Constraint.cells` returned.
-    people : People
+    people : Samples
         Whom it was asked about.
     constraint : Constraint
         Named in the message.

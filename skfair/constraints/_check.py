@@ -5,8 +5,8 @@ from sklearn.base import clone
 
 from skfair.constraints._cells import check_cells
 from skfair.constraints._constraint import Constraint
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.people import People, check_groups
 from skfair.surrogates import Sigmoid
 
 
@@ -43,7 +43,7 @@ def check_constraint(constraint, *, X=None, random_state=0):
     n_samples = 240 if X is None else len(X)
     target = np.where(rng.random(n_samples) < 0.5, 1.0, -1.0)
     groups = check_groups(np.arange(n_samples) % 3, n_samples)
-    people = People(target, groups, np.ones(n_samples), X)
+    people = Samples(target, groups, np.ones(n_samples), X)
     check_cells(constraint.cells(people), people, constraint)
     scores = rng.normal(size=n_samples)
     surrogate, loss, step = Sigmoid(), LogisticLoss(), 1e-6

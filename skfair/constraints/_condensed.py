@@ -8,7 +8,7 @@ are then looked at one by one: the public metric of counts and people is that of
 
 import numpy as np
 
-from skfair.people import ranks_inside
+from skfair.groups import ranks_inside
 from skfair.utils._balance import count_table
 
 _FEW = 1 << 16

@@ -5,7 +5,7 @@ from scipy import sparse
 
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._parity import DecisionRateParity
-from skfair.people import check_groups
+from skfair.groups import check_groups
 from skfair.utils._messages import listing
 from skfair.utils._sklearn import safe_indexing
 
@@ -85,7 +85,7 @@ class ConditionalDemographicParity(DecisionRateParity):
 
         Parameters
         ----------
-        people : People
+        people : Samples
             With the features X that the strata are read off.
 
         Returns
@@ -116,7 +116,7 @@ class ConditionalDemographicParity(DecisionRateParity):
     def _labels(self, X):
         """One label, or several, for each row of X."""
         if X is None:
-            raise ValueError("No X came with the people; pass People(target, groups, weights, X).")
+            raise ValueError("No X came with the people; pass Samples(target, groups, weights, X).")
         if callable(self.strata):
             return self.strata(X)
         wanted = self.strata if isinstance(self.strata, list) else [self.strata]

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._aggregates import AGGREGATES
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._cells import cell_events, check_cells
-from skfair.people import AUTO_SIZE
+from skfair.groups import AUTO_SIZE
 from skfair.surrogates import Step
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
@@ -110,7 +110,7 @@ class Constraint(BaseEstimator):
 
         Parameters
         ----------
-        people : People
+        people : Samples
             Targets (classes -1 and +1), groups and weights.
 
         Returns
@@ -142,7 +142,7 @@ class Constraint(BaseEstimator):
 
         Parameters
         ----------
-        people : People
+        people : Samples
             Targets, groups and weights.
         surrogate : callable
             scores -> Pointwise: what the optimiser sees of a decision; smooth. The public metric
@@ -154,7 +154,7 @@ class Constraint(BaseEstimator):
 
         Returns
         -------
-        bound : AuditedConstraint
+        bound : MetricConstraint
 
         Raises
         ------
@@ -221,7 +221,7 @@ class Constraint(BaseEstimator):
 
         Parameters
         ----------
-        people : People
+        people : Samples
             Groups and weights; their ``min_group_size`` counts where this constraint has none.
 
         Returns
@@ -268,14 +268,14 @@ def bind_all(constraints, contests, surrogate, loss, tolerance):
     ----------
     constraints : list of Constraint
         What must be fair.
-    contests : list of People
+    contests : list of Samples
         The same samples with the target of each decision about them: one, or one per class.
     surrogate, loss, tolerance
         As in `Constraint.bind`.
 
     Returns
     -------
-    bound : list of lists of AuditedConstraint
+    bound : list of lists of MetricConstraint
         For each contest one bound constraint per constraint.
     """
     bound, sizes, are_alone = [[] for _ in contests], {}, False

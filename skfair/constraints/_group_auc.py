@@ -9,7 +9,7 @@ from scipy import sparse
 
 from skfair.constraints._pair_excess import PairExcess, Ranking, convex_parts
 from skfair.constraints._values import ConstraintValues, ScoreJacobian
-from skfair.people import Events
+from skfair.groups import Events
 
 
 @dataclass(frozen=True, eq=False)

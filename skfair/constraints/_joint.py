@@ -11,19 +11,19 @@ from skfair.constraints._values import block_diagonal, joined, split, stacked
 
 
 @dataclass(frozen=True, eq=False)
-class JointConstraint:
+class ConstraintSystem:
     """Several constraints at once, each held to its own tolerance.
 
     Attributes
     ----------
-    parts : tuple of AuditedConstraint
+    parts : tuple of MetricConstraint
         The constraints; none of them leaves the plain fit.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import JointConstraint
-    >>> nothing = JointConstraint(())
+    >>> from skfair.constraints import ConstraintSystem
+    >>> nothing = ConstraintSystem(())
     >>> nothing(scores=np.zeros(3), aux=nothing.initial_aux(np.zeros(3))).values.shape
     (0,)
     """
@@ -93,9 +93,9 @@ class JointConstraint:
 
         Returns
         -------
-        constraint : JointConstraint
+        constraint : ConstraintSystem
         """
-        return JointConstraint(
+        return ConstraintSystem(
             tuple(part.by(own) for part, own in zip(self.parts, criteria, strict=True))
         )
 
@@ -135,9 +135,9 @@ class JointConstraint:
 
         Returns
         -------
-        constraint : JointConstraint
+        constraint : ConstraintSystem
         """
-        return JointConstraint(tuple(part.seen_from(scores) for part in self.parts))
+        return ConstraintSystem(tuple(part.seen_from(scores) for part in self.parts))
 
     @property
     def draws_majorant(self):
@@ -156,11 +156,11 @@ class JointConstraint:
 
         Returns
         -------
-        constraint : JointConstraint
+        constraint : ConstraintSystem
         """
         unknowns = split(aux, [part.n_aux for part in self.parts])
         pairs = zip(self.parts, unknowns, strict=True)
-        return JointConstraint(tuple(part.majorant(scores, own) for part, own in pairs))
+        return ConstraintSystem(tuple(part.majorant(scores, own) for part, own in pairs))
 
     def of_constraint(self, multipliers):
         """Multipliers of the rows that the parts majorise, from those of these rows.
@@ -244,9 +244,9 @@ class JointConstraint:
 
         Returns
         -------
-        constraint : JointConstraint
+        constraint : ConstraintSystem
         """
-        return JointConstraint(tuple(part.corrected(scores, share) for part in self.parts))
+        return ConstraintSystem(tuple(part.corrected(scores, share) for part in self.parts))
 
     @property
     def tolerances(self):
@@ -263,10 +263,10 @@ class JointConstraint:
 
         Returns
         -------
-        constraint : JointConstraint
+        constraint : ConstraintSystem
         """
         pairs = zip(self.parts, tolerances, strict=True)
-        return JointConstraint(tuple(part.held_to(float(own)) for part, own in pairs))
+        return ConstraintSystem(tuple(part.held_to(float(own)) for part, own in pairs))
 
     def report(self, scores):
         """The reports of all parts, one after the other.
@@ -279,7 +279,7 @@ class JointConstraint:
         Returns
         -------
         report : DataFrame
-            As in `AuditedConstraint.report`.
+            As in `MetricConstraint.report`.
         """
         return _one_below_the_other([part.report(scores) for part in self.parts])
 
@@ -314,7 +314,7 @@ class JointConstraint:
 
     def single(self):
         """The same constraints, each that can be by its one row ``gap <= tolerance``."""
-        return JointConstraint(
+        return ConstraintSystem(
             tuple(part.single() if hasattr(part, "single") else part for part in self.parts)
         )
 
@@ -328,9 +328,9 @@ class JointConstraint:
 
         Returns
         -------
-        constraint : JointConstraint
+        constraint : ConstraintSystem
         """
-        return JointConstraint(tuple(part.take(rows) for part in self.parts))
+        return ConstraintSystem(tuple(part.take(rows) for part in self.parts))
 
     def part(self, rows, factors=1.0, target=None):
         """The share of some samples in the constraints: rows of parts add up to those of all.
@@ -346,9 +346,9 @@ class JointConstraint:
 
         Returns
         -------
-        constraint : JointConstraint
+        constraint : ConstraintSystem
         """
-        return JointConstraint(tuple(part.part(rows, factors, target) for part in self.parts))
+        return ConstraintSystem(tuple(part.part(rows, factors, target) for part in self.parts))
 
     def draw(self, n_per_event, random_state=None, beside=()):
         """Draw equally many samples from every event of every part, as `BoundConstraint.draw`.
@@ -366,7 +366,7 @@ class JointConstraint:
         -------
         rows : ndarray of int, shape (n_drawn,)
             Positions of the samples.
-        constraint : JointConstraint
+        constraint : ConstraintSystem
             A function of their scores.
         """
         random_state = check_random_state(random_state)
@@ -376,7 +376,7 @@ class JointConstraint:
         for part, own in zip(self.parts, lots, strict=True):
             parts.append(part._drawn(rows, start, n_per_event))
             start += len(own)
-        return rows, JointConstraint(tuple(parts))
+        return rows, ConstraintSystem(tuple(parts))
 
 
 def _one_below_the_other(reports):

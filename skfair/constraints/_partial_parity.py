@@ -16,7 +16,7 @@ from skfair.constraints._group_auc import GroupAUCConstraint
 from skfair.constraints._percentile import SHAPES
 from skfair.constraints._percentile_rows import at_percentiles
 from skfair.constraints._sampled_partial import sampled_areas, sampled_curves
-from skfair.people import check_interval
+from skfair.groups import check_interval
 from skfair.utils._sklearn import Interval, StrOptions
 
 _MANY_PERCENTILES = 20
@@ -100,7 +100,7 @@ class PartialParity(Constraint):
 
         Parameters
         ----------
-        people : People
+        people : Samples
             Targets, groups and weights.
         intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
             Percentiles.

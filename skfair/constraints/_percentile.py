@@ -25,7 +25,7 @@ from scipy.special import logit
 from skfair.constraints._mean_excess import mean_excess
 from skfair.constraints._mean_sigmoid import MeanSigmoid
 from skfair.constraints._values import ConstraintValues, ScoreJacobian
-from skfair.people import Events
+from skfair.groups import Events
 
 _ROUNDING = 0.05
 _LEAST_SHARE = 1e-3

@@ -1,7 +1,7 @@
 """What the rest of the package asks of a constraint that is bound to people.
 
-Solvers see rows between bounds (`RowConstraint`). Enforcement sees the public metric besides, and
-moves the rows until the metric keeps its tolerance (`AuditedConstraint`). Both are met by what
+Solvers see rows between bounds (`SmoothConstraint`). Enforcement sees the public metric besides,
+and moves the rows until the metric keeps its tolerance (`MetricConstraint`). Both are met by what
 `Constraint.bind` returns, and solvers' part of them by any rows of one's own.
 """
 
@@ -23,7 +23,7 @@ REPORT_COLUMNS = (
 """Columns of all reports of constraints; a narrow screen leaves out those in the middle."""
 
 
-class RowConstraint(Protocol):
+class SmoothConstraint(Protocol):
     """Rows ``lower <= c(scores, aux) <= upper``: what solvers need.
 
     Three methods more are asked for where they are needed, and may be missing elsewhere:
@@ -99,7 +99,7 @@ class RowConstraint(Protocol):
         """
 
 
-class AuditedConstraint(RowConstraint, Protocol):
+class MetricConstraint(SmoothConstraint, Protocol):
     """Rows that know the public metric which they stand for: what enforcement needs of each part.
 
     Where the metric counts decisions (``counts_decisions``), searches over decisions also ask for
@@ -129,11 +129,11 @@ class AuditedConstraint(RowConstraint, Protocol):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import DemographicParity, People
+    >>> from skfair.constraints import DemographicParity, Samples
     >>> from skfair.losses import LogisticLoss
-    >>> from skfair.people import check_groups
+    >>> from skfair.groups import check_groups
     >>> from skfair.surrogates import Sigmoid
-    >>> people = People(np.array([1.0, -1.0]), check_groups(["a", "b"], 2), np.ones(2))
+    >>> people = Samples(np.array([1.0, -1.0]), check_groups(["a", "b"], 2), np.ones(2))
     >>> parity = DemographicParity().bind(people, Sigmoid(), LogisticLoss(), tolerance=0.1)
     >>> parity.gap(np.array([2.0, -1.0]))
     1.0
@@ -237,7 +237,7 @@ class AuditedConstraint(RowConstraint, Protocol):
 
         Returns
         -------
-        constraint : AuditedConstraint
+        constraint : MetricConstraint
         """
 
     def held_to(self, tolerance):
@@ -250,7 +250,7 @@ class AuditedConstraint(RowConstraint, Protocol):
 
         Returns
         -------
-        constraint : AuditedConstraint
+        constraint : MetricConstraint
         """
 
     def missed(self, scores):
@@ -277,7 +277,7 @@ class AuditedConstraint(RowConstraint, Protocol):
 
         Returns
         -------
-        constraint : AuditedConstraint
+        constraint : MetricConstraint
         """
 
     def report(self, scores):

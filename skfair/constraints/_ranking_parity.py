@@ -8,7 +8,7 @@ from scipy import sparse
 from skfair.constraints._aggregates import Range
 from skfair.constraints._cells import everybody
 from skfair.constraints._parity import DecisionRateParity
-from skfair.people import Groups
+from skfair.groups import Groups
 from skfair.utils._sklearn import Interval
 
 
@@ -70,7 +70,7 @@ class RankingParity(DecisionRateParity):
 
         Parameters
         ----------
-        people : People
+        people : Samples
             Pairs of documents, by query and groups; those of small groups are in no group.
 
         Returns

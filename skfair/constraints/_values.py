@@ -142,7 +142,7 @@ class ConstraintValues(NamedTuple):
 
     See Also
     --------
-    RowConstraint : What returns it, with an example.
+    SmoothConstraint : What returns it, with an example.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Data of people with their groups: public sets fetched by digest, an embedded set, generators."""
 
-from skfair.parts import open_blocks
+from skfair.partitions import open_blocks
 
 from ._a9a import fetch_a9a
 from ._acs_income import fetch_acs_income

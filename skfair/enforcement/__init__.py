@@ -29,14 +29,14 @@ import numpy as np
 from skfair.enforcement._at_large import enforce_at_large
 from skfair.enforcement._calibration import calibrate
 from skfair.enforcement._correction import corrections, path, tighten
+from skfair.enforcement._guarantee import Guarantee as Guarantee
+from skfair.enforcement._guarantee import promise as promise
 from skfair.enforcement._line_search import polish, sweep
 from skfair.enforcement._metric_search import search_metric
-from skfair.enforcement._promise import Promise as Promise
-from skfair.enforcement._promise import promise as promise
 from skfair.enforcement._task import Candidate as Candidate
 from skfair.enforcement._task import Task as Task
 from skfair.enforcement._task import rank
-from skfair.problems import ProblemInParts
+from skfair.problems import PartitionedProblem
 
 __all__ = ["ENFORCEMENTS"]
 
@@ -66,7 +66,7 @@ def enforce(task, strategy):
     ValueError
         If the strategy moves decisions, but the constraint compares ranks.
     """
-    if isinstance(task.problem, ProblemInParts) and not task.constraint.is_local:
+    if isinstance(task.problem, PartitionedProblem) and not task.constraint.is_local:
         return _at_large(task, strategy)
     if not task.constraint.parts:
         return task.plain()
@@ -116,7 +116,7 @@ def enforce_for_all(task, strategy, confidence, unseen=None, clusters=None):
 
     Returns
     -------
-    promise : Promise
+    promise : Guarantee
         Its candidate is judged by the requested tolerances.
 
     Raises
@@ -126,7 +126,7 @@ def enforce_for_all(task, strategy, confidence, unseen=None, clusters=None):
     """
     requested = task.constraint
     if confidence is None:
-        return Promise(enforce(task, strategy), requested.tolerances)
+        return Guarantee(enforce(task, strategy), requested.tolerances)
     if strategy is None:
         raise ValueError(
             "confidence_level is about decisions, but enforcement=None leaves the smooth rates as "

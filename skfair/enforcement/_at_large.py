@@ -8,7 +8,7 @@ look at all parts, and there are about a dozen.
 
 import numpy as np
 
-from skfair.constraints import JointConstraint
+from skfair.constraints import ConstraintSystem
 from skfair.enforcement._counts import N_TURNS, decide, flips, missed
 from skfair.enforcement._line_search import directions_of
 from skfair.enforcement._stops import between, place_stops
@@ -34,7 +34,7 @@ def enforce_at_large(task, strategy, few, rehearsed):
     Parameters
     ----------
     task : Task
-        Of a `ProblemInParts`.
+        Of a `PartitionedProblem`.
     strategy : "auto" or None
         As in `enforce`.
     few : Task
@@ -51,7 +51,7 @@ def enforce_at_large(task, strategy, few, rehearsed):
     if strategy is None:
         return people.solved(task.problem, start)
     if not rehearsed.result.multipliers.any():  # perhaps everybody's decisions need nothing either
-        plain = people.solved(task.under(JointConstraint(())), start)
+        plain = people.solved(task.under(ConstraintSystem(())), start)
         if plain.keeps_bound:
             return plain
     found = people.corrected(start)
@@ -68,7 +68,7 @@ class _Everybody:
     Parameters
     ----------
     task : Task
-        Of a `ProblemInParts`.
+        Of a `PartitionedProblem`.
     few : Task
         Of some people, who tell which way to search.
     """
@@ -119,7 +119,7 @@ class _Everybody:
         for _ in range(_MAX_CORRECTIONS):
             offsets = self.missed(start)
             held = zip(task.constraint.parts, offsets, strict=True)
-            constraint = JointConstraint(tuple(one.shifted(own) for one, own in held))
+            constraint = ConstraintSystem(tuple(one.shifted(own) for one, own in held))
             found = self.solved(task.under(constraint), self._rehearsed(start))
             best = found if best is None else min(best, found, key=rank)
             # Searches lead decisions to their bounds, if there are any to flip. What misses nothing

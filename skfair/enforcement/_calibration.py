@@ -15,7 +15,7 @@ from itertools import islice
 
 import numpy as np
 
-from skfair.constraints import JointConstraint
+from skfair.constraints import ConstraintSystem
 from skfair.enforcement._task import TIE
 from skfair.solvers import SQP
 
@@ -98,7 +98,7 @@ def _rehearse(task, start):
     -------
     latest : Candidate
         Where everybody's fits begin; its gaps are those among the some.
-    rows : list of AuditedConstraint or None
+    rows : list of MetricConstraint or None
         What everybody's rows are first made like; None where nobody rehearsed, or without need.
     """
     parts = task.constraint.parts
@@ -128,7 +128,7 @@ def _calibrations(task, latest, rehearsed):
         rows = [loop.send((latest.scores, gap, is_infeasible)) for loop, gap in told]
         if any(row is None for row in rows):
             return
-        problem = task.under(JointConstraint(tuple(rows)))
+        problem = task.under(ConstraintSystem(tuple(rows)))
         # Thresholds go on from where they were; levels, which are easily placed, do not.
         is_warm = len(latest.result.x) == problem.n_unknowns
         is_warm = is_warm and not any(part.is_correctable for part in parts)

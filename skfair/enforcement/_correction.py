@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skfair.constraints import JointConstraint
+from skfair.constraints import ConstraintSystem
 from skfair.enforcement._task import rank
 
 _MAX_CORRECTIONS = 6
@@ -65,7 +65,7 @@ def path(task, start):
         gain = problem.share * problem.target - length * effects
         priced = replace(
             problem,
-            constraint=JointConstraint(()),
+            constraint=ConstraintSystem(()),
             target=np.where(gain > 0, 1.0, -1.0),
             weights=np.abs(gain),
         )

@@ -9,8 +9,8 @@ random parameters, some often keep it.
 import numpy as np
 from scipy.optimize import minimize
 
-from skfair.constraints import JointConstraint
-from skfair.problems import RankedInParts
+from skfair.constraints import ConstraintSystem
+from skfair.problems import PartitionedRankProblem
 
 _RADII = (0.03, 0.1, 0.3, 1.0)
 """Lengths of random steps, relative to the parameters."""
@@ -44,7 +44,7 @@ def search_metric(task, fairest):
         That of least violation; where it depends on ranks alone, at the scale and intercept of
         least objective. `fairest` itself, if no other is better or samples are partitioned or many.
     """
-    if isinstance(task.problem, RankedInParts) or len(task.problem.target) > _MANY:
+    if isinstance(task.problem, PartitionedRankProblem) or len(task.problem.target) > _MANY:
         return fairest
     plain = task.plain(fairest.parameters)  # by the user's solver, whose limits it tells
     layer = task.problem.model.last_layer(fairest.parameters)
@@ -67,7 +67,7 @@ def search_metric(task, fairest):
     if found.violation >= fairest.violation:
         return fairest
     # Ranks depend neither on scale nor on intercept.
-    own, objective = found.parameters[len(before) :], task.under(JointConstraint(()))
+    own, objective = found.parameters[len(before) :], task.under(ConstraintSystem(()))
     rescaled = judge(_rescaled(own, layer, lambda x: objective.evaluate(np.append(before, x)).fun))
     return min(rescaled, found, key=_violation)
 

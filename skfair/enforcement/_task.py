@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from skfair.constraints import JointConstraint
+from skfair.constraints import ConstraintSystem
 from skfair.enforcement._stops import MARGIN
-from skfair.problems import RankedInParts
+from skfair.problems import PartitionedRankProblem
 from skfair.solvers import SQP, Result
 
 TIE = 1e-12
@@ -116,7 +116,7 @@ class Task:
 
     def judge(self, parameters, result):
         """The candidate that parameters make."""
-        if isinstance(self.problem, RankedInParts):
+        if isinstance(self.problem, PartitionedRankProblem):
             return self._judge_ranks(parameters, result)
         problem, parts = self.problem, self.constraint.parts
         scores = problem.predicted(parameters)
@@ -130,7 +130,9 @@ class Task:
     def predicted(self, parameters):
         """Everybody's scores as predictions will have them; None where they lie in parts."""
         return (
-            None if isinstance(self.problem, RankedInParts) else self.problem.predicted(parameters)
+            None
+            if isinstance(self.problem, PartitionedRankProblem)
+            else self.problem.predicted(parameters)
         )
 
     def _judge_ranks(self, parameters, result):
@@ -236,7 +238,7 @@ class Task:
     def plain(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
         x = self.start if parameters is None else parameters
-        return self.candidate(self.under(JointConstraint(())), x, solver)
+        return self.candidate(self.under(ConstraintSystem(())), x, solver)
 
     def rough(self):
         """A fit without constraint that others may start from."""
@@ -251,7 +253,7 @@ class Task:
 
         Parameters
         ----------
-        constraint : JointConstraint
+        constraint : ConstraintSystem
             What their smooth rates keep.
         """
         few = self.among_few(self.under(constraint))

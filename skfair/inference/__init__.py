@@ -14,13 +14,13 @@ from skfair.inference._gaps import (
     upper_limit,
 )
 from skfair.inference._limits import check_level, clopper_pearson, rate_limits, wilson
-from skfair.inference._planning import people_needed
+from skfair.inference._planning import required_sample_size
 
 __all__ = [
     "Interval",
     "balance_limit",
     "exact_pair_test",
     "gap_interval",
-    "people_needed",
+    "required_sample_size",
     "ratio_interval",
 ]

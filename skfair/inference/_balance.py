@@ -3,10 +3,10 @@
 import numpy as np
 from sklearn.utils import column_or_1d
 
+from skfair.groups import check_columns
 from skfair.inference._estimates import Rates
 from skfair.inference._gaps import Interval
 from skfair.inference._limits import check_level, clopper_pearson
-from skfair.people import check_columns
 from skfair.utils._balance import balance, count_table
 
 

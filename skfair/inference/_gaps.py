@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skfair.groups import Events, check_columns
 from skfair.inference._contrasts import all_pairs
 from skfair.inference._estimates import LogRates, Rates, estimates_of
 from skfair.inference._limits import check_level
-from skfair.people import Events, check_columns
 from skfair.utils._messages import warn
 
 

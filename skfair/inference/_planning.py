@@ -15,7 +15,7 @@ _NEGLIGIBLE = 1e-4
 """Probability of the smallest counts that the computation of the power leaves out."""
 
 
-def people_needed(tolerance, *, n_groups=2, rate=0.5, confidence_level=0.95, power=0.8):
+def required_sample_size(tolerance, *, n_groups=2, rate=0.5, confidence_level=0.95, power=0.8):
     r"""Sample size of each group at which `skfair.audit.certify` certifies a fair model.
 
     The smallest size n at which a model whose groups all have the rate p is certified to keep the
@@ -61,13 +61,13 @@ def people_needed(tolerance, *, n_groups=2, rate=0.5, confidence_level=0.95, pow
 
     Examples
     --------
-    >>> from skfair.inference import people_needed
-    >>> people_needed(0.05, rate=0.2), people_needed(0.05, n_groups=10, rate=0.2)
+    >>> from skfair.inference import required_sample_size
+    >>> required_sample_size(0.05, rate=0.2), required_sample_size(0.05, n_groups=10, rate=0.2)
     (1097, 2348)
 
     At a small rate the tolerance alone decides:
 
-    >>> people_needed(0.05, rate=0.001)
+    >>> required_sample_size(0.05, rate=0.001)
     59
     """
     for name, value in {"tolerance": tolerance, "rate": rate, "power": power}.items():

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils.multiclass import unique_labels
 
+from skfair.groups import count_rows, count_samples
 from skfair.metrics._report import report_counted
-from skfair.people import count_rows, count_samples
 
 
 def metric_by_class(metric, y_true, y_pred, *, sensitive_features, sample_weight=None, **params):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from skfair.groups import check_columns, count_rows, group_index
 from skfair.metrics._registry import metric
-from skfair.people import check_columns, count_rows, group_index
 from skfair.utils._balance import count_table, least_balances, least_share_ratios
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.groups import check_columns, check_groups, count_rows
 from skfair.metrics._gaps import gap
 from skfair.metrics._rates import find_positive
-from skfair.people import check_columns, check_groups, count_rows
 from skfair.utils._messages import listing, warn
 
 

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 from sklearn.utils import check_array
 
+from skfair.groups import check_columns
 from skfair.metrics._gaps import gap
 from skfair.metrics._registry import metric
-from skfair.people import check_columns
 
 
 @metric("score")

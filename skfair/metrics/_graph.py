@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from skfair.people import check_groups
+from skfair.groups import check_groups
 from skfair.utils._graph import cluster_links, degrees_of, group_constraint
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 from sklearn.utils import check_array
 
+from skfair.groups import check_columns
 from skfair.losses import LOSSES, as_pointwise
 from skfair.metrics._gaps import gap, report_unknown
 from skfair.metrics._rates import find_positive
 from skfair.metrics._registry import metric
-from skfair.people import check_columns
 from skfair.utils._messages import by_name
 
 

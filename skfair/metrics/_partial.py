@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.groups import ranks_inside
 from skfair.metrics._ranked import check_option, check_scored, known_groups, largest_difference
 from skfair.metrics._registry import metric
-from skfair.people import ranks_inside
 from skfair.utils._messages import warn
 
 

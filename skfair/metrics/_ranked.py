@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
+from skfair.groups import check_columns, check_interval, ranks_inside, tabulate_scores
 from skfair.metrics._gaps import report_unknown
-from skfair.people import check_columns, check_interval, ranks_inside, tabulate_scores
 
 
 class Scored(NamedTuple):

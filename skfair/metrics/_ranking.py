@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.people import DocumentPairs, check_columns, check_groups
+from skfair.groups import DocumentPairs, check_columns, check_groups
 from skfair.utils._messages import warn
 
 _CHUNK = 1 << 20

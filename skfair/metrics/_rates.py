@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skfair.groups import check_columns, count_rows, distinct_values
 from skfair.metrics._gaps import gap, report_unknown
-from skfair.people import check_columns, count_rows, distinct_values
 from skfair.utils._classes import positive_class
 from skfair.utils._messages import listing
 
@@ -79,7 +79,7 @@ def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_lab
 
     Returns
     -------
-    people : People
+    people : Samples
         Groups and weights of the samples that are present.
     outcomes : ndarray of intp, shape (n_samples,)
         Cell of each of them in a flat confusion matrix: 2 (true class) + predicted class.
@@ -102,7 +102,7 @@ def count_confusions(people, outcomes):
 
     Parameters
     ----------
-    people : People
+    people : Samples
         Groups and weights.
     outcomes : ndarray of intp, shape (n_samples,)
         As `check_predictions` returns them.

@@ -3,10 +3,10 @@
 import numpy as np
 from sklearn.utils import check_array
 
+from skfair.groups import check_columns
 from skfair.metrics._gaps import gap
 from skfair.metrics._losses import mean_losses
 from skfair.metrics._registry import metric
-from skfair.people import check_columns
 
 
 @metric("regression")

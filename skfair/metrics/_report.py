@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from skfair.groups import check_columns, count_samples, group_index
 from skfair.inference import Rates, check_level
 from skfair.metrics._rates import RATES, confusion_cells, count_confusions
-from skfair.people import check_columns, count_samples, group_index
 
 _COLUMNS = (
     "base_rate",

@@ -11,8 +11,8 @@ from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 from sklearn.utils.metaestimators import available_if
 
 from skfair.exceptions import MissingSensitiveFeaturesError
+from skfair.groups import HOW_TO_PASS_GROUPS, check_alignment
 from skfair.metrics._registry import METRICS, Metric
-from skfair.people import HOW_TO_PASS_GROUPS, check_alignment
 from skfair.utils._classes import positive_class
 from skfair.utils._messages import listing, suggest
 from skfair.utils._sklearn import search_error

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.parts import InMemory, blocks
+from skfair.partitions import InMemory, blocks
 
 _SPARSE_BELOW = 0.3
 """Share of non-zeros below which dense columns are stored as CSR: one-hot columns are."""

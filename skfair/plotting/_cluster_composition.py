@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skfair.groups import group_names
 from skfair.metrics import cluster_composition
-from skfair.people import group_names
 from skfair.plotting._style import COLORS, HATCHES, INK, cycle, new_axes, readable, strip_frame
 from skfair.utils._balance import cluster_balances
 

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
+from skfair.groups import ranks_inside
 from skfair.metrics import PREDICTIONS, check_scored
-from skfair.people import ranks_inside
 from skfair.plotting._style import (
     COLORS,
     HATCHES,

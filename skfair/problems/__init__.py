@@ -4,9 +4,16 @@ Minimise f(x) subject to lower <= c(x) <= upper, over x = (model parameters, aux
 """
 
 from skfair.problems._evaluation import Evaluation
-from skfair.problems._in_parts import ProblemInParts
+from skfair.problems._partitioned import PartitionedProblem
+from skfair.problems._partitioned_ranks import PartitionedRankProblem
 from skfair.problems._problem import ConstrainedProblem
-from skfair.problems._ranked_in_parts import RankedInParts
 from skfair.problems._region import Ball, Box
 
-__all__ = ["Ball", "Box", "ConstrainedProblem", "Evaluation", "ProblemInParts", "RankedInParts"]
+__all__ = [
+    "Ball",
+    "Box",
+    "ConstrainedProblem",
+    "Evaluation",
+    "PartitionedProblem",
+    "PartitionedRankProblem",
+]

@@ -20,13 +20,13 @@ class Evaluation:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import JointConstraint
+    >>> from skfair.constraints import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
     >>> from skfair.models import LinearModel
     >>> from skfair.problems import ConstrainedProblem, Evaluation
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.standardized(X, weights)
-    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, JointConstraint(()))
+    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
     >>> Evaluation(problem, np.zeros(2)).grad
     array([-1.,  0.])
     """
@@ -60,7 +60,7 @@ class Evaluation:
 
         Parameters
         ----------
-        constraint : BoundConstraint or JointConstraint
+        constraint : BoundConstraint or ConstraintSystem
             With as many auxiliary unknowns.
 
         Returns

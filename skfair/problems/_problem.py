@@ -32,7 +32,7 @@ class ConstrainedProblem:
         Sample weights.
     alpha : float
         Strength of the l2 penalty.
-    constraint : BoundConstraint or JointConstraint
+    constraint : BoundConstraint or ConstraintSystem
         Constraint on the scores, with the auxiliary unknowns that it needs.
     region : object, default=None
         Closed convex set of model parameters, with a method ``project(parameters)`` to its nearest
@@ -44,14 +44,14 @@ class ConstrainedProblem:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import DemographicParity, People
+    >>> from skfair.constraints import DemographicParity, Samples
     >>> from skfair.losses import LogisticLoss
     >>> from skfair.models import LinearModel
     >>> from skfair.problems import ConstrainedProblem
     >>> from skfair.surrogates import Sigmoid
-    >>> from skfair.people import check_groups
+    >>> from skfair.groups import check_groups
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
-    >>> people = People(y, check_groups(["a", "b", "a", "b"], 4), np.ones(4))
+    >>> people = Samples(y, check_groups(["a", "b", "a", "b"], 4), np.ones(4))
     >>> loss = LogisticLoss()
     >>> parity = DemographicParity().bind(people, Sigmoid(), loss, tolerance=0.1)
     >>> model = LinearModel.standardized(X, people.weights)

@@ -8,8 +8,8 @@ from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.random import sample_without_replacement
 
 from skfair.constraints import RankingParity, report_small_groups
+from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_samples
 from skfair.losses import LOSSES
-from skfair.people import DocumentPairs, Groups, People, check_groups, check_people
 from skfair.surrogates import SURROGATES
 from skfair.training import ConstrainedLinearModel, Training
 from skfair.utils._fit import all_or_nothing
@@ -90,9 +90,9 @@ class ConstrainedRanker(ConstrainedLinearModel):
     constraint_report_ : DataFrame
         One row per rate that is compared; its group is (query, group of the more relevant, group of
         the less relevant), where the query is "all" for rates over all queries.
-    confidence_ : float
+    guarantee_probability_ : float
         nan: of rankers nothing is promised to new queries.
-    inner_tolerances_ : ndarray of shape (n_constraints,)
+    tightened_tolerances_ : ndarray of shape (n_constraints,)
         Tolerance that the pairs were held to: the one asked for.
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As of :class:`skfair.classification.ConstrainedERMClassifier`.
@@ -294,7 +294,7 @@ def _check_documents(ranker, X, y, query_id, who, request):
         f"{request}, but fit got no sensitive_features: all documents are one group and the fit is "
         "unconstrained. Pass fit(X, y, query_id=..., sensitive_features=...)."
     )
-    people, rows = check_people(**who, missing=missing, **given)
+    people, rows = check_samples(**who, missing=missing, **given)
     people = people._replace(min_group_size=ranker.min_group_size)
     return X[rows], y[rows], _queries(query_id, len(y)).take(rows), people
 
@@ -308,7 +308,7 @@ def _pairs_to_train_on(X, y, query, documents, draw):
     large = [number for number, (_, a, b) in enumerate(groups.labels) if is_large[a] & is_large[b]]
     groups = groups if all(is_large.values()) else groups.only(np.array(large, dtype=np.intp))
     weights = documents.weights[better] * documents.weights[worse]
-    return Training(X[better] - X[worse], None, People(np.ones(len(better)), groups, weights))
+    return Training(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
 
 
 def _report_uncompared(documents):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from skfair.constraints import CONSTRAINTS, Constraint, refuse_inapplicable
-from skfair.parts import is_in_parts, row_by_row
+from skfair.partitions import is_partitioned, row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
     GroupScoreMixin,
@@ -108,10 +108,10 @@ class ConstrainedERMRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinear
         One row per mean that is compared: its constraint, cell, group, number n of samples, its
         value and standard error, and gap and tolerance of the constraint; means of predictions
         count from the mean of the target.
-    confidence_ : float
+    guarantee_probability_ : float
         nan: of regressors nothing is promised to new people, as ``confidence_level`` does of
         classifiers.
-    inner_tolerances_ : ndarray of shape (n_constraints,)
+    tightened_tolerances_ : ndarray of shape (n_constraints,)
         Tolerance that the people of the fit were held to: the one asked for.
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": no groups came. "infeasible": the bound is not met. Else "max_iter": the
@@ -228,7 +228,7 @@ class ConstrainedERMRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinear
         for constraint in constraints:
             _check_constraint(constraint)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        if is_in_parts(X, y, *people.values()):
+        if is_partitioned(X, y, *people.values()):
             return fit_collected(self, X, y, people, constraints)
         request = f"constraint={self.constraint!r} asks for groups to be alike"
         training = check_real_training(self, X, y, people, request if constraints else None)

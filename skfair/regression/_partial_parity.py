@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from skfair.parts import is_in_parts, row_by_row
+from skfair.partitions import is_partitioned, row_by_row
 from skfair.training import (
     ConstrainedLinearModel,
     GroupScoreMixin,
@@ -112,10 +112,10 @@ class PartialParityRegressor(
         of those in its interval that scores above the threshold, the standard error of that, and
         difference and tolerance of the criterion. Where all thresholds count, those midway between
         the groups' own percentiles are shown.
-    confidence_ : float
+    guarantee_probability_ : float
         nan: of regressors nothing is promised to new people, as ``confidence_level`` does of
         classifiers.
-    inner_tolerances_ : ndarray of shape (n_constraints,)
+    tightened_tolerances_ : ndarray of shape (n_constraints,)
         Tolerance that the people of the fit were held to: the one asked for.
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": no groups came. Else "infeasible": the tolerance is not kept. Else
@@ -249,7 +249,7 @@ class PartialParityRegressor(
         """
         validate_params(self)
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        if is_in_parts(X, y, *people.values()):
+        if is_partitioned(X, y, *people.values()):
             constraint = self._constraint(threshold=self.threshold)
             return fit_collected(self, X, y, people, [constraint])
         training = check_real_training(self, X, y, people, self._request)

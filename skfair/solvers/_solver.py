@@ -103,14 +103,14 @@ class Result:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import JointConstraint
+    >>> from skfair.constraints import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
     >>> from skfair.models import LinearModel
     >>> from skfair.problems import ConstrainedProblem
     >>> from skfair.solvers import SQP
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.standardized(X, weights)
-    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, JointConstraint(()))
+    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
     >>> result = SQP().solve(problem)
     >>> result.status, result.x.round(6)
     ('optimal', array([1., 0.]))
@@ -155,7 +155,7 @@ class Solver(BaseEstimator):
     Gradient descent, which knows no rows:
 
     >>> import numpy as np
-    >>> from skfair.constraints import JointConstraint
+    >>> from skfair.constraints import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
     >>> from skfair.models import LinearModel
     >>> from skfair.problems import ConstrainedProblem
@@ -172,7 +172,7 @@ class Solver(BaseEstimator):
     ...             x = x - 0.5 * evaluation.grad
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.standardized(X, weights)
-    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, JointConstraint(()))
+    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
     >>> Descent().solve(problem).status
     'optimal'
     """

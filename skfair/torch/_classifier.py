@@ -108,10 +108,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     constraint_report_ : DataFrame
         One row per rate that is compared, as in
         :class:`~skfair.classification.ConstrainedERMClassifier`.
-    confidence_ : float
+    guarantee_probability_ : float
         Probability with which the population keeps the tolerance, as in
         :class:`~skfair.classification.ConstrainedERMClassifier`.
-    inner_tolerances_ : ndarray of shape (n_constraints,)
+    tightened_tolerances_ : ndarray of shape (n_constraints,)
         Tolerance that the training data was held to, for each constraint.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in :class:`~skfair.classification.ConstrainedMLPClassifier`.

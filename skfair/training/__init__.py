@@ -24,7 +24,7 @@ from skfair.training._input import (
     class_weights,
     in_units_of_spread,
     label_positive,
-    refuse_parts,
+    refuse_partitioned,
     warn_of_told_groups,
 )
 from skfair.training._levels import at_levels, distinct_levels
@@ -77,7 +77,7 @@ __all__ = [
     "probabilities_of",
     "promised",
     "published_settings",
-    "refuse_parts",
+    "refuse_partitioned",
     "status_of",
     "store_fit",
     "uncertain",

@@ -18,10 +18,10 @@ from skfair.constraints import (
 )
 from skfair.losses import OBJECTIVES, over_pairs
 from skfair.models import LinearModel
-from skfair.parts import Afresh, parts_of
+from skfair.partitions import LazyPartitions, partitions_of
 from skfair.solvers import SQP
-from skfair.training._in_parts import problem_of_parts
 from skfair.training._input import class_weights
+from skfair.training._partitioned import problem_of_parts
 from skfair.training._representatives import Representatives, by_cells
 from skfair.utils._messages import by_name
 
@@ -59,7 +59,7 @@ def fit_collected(estimator, X, y, people, constraints):
     estimator : ConstrainedLinearModel
         To be fitted; of a regressor target and scores are in units of the target's spread.
     X, y : collection
-        As `parts_of` takes them.
+        As `partitions_of` takes them.
     people : dict
         ``sensitive_features`` and ``sample_weight``.
     constraints : list of Constraint
@@ -78,7 +78,7 @@ def fit_collected(estimator, X, y, people, constraints):
     """
     solver = estimator._chosen_solver()
     _refuse_what_is_no_sum(estimator, constraints, solver, people)
-    parts = parts_of(estimator.n_jobs, X=X, y=y, **people)
+    parts = partitions_of(estimator.n_jobs, X=X, y=y, **people)
     is_real = is_regressor(estimator)
     people = parts.each(by_cells, type(estimator).__name__, is_real)
     chosen = Representatives(people, estimator, is_real, bool(constraints))
@@ -88,7 +88,7 @@ def fit_collected(estimator, X, y, people, constraints):
     if chosen.counts.sum() > _FEW:
         of_block = partial(_problem, frame, chosen.places, training)
         # Made for every look anew: kept, it would take more room than the people, and saves little.
-        problem = problem_of_parts(frame, Afresh(people, of_block), problem)
+        problem = problem_of_parts(frame, LazyPartitions(people, of_block), problem)
     return estimator._fit_problem(X, y, training, problem, solver)
 
 

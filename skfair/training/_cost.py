@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skfair.constraints import JointConstraint
+from skfair.constraints import ConstraintSystem
 from skfair.losses import over_pairs
 from skfair.solvers import SQP
 from skfair.utils._messages import warn
@@ -34,7 +34,7 @@ def warn_of_cost_to(task, found, is_real):
     if is_plain or not task.constraint.parts or over_pairs(task.problem.loss):
         return
     problem = task.among_few(task.problem)
-    free = replace(problem, constraint=JointConstraint(()))
+    free = replace(problem, constraint=ConstraintSystem(()))
     if len(free.target) > _MAX_SAMPLES:
         # A fixed draw: fits of the same samples warn alike.
         free = free.take(np.random.default_rng(0).integers(len(free.target), size=_MAX_SAMPLES))
@@ -109,7 +109,7 @@ def _costly_group(constraint, scores):
 
     Parameters
     ----------
-    constraint : JointConstraint
+    constraint : ConstraintSystem
         What is to be kept.
     scores : ndarray of shape (n_samples,)
         Scores of the fit without constraint.

@@ -17,9 +17,9 @@ from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.parts import is_in_parts, parts_of
+from skfair.partitions import is_partitioned, partitions_of
 from skfair.training._folds import check_out_of_bag, make_folds
-from skfair.utils._held_out import refuse_fitted_people
+from skfair.utils._held_out import refuse_training_data
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import check_method_params, safe_indexing
 
@@ -114,7 +114,7 @@ def fit_and_score(estimator, X, y, params, cv, strata, groups=None, task_of=null
         Score of each of these, positive for the second class.
     """
     present = np.flatnonzero(strata >= 0)
-    if is_in_parts(X):
+    if is_partitioned(X):
         _check_frozen(estimator, cv)
         fitted, margins = cross_fit(estimator, X, y, "prefit")
         return fitted[0], margins[present, 0]
@@ -160,13 +160,13 @@ def check_held_out(estimator, cv, X, X_fit, rows):
             "X_fit is the training data of a classifier that is fitted already, but clones of "
             f"{type(estimator).__name__} are fitted here. Leave X_fit out, or pass cv='prefit'."
         )
-    if is_in_parts(X):
+    if is_partitioned(X):
         raise ValueError(
             "X_fit is compared with samples in memory only, but X is partitioned. Leave X_fit out, "
             "or pass a sample of X in memory."
         )
     (X,) = indexable(X)
-    refuse_fitted_people(safe_indexing(X, rows), X_fit)
+    refuse_training_data(safe_indexing(X, rows), X_fit)
 
 
 def fit_rows(estimator, X, y, params, rows, task=None):
@@ -244,8 +244,8 @@ def margins_of(estimator, X):
     ValueError
         If the estimator has neither, or gives scores that are not finite.
     """
-    if is_in_parts(X):
-        margins = parts_of(X=X).collect(_margins_of_part, estimator)
+    if is_partitioned(X):
+        margins = partitions_of(X=X).collect(_margins_of_part, estimator)
         return np.concatenate(margins)
     if hasattr(estimator, "decision_function"):
         scores = _finite_scores(estimator, "decision_function", X)

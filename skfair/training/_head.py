@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from skfair.constraints import JointConstraint, bind_all
-from skfair.enforcement import Promise, Task, enforce, enforce_for_all
+from skfair.constraints import ConstraintSystem, bind_all
+from skfair.enforcement import Guarantee, Task, enforce, enforce_for_all
 from skfair.losses import LogisticLoss
 from skfair.models import ArgmaxModel, LinearModel
 from skfair.problems import ConstrainedProblem
@@ -48,7 +48,7 @@ def fit_head(contests, constraints, tolerance, confidence=None, watch=None):
     -------
     problem : ConstrainedProblem
         What was solved, its rows seen from the scores found.
-    promise : Promise
+    promise : Guarantee
         The model as enforcement left it; of several surrogates of the decision that which errs
         least.
     """
@@ -67,7 +67,7 @@ def fit_head(contests, constraints, tolerance, confidence=None, watch=None):
         if joint.is_local or not any(part.counts_decisions for part in joint.parts):
             break  # no sigmoid takes part
     task, found = _least_wrong(tasks if len(contests) > 1 else _promising(tasks))
-    promise = Promise(found, task.constraint.tolerances)
+    promise = Guarantee(found, task.constraint.tolerances)
     if confidence is not None:
         start, clusters = replace(task, start=found.parameters), contests[0].people.clusters
         promise = enforce_for_all(start, "auto", confidence, clusters=clusters)
@@ -109,13 +109,13 @@ def _joint(contests, constraints, how):
     n_samples, n_scores = len(contests[0].target), len(contests) * len(contests[0].target)
     bound = bind_all(constraints, [contest.people for contest in contests], *how)
     if len(contests) == 1:
-        return JointConstraint(tuple(bound[0]))
+        return ConstraintSystem(tuple(bound[0]))
     placed = [
         one.placed(slice(number * n_samples, (number + 1) * n_samples), n_scores)
         for number, of_contest in enumerate(bound)
         for one in of_contest
     ]
-    return JointConstraint(tuple(placed))
+    return ConstraintSystem(tuple(placed))
 
 
 def _solve_with(solver, watch):

@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair.parts import is_in_parts
-from skfair.people import People, check_one_kind, check_people, distinct_values
+from skfair.groups import Samples, check_one_kind, check_samples, distinct_values
+from skfair.partitions import is_partitioned
 from skfair.utils._classes import positive_class
 from skfair.utils._features import check_squares
 from skfair.utils._messages import warn
@@ -48,7 +48,7 @@ class Training(NamedTuple):
         Features, float64.
     classes : ndarray of shape (n_classes,) or None
         Labels of the classes, ascending; None for real targets.
-    people : People
+    people : Samples
         Targets (-1 and +1 for the positive class; of more than two classes their positions; or
         real numbers), groups and weights, and the features as they were given.
     pos_label : label or None
@@ -62,7 +62,7 @@ class Training(NamedTuple):
 
     X: np.ndarray
     classes: np.ndarray
-    people: People
+    people: Samples
     pos_label: object = None
     unit: Unit = Unit()
     lacks_groups: bool = False
@@ -258,7 +258,7 @@ def in_units_of_spread(training, is_centered):
 
 def _check_rows(estimator, X, y, people, request):
     """Features, targets and people of the rows of positive weight; whether groups are missing."""
-    refuse_parts(estimator, X)
+    refuse_partitioned(estimator, X)
     # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays whole.
     checked, target = check_X_y(
         X, y, accept_sparse="csr", dtype=np.float64, y_numeric=False, estimator=estimator
@@ -268,7 +268,7 @@ def _check_rows(estimator, X, y, people, request):
         f"{request}, but fit got no sensitive_features: everybody is one group and the fit is "
         "unconstrained. Pass fit(X, y, sensitive_features=...)."
     )
-    found, rows = check_people(**people, missing=missing, overlapping=True, X=X, y=y)
+    found, rows = check_samples(**people, missing=missing, overlapping=True, X=X, y=y)
     if sparse.issparse(checked):
         checked = sparse.csr_array(checked)
     given = X if hasattr(X, "columns") else checked  # columns can be named by constraints
@@ -343,7 +343,7 @@ def warn_of_told_groups(alike):
     )
 
 
-def refuse_parts(estimator, X):
+def refuse_partitioned(estimator, X):
     """Refuse people who lie in parts, where a fit would take them all into memory unasked.
 
     Parameters
@@ -358,7 +358,7 @@ def refuse_parts(estimator, X):
     TypeError
         If X lies in parts.
     """
-    if is_in_parts(X):
+    if is_partitioned(X):
         raise TypeError(
             f"{type(estimator).__name__} is fitted to people in memory, but these lie in parts. "
             "Pass a sample of them, in memory, and predict everybody: predict(X) answers part by "

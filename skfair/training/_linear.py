@@ -5,13 +5,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.enforcement import Task, enforce_for_all
+from skfair.groups import check_alignment, groups_to_predict
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
-from skfair.people import check_alignment, groups_to_predict
 from skfair.training._cost import warn_of_cost_to
 from skfair.training._duplicates import warn_of_duplicates
-from skfair.training._in_parts import divided
 from skfair.training._model import ConstrainedModel, features_seen
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
+from skfair.training._partitioned import divided
 from skfair.utils._sklearn import StrOptions
 
 

@@ -7,10 +7,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from skfair.constraints import MIN_GROUP_SIZES, JointConstraint, bind_all
+from skfair.constraints import MIN_GROUP_SIZES, ConstraintSystem, bind_all
 from skfair.enforcement import ENFORCEMENTS
 from skfair.losses import OBJECTIVES, over_pairs
-from skfair.parts import is_in_parts
+from skfair.partitions import is_partitioned
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, Solver
 from skfair.surrogates import SURROGATES
@@ -76,7 +76,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
             training.target,
             weights,
             self.alpha,
-            JointConstraint(tuple(parts)),
+            ConstraintSystem(tuple(parts)),
         )
 
     def _chosen_solver(self):
@@ -144,7 +144,7 @@ def features_seen(X):
     -------
     fitted : dict
     """
-    if is_in_parts(X):
+    if is_partitioned(X):
         import pandas as pd
 
         names = getattr(X, "columns", None)

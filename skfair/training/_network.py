@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skfair.constraints import JointConstraint
-from skfair.enforcement import Promise, Task, enforce_for_all
+from skfair.constraints import ConstraintSystem
+from skfair.enforcement import Guarantee, Task, enforce_for_all
 from skfair.models import LinearModel
 from skfair.solvers import SQP
 from skfair.training._cost import warn_of_cost_to
@@ -84,7 +84,7 @@ class ConstrainedNetwork(ConstrainedModel):
 
         if self.enforcement is None and confidence is None:
             task, parameters = Task(problem, None, None, self._chosen_solver()), trained
-            promise = Promise(task.judge(trained, result), problem.constraint.tolerances)
+            promise = Guarantee(task.judge(trained, result), problem.constraint.tolerances)
         else:
             task = _of_last_layer(problem, trained)
             clusters = training.people.clusters
@@ -118,7 +118,7 @@ class ConstrainedNetwork(ConstrainedModel):
         )
         if self.early_stopping:
             rows, held_out = _split(strata, self.validation_fraction, random_state)
-            plain = replace(problem, constraint=JointConstraint(()))
+            plain = replace(problem, constraint=ConstraintSystem(()))
             problem, epochs.held_out = problem.take(rows), plain.take(held_out)
         x = problem.initial_point(start)
         result = _solved(solver, problem, x, random_state, epochs)
@@ -136,7 +136,7 @@ class ConstrainedNetwork(ConstrainedModel):
                 "ranks, which batches do not show; pass enforcement='auto', which keeps it in the "
                 "last layer."
             )
-        return JointConstraint(drawn)
+        return ConstraintSystem(drawn)
 
 
 class _Epochs:

@@ -40,7 +40,7 @@ def promised(estimator, promise, status):
     ----------
     estimator : estimator instance
         Its ``confidence_level`` is what was asked for, None if nothing was.
-    promise : Promise
+    promise : Guarantee
         What was reached.
     status : str
         As `status_of` gives it.
@@ -48,14 +48,14 @@ def promised(estimator, promise, status):
     Returns
     -------
     fitted : dict
-        ``inner_tolerances_``, ``confidence_`` and ``status_``, which is "uncertain" where the
-        people of the fit keep the bound and new ones may not.
+        ``tightened_tolerances_``, ``guarantee_probability_`` and ``status_``, which is "uncertain"
+        where the people of the fit keep the bound and new ones may not.
     """
     asked = estimator.confidence_level
     is_short = asked is not None and promise.probability < asked
     return {
-        "inner_tolerances_": promise.tolerances,
-        "confidence_": promise.probability,
+        "tightened_tolerances_": promise.tolerances,
+        "guarantee_probability_": promise.probability,
         "status_": "uncertain" if is_short and status != "infeasible" else status,
     }
 
@@ -75,7 +75,7 @@ def unconstrained(report):
     """
     return {
         "status_": "unconstrained",
-        "confidence_": np.nan,
+        "guarantee_probability_": np.nan,
         "constraint_violation_": np.nan,
         "constraint_report_": report[:0],
     }
@@ -88,9 +88,9 @@ def warn_of_outcome(estimator, constraint, promise):
     ----------
     estimator : estimator instance
         Fitted.
-    constraint : JointConstraint
+    constraint : ConstraintSystem
         What was to be kept.
-    promise : Promise
+    promise : Guarantee
         The model that is taken, and what it promises.
     """
     found = promise.found
@@ -131,7 +131,7 @@ def uncertain(estimator, promise):
     ----------
     estimator : estimator instance
         Its ``constraint_report_`` names the groups.
-    promise : Promise
+    promise : Guarantee
         What was reached.
 
     Returns

@@ -10,16 +10,16 @@ from collections import Counter
 import numpy as np
 from sklearn.utils.validation import check_array, column_or_1d
 
-from skfair.models import moments
-from skfair.people import (
+from skfair.groups import (
     Groups,
-    People,
+    Samples,
     check_one_kind,
     check_same_kinds,
     columns_of_part,
     distinct,
     error_of_part,
 )
+from skfair.models import moments
 from skfair.training._input import Training, Unit, positive_of
 from skfair.utils._features import check_squares
 from skfair.utils._messages import listing
@@ -87,7 +87,7 @@ class Representatives:
         # Those of everybody, not of their representatives.
         vars(groups)["counts"] = np.bincount(codes, self.counts).astype(np.intp)
         weights = np.array([weights[cell] for cell in cells])
-        people = People(
+        people = Samples(
             np.zeros(len(codes)),
             groups,
             weights,
@@ -192,7 +192,7 @@ def by_cells(part, name, is_real):
     Parameters
     ----------
     part : Block
-        As `parts_of` makes it.
+        As `partitions_of` makes it.
     name : str
         Of the estimator.
     is_real : bool

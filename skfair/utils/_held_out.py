@@ -7,7 +7,7 @@ from scipy import sparse
 from skfair.utils._messages import warn
 
 
-def refuse_fitted_people(X, X_fit):
+def refuse_training_data(X, X_fit):
     """Compare samples with the training samples, row by row.
 
     Rows are equal if their values are: numbers count as numbers, whatever their dtype and

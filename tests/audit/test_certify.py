@@ -23,7 +23,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
     constraints_on,
 )
-from skfair.inference import gap_interval, people_needed
+from skfair.inference import gap_interval, required_sample_size
 from skfair.metrics import METRICS, get_scorer
 from skfair.regression import ConstrainedERMRegressor
 
@@ -58,7 +58,7 @@ def fresh(**settings):
 @pytest.mark.parametrize("name", CERTIFIABLE)
 def test_every_constraint_can_be_certified(name):
     found = fresh(constraint=CERTIFIABLE[name], tolerance=5.0 if "loss" in name else 0.9)
-    assert found.certified and found.people_needed is None
+    assert found.certified and found.required_sample_size is None
     assert found.gap <= found.limit + 1e-12
     kept = fresh(constraint=CERTIFIABLE[name], tolerance=found.limit * 0.9 + 1e-6)
     assert not kept.certified
@@ -124,9 +124,9 @@ def test_the_people_needed_are_named_and_do():
     y = np.arange(400) % 2
     found = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05)
     assert not found.certified
-    assert found.people_needed == people_needed(0.05, rate=0.2)
-    assert f"{found.people_needed} people of each group would do" in str(found)
-    n = 4 * found.people_needed
+    assert found.required_sample_size == required_sample_size(0.05, rate=0.2)
+    assert f"{found.required_sample_size} people of each group would do" in str(found)
+    n = 4 * found.required_sample_size
     decisions, groups = _decided((n // 5, n // 5), (n, n))
     y = np.arange(2 * n) % 2
     assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).certified
@@ -136,7 +136,7 @@ def test_the_people_needed_are_those_of_the_groups_whatever_the_cells():
     decisions, groups = _decided((50, 50), (100, 100))
     settings = {"sensitive_features": groups, "tolerance": 0.1, "constraint": "equalized_odds"}
     found = certify(FIXED, decisions, np.arange(200) % 2, **settings)
-    assert found.gap == 0.0 and found.people_needed == people_needed(0.1, n_groups=2)
+    assert found.gap == 0.0 and found.required_sample_size == required_sample_size(0.1, n_groups=2)
 
 
 def test_the_people_needed_are_exact_at_small_rates():
@@ -147,8 +147,8 @@ def test_the_people_needed_are_exact_at_small_rates():
             FIXED, decisions, np.arange(100) % 2, sensitive_features=groups, tolerance=0.05
         )
     assert not found.certified
-    assert found.people_needed == people_needed(0.05, rate=0.5 / 51) >= 59
-    n = found.people_needed
+    assert found.required_sample_size == required_sample_size(0.05, rate=0.5 / 51) >= 59
+    n = found.required_sample_size
     decisions, groups = _decided((0, 0), (n, n))
     y = np.arange(2 * n) % 2
     assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).certified
@@ -158,7 +158,7 @@ def test_a_gap_above_the_tolerance_needs_no_more_people():
     decisions, groups = _decided((60, 20), (100, 100))
     y = np.arange(200) % 2
     found = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.1)
-    assert found.people_needed is None and "no number of people" in str(found)
+    assert found.required_sample_size is None and "no number of people" in str(found)
 
 
 def test_groups_that_are_too_small_are_named_with_the_number_needed():

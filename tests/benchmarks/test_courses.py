@@ -4,10 +4,10 @@ import pytest
 from benchmarks.courses import Looks, course, draw_quartiles
 from benchmarks.erm_cases import Split
 from benchmarks.mlp_methods import _figures
-from skfair.constraints import DemographicParity, JointConstraint, People
+from skfair.constraints import ConstraintSystem, DemographicParity, Samples
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
-from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import PLADA, SGD, SQP, SwitchingSubgradient
 from skfair.surrogates import Sigmoid
@@ -18,10 +18,10 @@ def problem():
     """Forty people whose one feature gives their group away."""
     X, groups = np.linspace(-1, 1, 40)[:, np.newaxis], np.repeat(["a", "b"], 20)
     target, weights = np.where(np.arange(40) % 3 > 0, 1.0, -1.0), np.ones(40)
-    people = People(target, check_groups(groups, 40), weights)
+    people = Samples(target, check_groups(groups, 40), weights)
     bound = DemographicParity().bind(people, Sigmoid(), LogisticLoss(), 0.01)
     model = LinearModel.standardized(X, weights)
-    joint = JointConstraint((bound,))
+    joint = ConstraintSystem((bound,))
     return ConstrainedProblem(model, LogisticLoss(), target, weights, 0.01, joint)
 
 

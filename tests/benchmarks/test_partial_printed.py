@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.partial_printed import PrintedDemographicParity
-from skfair.people import Events
+from skfair.groups import Events
 
 INTERVAL, KAPPA = (0.2, 0.6), 0.1
 

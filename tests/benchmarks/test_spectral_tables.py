@@ -36,7 +36,7 @@ from benchmarks.spectral_tables import (
 )
 from benchmarks.tables import Report
 from benchmarks.timing import QUICK
-from skfair.cluster._normalized_affinity import NormalizedAffinity
+from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
 from skfair.metrics import normalized_cut
 
 

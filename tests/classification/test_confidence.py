@@ -78,19 +78,19 @@ def test_every_constraint_on_rates_and_means_can_be_promised(constraint):
     X, y, groups = draw(3000, seed=0)
     model = ConstrainedERMClassifier(constraint, tolerance=0.12, confidence_level=0.9)
     model.fit(X, y, sensitive_features=groups)
-    assert model.confidence_ >= 0.9
+    assert model.guarantee_probability_ >= 0.9
     assert model.status_ in ("optimal", "feasible")
     asked = model.constraint_report_.groupby("constraint", sort=False)["tolerance"].first()
-    assert (model.inner_tolerances_ <= asked.to_numpy() + 1e-12).all()
+    assert (model.tightened_tolerances_ <= asked.to_numpy() + 1e-12).all()
     gaps = model.constraint_report_.groupby("constraint", sort=False)["gap"].first()
-    assert (gaps.to_numpy() <= model.inner_tolerances_ + 1e-6).all()
+    assert (gaps.to_numpy() <= model.tightened_tolerances_ + 1e-6).all()
 
 
 def test_without_it_nothing_is_promised_and_nothing_changes():
     X, y, groups = draw(500, seed=1)
     plain = ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=groups)
-    assert np.isnan(plain.confidence_)
-    assert plain.inner_tolerances_ == [0.05]
+    assert np.isnan(plain.guarantee_probability_)
+    assert plain.tightened_tolerances_ == [0.05]
 
 
 def test_any_number_of_groups_and_weights():
@@ -100,8 +100,8 @@ def test_any_number_of_groups_and_weights():
     inner = []
     for sample_weight in (None, weights):
         model.fit(X, y, sensitive_features=groups, sample_weight=sample_weight)
-        assert model.confidence_ >= 0.9
-        inner.append(model.inner_tolerances_[0])
+        assert model.guarantee_probability_ >= 0.9
+        inner.append(model.tightened_tolerances_[0])
     assert 0 < inner[1] < 0.15
 
 
@@ -112,7 +112,7 @@ def test_too_few_people_are_named_with_the_number_that_would_do():
     with pytest.warns(InfeasibleConstraintWarning, match=r"group 'few', has n=12; about \d+"):
         model.fit(X, y, sensitive_features=groups)
     assert model.status_ == "uncertain"
-    assert model.confidence_ < 0.95
+    assert model.guarantee_probability_ < 0.95
     assert model.predict(X).shape == (300,)
 
 
@@ -145,7 +145,7 @@ def test_without_groups_nothing_is_promised():
         warnings.simplefilter("ignore")
         model = ConstrainedERMClassifier(confidence_level=0.9).fit(X, y)
     assert model.status_ == "unconstrained"
-    assert np.isnan(model.confidence_)
+    assert np.isnan(model.guarantee_probability_)
 
 
 def test_in_a_search_it_is_a_parameter_like_any_other():
@@ -167,8 +167,8 @@ def test_any_classifier_on_scores_by_models_that_have_not_seen_people():
         model = ConstrainedClassifierCV(
             base, tolerance=0.1, confidence_level=confidence, group_estimator=base
         )
-        inner.append(model.fit(X, y, sensitive_features=groups).inner_tolerances_[0])
-    assert model.confidence_ >= 0.9
+        inner.append(model.fit(X, y, sensitive_features=groups).tightened_tolerances_[0])
+    assert model.guarantee_probability_ >= 0.9
     assert inner[1] < inner[0] == 0.1
     gap = demographic_parity_difference(y, model.oof_scores_ > 0, sensitive_features=groups)
     assert gap <= inner[1] + 1e-9
@@ -179,9 +179,9 @@ def test_networks_are_trained_without_those_whom_they_are_tried_on():
     model = ConstrainedMLPClassifier(
         tolerance=0.1, confidence_level=0.9, hidden_layer_sizes=8, max_iter=5, random_state=0
     ).fit(X, y, sensitive_features=groups)
-    assert model.confidence_ >= 0.9
-    assert model.inner_tolerances_[0] < 0.1
-    assert gap_among(model, (X, y, groups)) <= model.inner_tolerances_[0] + 1e-9
+    assert model.guarantee_probability_ >= 0.9
+    assert model.tightened_tolerances_[0] < 0.1
+    assert gap_among(model, (X, y, groups)) <= model.tightened_tolerances_[0] + 1e-9
     assert model.n_iter_ == 6 * 5  # of all and of everybody but each fold
 
 
@@ -195,8 +195,8 @@ def test_criteria_on_an_interval(criterion):
         tolerance_scale="raw",
         confidence_level=0.9,
     ).fit(X, y, sensitive_features=groups)
-    assert model.confidence_ >= 0.9
-    assert model.inner_tolerances_[0] < 0.08
+    assert model.guarantee_probability_ >= 0.9
+    assert model.tightened_tolerances_[0] < 0.08
 
 
 @pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
@@ -207,10 +207,10 @@ def test_ranks_are_shifted_less_far(criterion):
         PartialParityPostprocessor(**options, tolerance_scale="raw", confidence_level=confidence)
         for confidence in (None, 0.9)
     )
-    assert plain.fit(X, y, sensitive_features=groups).inner_tolerances_ == [0.1]
+    assert plain.fit(X, y, sensitive_features=groups).tightened_tolerances_ == [0.1]
     certain.fit(X, y, sensitive_features=groups)
-    assert certain.confidence_ >= 0.9
-    assert 0.0 < certain.inner_tolerances_[0] < 0.1
+    assert certain.guarantee_probability_ >= 0.9
+    assert 0.0 < certain.tightened_tolerances_[0] < 0.1
     assert np.ptp(certain.rates_) < np.ptp(plain.rates_)
 
 
@@ -277,10 +277,12 @@ def test_copies_that_are_declared_add_no_certainty(model):
     with pytest.warns(UserWarning, match=r"75% of the samples repeat .* Pass fit"):
         naive = sklearn.clone(model).fit(X, y, sensitive_features=sex)
     # A wrong claim: more certain of a larger tolerance.
-    assert naive.confidence_ > 0.9
-    lower = declared.inner_tolerances_[0] < naive.inner_tolerances_[0] - 1e-3
-    assert lower or declared.confidence_ < naive.confidence_ - 0.02
-    assert declared.inner_tolerances_[0] == pytest.approx(single.inner_tolerances_[0], abs=0.06)
+    assert naive.guarantee_probability_ > 0.9
+    lower = declared.tightened_tolerances_[0] < naive.tightened_tolerances_[0] - 1e-3
+    assert lower or declared.guarantee_probability_ < naive.guarantee_probability_ - 0.02
+    assert declared.tightened_tolerances_[0] == pytest.approx(
+        single.tightened_tolerances_[0], abs=0.06
+    )
 
 
 def test_features_of_few_values_repeat_by_chance():
@@ -367,6 +369,6 @@ def test_a_constraint_that_does_not_bind_leaves_the_plain_fit():
     plain = ConstrainedERMClassifier(None).fit(X, y)
     certain = ConstrainedERMClassifier(tolerance=0.2, confidence_level=0.95)
     certain.fit(X, y, sensitive_features=sex)
-    assert certain.inner_tolerances_ == [0.2]
-    assert certain.confidence_ > 0.99
+    assert certain.tightened_tolerances_ == [0.2]
+    assert certain.guarantee_probability_ > 0.99
     np.testing.assert_allclose(certain.coef_, plain.coef_, rtol=1e-3)

@@ -208,7 +208,7 @@ def test_decisions_do_not_ask_for_the_group(people, strangers):
 
 
 def test_a_group_that_is_given_is_used(people, strangers):
-    model = fit(people, "equalized_odds", group_estimator="given", tolerance=0.02)
+    model = fit(people, "equalized_odds", group_estimator="sensitive_features", tolerance=0.02)
     X, y, group = strangers
     scores = model.decision_function(X, sensitive_features=group)
     assert gap("equalized_odds_difference", people, model.oof_scores_) <= 0.02

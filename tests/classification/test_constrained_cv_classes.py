@@ -100,7 +100,7 @@ def test_argmax_decisions_about_unseen_people_keep_the_tolerance(people, constra
 def test_predict_keeps_it_where_the_classifier_is_given(people, tolerance):
     X, y, _ = people
     frozen = FrozenEstimator(LogisticRegression().fit(*draw(800, 5)[:2]))
-    model = fit(people, estimator=frozen, tolerance=tolerance, group_estimator="given")
+    model = fit(people, estimator=frozen, tolerance=tolerance, group_estimator="sensitive_features")
     decisions = model.predict(X, sensitive_features=people[2])
     assert largest_gap("demographic_parity_difference", people, decisions) <= tolerance
     np.testing.assert_array_equal(decisions, unseen_decisions(model))
@@ -144,7 +144,7 @@ def test_groups_may_overlap_and_people_be_weighted(people):
 def test_it_is_hardly_worse_than_the_best_of_many_random_shifts():
     people = draw(300, 3)
     X, y, group = people
-    model = fit(people, tolerance=0.08, group_estimator="given")
+    model = fit(people, tolerance=0.08, group_estimator="sensitive_features")
     right = np.mean(unseen_decisions(model) == y)
     odds = fit(people, None).oof_scores_
     rng, best = np.random.default_rng(0), 0.0

@@ -247,7 +247,7 @@ def test_given_groups_do_not_overlap(people):
     X, y, sex = people
     members = sparse.csr_array(np.column_stack((sex == "m", X[:, 1] > 0)))
     with pytest.raises(ValueError, match="everybody's one group as known"):
-        fit((X, y, members), group_estimator="given")
+        fit((X, y, members), group_estimator="sensitive_features")
 
 
 def test_a_fit_that_raises_leaves_the_earlier_one(people):
@@ -284,7 +284,7 @@ def test_groups_that_the_features_tell(people):
     with pytest.warns(UserWarning, match="X tells the group of nearly everybody"):
         model = fit((told, y, sex))
     assert gap(people, model) <= 0.05
-    fit((told, y, sex), group_estimator="given")  # who says so hears nothing
+    fit((told, y, sex), group_estimator="sensitive_features")  # who says so hears nothing
 
 
 def test_scores_that_tell_nothing(people):
@@ -413,7 +413,7 @@ def served(rule, scores, probabilities):
     [
         {},
         {"constraint": "equal_opportunity"},
-        {"constraint": "equalized_odds", "group_estimator": "given"},
+        {"constraint": "equalized_odds", "group_estimator": "sensitive_features"},
         {"constraint": "loss_parity", "tolerance": 0.1},
         {"constraint": None},
         {"pos_label": 0},

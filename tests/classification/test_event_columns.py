@@ -12,7 +12,7 @@ from skfair.constraints import (
     ErrorRateParity,
     PartialStatisticalParity,
 )
-from skfair.people import People, check_groups
+from skfair.groups import Samples, check_groups
 from skfair.training import Training
 
 TARGET = np.array([1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
@@ -22,7 +22,7 @@ LABELS = list("aaabbb")
 def training(groups=LABELS, weights=None):
     groups = check_groups(groups, 6, overlapping=True)
     weights = np.ones(6) if weights is None else weights
-    return Training(None, None, People(TARGET, groups, weights))
+    return Training(None, None, Samples(TARGET, groups, weights))
 
 
 def test_everybody_is_compared_by_the_probability_of_the_group():

@@ -14,12 +14,12 @@ from skfair.classification._rank_shift import (
     ranks_in_groups,
     shifted,
 )
+from skfair.groups import check_groups
 from skfair.metrics import (
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,
     partial_statistical_parity_difference,
 )
-from skfair.people import check_groups
 
 WHOLE = Alignment(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 

@@ -10,16 +10,16 @@ from scipy.optimize import linprog
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
+    ConstraintSystem,
     DemographicParity,
     EqualizedOdds,
     EqualizedOddsLoss,
     ErrorRateParity,
-    JointConstraint,
     LossParity,
-    People,
+    Samples,
 )
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 N_SAMPLES = 40
@@ -59,7 +59,7 @@ def sample(kind, seed=0):
     """People, their groups before they were encoded, and scores."""
     rng = np.random.default_rng(seed)
     groups, target = GROUPS[kind](rng), rng.choice([-1.0, 1.0], N_SAMPLES)
-    people = People(target, encode(groups), rng.uniform(0.5, 2, N_SAMPLES))
+    people = Samples(target, encode(groups), rng.uniform(0.5, 2, N_SAMPLES))
     return people, groups, rng.normal(size=N_SAMPLES)
 
 
@@ -149,7 +149,7 @@ def test_integer_weights_equal_repeated_rows(spec, single, kind):
     people, groups, scores = sample(kind)
     repeats = np.random.default_rng(2).integers(1, 4, N_SAMPLES)
     rows = np.repeat(np.arange(N_SAMPLES), repeats)
-    repeated = People(people.target[rows], encode(groups[rows]), np.ones(len(rows)))
+    repeated = Samples(people.target[rows], encode(groups[rows]), np.ones(len(rows)))
     once, often = (
         bind(spec, some, single) for some in (people._replace(weights=repeats), repeated)
     )
@@ -234,7 +234,7 @@ def joint(people):
         LossParity(reference="overall"),
     ]
     parts = (*(bind(spec, people) for spec in specs), bind(DemographicParity(), people, True))
-    return parts, JointConstraint(parts)
+    return parts, ConstraintSystem(parts)
 
 
 @kinds
@@ -281,7 +281,7 @@ def test_decisions_of_joint_constraints():
     people, _, scores = sample("four")
     parts, both = joint(people)
     assert both.counts_decisions is False
-    assert JointConstraint(parts[:2]).counts_decisions is True
+    assert ConstraintSystem(parts[:2]).counts_decisions is True
     ends = np.cumsum([len(part.lower) for part in parts])
     v = np.random.default_rng(6).normal(size=ends[-1]) * np.isfinite(both.lower)
     shares = list(zip(parts, np.split(v, ends[:-1]), strict=True))
@@ -296,7 +296,7 @@ def test_decisions_of_joint_constraints():
 
 
 def test_a_joint_constraint_of_nothing_has_no_rows_and_no_unknowns():
-    nothing, scores = JointConstraint(()), np.arange(3.0)
+    nothing, scores = ConstraintSystem(()), np.arange(3.0)
     found = nothing(scores, nothing.initial_aux(scores))
     assert nothing.n_aux == len(nothing.lower) == len(nothing.upper) == len(found.values) == 0
     assert found.aux_jacobian.shape == (0, 0)
@@ -312,7 +312,7 @@ def test_a_joint_constraint_of_nothing_has_no_rows_and_no_unknowns():
 def test_on_some_of_the_samples_it_is_the_constraint_of_these_people(spec, kind):
     people, groups, scores = sample(kind)
     bound, rows = bind(spec, people), np.r_[0:N_SAMPLES:2, 0:N_SAMPLES:3, 1, 1, 1]
-    some = People(people.target[rows], encode(groups[rows]), people.weights[rows])
+    some = Samples(people.target[rows], encode(groups[rows]), people.weights[rows])
     taken, expected = bound.take(rows), bind(spec, some)
     aux = taken.initial_aux(scores[rows])
     np.testing.assert_allclose(aux, expected.initial_aux(scores[rows]), atol=1e-14)
@@ -382,7 +382,7 @@ def test_samples_of_joint_constraints(kind):
 def test_a_constraint_among_more_scores_looks_at_its_own(spec):
     rng = np.random.default_rng(0)
     scores, target = rng.normal(size=2 * N_SAMPLES), rng.choice([-1.0, 1.0], N_SAMPLES)
-    people = People(target, encode(GROUPS["overlapping"](rng)), np.ones(N_SAMPLES))
+    people = Samples(target, encode(GROUPS["overlapping"](rng)), np.ones(N_SAMPLES))
     own, rows = spec.bind(people, Sigmoid(), LogisticLoss(), 0.1), slice(N_SAMPLES, None)
     placed = own.placed(rows, len(scores))
     assert placed.gap(scores) == pytest.approx(own.gap(scores[rows]))

@@ -2,7 +2,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints._cells import cell_events
-from skfair.people import check_groups
+from skfair.groups import check_groups
 
 CELLS = {
     "positives": np.array([True, True, False, False, True]),

@@ -10,11 +10,11 @@ from skfair.constraints import (
     ConditionalDemographicParity,
     Constraint,
     DemographicParity,
-    People,
+    Samples,
     check_constraint,
 )
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 N = 120
@@ -25,7 +25,7 @@ TARGET, SCORES, WEIGHTS = RNG.choice([-1.0, 1.0], N), RNG.normal(size=N), RNG.un
 
 
 def people(X, rows=slice(None)):
-    return People(TARGET[rows], check_groups(GROUPS[rows], len(TARGET[rows])), WEIGHTS[rows], X)
+    return Samples(TARGET[rows], check_groups(GROUPS[rows], len(TARGET[rows])), WEIGHTS[rows], X)
 
 
 def bind(constraint, X=FRAME):

@@ -13,12 +13,12 @@ from skfair.constraints import (
     EqualOpportunity,
     ErrorRateParity,
     LossParity,
-    People,
+    Samples,
     refuse_inapplicable,
 )
+from skfair.groups import check_groups
 from skfair.losses import HingeLoss, LogisticLoss
 from skfair.metrics import METRICS
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 GROUPS = ["a"] * 4 + ["b"] * 3 + ["c"]
@@ -28,7 +28,7 @@ EMPTY = pytest.mark.filterwarnings("ignore:EqualizedOdds cannot hold a rate of n
 
 
 def people(groups=GROUPS, target=TARGET):
-    return People(target, check_groups(groups, len(groups)), np.ones(len(groups)))
+    return Samples(target, check_groups(groups, len(groups)), np.ones(len(groups)))
 
 
 def bind(spec, someone=None, tolerance=0.1):

@@ -7,8 +7,8 @@ from scipy import sparse
 from skfair.classification import PartialParityClassifier
 from skfair.constraints._group_auc import GroupAUCConstraint
 from skfair.constraints._pair_excess import Ranking
+from skfair.groups import Events
 from skfair.metrics import partial_group_auc_difference
-from skfair.people import Events
 from skfair.solvers import IDCA, SQP
 from skfair.surrogates import Ramp
 

@@ -6,15 +6,15 @@ from skfair.constraints import (
     EqualizedOddsLoss,
     EqualOpportunityLoss,
     LossParity,
-    People,
+    Samples,
 )
+from skfair.groups import check_groups
 from skfair.losses import HingeLoss, LogisticLoss, SquaredLoss
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 TARGET = np.array([1.0, -1.0, 1.0])
 SCORES = np.array([0.0, 1.0, 3.0])
-PEOPLE = People(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
+PEOPLE = Samples(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
 
 
 @pytest.mark.parametrize(

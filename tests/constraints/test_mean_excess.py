@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skfair.constraints._mean_excess import mean_excess
-from skfair.people import Events
+from skfair.groups import Events
 
 
 def rounded(x, corner):

@@ -11,10 +11,10 @@ from skfair.constraints import (
     BoundedGroupLoss,
     ConditionalDemographicParity,
     Constraint,
-    People,
+    Samples,
 )
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss, SquaredLoss
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 N_SAMPLES = 200
@@ -86,7 +86,7 @@ def test_the_gap_is_the_metric(spec, kind):
     rng = np.random.default_rng(0)
     groups, target = GROUPS[kind](rng), rng.choice([-1.0, 1.0], N_SAMPLES)
     encoded = check_groups(groups, N_SAMPLES, overlapping=True)
-    people = People(target, encoded, rng.uniform(0.5, 2, N_SAMPLES), X)
+    people = Samples(target, encoded, rng.uniform(0.5, 2, N_SAMPLES), X)
     scores = rng.normal(size=N_SAMPLES)
     bound = spec.bind(people, Sigmoid(), LogisticLoss(), 0.1)
     expected = by_metric(spec, people, scores)

@@ -7,14 +7,14 @@ from skfair.constraints import (
     EqualOpportunity,
     ErrorRateParity,
     FalsePositiveRateParity,
-    People,
+    Samples,
 )
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid, Step
 
 TARGET = np.array([1.0, -1.0, 1.0])
-PEOPLE = People(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
+PEOPLE = Samples(TARGET, check_groups([0, 0, 0], 3), np.ones(3))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_cells(constraint, expected):
 )
 def test_what_constant_decisions_keep(constraint, kept, sign):
     target = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
-    people = People(target, check_groups(["a", "a", "b", "b", "b"], 5), np.ones(5))
+    people = Samples(target, check_groups(["a", "a", "b", "b", "b"], 5), np.ones(5))
     bound = constraint.bind(people, Step(), LogisticLoss(), tolerance=0.0)
     assert (bound.gap(np.full(5, sign)) == 0.0) is kept
     assert bound.counts_decisions

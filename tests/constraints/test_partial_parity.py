@@ -11,7 +11,7 @@ from skfair.constraints import (
     PartialDemographicParity,
     PartialStatisticalParity,
 )
-from skfair.people import Groups, People, check_groups
+from skfair.groups import Groups, Samples, check_groups
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def people():
     rng = np.random.default_rng(0)
     target = np.where(rng.random(600) < 0.4, 1.0, -1.0)
     groups = check_groups(np.arange(600) % 2, 600)
-    return People(target, groups, rng.uniform(0.5, 2.0, 600)), rng.normal(size=600)
+    return Samples(target, groups, rng.uniform(0.5, 2.0, 600)), rng.normal(size=600)
 
 
 def bind(criterion, people, tolerance, pairs=((0.2, 0.6),), **settings):
@@ -160,7 +160,7 @@ def test_some_of_the_people_are_bound_as_if_they_were_all(criterion, people):
     who, scores = people
     rows = np.arange(100, 500)
     taken = bind(criterion, people, 0.1).take(rows)
-    some = People(who.target[rows], who.groups.take(rows), who.weights[rows]), scores[rows]
+    some = Samples(who.target[rows], who.groups.take(rows), who.weights[rows]), scores[rows]
     expected = bind(criterion, some, 0.1)
     aux = expected.initial_aux(scores[rows])
     np.testing.assert_allclose(taken.initial_aux(scores[rows]), aux)

@@ -7,7 +7,7 @@ from scipy import sparse
 from skfair.constraints._mean_excess import mean_excess
 from skfair.constraints._mean_sigmoid import MeanSigmoid
 from skfair.constraints._percentile import PercentileConstraint
-from skfair.people import Events
+from skfair.groups import Events
 from skfair.surrogates import Ramp, Sigmoid
 
 

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from skfair.constraints._percentile import SHAPES
 from skfair.constraints._percentile_rows import Compared, Position, at_percentiles, at_threshold
-from skfair.people import Events
+from skfair.groups import Events
 
 UNION = Position(np.array([[0.1, 0.3], [0.6, 0.8]]))
 

@@ -14,18 +14,18 @@ from skfair.constraints import (
     PartialDemographicParity,
     PartialGroupAUC,
     PartialStatisticalParity,
-    People,
+    Samples,
 )
 from skfair.constraints._posterior import MeanPosterior, cluster_effects, range_probability
+from skfair.groups import check_groups
 from skfair.inference import estimates_of
 from skfair.losses import LogisticLoss
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 
 def bound(constraint, target, groups, weights=None, tolerance=0.1):
     weights = np.ones(len(target)) if weights is None else weights
-    people = People(target, check_groups(groups, len(target)), weights)
+    people = Samples(target, check_groups(groups, len(target)), weights)
     return constraint.bind(people, Sigmoid(), LogisticLoss(), tolerance)
 
 

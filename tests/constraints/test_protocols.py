@@ -7,16 +7,16 @@ import pytest
 
 from skfair.constraints import (
     CONSTRAINTS,
-    AuditedConstraint,
     BoundedGroupLoss,
     ConditionalDemographicParity,
-    JointConstraint,
-    People,
-    RowConstraint,
+    ConstraintSystem,
+    MetricConstraint,
+    Samples,
+    SmoothConstraint,
 )
 from skfair.constraints._protocols import REPORT_COLUMNS
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 
@@ -42,19 +42,19 @@ DECISIONS = {"decision_values", "decision_effects", "decision_pressure", "sweep"
 @pytest.fixture(params=SPECS.values(), ids=SPECS.keys())
 def bound(request):
     target, groups = np.tile([1.0, 1.0, -1.0, -1.0], 50), np.tile([0, 1], 100)
-    people = People(target, check_groups(groups, 200), np.ones(200), target[:, np.newaxis])
+    people = Samples(target, check_groups(groups, 200), np.ones(200), target[:, np.newaxis])
     return request.param.bind(people, Sigmoid(), LogisticLoss(), 0.1)
 
 
 def test_solvers_find_what_they_need(bound):
-    assert members(RowConstraint) == {"lower", "upper", "n_aux", "initial_aux", "__call__"}
-    assert members(RowConstraint) <= set(dir(bound))
-    assert members(RowConstraint) <= set(dir(JointConstraint((bound,))))
+    assert members(SmoothConstraint) == {"lower", "upper", "n_aux", "initial_aux", "__call__"}
+    assert members(SmoothConstraint) <= set(dir(bound))
+    assert members(SmoothConstraint) <= set(dir(ConstraintSystem((bound,))))
 
 
 def test_enforcement_finds_what_it_needs(bound):
-    assert members(RowConstraint) < members(AuditedConstraint)
-    assert members(AuditedConstraint) <= set(dir(bound))
+    assert members(SmoothConstraint) < members(MetricConstraint)
+    assert members(MetricConstraint) <= set(dir(bound))
     assert not bound.counts_decisions or set(dir(bound)) >= DECISIONS
     assert bound.is_correctable or hasattr(bound, "narrowed")
 

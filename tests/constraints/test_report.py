@@ -4,9 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.constraints import DemographicParity, EqualizedOdds, JointConstraint, LossParity, People
+from skfair.constraints import (
+    ConstraintSystem,
+    DemographicParity,
+    EqualizedOdds,
+    LossParity,
+    Samples,
+)
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 COLUMNS = [
@@ -27,8 +33,8 @@ SCORES = np.array([1.0, -1.0, -1.0, -1.0, 1.0, 1.0])
 
 def bind(*specs, weights=None):
     weights = np.ones(6) if weights is None else weights
-    people = People(TARGET, check_groups(GROUPS, 6), weights)
-    return JointConstraint(
+    people = Samples(TARGET, check_groups(GROUPS, 6), weights)
+    return ConstraintSystem(
         tuple(spec.bind(people, Sigmoid(), LogisticLoss(), 0.1) for spec in specs)
     )
 
@@ -68,7 +74,7 @@ def test_weights_count_in_rates_and_errors():
 
 
 def test_no_constraint_no_rows():
-    report = JointConstraint(()).report(SCORES)
+    report = ConstraintSystem(()).report(SCORES)
     assert report.columns.tolist() == COLUMNS
     assert report.empty
 
@@ -90,7 +96,7 @@ def test_thresholds_are_numbers_also_where_there_are_none():
 
 
 def test_groups_of_several_attributes_are_tuples():
-    people = People(TARGET, check_groups([["f", g] for g in GROUPS], 6), np.ones(6))
+    people = Samples(TARGET, check_groups([["f", g] for g in GROUPS], 6), np.ones(6))
     report = DemographicParity().bind(people, Sigmoid(), LogisticLoss(), 0.1).report(SCORES)
     assert report["group"].tolist() == [("f", "a"), ("f", "b")]
 
@@ -101,7 +107,7 @@ def test_groups_of_several_attributes_are_tuples():
 def test_a_narrow_screen_shows_the_rates_first(kind, attributes, max_columns):
     people = pd.DataFrame({"sex": list("ffmmfm"), "age": ["young", "old"] * 3})
     target = np.repeat([1.0, -1.0, 1.0, -1.0], 6)
-    people = People(target, check_groups(pd.concat([people] * 4), 24), np.ones(24))
+    people = Samples(target, check_groups(pd.concat([people] * 4), 24), np.ones(24))
     bound = kind(attributes=attributes).bind(people, Sigmoid(), LogisticLoss(), 0.1)
     report = bound.report(np.tile(SCORES, 4) * np.repeat([1, 1, -1, 1], 6))
     with pd.option_context("display.width", 80, "display.max_columns", max_columns):
@@ -112,7 +118,7 @@ def test_a_narrow_screen_shows_the_rates_first(kind, attributes, max_columns):
 
 def test_groups_of_each_attribute_are_called_by_its_name():
     people = pd.DataFrame({"sex": list("ffmmfm"), "age": ["young", "old"] * 3})
-    people = People(TARGET, check_groups(people, 6), np.ones(6))
+    people = Samples(TARGET, check_groups(people, 6), np.ones(6))
     bound = DemographicParity(attributes="each").bind(people, Sigmoid(), LogisticLoss(), 0.1)
     names = [("sex", "f"), ("sex", "m"), ("age", "old"), ("age", "young")]
     assert bound.report(SCORES)["group"].tolist() == names

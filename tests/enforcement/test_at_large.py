@@ -10,10 +10,10 @@ from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds
 from skfair.enforcement import _counts
 from skfair.enforcement._stops import between, place_stops
 from skfair.metrics import METRICS
-from skfair.parts import blocks
-from skfair.problems import ProblemInParts
+from skfair.partitions import blocks
+from skfair.problems import PartitionedProblem
 from skfair.regression import ConstrainedERMRegressor
-from skfair.training import _in_parts
+from skfair.training import _partitioned
 from tests.enforcement.test_enforcement import draw as draw_few
 from tests.enforcement.test_enforcement import make_task
 
@@ -31,9 +31,9 @@ def draw(n_groups=2, seed=0):
 @pytest.fixture
 def many(monkeypatch):
     """Six thousand people are very many, and lie in a dozen parts."""
-    monkeypatch.setattr(_in_parts, "_MANY", 5000)
-    monkeypatch.setattr(_in_parts, "_REHEARSED", 1500)
-    monkeypatch.setattr(_in_parts, "blocks", partial(blocks, size=512))
+    monkeypatch.setattr(_partitioned, "_MANY", 5000)
+    monkeypatch.setattr(_partitioned, "_REHEARSED", 1500)
+    monkeypatch.setattr(_partitioned, "blocks", partial(blocks, size=512))
 
 
 def fitted(constraint, n_groups=2, **settings):
@@ -55,7 +55,7 @@ def test_decisions_keep_the_tolerance_and_err_little_more_than_in_one_piece(
     gap = metric(y, model.predict(X), sensitive_features=groups)
     assert gap <= 0.03 and model.constraint_violation_ == 0.0
     assert model.constraint_report_["gap"].iat[0] == pytest.approx(gap, abs=1e-12)
-    _in_parts._MANY = N_PEOPLE  # the fixture puts it back
+    _partitioned._MANY = N_PEOPLE  # the fixture puts it back
     assert model.score(X, y) >= fitted(constraint, n_groups).score(X, y) - 0.004
 
 
@@ -73,7 +73,7 @@ def test_any_number_of_threads_gives_the_same_bits(constraint, many):
 def test_smooth_fits_are_those_in_one_piece(constraint, many):
     settings = {"enforcement": None, "tol": 1e-10}
     parts = fitted(constraint, **settings)
-    _in_parts._MANY = N_PEOPLE
+    _partitioned._MANY = N_PEOPLE
     whole = fitted(constraint, **settings)
     np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-7)
     np.testing.assert_allclose(parts.multipliers_, whole.multipliers_, atol=1e-6)
@@ -84,7 +84,7 @@ def test_means_of_predictions_are_kept_in_parts_too(many):
     X, _, groups = draw()
     y = X.sum(axis=1)
     parts = ConstrainedERMRegressor(n_jobs=2).fit(X, y, sensitive_features=groups)
-    _in_parts._MANY = N_PEOPLE
+    _partitioned._MANY = N_PEOPLE
     whole = ConstrainedERMRegressor().fit(X, y, sensitive_features=groups)
     np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-5)
 
@@ -111,7 +111,7 @@ def test_weights_count_as_people_do(many):
     "settings", [{"group_interactions": True}, {"confidence_level": 0.6}, {"enforcement": "path"}]
 )
 def test_what_is_no_sum_over_parts_is_fitted_in_one_piece(settings, many, monkeypatch):
-    monkeypatch.delattr(ProblemInParts, "of")  # is not asked for
+    monkeypatch.delattr(PartitionedProblem, "of")  # is not asked for
     assert fitted("demographic_parity", **settings).constraint_violation_ == 0.0
 
 

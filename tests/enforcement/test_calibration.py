@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skfair.constraints import JointConstraint
+from skfair.constraints import ConstraintSystem
 from skfair.enforcement._calibration import MAX_SOLVES, _uses_up, calibrate
 from skfair.enforcement._task import Candidate
 
@@ -45,7 +45,7 @@ class Curve:
         self.gap, self.plain_gap = gap, plain
         self.least = least  # tolerance that a model can keep
         self.rough_gap = plain if rough is None else rough
-        self.constraint = JointConstraint((Part(tolerance),))
+        self.constraint = ConstraintSystem((Part(tolerance),))
         self.tolerances, self.widths, self.n_rows = [], [], []
         self.tol, self.few = 1e-6, few
 
@@ -195,7 +195,7 @@ def test_rows_are_refined_where_a_narrower_ramp_does_not_help():
 
 def test_rows_that_press_by_rounding_alone_do_not_go_on():
     """An interior point leaves next to nothing of a multiplier, but not 0."""
-    constraint = JointConstraint((Part(0.1), Part(0.5)))
+    constraint = ConstraintSystem((Part(0.1), Part(0.5)))
     task = SimpleNamespace(constraint=constraint, tol=1e-6)
     multipliers = np.array([0.3, -1e-9])
     gaps = np.array([0.099, 0.01])

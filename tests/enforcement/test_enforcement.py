@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from skfair.classification import PartialParityClassifier
 from skfair.constraints import (
     BoundedGroupLoss,
+    ConstraintSystem,
     DemographicParity,
     EqualizedOdds,
     EqualOpportunity,
-    JointConstraint,
     LossParity,
-    People,
+    Samples,
 )
 from skfair.enforcement import ENFORCEMENTS, Task, _line_search, _task, enforce
 from skfair.enforcement._correction import corrections, path, tighten
 from skfair.enforcement._line_search import polish, search, sweep
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
-from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import GDA, SQP
 from skfair.surrogates import Sigmoid
@@ -35,10 +35,10 @@ SPECS = [DemographicParity(), EqualOpportunity(), EqualizedOdds()]
 
 def make_task(X, target, groups, specs, tolerance=0.05, weights=None, fit_intercept=True):
     weights = np.ones(len(target)) if weights is None else weights
-    people = People(target, check_groups(groups, len(target)), weights)
+    people = Samples(target, check_groups(groups, len(target)), weights)
     bound = [spec.bind(people, Sigmoid(), LOSS, tolerance) for spec in specs]
     model = LinearModel.standardized(X, weights, fit_intercept)
-    constraint = JointConstraint(tuple(bound))
+    constraint = ConstraintSystem(tuple(bound))
     problem = ConstrainedProblem(model, LOSS, target, weights, 1e-3, constraint)
 
     def solve(problem, x, solver=None):

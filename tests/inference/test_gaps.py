@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
+from skfair.groups import Events
 from skfair.inference import (
     Interval,
     Means,
@@ -18,7 +19,6 @@ from skfair.inference import (
     upper_limit,
 )
 from skfair.inference._estimates import _hall_quantile
-from skfair.people import Events
 
 
 def people(hits, n):

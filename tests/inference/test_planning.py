@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.sample_size import certified_share
-from skfair.inference import AUCs, all_pairs, balance_limit, people_needed, upper_limit
+from skfair.inference import AUCs, all_pairs, balance_limit, required_sample_size, upper_limit
 from skfair.inference._planning import certificate_power, smallest_certifiable
 
 TABLE = {  # people of each group at a rate of .2, certain to .95, with a power of .8
@@ -17,13 +17,13 @@ TABLE = {  # people of each group at a rate of .2, certain to .95, with a power 
 def test_known_answers(n_groups):
     """The table is rounded to the nearest, and people are rounded up."""
     for tolerance, n in TABLE[n_groups].items():
-        assert 0 <= people_needed(tolerance, n_groups=n_groups, rate=0.2) - n <= 1
+        assert 0 <= required_sample_size(tolerance, n_groups=n_groups, rate=0.2) - n <= 1
 
 
 def test_the_power_is_the_one_asked_for():
     """A seeded simulation at the number of people planned."""
     rng, rate, tolerance = np.random.default_rng(0), 0.3, 0.1
-    n = people_needed(tolerance, n_groups=3, rate=rate)
+    n = required_sample_size(tolerance, n_groups=3, rate=rate)
     rates = rng.binomial(n, rate, size=(4000, 3)) / n
     errors = np.sqrt(2 * rate * (1 - rate) / n)
     shown = np.ptp(rates, axis=1) + stats.norm.ppf(0.95) * errors <= tolerance
@@ -34,7 +34,7 @@ def test_the_power_is_the_one_asked_for():
 @pytest.mark.parametrize("rate", [0.001, 0.005, 0.02])
 @pytest.mark.parametrize("tolerance", [0.05, 0.1, 0.5])
 def test_small_rates_have_the_power_asked_for(rate, tolerance, n_groups):
-    n = people_needed(tolerance, n_groups=n_groups, rate=rate)
+    n = required_sample_size(tolerance, n_groups=n_groups, rate=rate)
     assert n >= np.log(0.05) / np.log(1 - tolerance)
     assert certificate_power(n, tolerance, n_groups, rate, 0.95) >= 0.78
     # One step of the counts earlier it would not do.
@@ -50,7 +50,7 @@ def test_the_power_is_that_of_certificates():
 
 
 def test_successes_and_failures_need_samples_of_the_same_size():
-    assert people_needed(0.1, rate=0.98) == people_needed(0.1, rate=0.02)
+    assert required_sample_size(0.1, rate=0.98) == required_sample_size(0.1, rate=0.02)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_successes_and_failures_need_samples_of_the_same_size():
 )
 def test_numbers_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
-        people_needed(**({"tolerance": 0.1} | wrong))
+        required_sample_size(**({"tolerance": 0.1} | wrong))
 
 
 def test_balance_limit_of_two_groups_is_the_exact_one():

@@ -17,8 +17,8 @@ from scipy.optimize import linprog
 from skfair._kernels import fair_assignment as kernels
 from skfair._kernels import fair_prices
 from skfair._kernels.clustering import balance_limits
-from skfair.cluster import _dual
-from skfair.parts import InMemory
+from skfair.cluster.kmeans import _dual
+from skfair.partitions import InMemory
 from tests.kernels.alone import alone
 
 

@@ -10,8 +10,9 @@ from skfair.constraints import (
     EqualizedOddsLoss,
     EqualOpportunityLoss,
     LossParity,
-    People,
+    Samples,
 )
+from skfair.groups import check_groups
 from skfair.losses import LOSSES, LogisticLoss
 from skfair.metrics import (
     equal_opportunity_loss_difference,
@@ -20,7 +21,6 @@ from skfair.metrics import (
     largest_group_loss,
     loss_parity_difference,
 )
-from skfair.people import check_groups
 from skfair.surrogates import Sigmoid
 
 
@@ -34,7 +34,7 @@ def people():
 def test_it_is_what_the_constraint_bounds(loss, people):
     scores, y, groups = people
     target = np.where(y == 1, 1.0, -1.0)
-    those = People(target, check_groups(groups, 60), np.ones(60))
+    those = Samples(target, check_groups(groups, 60), np.ones(60))
     bound = LossParity(loss=loss).bind(those, Sigmoid(), LogisticLoss(), 0.1)
     found = loss_parity_difference(y, scores, sensitive_features=groups, loss=loss)
     assert found == pytest.approx(bound.gap(scores), rel=1e-12)
@@ -91,7 +91,7 @@ def test_every_reference_and_aggregate_is_that_of_the_constraint(
     scores, y, groups = people
     kind = {"reference": reference, "aggregate": aggregate}
     target, weights = np.where(y == 1, 1.0, -1.0), np.arange(60) % 3 + 1.0
-    those = People(target, check_groups(groups, 60), weights)
+    those = Samples(target, check_groups(groups, 60), weights)
     bound = constraint(loss="hinge", **kind).bind(those, Sigmoid(), LogisticLoss(), 0.1)
     found = GAPS[constraint](
         y, scores, sensitive_features=groups, loss="hinge", sample_weight=weights, **kind
@@ -101,7 +101,7 @@ def test_every_reference_and_aggregate_is_that_of_the_constraint(
 
 def test_the_largest_group_loss_is_that_of_the_constraint(people):
     scores, y, groups = people
-    those = People(np.where(y == 1, 1.0, -1.0), check_groups(groups, 60), np.ones(60))
+    those = Samples(np.where(y == 1, 1.0, -1.0), check_groups(groups, 60), np.ones(60))
     bound = BoundedGroupLoss(0.5).bind(those, Sigmoid(), LogisticLoss(), 0.1)
     found = largest_group_loss(y, scores, sensitive_features=groups)
     assert found == pytest.approx(bound.gap(scores), rel=1e-12)

@@ -3,11 +3,11 @@ import pandas as pd
 import pytest
 from scipy import sparse, stats
 
+from skfair.groups import Events
 from skfair.inference import estimates_of
 from skfair.metrics import METRICS, class_report, group_report
 from skfair.metrics._report import _COLUMNS
-from skfair.parts import BLOCK
-from skfair.people import Events
+from skfair.partitions import BLOCK
 
 # True class, predicted class, group.
 ROWS = np.array(

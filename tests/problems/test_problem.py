@@ -8,14 +8,14 @@ from scipy import sparse
 
 from skfair.constraints import (
     BoundedGroupLoss,
+    ConstraintSystem,
     DemographicParity,
     EqualizedOdds,
-    JointConstraint,
-    People,
+    Samples,
 )
+from skfair.groups import check_groups
 from skfair.losses import LOSSES, LogisticLoss
 from skfair.models import LinearModel
-from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
@@ -40,8 +40,8 @@ def make_problem(name, loss=None, container=np.asarray, fit_intercept=True):
     if name == "single row":
         return make_problem("sum of odds", loss, container, fit_intercept).single()
     loss = LogisticLoss() if loss is None else loss
-    people = People(TARGET, GROUPS, WEIGHTS)
-    bound = JointConstraint(
+    people = Samples(TARGET, GROUPS, WEIGHTS)
+    bound = ConstraintSystem(
         tuple(one.bind(people, Sigmoid(), loss, tolerance=0.05) for one in SPECS[name])
     )
     model = LinearModel.standardized(container(X), WEIGHTS, fit_intercept)

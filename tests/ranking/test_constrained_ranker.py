@@ -13,8 +13,8 @@ from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import RankingParity
 from skfair.datasets import make_ranking
 from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.groups import DocumentPairs
 from skfair.metrics import ranking_parity_difference
-from skfair.people import DocumentPairs
 from skfair.ranking import ConstrainedRanker
 from skfair.solvers import StochasticPLADA
 

@@ -9,11 +9,11 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from skfair.constraints import DemographicParity, People
+from skfair.constraints import DemographicParity, Samples
 from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import LinearModel
-from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
@@ -107,7 +107,7 @@ def fair(spec=None, n_groups=2, tolerance=0.02, n=240, alpha=0.1):
     weights = np.ones(n)
     loss = LogisticLoss()
     bound = (spec or DemographicParity()).bind(
-        People(y, check_groups(groups, n), weights),
+        Samples(y, check_groups(groups, n), weights),
         Sigmoid(),
         loss,
         tolerance,
@@ -121,7 +121,7 @@ def wide(d, n=500, alpha=0.1):
     X, y = features(n, d)
     groups = (X[:, 0] + np.random.default_rng(2).normal(size=n) > 0).astype(int)
     weights, loss = np.ones(n), LogisticLoss()
-    people = People(y, check_groups(groups, n), weights)
+    people = Samples(y, check_groups(groups, n), weights)
     bound = DemographicParity().bind(people, Sigmoid(), loss, 0.02)
     model = LinearModel.standardized(X, weights)
     return ConstrainedProblem(model, loss, y, weights, alpha, bound)

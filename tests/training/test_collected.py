@@ -12,7 +12,7 @@ from skfair.classification import ConstrainedERMClassifier, PartialParityClassif
 from skfair.constraints import DemographicParity, EqualizedOdds
 from skfair.datasets import open_blocks
 from skfair.metrics import METRICS
-from skfair.parts import OnDask
+from skfair.partitions import OnDask
 from skfair.regression import ConstrainedERMRegressor
 from skfair.training import _collected
 

@@ -156,7 +156,9 @@ def test_small_groups_share_what_the_largest_group_has(data, interactions):
 def test_decisions_about_small_groups_are_not_moved_by_given_groups(data):
     X, y, groups = data
     base = LogisticRegression()
-    model = ConstrainedClassifierCV(base, tolerance=0.05, cv=2, group_estimator="given")
+    model = ConstrainedClassifierCV(
+        base, tolerance=0.05, cv=2, group_estimator="sensitive_features"
+    )
     fitted, _ = fit(model, X, y, groups)
     tiny = groups == "tiny"
     scores = fitted.decision_function(X, sensitive_features=groups)[tiny]

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from skfair.utils._held_out import refuse_fitted_people
+from skfair.utils._held_out import refuse_training_data
 
 RNG = np.random.default_rng(0)
 WHOLE = RNG.integers(0, 1000, size=(200, 4))
@@ -38,17 +38,17 @@ SAME = {
 def test_rows_of_the_fit_are_recognised_whatever_their_dtype(name):
     for X, X_fit in (SAME[name], SAME[name][::-1]):
         with pytest.raises(ValueError, match="rows of X are in X_fit"):
-            refuse_fitted_people(X, X_fit)
+            refuse_training_data(X, X_fit)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_other_rows_are_no_rows_of_the_fit(dtype):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        refuse_fitted_people(REAL, RNG.normal(size=(200, 3)).astype(dtype))
-        refuse_fitted_people(MIXED, MIXED.assign(word="z"))
+        refuse_training_data(REAL, RNG.normal(size=(200, 3)).astype(dtype))
+        refuse_training_data(MIXED, MIXED.assign(word="z"))
 
 
 def test_other_columns_are_refused():
     with pytest.raises(ValueError, match="same columns, but they have 3 and 2"):
-        refuse_fitted_people(REAL, REAL[:, :2])
+        refuse_training_data(REAL, REAL[:, :2])

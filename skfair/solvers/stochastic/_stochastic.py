@@ -34,7 +34,7 @@ class StochasticSolver(Solver):
     Steps against the loss alone:
 
     >>> import numpy as np
-    >>> from skfair.constraints import JointConstraint
+    >>> from skfair.constraints import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
     >>> from skfair.models import LinearModel
     >>> from skfair.problems import ConstrainedProblem
@@ -51,7 +51,7 @@ class StochasticSolver(Solver):
     ...             yield x, np.zeros(len(problem.lower))
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.standardized(X, weights)
-    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, JointConstraint(()))
+    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
     >>> Descent().solve(problem, random_state=0).x.round(1)
     array([1., 0.])
     """

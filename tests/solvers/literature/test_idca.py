@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skfair.constraints import DemographicParity, JointConstraint, PartialStatisticalParity, People
+from skfair.constraints import (
+    ConstraintSystem,
+    DemographicParity,
+    PartialStatisticalParity,
+    Samples,
+)
 from skfair.constraints._mean_sigmoid import MeanSigmoid
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
-from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import IDCA, SQP, SwitchingSubgradient
 from skfair.surrogates import Sigmoid
@@ -22,7 +27,7 @@ def people(n_samples=400, seed=0):
     X = rng.normal(size=(n_samples, 3))
     X[:, 0] += 1.5 * groups
     y = np.where(X.sum(axis=1) + rng.logistic(size=n_samples) > 0.75, 1.0, -1.0)
-    return X, People(y, check_groups(groups, n_samples), np.ones(n_samples))
+    return X, Samples(y, check_groups(groups, n_samples), np.ones(n_samples))
 
 
 def problem(tolerance=0.05, width=2.0, **changes):
@@ -30,7 +35,7 @@ def problem(tolerance=0.05, width=2.0, **changes):
     X, who = people()
     model = LinearModel.standardized(X, who.weights)
     plain = ConstrainedProblem(
-        model, LogisticLoss(), who.target, who.weights, 1e-3, JointConstraint(())
+        model, LogisticLoss(), who.target, who.weights, 1e-3, ConstraintSystem(())
     )
     start = SQP(tol=1e-10).solve(plain).x
     parity = PartialStatisticalParity((0.1, 0.6), n_percentiles=4, width=width)
@@ -99,7 +104,7 @@ def test_without_rows_it_is_newtons_method():
     X, who = people()
     model = LinearModel.standardized(X, who.weights)
     plain = ConstrainedProblem(
-        model, LogisticLoss(), who.target, who.weights, 1e-3, JointConstraint(())
+        model, LogisticLoss(), who.target, who.weights, 1e-3, ConstraintSystem(())
     )
     found = SQP(tol=1e-10).solve(plain)
     assert found.status == "optimal"

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from benchmarks.erm_peers import slsqp
-from skfair.constraints import DemographicParity, LossParity, People
+from skfair.constraints import DemographicParity, LossParity, Samples
+from skfair.groups import check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
-from skfair.people import check_groups
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import PLADA, SQP
 from skfair.solvers._one_sided import OneSided
@@ -112,7 +112,7 @@ def recidivism(n=800):
     log_odds = 0.25 * priors - 0.4 * age + 0.3 * X[:, 3] - 0.6
     y = np.where(rng.random(n) < 1 / (1 + np.exp(-log_odds)), 1.0, -1.0)
     weights, loss = np.ones(n), LogisticLoss()
-    people = People(y, check_groups(groups, n), weights)
+    people = Samples(y, check_groups(groups, n), weights)
     bound = DemographicParity().bind(people, Sigmoid(), loss, 0.02)
     model = LinearModel.standardized(X, weights)
     return ConstrainedProblem(model, loss, y, weights, 1e-4, bound)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skfair.constraints import DemographicParity, EqualizedOdds, JointConstraint, LossParity
+from skfair.constraints import ConstraintSystem, DemographicParity, EqualizedOdds, LossParity
 from skfair.solvers.literature._proximal import _piece_shares, proximal_step
 
 SPECS = {
@@ -58,7 +58,7 @@ def joint(problems):
     """Two kinked rows and a linear one on the same data."""
     specs = DemographicParity(), LossParity(reference="overall"), DemographicParity()
     bounds = [problems.fair(spec, 3, 0.01).constraint for spec in specs]
-    constraint = JointConstraint((bounds[0].single(), bounds[1].single(), bounds[2]))
+    constraint = ConstraintSystem((bounds[0].single(), bounds[1].single(), bounds[2]))
     return replace(problems.fair(None, 3, 0.01), constraint=constraint)
 
 
@@ -84,7 +84,7 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
         problems.fair(spec, 3, 0.01).constraint
         for spec in (DemographicParity(), LossParity(reference="overall"))
     ]
-    problem = replace(problems.fair(None, 3, 0.01), constraint=JointConstraint(tuple(bounds)))
+    problem = replace(problems.fair(None, 3, 0.01), constraint=ConstraintSystem(tuple(bounds)))
     problem, multipliers, eta = problem.single(), np.array([1.5, 0.4]), 0.3
     start = problem.evaluate(np.array([0.1, 0.4, 0.2, -0.1]))
 

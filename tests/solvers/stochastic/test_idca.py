@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skfair.classification import ConstrainedMLPClassifier, PartialParityClassifier
-from skfair.constraints import JointConstraint, PartialGroupAUC, PartialStatisticalParity
+from skfair.constraints import ConstraintSystem, PartialGroupAUC, PartialStatisticalParity
 from skfair.solvers import IDCA, StochasticIDCA
 from tests.solvers.literature.test_idca import people, problem
 
@@ -15,7 +15,7 @@ from tests.solvers.literature.test_idca import people, problem
 def task():
     """A small linear problem, where its plain fit ends, and the answer of IDCA."""
     task, start = problem()
-    task = replace(task, constraint=JointConstraint((task.constraint,)))
+    task = replace(task, constraint=ConstraintSystem((task.constraint,)))
     return task, start, IDCA(tol=1e-6).solve(task, start)
 
 

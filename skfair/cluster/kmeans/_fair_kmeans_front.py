@@ -1,0 +1,151 @@
+"""The Pareto front of k-means cost and balance."""
+
+from functools import partial
+
+from skfair.cluster._base import front
+from skfair.cluster.kmeans._alternating import AlternatingFront
+from skfair.cluster.kmeans._fair_kmeans import FairKMeans
+from skfair.cluster.kmeans._homotopy import Homotopy
+from skfair.cluster.kmeans._samples import check_runs
+from skfair.utils._messages import by_name
+
+FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
+"""An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
+
+
+def fair_kmeans_front(
+    X,
+    *,
+    sensitive_features,
+    n_clusters=8,
+    n_levels=40,
+    criterion="balance",
+    attributes="intersections",
+    min_cluster_size=None,
+    max_cluster_size=None,
+    init="k-means++",
+    n_init=10,
+    max_iter=300,
+    tol=1e-5,
+    algorithm="homotopy",
+    sample_weight=None,
+    random_state=None,
+    n_jobs=None,
+):
+    r"""What every degree of balance costs: a front of k-means clusterings.
+
+    Both objectives are those of :class:`FairKMeans`: the mean squared distance to the means of
+    the clusters (f1, less is better) and the least balance of a cluster (f2, more is better), or
+    else the least ratio of the shares of two groups that are in a cluster,
+
+    .. math::
+        \min_{k, j, j'} \; \frac{n_{kj} / N_j}{n_{kj'} / N_{j'}},
+
+    which also tells how common a group becomes.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Rows to cluster; not sparse.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample, as in :meth:`FairKMeans.fit`.
+    n_clusters : int, default=8
+        Number of clusters.
+    n_levels : int, default=40
+        Number of balances at which a fair clustering is computed; single moves fill the gaps
+        between them. Not used by the alternating algorithm.
+    criterion : {"balance", "share_ratio"}, default="balance"
+        What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
+        :class:`FairKMeans` ask for it. The alternating algorithm knows balance alone.
+    attributes : {"intersections", "each"}, default="intersections"
+        With "each", every one of several sensitive attributes has a balance of its own, as in
+        :class:`FairKMeans`; the front's is the least of them, relative to the data's. So with
+        ratios of shares.
+    min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
+        Bounds on sizes that every clustering keeps, as in :class:`FairKMeans`. The alternating
+        algorithm does not aim at them.
+    init, n_init, max_iter, tol, n_jobs
+        As in :class:`FairKMeans`, but with ten starts.
+    algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingFront, default="homotopy"
+        "alternating" is Algorithm 3 of [1]_.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; samples of weight 0 count as absent.
+    random_state : int, RandomState instance or None, default=None
+        Determines the starts.
+
+    Returns
+    -------
+    front : ParetoFront
+        Cost, balance, ratio of shares and labels of every clustering, sorted by cost.
+
+    Raises
+    ------
+    ValueError
+        If a parameter or the data is invalid; the message says what must hold.
+    TypeError
+        If X or ``sensitive_features`` is sparse.
+
+    References
+    ----------
+    .. [1] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
+       clustering", LION 2022, arXiv:2105.14172.
+
+    Examples
+    --------
+    >>> from skfair.cluster import fair_kmeans_front
+    >>> from skfair.datasets import make_fair_blobs
+    >>> X, _, groups = make_fair_blobs(300, centers=2, random_state=0)
+    >>> front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
+    >>> model = front.to_estimator(front.select(min_balance=0.9))
+    >>> bool(model.relative_balance_ >= 0.9)
+    True
+
+    What the four-fifths rule costs:
+
+    >>> front = fair_kmeans_front(
+    ...     X, sensitive_features=groups, n_clusters=2, criterion="share_ratio", random_state=0
+    ... )
+    >>> bool(front.share_ratio[front.select(min_share_ratio=0.8)] >= 0.8)
+    True
+    """
+    estimator = FairKMeans(
+        n_clusters,
+        min_balance=None,
+        attributes=attributes,
+        min_cluster_size=min_cluster_size,
+        max_cluster_size=max_cluster_size,
+        init=init,
+        n_init=n_init,
+        max_iter=max_iter,
+        tol=tol,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    algorithm = by_name(FRONT_ALGORITHMS, algorithm, "algorithm", tuple(FRONT_ALGORITHMS.values()))
+    people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    if criterion == "share_ratio" and isinstance(algorithm, AlternatingFront):
+        raise ValueError(
+            "algorithm='alternating' balances groups, whose shares it does not see: its front is "
+            "one of criterion='balance'. Use algorithm='homotopy' for criterion='share_ratio'."
+        )
+    return front(estimator, X, people, n_levels, partial(_routes, algorithm), criterion)
+
+
+def _routes(algorithm, estimator, population, n_levels, random_state, criterion):
+    """The clusterings of an algorithm, with labels for the rows without weight too."""
+    runs, samples = check_runs(estimator, population.mean), population.samples
+    asked = population.asked._replace(**{criterion: 1.0})
+    samples = samples._replace(limits=asked.limits(samples.group_weights, samples.limits.kinds))
+    routes = algorithm.front(samples, runs, n_levels, random_state)
+    if len(population.present) == len(population.X):
+        return routes
+    return [_over_everyone(route, population, runs.n_clusters) for route in routes]
+
+
+def _over_everyone(route, population, n_clusters):
+    """The route with labels for the rows without weight too."""
+    clustering = population.samples.tabulate(route.labels, n_clusters)
+    labels = population.complete(clustering.labels, clustering.centers)
+    return route._replace(
+        labels=labels.astype(route.labels.dtype), samples=population.present[route.samples]
+    )

@@ -1,1 +1,0 @@
-"""Algorithms of the papers, for comparisons; the settings are exported by :mod:`skfair.cluster`."""

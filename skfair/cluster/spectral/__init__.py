@@ -1,0 +1,1 @@
+"""Fair spectral clustering: the affinity, the fair embedding, and the clusters of its rows."""

@@ -1,0 +1,103 @@
+"""The Pareto front of normalised cut and balance."""
+
+from sklearn.exceptions import ConvergenceWarning
+
+from skfair.cluster._base import front
+from skfair.cluster._pareto_front import Route
+from skfair.cluster.kmeans._samples import Runs
+from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
+from skfair.cluster.spectral._rounding import ncut_path
+from skfair.utils._messages import warn
+
+
+def fair_spectral_front(
+    X,
+    *,
+    sensitive_features,
+    n_clusters=8,
+    n_levels=20,
+    criterion="balance",
+    affinity="rbf",
+    gamma=1.0,
+    n_neighbors=10,
+    n_components=None,
+    eigen_solver="auto",
+    eigen_tol=3e-5,
+    n_init=10,
+    memory_limit=2**30,
+    random_state=None,
+    n_jobs=None,
+):
+    """What every degree of balance costs: a front of spectral clusterings.
+
+    The cost is the normalised cut, the balance the least balance of a cluster, or else the least
+    ratio of two groups' shares in one; the embedding is computed once, the rounding at every level.
+
+    Parameters
+    ----------
+    X, affinity, gamma, n_neighbors, n_components, eigen_solver, eigen_tol, n_init, memory_limit
+        As in :class:`FairSpectralClustering` and its ``fit``.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample.
+    n_clusters : int, default=8
+        Number of clusters.
+    n_levels : int, default=20
+        Number of balances at which a clustering is computed.
+    criterion : {"balance", "share_ratio"}, default="balance"
+        What rises along the front, as in :func:`fair_kmeans_front`.
+    random_state : int, RandomState instance or None, default=None
+        Determines the solver's and k-means' starts.
+    n_jobs : int or None, default=None
+        Number of jobs of the neighbours search.
+
+    Returns
+    -------
+    front : ParetoFront
+        Normalised cut, balance, ratio of shares and labels of every clustering, sorted by cut.
+
+    Raises
+    ------
+    ValueError
+        If a parameter or the data is invalid; the message says what must hold.
+    MemoryError
+        As in :meth:`FairSpectralClustering.fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.cluster import fair_spectral_front
+    >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
+    >>> front = fair_spectral_front(
+    ...     X, sensitive_features=["a", "b"] * 4, n_clusters=2, random_state=0
+    ... )
+    >>> front.balance
+    array([1.])
+    """
+    estimator = FairSpectralClustering(
+        n_clusters,
+        min_balance=None,
+        affinity=affinity,
+        gamma=gamma,
+        n_neighbors=n_neighbors,
+        n_components=n_components,
+        eigen_solver=eigen_solver,
+        eigen_tol=eigen_tol,
+        n_init=n_init,
+        memory_limit=memory_limit,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    people = {"sensitive_features": sensitive_features}
+    return front(estimator, X, people, n_levels, _routes, criterion)
+
+
+def _routes(estimator, network, n_levels, random_state, criterion):
+    """Clusterings at every level, without moves that lead on."""
+    inaccuracy = network.cut_short(estimator)
+    if inaccuracy is not None:
+        warn(inaccuracy, ConvergenceWarning)
+    runs = Runs(estimator.n_clusters, n_init=estimator.n_init)
+    embedding = network.embedded.embedding
+    searches = ncut_path(network, embedding, runs, random_state, n_levels)
+    limits = network.asked._replace(**{criterion: 1.0}).limits(network.groups.counts)
+    return [Route.at(search.labels, search.ncut, search.mix(limits)) for search in searches]

@@ -1,0 +1,286 @@
+"""Published solvers of the fair embedding problem, with their settings.
+
+They are called as the functions of `skfair.cluster.spectral._eigen_solvers` are.
+"""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import optimize
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from sklearn.base import BaseEstimator
+
+from skfair.cluster.spectral._normalized_affinity import RBFAffinity
+from skfair.cluster.spectral._orthonormalize import orthonormalize
+from skfair.utils._sklearn import Interval, StrOptions, validate_params
+
+LARGEST_ALPHA = 0.9  # of the penalty: Proposition 3.2 of the DC-ADMM paper asks for alpha < 1
+
+
+class SFSC(BaseEstimator):
+    r"""Settings of s-FSC: Arnoldi on a shifted, projected Laplacian, to full accuracy.
+
+    :math:`\hat L = I - M` is shifted along the constraint, :math:`P \hat L P + \sigma (I - P)`
+    with P the projection onto the feasible vectors, so that its smallest eigenvalues are those of
+    feasible eigenvectors ([1]_; compared in [2]_). The eigenvector that is known beforehand is not
+    computed.
+
+    Parameters
+    ----------
+    sigma : float or "norm", default=2.0
+        The shift :math:`\sigma`, at least 2, as the eigenvalues of :math:`\hat L` lie in [0, 2];
+        "norm" takes :math:`\|\hat L\|_1`.
+    ncv_per_pair : int or None, default=4
+        Lanczos vectors that ARPACK keeps, for each eigenvector wanted; None leaves the number to
+        ARPACK, about 2, which may miss copies of a repeated eigenvalue.
+
+    References
+    ----------
+    .. [1] J. Wang, D. Lu, I. Davidson and Z. Bai, "Scalable spectral clustering with group fairness
+       constraints", AISTATS 2023.
+    .. [2] F. Tonin, A. Lambert, J. A. K. Suykens and V. Cevher, "Accelerating spectral clustering
+       under fairness constraints", ICML 2025, Appendix B.
+
+    Examples
+    --------
+    >>> from skfair.cluster import SFSC
+    >>> SFSC.from_paper()
+    SFSC(ncv_per_pair=None, sigma='norm')
+    """
+
+    _parameter_constraints = {
+        "sigma": [Interval(Real, 2, None, closed="left"), StrOptions({"norm"})],
+        "ncv_per_pair": [Interval(Integral, 2, None, closed="left"), None],
+    }
+
+    def __init__(self, sigma=2.0, ncv_per_pair=4):
+        self.sigma = sigma
+        self.ncv_per_pair = ncv_per_pair
+
+    @classmethod
+    def from_paper(cls):
+        r"""Settings compared in the DC-ADMM paper: shift :math:`\|\hat L\|_1`, defaults of ARPACK.
+
+        Returns
+        -------
+        solver : SFSC
+        """
+        return cls(sigma="norm", ncv_per_pair=None)
+
+    def __call__(self, operator, basis, n_pairs, tol, random_state):
+        """Eigenvectors outside a basis, and whether all of them were found.
+
+        Parameters
+        ----------
+        operator : NormalizedAffinity
+            The map M.
+        basis : ndarray of shape (n_nodes, n_fixed)
+            Orthonormal directions to stay orthogonal to.
+        n_pairs : int
+            Number of eigenvectors.
+        tol : float
+            Not used: they are found to full accuracy.
+        random_state : RandomState
+
+        Returns
+        -------
+        vectors : ndarray of shape (n_nodes, n_pairs)
+        converged : bool
+        """
+        validate_params(self)
+        sigma = norm_of_laplacian(operator) if self.sigma == "norm" else self.sigma
+
+        def multiply(v):
+            v = v.reshape(len(v), -1)
+            inside = v - basis @ (basis.T @ v)
+            image = inside - operator(inside)
+            image -= basis @ (basis.T @ image)
+            return image + sigma * (v - inside)
+
+        n_nodes = operator.n_nodes
+        laplacian = LinearOperator((n_nodes, n_nodes), matvec=multiply, dtype=np.float64)
+        ncv = self.ncv_per_pair and min(n_nodes, max(self.ncv_per_pair * n_pairs, 20))
+        start = random_state.standard_normal(n_nodes)
+        try:
+            _, vectors = eigsh(laplacian, k=n_pairs, which="SA", ncv=ncv, tol=0, v0=start)
+        except ArpackNoConvergence as stopped:
+            missing = n_pairs - stopped.eigenvectors.shape[1]
+            filling = random_state.standard_normal((n_nodes, missing))
+            vectors = orthonormalize(basis, np.hstack([stopped.eigenvectors, filling]))
+            return vectors, False
+        return vectors, True
+
+
+def norm_of_laplacian(operator):
+    """The largest sum of absolute values of a column of I - M; M is not negative."""
+    K = operator.affinity
+    loops = (1.0 if isinstance(K, RBFAffinity) else K.diagonal()) / operator.degrees
+    sums = operator(np.ones((operator.n_nodes, 1)))[:, 0]
+    return float((1.0 - 2.0 * loops + sums).max())
+
+
+class DCADMM(BaseEstimator):
+    r"""Settings of DC-ADMM: a splitting with a difference-of-convex dual, and its own stop rule.
+
+    Algorithm 1 of [1]_ splits :math:`MH = Y` and alternates, with C the constraint,
+
+    .. math::
+
+        H &= \arg\min_{H'H = I} \text{of the augmented Lagrangian, through }
+        \min_V \varphi^*(V) - \|MV\|_{S_1}, \\
+        Y &= (I - CC')(MH + P / \alpha), \qquad
+        P \leftarrow P + \alpha (MH - Y).
+
+    The constraint holds for Y only, so that H is feasible only in the limit. The penalty stays
+    below 0.9, as Proposition 3.2 asks for :math:`\alpha < 1`.
+
+    Parameters
+    ----------
+    alpha : float, default=0.005
+        Penalty :math:`\alpha` at the start, below 1.
+    n_iter : int, default=10
+        Iterations T.
+    growth : float, default=2.0
+        Factor :math:`\tau` by which the penalty changes ...
+    imbalance : float, default=10.0
+        ... when the primal or the dual residual exceeds the other by this factor :math:`\mu`.
+    gtol, ftol : float, default=1e-3 and 1e-4
+        Stop test of L-BFGS on V.
+    omega : float, default=1e-3
+        M must be positive semi-definite; that of a graph is shifted by :math:`1 + \omega`, which
+        changes no eigenvector.
+
+    References
+    ----------
+    .. [1] F. Tonin, A. Lambert, J. A. K. Suykens and V. Cevher, "Accelerating spectral clustering
+       under fairness constraints", ICML 2025.
+
+    Examples
+    --------
+    >>> from skfair.cluster import DCADMM, FairSpectralClustering
+    >>> FairSpectralClustering(eigen_solver=DCADMM(alpha=0.01)).eigen_solver
+    DCADMM(alpha=0.01)
+    """
+
+    _parameter_constraints = {
+        "alpha": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "growth": [Interval(Real, 1, None, closed="left")],
+        "imbalance": [Interval(Real, 1, None, closed="left")],
+        "gtol": [Interval(Real, 0, None, closed="left")],
+        "ftol": [Interval(Real, 0, None, closed="left")],
+        "omega": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        alpha=0.005,
+        n_iter=10,
+        growth=2.0,
+        imbalance=10.0,
+        gtol=1e-3,
+        ftol=1e-4,
+        omega=1e-3,
+    ):
+        self.alpha = alpha
+        self.n_iter = n_iter
+        self.growth = growth
+        self.imbalance = imbalance
+        self.gtol = gtol
+        self.ftol = ftol
+        self.omega = omega
+
+    @classmethod
+    def from_paper(cls):
+        """Settings of the paper's Appendix B, which are the defaults; it does not print omega.
+
+        Returns
+        -------
+        solver : DCADMM
+        """
+        return cls(alpha=0.005, n_iter=10, growth=2.0, imbalance=10.0, gtol=1e-3, ftol=1e-4)
+
+    def __call__(self, operator, basis, n_pairs, tol, random_state):
+        """The embedding after `n_iter` iterations; never known to be accurate.
+
+        Parameters
+        ----------
+        operator : NormalizedAffinity
+            The map M.
+        basis : ndarray of shape (n_nodes, n_constraints)
+            Orthonormal basis C of the constraint.
+        n_pairs : int
+            Number of columns.
+        tol : float
+            Not used: the number of iterations is fixed.
+        random_state : RandomState
+
+        Returns
+        -------
+        H : ndarray of shape (n_nodes, n_pairs)
+        converged : bool
+            False.
+        """
+        validate_params(self)
+        shape = (operator.n_nodes, n_pairs)
+        multiply = _shifted(operator, 1 + self.omega if operator.is_graph else 0.0)
+        options = {"gtol": self.gtol, "ftol": self.ftol}
+        alpha, Y, P = self.alpha, np.zeros(shape), np.zeros(shape)
+        V = random_state.standard_normal(shape)
+        for _ in range(self.n_iter):
+            # H: the dual V by L-BFGS, then the polar factor of M V.
+            V = _minimize_dual(multiply, V, P, Y, alpha, options)
+            L, _, Rt = np.linalg.svd(multiply(V), full_matrices=False)
+            H = L @ Rt
+            image = multiply(H)
+            # Y: the projection onto the constraint; P: the multipliers of M H = Y.
+            previous = Y
+            Y = image + P / alpha
+            Y = Y - basis @ (basis.T @ Y)
+            P = P + alpha * (image - Y)
+            primal, dual = np.linalg.norm(image - Y), np.linalg.norm(alpha * (previous - Y))
+            alpha = self._balanced(alpha, primal, dual)
+        return H, False
+
+    def _balanced(self, alpha, primal, dual):
+        """The penalty that keeps the residuals of one size."""
+        if primal > self.imbalance * dual:
+            return max(alpha, min(alpha * self.growth, LARGEST_ALPHA))
+        if dual > self.imbalance * primal:
+            return alpha / self.growth
+        return alpha
+
+
+def _shifted(operator, shift):
+    """V -> (M + shift I) V."""
+
+    def multiply(V):
+        image = operator(V)
+        return image + shift * V if shift else image
+
+    return multiply
+
+
+def _minimize_dual(multiply, V, P, Y, alpha, options):
+    """Minimise phi*(V) - |MV|_S1 by L-BFGS; the gradient is A(V) - M U W' with MV = U S W'."""
+    shape = V.shape
+
+    def fun(flat):
+        V = flat.reshape(shape)
+        A = (V + P - alpha * Y) / (1 - alpha)
+        image = multiply(V)
+        U, singular, Wt = _polar_parts(image)
+        conjugate = np.sum(A * V) - 0.5 * np.sum(A * A) + np.sum(P * A)
+        conjugate += 0.5 * alpha * np.sum((A - Y) ** 2)
+        gradient = A - multiply(U @ Wt)
+        return conjugate - singular.sum(), gradient.ravel()
+
+    dual = optimize.minimize(fun, V.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return dual.x.reshape(shape)
+
+
+def _polar_parts(image):
+    """Thin singular value decomposition by way of the small Gram matrix."""
+    squares, W = np.linalg.eigh(image.T @ image)
+    singular = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
+    return (image @ W) / singular, singular, W.T

@@ -1,0 +1,198 @@
+"""Affinities and their normalised form."""
+
+import numpy as np
+from scipy import sparse
+
+from skfair.partitions import InMemory, blocks
+from skfair.utils._graph import degrees_from, degrees_of
+
+ROWS = 256  # of a dense affinity, multiplied by one thread at a time: few, so that none waits long
+STRIPE = 4096  # rows of a sparse one
+TILE_BYTES = 2**22  # of one tile of kernel values: it stays in the cache
+
+
+class RBFAffinity:
+    r"""The Gaussian kernel of the rows of X, multiplied tile by tile and never stored.
+
+    .. math:: K_{ij} = \exp(-\gamma \|x_i - x_j\|^2)
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows.
+    gamma : float, default=1.0
+        Inverse squared width of the kernel, positive.
+    n_jobs : int or None, default=None
+        Threads that multiply tiles; None is 1 unless in a ``joblib.parallel_config`` context.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.cluster import RBFAffinity
+    >>> affinity = RBFAffinity(np.array([[0.0], [1.0]]), gamma=1.0)
+    >>> (affinity @ np.eye(2)).round(3)
+    array([[1.   , 0.368],
+           [0.368, 1.   ]])
+    """
+
+    def __init__(self, X, gamma=1.0, n_jobs=None):
+        self.X = X
+        self.gamma = gamma
+        self.n_jobs = n_jobs
+        self.shape = (len(X), len(X))
+        self.dtype = X.dtype
+        self._half_norms = 0.5 * np.einsum("ij,ij->i", X, X)
+
+    def astype(self, dtype):
+        """The same kernel computed in another precision.
+
+        Parameters
+        ----------
+        dtype : dtype
+            Floating point type.
+        """
+        return RBFAffinity(self.X.astype(dtype), self.gamma, self.n_jobs)
+
+    def __getitem__(self, rows):
+        """Rows of the kernel as an array, chosen by a slice or by an array of positions."""
+        kernel = self.X[rows] @ self.X.T
+        kernel -= self._half_norms[rows, None]
+        kernel -= self._half_norms
+        np.minimum(kernel, 0, out=kernel)  # rounding must not make a similarity above 1
+        kernel *= 2 * self.gamma
+        return np.exp(kernel, out=kernel)
+
+    def __matmul__(self, V):
+        """Product with a matrix of shape (n_samples, n_columns)."""
+        n_samples = len(self.X)
+        tile = max(1, TILE_BYTES // (self.X.itemsize * n_samples))
+        tiles = InMemory(blocks(n_samples, tile), self.n_jobs)
+        return np.concatenate(tiles.collect(_rows_times, self, V))
+
+
+class NormalizedAffinity:
+    r"""The linear map :math:`M = D^{-1/2} K D^{-1/2}`, with D the degrees (row sums) of K.
+
+    A node without any edge has the median degree of the others. Products are made in the precision
+    of what is multiplied, by ``n_jobs`` threads; `n_products` counts the columns multiplied so far.
+    """
+
+    def __init__(self, affinity, n_jobs=None):
+        self.affinity = affinity
+        self.n_jobs = n_jobs
+        self.n_nodes = affinity.shape[0]
+        self.degrees, self.isolated = self._degrees()
+        self.n_products = 0
+        self._in_precision = {}
+
+    def _degrees(self):
+        if not isinstance(self.affinity, np.ndarray):
+            return degrees_of(self.affinity)
+        ones = np.ones(self.n_nodes)
+        return degrees_from(
+            np.concatenate(self._rows().collect(_sums_of_rows, self.affinity, ones))
+        )
+
+    def __call__(self, V):
+        """M times V, (n_nodes, n_columns)."""
+        if V.dtype not in self._in_precision:
+            self._in_precision[V.dtype] = self._factors(V.dtype)
+        self.n_products += V.shape[1]
+        K, scale = self._in_precision[V.dtype]
+        if sparse.issparse(self.affinity):
+            return np.concatenate(K.collect(_stripe_times, V))
+        if isinstance(K, np.ndarray):
+            scaled = np.ascontiguousarray((scale * V).T)
+            products = self._rows().collect(_rows_of_product, K, scaled)
+            return scale * np.concatenate(products)
+        return scale * (K @ (scale * V))
+
+    def _factors(self, dtype):
+        """K and the column of scales, in a precision; sparse K are stripes of M itself already."""
+        K = self.affinity
+        scale = (1 / np.sqrt(self.degrees)).astype(dtype)
+        if sparse.issparse(K):
+            values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
+            rows = InMemory(blocks(self.n_nodes, STRIPE), self.n_jobs)
+            K = rows.each(_stripe, values.astype(dtype), K.indices, K.indptr)
+        elif K.dtype != dtype and isinstance(K, np.ndarray):
+            stored, K = K, np.empty(K.shape, dtype)
+            self._rows().collect(_copy_rows, stored, K)
+        elif K.dtype != dtype:
+            K = K.astype(dtype)
+        return K, scale[:, None]
+
+    def within(self, V):
+        """V' M V: of a dense K, which is symmetric, the half above the diagonal is enough."""
+        if not isinstance(self.affinity, np.ndarray):
+            return V.T @ self(V)
+        scaled = V / np.sqrt(self.degrees)[:, None]
+        half = self._rows().total(_half_within, self.affinity, scaled)
+        return half + half.T
+
+    def _rows(self):
+        return InMemory(blocks(self.n_nodes, ROWS), self.n_jobs)
+
+    def __getstate__(self):
+        """Return what is pickled: the copies in other precisions are made again."""
+        return {**vars(self), "_in_precision": {}}
+
+    @property
+    def is_graph(self):
+        """Whether K is a graph, not a kernel: sparse, or a node with edges has none to itself.
+
+        M may then have negative eigenvalues. No such node is in a positive semi-definite kernel.
+        """
+        if isinstance(self.affinity, RBFAffinity):
+            return False
+        unlike_itself = self.affinity.diagonal() == 0
+        return sparse.issparse(self.affinity) or bool(np.any(unlike_itself & ~self.isolated))
+
+    def rows(self, nodes):
+        """The rows of M at some positions, (len(nodes), n_nodes) float64."""
+        K = self.affinity[nodes]
+        if sparse.issparse(K):
+            K = K.toarray()
+        scale = 1 / np.sqrt(self.degrees)
+        return scale[nodes, None] * K * scale
+
+    def to_dense(self):
+        """M as an array, (n_nodes, n_nodes) float64."""
+        return self.rows(np.arange(self.n_nodes))
+
+
+def _rows_times(rows, affinity, V):
+    return affinity[rows] @ V
+
+
+def _sums_of_rows(rows, K, ones):
+    return K[rows].dot(ones)
+
+
+def _rows_of_product(rows, K, V):
+    """Some rows of K V, from V', which is faster with few rows on the left."""
+    return V.dot(K[rows].T).T
+
+
+def _stripe(rows, values, indices, indptr):
+    """Some rows of a sparse matrix, which are not copied."""
+    ends = indptr[rows.start : rows.stop + 1]
+    own = slice(ends[0], ends[-1])
+    shape = rows.stop - rows.start, len(indptr) - 1
+    return sparse.csr_array((values[own], indices[own], ends - ends[0]), shape=shape)
+
+
+def _stripe_times(stripe, V):
+    return stripe @ V
+
+
+def _half_within(rows, K, V):
+    """What some rows of K add to V' K V on and above the diagonal, which itself counts by half."""
+    beyond = slice(rows.stop, None)
+    image = 0.5 * K[rows, rows].dot(V[rows])
+    image += K[rows, beyond].dot(V[beyond])
+    return V[rows].T.dot(image)
+
+
+def _copy_rows(rows, stored, copy):
+    copy[rows] = stored[rows]

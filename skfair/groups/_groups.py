@@ -1,0 +1,448 @@
+"""Groups of people: the only encoding of them that the package knows."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skfair.groups._labels import attribute_columns, distinct, encode
+from skfair.utils._messages import listing
+
+
+class GroupSummary(NamedTuple):
+    """What an estimator keeps of the groups it was fitted on: never anyone's own group.
+
+    Attributes
+    ----------
+    labels : ndarray of object, shape (n_groups, n_attributes)
+        What each group is called, one column per sensitive attribute.
+    counts : ndarray of intp, shape (n_groups,)
+        How many samples each group has.
+
+    Examples
+    --------
+    >>> from skfair.groups import check_groups
+    >>> summary = check_groups(["b", "a", "b"], n_samples=3).summary
+    >>> summary.labels.tolist(), summary.counts.tolist()
+    ([['a'], ['b']], [1, 2])
+    """
+
+    labels: np.ndarray
+    counts: np.ndarray
+
+
+class Groups(ABC):
+    """Who belongs to which group; made by `check_groups`.
+
+    Groups are disjoint, everyone in exactly one, or may overlap: then someone may be in several or
+    in none.
+
+    Attributes
+    ----------
+    labels : ndarray of object, shape (n_groups, n_attributes)
+        What each group is called, in ascending order.
+    is_disjoint : bool
+        Whether everyone is in exactly one group, by the way in which the groups were given.
+    codes : ndarray of intp, shape (n_samples,)
+        Group of each sample, in [0, n_groups). TypeError where groups may overlap.
+    matrix : csr_array of bool, shape (n_samples, n_groups)
+        Whether a sample belongs to a group.
+    pairs : tuple of two ndarrays of intp, shape (n_pairs,)
+        Sample and group of every membership, sample by sample.
+
+    Examples
+    --------
+    >>> from skfair.groups import check_groups
+    >>> groups = check_groups(["b", "a", "b"], n_samples=3)
+    >>> groups.names, groups.counts.tolist(), groups.codes.tolist()
+    (['a', 'b'], [1, 2], [1, 0, 1])
+    """
+
+    @staticmethod
+    def disjoint(codes, labels, attributes=None):
+        """Everyone in exactly one group.
+
+        Parameters
+        ----------
+        codes : ndarray of intp, shape (n_samples,)
+            Group of each sample, in [0, n_groups).
+        labels : ndarray of object, shape (n_groups, n_attributes)
+            What each group is called.
+        attributes : list of length n_attributes, default=None
+            What the attributes are called; None numbers them.
+        """
+        return _DisjointGroups(labels, codes, attributes or list(range(labels.shape[1])))
+
+    @staticmethod
+    def overlapping(matrix, labels):
+        """Groups that may share samples.
+
+        Parameters
+        ----------
+        matrix : csr_array of bool, shape (n_samples, n_groups)
+            Whether a sample belongs to a group; without stored zeros or duplicates.
+        labels : ndarray of object, shape (n_groups, n_attributes)
+            What each group is called.
+        """
+        return _OverlappingGroups(labels, matrix)
+
+    @staticmethod
+    def single(n_samples, name="all"):
+        """Everybody in one group: what no sensitive features mean.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of samples.
+        name : str, default="all"
+            What the group is called.
+        """
+        return Groups.disjoint(np.zeros(n_samples, dtype=np.intp), _one_column([name]))
+
+    @abstractmethod
+    def take(self, rows):
+        """Keep some of the samples; a group that no longer has members vanishes.
+
+        Parameters
+        ----------
+        rows : ndarray of int or bool
+            Positions of the samples to keep, or a mask over all samples.
+        """
+
+    @abstractmethod
+    def part(self, rows):
+        """Some of the samples; a group stays though it may have no members among them.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int
+            Positions of the samples, which may repeat.
+        """
+
+    @cached_property
+    def counts(self):
+        """How many samples each group has, (n_groups,)."""
+        return np.bincount(self.pairs[1], minlength=len(self.labels))
+
+    @property
+    def names(self):
+        """Names of the groups, a list of length n_groups."""
+        return group_names(self.labels)
+
+    @property
+    def summary(self):
+        """Labels and counts alone, as a `GroupSummary`."""
+        return GroupSummary(self.labels, self.counts)
+
+    def members(self):
+        """Samples of each group, a list of n_groups arrays."""
+        samples, groups = self.pairs
+        # Sorting the shortest integers that hold the groups is linear.
+        order = np.argsort(groups.astype(np.min_scalar_type(len(self.labels))), kind="stable")
+        return np.split(samples[order], np.cumsum(self.counts)[:-1])
+
+    def each_attribute(self):
+        """One group per value of every single attribute; with several attributes they overlap.
+
+        They are called by pairs (attribute, value).
+        """
+        if self.labels.shape[1] == 1:
+            return self
+        unions, labels = self.by_attribute()
+        n_groups, n_attributes = unions.shape
+        ends = np.arange(0, unions.size + 1, n_attributes)
+        one_each = np.ones(unions.size, dtype=bool), unions.ravel(), ends
+        unions = sparse.csr_array(one_each, shape=(n_groups, len(labels)))
+        return Groups.overlapping(sparse.csr_array(self.matrix @ unions), labels)
+
+    def by_attribute(self):
+        """What combinations of several attributes consist of.
+
+        Returns
+        -------
+        values : ndarray of intp, shape (n_groups, n_attributes)
+            Group of each single attribute that a combination is part of. They are numbered
+            through, those of the first attribute first.
+        labels : ndarray of object, shape (n_values, 1)
+            What these groups are called: pairs (attribute, value).
+        """
+        labels, columns = [], []
+        for attribute, column in zip(self.attributes, self.labels.T, strict=True):
+            number = {value: len(labels) + i for i, value in enumerate(sorted(set(column)))}
+            labels += [(attribute, value) for value in number]
+            columns.append([number[value] for value in column])
+        return np.array(columns, dtype=np.intp).T.copy(), _one_column(labels)
+
+    def only(self, kept):
+        """Some of the groups; everyone stays, if in no group any more.
+
+        Parameters
+        ----------
+        kept : ndarray of int
+            Positions of the groups to keep.
+        """
+        return Groups.overlapping(self.matrix[:, kept], self.labels[kept])
+
+
+class _DisjointGroups(Groups):
+    """A code for everyone."""
+
+    is_disjoint = True
+
+    def __init__(self, labels, codes, attributes):
+        self.labels, self.codes, self.attributes = labels, codes, attributes
+
+    @cached_property
+    def matrix(self):
+        n_samples = len(self.codes)
+        one_each = (np.ones(n_samples, dtype=bool), self.codes, np.arange(n_samples + 1))
+        return sparse.csr_array(one_each, shape=(n_samples, len(self.labels)))
+
+    @cached_property
+    def counts(self):
+        return np.bincount(self.codes, minlength=len(self.labels))
+
+    @property
+    def pairs(self):
+        return np.arange(len(self.codes)), self.codes
+
+    def part(self, rows):
+        return Groups.disjoint(self.codes[rows], self.labels, self.attributes)
+
+    def take(self, rows):
+        codes = self.codes[rows]
+        present = np.flatnonzero(np.bincount(codes, minlength=len(self.labels)))
+        return Groups.disjoint(
+            np.searchsorted(present, codes), self.labels[present], self.attributes
+        )
+
+
+class _OverlappingGroups(Groups):
+    """A row of a matrix for everyone."""
+
+    is_disjoint = False
+
+    def __init__(self, labels, matrix):
+        self.labels, self.matrix = labels, matrix
+
+    @property
+    def codes(self):
+        raise TypeError(_OVERLAPPING)
+
+    @cached_property
+    def pairs(self):
+        samples = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
+        return samples, self.matrix.indices.astype(np.intp)
+
+    def part(self, rows):
+        return Groups.overlapping(self.matrix[rows], self.labels)
+
+    def take(self, rows):
+        kept = self.part(rows)
+        present = np.flatnonzero(kept.counts)
+        return kept if len(present) == len(self.labels) else kept.only(present)
+
+
+def check_groups(sensitive_features, n_samples, *, overlapping=False):
+    """Encode sensitive features of any kind.
+
+    The same people get the same codes whatever the container: groups are sorted by label (numbers
+    as numbers, strings by code point, several attributes one after the other).
+
+    Parameters
+    ----------
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        List, array, Series, Categorical, DataFrame (pandas or polars) of numbers, strings,
+        booleans, dates or anything else that can be hashed and sorted. With several attributes
+        the groups are the combinations that occur. Where overlapping groups are allowed, also a
+        sparse matrix of booleans, of shape (n_samples, n_groups): whether a sample belongs to a
+        group. Such groups are called by the number of their column.
+    n_samples : int
+        Number of samples of X.
+    overlapping : bool, default=False
+        Whether groups may overlap.
+
+    Returns
+    -------
+    groups : Groups
+
+    Raises
+    ------
+    ValueError
+        If the number of rows is wrong, a value is missing or complex, or the input is a scalar,
+        a mapping or of more than two dimensions; if a sparse matrix is not boolean, or one of its
+        columns is empty.
+    TypeError
+        If the input is sparse and groups may not overlap, or one attribute mixes kinds of values.
+
+    Examples
+    --------
+    >>> from skfair.groups import check_groups
+    >>> groups = check_groups([["f", "old"], ["m", "old"], ["f", "old"]], n_samples=3)
+    >>> groups.names
+    [('f', 'old'), ('m', 'old')]
+    """
+    if sparse.issparse(sensitive_features):
+        if not overlapping:
+            raise TypeError(_OVERLAPPING)
+        return _check_matrix(sensitive_features, n_samples)
+    columns = attribute_columns(sensitive_features)
+    _check_length(len(columns[0]), n_samples)
+    names = _attribute_names(sensitive_features) or list(range(len(columns)))
+    values, codes = encode(columns[0], names[0])
+    labels = values[:, np.newaxis]
+    for name, column in zip(names[1:], columns[1:], strict=True):
+        values, inverse = encode(column, name)
+        # Keep only the combinations that occur, so that the codes stay small for any number of
+        # attributes; the earlier attributes lead the order.
+        combined, codes = distinct(codes * len(values) + inverse)
+        earlier, latest = np.divmod(combined, len(values))
+        labels = np.column_stack((labels[earlier], values[latest]))
+    return Groups.disjoint(codes, labels, names)
+
+
+MAX_NUMBERS = 30
+"""Different numbers up to which a numeric attribute is taken for groups."""
+
+
+def refuse_measurements(groups, is_compared=None):
+    """Refuse numeric attributes of very many values, such as an age: these are not groups.
+
+    Parameters
+    ----------
+    groups : Groups
+        Those of one label per sample and attribute; memberships of a sparse matrix pass.
+    is_compared : ndarray of bool, shape (n_groups,) or (n_groups, n_attributes), default=None
+        Whether a group, or the group of its value of an attribute, is large enough to be compared;
+        numbers of other groups do not count. None compares all groups.
+
+    Raises
+    ------
+    ValueError
+        If an attribute has more than 30 different numbers, and more than 30 of them, or none, are
+        those of groups that are compared.
+    """
+    if not groups.is_disjoint:
+        return
+    masks = True if is_compared is None else is_compared.T
+    masks = np.broadcast_to(masks, groups.labels.T.shape)
+    for name, column, mask in zip(groups.attributes, groups.labels.T, masks, strict=True):
+        numbers = {one for one in column if isinstance(one, Real) and not isinstance(one, bool)}
+        n_compared = len(numbers.intersection(column[mask]))
+        if len(numbers) > MAX_NUMBERS and not 0 < n_compared <= MAX_NUMBERS:
+            remedy = (
+                ""
+                if is_compared is None
+                else " Or choose min_group_size such that 1 to 30 of them are left, now "
+                f"{n_compared} are."
+            )
+            raise ValueError(
+                f"Attribute {name!r} of sensitive_features has {len(numbers)} different numbers, "
+                f"from {min(numbers):g} to {max(numbers):g}, but at most {MAX_NUMBERS} numbers can "
+                "be groups: more look like a measurement. Bin it, as in pd.cut(age, [0, 25, 45, "
+                "65, 120]) or KBinsDiscretizer(4, encode='ordinal').fit_transform(age); or pass "
+                f"strings, as in age.astype(str), if the numbers are names of groups.{remedy}"
+            )
+
+
+def _attribute_names(sensitive_features):
+    """Names of the columns of a table, or the name of a Series; None where there is none."""
+    if hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
+        names = list(sensitive_features.column_names)
+    elif hasattr(sensitive_features, "columns"):
+        names = list(sensitive_features.columns)
+    else:
+        name = getattr(sensitive_features, "name", None)
+        names = [] if name is None or name == "" else [name]  # polars has "" for none
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise ValueError(
+            f"Attributes of sensitive_features need names of their own, but {len(repeated)} are "
+            f"called {repeated[0]!r}; rename the columns, or leave all but one of them out."
+        )
+    return names or None
+
+
+_OVERLAPPING = (
+    "sensitive_features is a sparse matrix, which means overlapping groups; these are for "
+    "classifiers. Here everyone belongs to exactly one group: pass one label per sample, "
+    "or one dense column per attribute to use the combinations that occur."
+)
+
+
+def _check_length(n_rows, n_samples):
+    if n_rows != n_samples:
+        raise ValueError(
+            f"sensitive_features has {n_rows} rows but there are {n_samples} samples; pass one "
+            "row per sample, in the same order."
+        )
+
+
+def _check_matrix(sensitive_features, n_samples):
+    """Overlapping groups of a sparse matrix of booleans."""
+    matrix = sparse.csr_array(sensitive_features)
+    _check_length(matrix.shape[0], n_samples)
+    if not np.isin(matrix.data, (0, 1)).all():
+        wrong = matrix.data[~np.isin(matrix.data, (0, 1))][0]
+        raise ValueError(
+            "A sparse sensitive_features must be boolean (0 or 1), one column per group, but it "
+            f"holds {wrong}."
+        )
+    matrix = matrix.astype(bool)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    groups = Groups.overlapping(matrix, _one_column(range(matrix.shape[1])))
+    empty = np.flatnonzero(groups.counts == 0)
+    if len(empty):
+        raise ValueError(
+            f"Every group needs members, but column(s) {listing(map(str, empty))} of "
+            "sensitive_features are empty; leave them out."
+        )
+    return groups
+
+
+def _one_column(labels):
+    """Labels of one attribute, (n_groups, 1); numpy would unpack those that are tuples."""
+    return np.fromiter(labels, dtype=object, count=len(labels))[:, np.newaxis]
+
+
+def group_names(labels):
+    """Names of groups: their label, or the tuple of their labels for several attributes.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_groups, n_attributes)
+        As in `Groups`.
+
+    Returns
+    -------
+    names : list of length n_groups
+    """
+    if labels.shape[1] == 1:
+        return labels[:, 0].tolist()
+    return [tuple(row) for row in labels]
+
+
+def group_index(labels, sensitive_features):
+    """Groups as an index of a DataFrame, with the names that the attributes have.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_groups, n_attributes)
+        What each group is called.
+    sensitive_features : array-like
+        As the user gave it: a Series or DataFrame names its attributes.
+
+    Returns
+    -------
+    index : pandas.Index or pandas.MultiIndex
+        With one level per attribute.
+    """
+    import pandas as pd
+
+    names = _attribute_names(sensitive_features) or [None] * labels.shape[1]
+    index = pd.MultiIndex.from_arrays(list(labels.T), names=names)
+    return index.get_level_values(0) if index.nlevels == 1 else index

@@ -1,0 +1,408 @@
+"""Tables that stay in files, and are read block by block."""
+
+import re
+from collections import Counter
+from contextlib import contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+
+from skfair.partitions._partitions import BLOCK, blocks
+from skfair.utils._messages import listing
+
+PARQUET = (".parquet", ".pq")
+"""How names of Parquet files end."""
+
+
+class Blocks:
+    """Columns of a table in files, read block by block; made by `open_blocks`.
+
+    Selecting columns reads nothing. Iterating gives the blocks in memory, one after the other.
+
+    Parameters
+    ----------
+    read : callable
+        (number, columns) -> DataFrame or ndarray of this block.
+    lengths : sequence of int
+        Rows of every block.
+    columns : list
+        Columns to be read.
+    is_series : bool, default=False
+        Whether blocks are one column and no table.
+
+    Attributes
+    ----------
+    columns : list
+        Names of the columns; positions where files give no names.
+    shape : tuple of int
+        Numbers of rows and columns; the former alone if it is one column and no table.
+    """
+
+    def __init__(self, read, lengths, columns, is_series=False):
+        self._read, self._lengths = read, list(lengths)
+        self.columns, self._is_series = list(columns), is_series
+
+    def __repr__(self):
+        return f"<{self.n_blocks} blocks of shape {self.shape}>"
+
+    @property
+    def n_blocks(self):
+        """How many blocks there are."""
+        return len(self._lengths)
+
+    def __len__(self):
+        return sum(self._lengths)
+
+    @property
+    def shape(self):
+        """Numbers of rows and of columns."""
+        return (len(self),) if self._is_series else (len(self), len(self.columns))
+
+    @cached_property
+    def _known(self):
+        return set(self.columns)
+
+    def __getitem__(self, columns):
+        """Some of the columns.
+
+        Parameters
+        ----------
+        columns : label or list of labels
+            One column alone, or the columns of a table.
+
+        Returns
+        -------
+        blocks : Blocks
+        """
+        is_series = not isinstance(columns, list)
+        wanted = [columns] if is_series else columns
+        unknown = [name for name in wanted if name not in self._known]
+        if unknown:
+            raise KeyError(
+                f"There is no column {unknown[0]!r}; the columns are {self.columns[:20]}."
+            )
+        return Blocks(self._read, self._lengths, wanted, is_series)
+
+    def drop(self, columns):
+        """All columns but some.
+
+        Parameters
+        ----------
+        columns : list of labels
+            Those to leave out.
+
+        Returns
+        -------
+        blocks : Blocks
+        """
+        self[list(columns)]  # which are all there
+        return self[[name for name in self.columns if name not in set(columns)]]
+
+    def read(self, number):
+        """One block, in memory.
+
+        Parameters
+        ----------
+        number : int
+            Which one.
+
+        Returns
+        -------
+        block : DataFrame, Series or ndarray
+        """
+        block = self._read(number, self.columns)
+        if not self._is_series:
+            return block
+        return block.iloc[:, 0] if hasattr(block, "iloc") else block[:, 0]
+
+    def __iter__(self):
+        return map(self.read, range(self.n_blocks))
+
+
+def open_blocks(path):
+    """Open a table that is larger than memory, to be read block by block.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A Parquet file or a folder of them, whose row groups are the blocks (pyarrow is needed); or
+        a ``.npy`` file of a table, of which 65,536 rows are a block.
+
+    Returns
+    -------
+    blocks : Blocks
+        Selects columns as a DataFrame does; what it selects is taken by ``fit`` for X, y,
+        ``sensitive_features`` and ``sample_weight``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If nothing is there.
+    ValueError
+        If the files are of another kind, cut off or damaged, differ in their columns or in what
+        these hold, or hold no rows. Damage may show only while blocks are read.
+    OSError
+        While blocks are read: if a file has been replaced, changed or removed since it was opened
+        (size, modification time and inode are compared).
+
+    Notes
+    -----
+    An index that pandas stored in a Parquet file is not one of the columns; store
+    ``frame.reset_index()`` to have it as one. In a folder, files and folders whose names begin
+    with "." or "_" are skipped, as pyarrow and Spark do. Folders named ``column=value`` (Hive
+    partitioning) give a column: of integers if all its values are written as such, else of text.
+
+    Damage inside a Parquet file is found for certain if its pages have checksums, which
+    ``frame.to_parquet(..., write_page_checksum=True)`` writes; they are always verified.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from skfair.datasets import open_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "people.npy", np.arange(6.0).reshape(3, 2))
+    ...     people = open_blocks(Path(folder) / "people.npy")
+    ...     people, people[1].read(0)
+    (<1 blocks of shape (3, 2)>, array([1., 3., 5.]))
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    if path.is_file():
+        _refuse_archive(path)
+    opened = _open_array(path) if path.suffix.lower() == ".npy" else _open_parquet(path)
+    if not len(opened):
+        raise ValueError(f"{path} must hold at least one row, but it has none.")
+    return opened
+
+
+def _refuse_archive(path):
+    """Refuse several arrays in one file, whatever its name."""
+    with open(path, "rb") as file:
+        if file.read(4) == b"PK\x03\x04":
+            raise ValueError(
+                f"{path} must be a Parquet file or hold one array (.npy), but it is an archive "
+                "(.npz or .zip); save the table alone, as in np.save(path, table)."
+            )
+
+
+class _StoredFile:
+    """A file that must stay as it is while blocks are read from it."""
+
+    def __init__(self, path):
+        self.path = path
+        self._state = self._current_state()
+
+    def _current_state(self):
+        """What changes when a file is replaced: size, modification time and inode."""
+        now = self.path.stat()
+        return now.st_size, now.st_mtime_ns, now.st_ino
+
+    @contextmanager
+    def reading(self):
+        """Refuse what is read if the file is not, or no longer, the one that was opened."""
+        self._check_unchanged()
+        try:
+            yield
+        finally:  # also if reading failed: that it was replaced is the cause then
+            self._check_unchanged()
+
+    def _check_unchanged(self):
+        try:
+            is_same = self._current_state() == self._state
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:
+            raise OSError(
+                f"{self.path} must not change while blocks are read from it, but it has been "
+                "replaced, changed or removed since open_blocks opened it. Open it again, and "
+                "start again what reads it."
+            )
+
+
+class _ArrayFile(_StoredFile):
+    """A table in a ``.npy`` file.
+
+    It is read with file operations: memory that is mapped to a file kills the process if another
+    one cuts off the file.
+    """
+
+    def __init__(self, path):
+        super().__init__(path)
+        try:
+            table = np.load(path, mmap_mode="r")
+        except (EOFError, ValueError) as error:  # it is cut off, or something else
+            raise ValueError(f"{path} is no whole array of numbers: {error}") from error
+        if table.ndim != 2:
+            raise ValueError(
+                f"{path} must hold a table, an array of 2 dimensions, but its shape is "
+                f"{table.shape}."
+            )
+        self.shape, self._dtype, self._offset = table.shape, table.dtype, table.offset
+        self._is_by_rows = table.flags.c_contiguous
+
+    def read(self, number, columns):
+        """Rows of a block."""
+        start = number * BLOCK
+        n_rows = min(BLOCK, self.shape[0] - start)
+        with self.reading(), open(self.path, "rb") as file:
+            if self._is_by_rows:
+                width = self.shape[1]
+                rows = self._numbers(file, start * width, n_rows * width)
+                return rows.reshape(-1, width)[:, columns]
+            starts = (column * self.shape[0] + start for column in columns)
+            return np.column_stack([self._numbers(file, first, n_rows) for first in starts])
+
+    def _numbers(self, file, first, count):
+        file.seek(self._offset + first * self._dtype.itemsize)
+        return np.fromfile(file, self._dtype, count)
+
+
+def _open_array(path):
+    file = _ArrayFile(path)
+    lengths = [rows.stop - rows.start for rows in blocks(file.shape[0])]
+    return Blocks(file.read, lengths, range(file.shape[1]))
+
+
+class _ParquetFile(_StoredFile):
+    """A Parquet file, and the columns that the names of its folders give."""
+
+    def __init__(self, path, folder_values):
+        super().__init__(path)
+        with self._opened() as opened:
+            schema, stored = opened.schema_arrow, opened.metadata
+            index = (schema.pandas_metadata or {}).get("index_columns", [])
+            self.lengths = [
+                stored.row_group(number).num_rows for number in range(stored.num_row_groups)
+            ]
+            if sum(self.lengths) != stored.num_rows:
+                raise ValueError(f"it has {stored.num_rows} rows, its row groups {self.lengths}")
+        names = [name for name in schema.names if name not in index]
+        if repeated := [name for name, n in Counter(names).items() if n > 1]:
+            raise ValueError(
+                f"The columns of {path} must have different names, but it has more than one "
+                f"column {listing(map(repr, repeated))}."
+            )
+        self.folder_values = {k: v for k, v in folder_values.items() if k not in names}
+        self.kinds = {name: _kind(schema.field(name).type) for name in names}
+        for name, value in self.folder_values.items():
+            self.kinds[name] = {int: "numbers", str: "text"}.get(type(value))
+
+    @contextmanager
+    def _opened(self):
+        """The file as pyarrow has it, whose errors are told with its name."""
+        try:
+            from pyarrow import parquet
+        except ImportError as error:
+            raise ImportError(
+                "Reading Parquet needs pyarrow; install it, as in pip install pyarrow."
+            ) from error
+        try:
+            with parquet.ParquetFile(self.path, page_checksum_verification=True) as opened:
+                yield opened
+        except (ValueError, OSError, NotImplementedError) as error:  # pyarrow's own kinds of them
+            raise ValueError(
+                f"{self.path} is no whole Parquet file, or damaged: {error}"
+            ) from error
+
+    def read(self, number, columns):
+        """Columns of a row group."""
+        stored = [name for name in columns if name not in self.folder_values]
+        with self.reading(), self._opened() as opened:
+            table = opened.read_row_group(number, columns=stored).select(stored)
+            frame = table.to_pandas(ignore_metadata=True)
+        for name in set(columns) - set(stored):
+            frame[name] = self.folder_values[name]
+        return frame[columns]
+
+
+def _kind(arrow_type):
+    """What a column holds, so far as files must agree; None if all its values are missing."""
+    from pyarrow import types
+
+    if types.is_dictionary(arrow_type):
+        arrow_type = arrow_type.value_type
+    if types.is_null(arrow_type):
+        return None
+    if (
+        types.is_integer(arrow_type)
+        or types.is_floating(arrow_type)
+        or types.is_decimal(arrow_type)
+    ):
+        return "numbers"
+    name = str(arrow_type).partition("[")[0]  # without the unit of a timestamp
+    return "text" if name.endswith(("string", "string_view")) else name
+
+
+def _open_parquet(path):
+    folder = path if path.is_dir() else path.parent
+    paths = _visible_parquet(path) if path.is_dir() else [path]
+    if not paths:
+        raise ValueError(f"{path} holds no file that ends in .parquet.")
+    values = _folder_values([one.relative_to(folder).parts[:-1] for one in paths])
+    files = [_ParquetFile(*pair) for pair in zip(paths, values, strict=True)]
+    _check_same_columns(files)
+    groups = [(file, number) for file in files for number in range(len(file.lengths))]
+    lengths = [file.lengths[number] for file, number in groups]
+    return Blocks(partial(_read_row_group, groups), lengths, files[0].kinds)
+
+
+def _read_row_group(groups, number, columns):
+    file, group = groups[number]
+    return file.read(group, columns)
+
+
+def _visible_parquet(folder):
+    """The Parquet files in a folder, but for those that writers hide."""
+    files = (path for path in folder.rglob("*") if path.suffix.lower() in PARQUET)
+    return sorted(
+        path
+        for path in files
+        if path.is_file()
+        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+    )
+
+
+def _folder_values(folders):
+    """Columns that names of folders give to each file, as in ``sex=f/year=2020``."""
+    texts = [dict(part.split("=", 1) for part in parts if "=" in part) for parts in folders]
+    found = [{name: _unquoted(text) for name, text in own.items()} for own in texts]
+    for name in {name for own in found for name in own}:
+        known = [own for own in found if own.get(name) is not None]
+        if all(_is_integer(own[name]) for own in known):
+            for own in known:
+                own[name] = int(own[name])
+    return found
+
+
+def _unquoted(text):
+    """The value of a folder; None where Hive marks it as missing."""
+    return None if text == "__HIVE_DEFAULT_PARTITION__" else unquote(text)
+
+
+def _is_integer(text):
+    """Whether text is an integer as Python writes it: "01" is a name."""
+    return re.fullmatch("0|-?[1-9][0-9]*", text) is not None
+
+
+def _check_same_columns(files):
+    """Refuse files that differ in the names of their columns, or in what these hold."""
+    first, kinds = files[0], dict(files[0].kinds)
+    for file in files[1:]:
+        if file.kinds.keys() != kinds.keys():
+            raise ValueError(
+                f"All files must have the same columns, but those of {first.path} are "
+                f"{listing(map(repr, kinds), 20)} and those of {file.path} are "
+                f"{listing(map(repr, file.kinds), 20)}."
+            )
+        for name, kind in file.kinds.items():
+            if None not in (kind, kinds[name]) and kind != kinds[name]:
+                raise ValueError(
+                    f"The column {name!r} must be of one type in all files, but it holds "
+                    f"{kinds[name]} before {file.path}, and {kind} there. Convert one of them."
+                )
+            kinds[name] = kinds[name] or kind

@@ -1,0 +1,352 @@
+"""Several attributes, each with a balance of its own: definitions, enumeration, neighbours."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+
+from skfair.cluster import (
+    AlternatingFront,
+    AlternatingSwaps,
+    FairKMeans,
+    Homotopy,
+    fair_kmeans_front,
+)
+from skfair.cluster._limits import Asked, mixes
+from skfair.cluster.kmeans._dual import cold_start, places, solve_dual
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.metrics import (
+    additive_violation,
+    balance_score,
+    cluster_composition,
+    cluster_share_ratios,
+    get_scorer,
+    share_ratio_score,
+)
+from skfair.partitions import InMemory
+
+reached_or_not = pytest.mark.filterwarnings(
+    f"ignore::{InfeasibleConstraintWarning.__module__}.InfeasibleConstraintWarning",
+    "ignore:Groups have fewer members than the:UserWarning",
+)
+
+
+def make_people(seed, n_samples, shares=((0.5, 0.5), (0.6, 0.3, 0.1))):
+    """Rows in which every attribute lives apart along an axis of its own."""
+    rng = np.random.default_rng(seed)
+    who = np.column_stack([rng.choice(len(p), n_samples, p=p) for p in shares])
+    who[: max(map(len, shares))] = np.array(
+        [[i % len(p) for p in shares] for i in range(max(map(len, shares)))]
+    )
+    X = rng.normal(size=(n_samples, 1 + who.shape[1]))
+    X[:, : who.shape[1]] += 1.5 * who
+    return X, who
+
+
+def tables(labels, who):
+    """One table of counts per attribute, by definition."""
+    clusters = np.eye(labels.max() + 1)[labels]
+    return [clusters.T @ (column[:, None] == np.unique(column)) for column in who.T]
+
+
+def least(labels, who):
+    """The least relative balance of an attribute, by definition."""
+    found = []
+    for table in tables(labels, who):
+        of_data = table.sum(axis=0).min() / table.sum(axis=0).max()
+        found.append((table.min(axis=1) / table.max(axis=1)).min() / of_data)
+    return min(found)
+
+
+def keeps_promise(table, asked, person=1):
+    goal = asked * table.sum(axis=0).min() / table.sum(axis=0).max()
+    kept = (table.min(axis=1) + person >= goal * (table.max(axis=1) - person) - 1e-9).all()
+    return kept and (table[:, table.sum(axis=0) >= len(table)] > 0).all()
+
+
+# Limits and the dual ------------------------------------------------------------------
+
+
+def test_limits_of_two_attributes_by_hand():
+    kinds = np.array([[0, 2], [0, 3], [1, 2]])  # groups 0, 1 and 2, 3
+    weights = np.array([6.0, 3.0, 8.0, 1.0])
+    attributes = slice(0, 2), slice(2, 4)
+    limits = Asked(balance=0.8, attributes=attributes).limits(weights, kinds)
+    assert limits.level == 0.8
+    np.testing.assert_array_equal(limits.scales, [[1, 1, 0, 0], [0, 0, 1, 1]])
+    np.testing.assert_array_equal(limits.factors, [2, 8])
+    counts = np.array([[4.0, 2.0, 5.0, 1.0], [2.0, 1.0, 3.0, 0.0]])
+    np.testing.assert_allclose(mixes(counts, limits), [1, 0])
+    np.testing.assert_allclose(mixes(counts[:1] + [[0, 1, 1, 0]], limits), [8 / 6])
+    both = Asked(0.8, 0.4, attributes=attributes).limits(weights, kinds)
+    np.testing.assert_allclose(both.factors, [2, 8, 2, 2])
+    np.testing.assert_allclose(both.scales[2:], [[0.5, 1, 0, 0], [0, 0, 1 / 8, 1]])
+
+
+@pytest.mark.parametrize("sizes", [(-np.inf, np.inf), (70.0, 90.0)])
+def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
+    X, who = make_people(0, 240)
+    kinds, codes = np.unique(who + [0, 2], axis=0, return_inverse=True)
+    codes = codes.ravel()
+    distances = ((X - X[[3, 70, 110], None]) ** 2).sum(axis=2)
+    n_clusters, n_samples = distances.shape
+    in_group = np.zeros((5, n_samples))
+    in_group[kinds[codes].T, np.arange(n_samples)] = 1
+    asked = Asked(0.9, 0.0, attributes=(slice(0, 2), slice(2, 5)))
+    limits = asked.limits(in_group.sum(axis=1), kinds)
+    limits = limits._replace(smallest=sizes[0], largest=sizes[1])
+    rows, bounds = [], []
+    for groups in asked.attributes:
+        within = in_group[groups]
+        level = 0.9 * within.sum(axis=1).min() / within.sum(axis=1).max()
+        rows += [level * b - a for a, b in product(within, within) if a is not b]
+    bounds = [0.0] * len(rows)
+    if sizes[1] < np.inf:
+        rows += [np.ones(n_samples), -np.ones(n_samples)]
+        bounds += [sizes[1], -sizes[0]]
+    optimum = optimize.linprog(
+        distances.ravel(),
+        A_ub=np.kron(np.eye(n_clusters), np.array(rows)),
+        b_ub=np.tile(bounds, n_clusters),
+        A_eq=np.tile(np.eye(n_samples), n_clusters),
+        b_eq=np.ones(n_samples),
+    ).fun
+    measured = InMemory([(distances, codes, np.ones(n_samples))])
+    found, looked = solve_dual(measured, limits, cold_start(n_clusters, 5), 0.0, 100)
+    assert distances.min(axis=0).sum() < 0.95 * optimum  # else nothing would be shown
+    assert found.value <= optimum * (1 + 1e-9)
+    assert found.value == pytest.approx(optimum, rel=2e-3)
+    # A sample pays the prices of all its groups.
+    prices = distances + found.offsets @ in_group
+    np.testing.assert_array_equal(places(looked)[0], prices.argmin(axis=0))
+
+
+# The promise --------------------------------------------------------------------------
+
+
+@reached_or_not
+@given(st.integers(0, 2**32), st.integers(1, 4), st.sampled_from([0.5, 0.8, 1]), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_every_attribute_keeps_what_is_promised(seed, n_clusters, asked, sized):
+    X, who = make_people(seed, 40, ((0.5, 0.5), (0.5, 0.3, 0.2)))
+    smallest = 40 // n_clusters if sized else None
+    model = FairKMeans(
+        n_clusters,
+        min_balance=asked,
+        attributes="each",
+        min_cluster_size=smallest,
+        random_state=0,
+    )
+    model.fit(X, sensitive_features=who)
+    found = tables(model.labels_, who)
+    np.testing.assert_array_equal(model.group_counts_, np.hstack(found))
+    assert model.cluster_sizes_.min() >= (smallest or 0)
+    assert model.relative_balance_ == pytest.approx(least(model.labels_, who))
+    assert model.balance_ == model.relative_balance_
+    assert model.lower_bound_ <= model.inertia_
+    kept = all(keeps_promise(table, asked) for table in found)
+    assert (model.status_ != "infeasible") == kept == (model.constraint_violation_ == 0)
+    rare = min(table.sum(axis=0).min() for table in found)
+    assert kept or rare < 2 * n_clusters
+
+
+@pytest.mark.parametrize("asked", [{"min_balance": 0.8}, {"min_share_ratio": 0.8}])
+def test_fits_of_many_people_keep_what_is_asked_of_every_attribute(asked):
+    X, who = make_people(1, 3000)
+    model = FairKMeans(
+        5, attributes="each", algorithm=Homotopy(max_samples=1000), random_state=0, **asked
+    )
+    model.fit(X, sensitive_features=who)
+    assert model.status_ in {"optimal", "feasible"}
+    for column in who.T:
+        alone = {"sensitive_features": column}
+        assert balance_score(model.labels_, **alone, relative=True) >= 0.8
+        if "min_share_ratio" in asked:
+            assert share_ratio_score(model.labels_, **alone) >= 0.8
+    assert model.lower_bound_ >= 0.98 * model.inertia_
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_cheapest_of_all_clusterings_is_nearly_reached(seed):
+    X, who = make_people(seed, 9, ((0.5, 0.5), (0.5, 0.5)))
+    model = FairKMeans(2, min_balance=0.5, attributes="each", n_init=10, random_state=0)
+    model.fit(X, sensitive_features=who)
+    costs = {}
+    for labels in product(range(2), repeat=9):
+        labels = np.array(labels)
+        if 0 < labels.sum() < 9:
+            centers = np.array([X[labels == k].mean(axis=0) for k in range(2)])
+            costs[tuple(labels)] = ((X - centers[labels]) ** 2).sum()
+    allowed = [
+        cost
+        for labels, cost in costs.items()
+        if all(keeps_promise(table, 0.5) for table in tables(np.array(labels), who))
+    ]
+    strict = [cost for labels, cost in costs.items() if least(np.array(labels), who) >= 0.5]
+    assert min(allowed) * (1 - 1e-9) <= model.inertia_ <= 1.1 * min(strict)
+
+
+def test_optimal_means_that_no_allowed_neighbour_is_cheaper(from_scratch):
+    X, who = make_people(3, 60)
+    model = FairKMeans(3, attributes="each", tol=0, random_state=0)
+    model.fit(X, sensitive_features=who)
+    assert model.status_ == "optimal"
+    floor = min(0.8, least(model.labels_, who))
+
+    def check(labels):
+        if least(labels, who) >= floor * (1 - 1e-12):
+            assert from_scratch(X, labels, who[:, 0]).cost >= model.inertia_ * (1 - 1e-9)
+
+    for p in range(60):
+        for k in range(3):
+            moved = model.labels_.copy()
+            moved[p] = k
+            check(moved)
+        for q in range(p):
+            swapped = model.labels_.copy()
+            swapped[[p, q]] = swapped[[q, p]]
+            check(swapped)
+
+
+def test_attributes_that_contradict_each_other_are_told_with_the_best_reached():
+    """Three pairs of rare people, each of whom is in two: two clusters cannot part all pairs."""
+    who = np.zeros((30, 3), dtype=int)
+    for attribute, pair in enumerate([(0, 1), (1, 2), (0, 2)]):
+        who[pair, attribute] = 1
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = FairKMeans(2, attributes="each", random_state=0)
+    message = r"min_balance=0\.8 is not reached: .* is 0\.0000 \(the least of .*of each attribute"
+    with pytest.warns(InfeasibleConstraintWarning, match=message):
+        model.fit(X, sensitive_features=who)
+    assert model.status_ == "infeasible"
+    assert model.constraint_violation_ == 0.8
+    # Any two of them go together.
+    assert model.fit(X, sensitive_features=who[:, :2]).status_ != "infeasible"
+
+
+# What is the same ---------------------------------------------------------------------
+
+
+def test_one_attribute_is_what_it_is_without():
+    X, who = make_people(4, 200)
+    each = FairKMeans(3, attributes="each", random_state=0)
+    each.fit(X, sensitive_features=pd.DataFrame({"race": who[:, 1]}))
+    alone = FairKMeans(3, random_state=0).fit(X, sensitive_features=who[:, 1])
+    np.testing.assert_array_equal(each.labels_, alone.labels_)
+    assert (each.balance_, each.data_balance_) == (alone.balance_, alone.data_balance_)
+    assert each.groups_.labels.tolist() == [[("race", value)] for value in range(3)]
+    assert each.groups_.counts.tolist() == alone.groups_.counts.tolist()
+
+
+def test_an_attribute_with_one_value_is_balanced_in_any_case():
+    X, who = make_people(5, 200)
+    alone = FairKMeans(3, random_state=0).fit(X, sensitive_features=who[:, 1])
+    same = np.column_stack([np.full(200, "x"), who[:, 1].astype(str)])
+    model = FairKMeans(3, attributes="each", random_state=0).fit(X, sensitive_features=same)
+    assert model.status_ == alone.status_
+    assert model.relative_balance_ >= 0.8
+    assert model.inertia_ == pytest.approx(alone.inertia_, rel=1e-3)
+    assert model.group_counts_[:, 0].tolist() == model.cluster_sizes_.tolist()
+
+
+# New people ---------------------------------------------------------------------------
+
+
+def test_new_people_pay_the_prices_of_all_their_groups():
+    X, who = make_people(6, 300)
+    kept = ~((who[:, 0] == 1) & (who[:, 1] == 2))  # a combination that the fit does not see
+    frame = pd.DataFrame(who, columns=["sex", "race"])
+    model = FairKMeans(3, attributes="each", random_state=0)
+    model.fit(X[kept], sensitive_features=frame[kept])
+    assert [name for (name,) in model.groups_.labels] == [
+        *(("sex", 0), ("sex", 1)),
+        *(("race", 0), ("race", 1), ("race", 2)),
+    ]
+    prices = model.offsets_.T[who[:, 0]] + model.offsets_.T[2 + who[:, 1]]
+    expected = (model.transform(X) ** 2 + prices).argmin(axis=1)
+    np.testing.assert_array_equal(model.predict(X, sensitive_features=who), expected)
+    with pytest.raises(ValueError, match=r"groups of attribute 'race' not seen at fit: 7"):
+        model.predict(X, sensitive_features=np.where(who == 2, 7, who))
+    with pytest.raises(ValueError, match=r"1 attribute\(s\) but the estimator was fitted with 2"):
+        model.predict(X, sensitive_features=who[:, 0])
+
+
+# Fronts, metrics and the paper's algorithm --------------------------------------------
+
+
+def test_the_front_of_several_attributes_is_what_its_labels_say(from_scratch):
+    X, who = make_people(7, 200)
+    front = fair_kmeans_front(
+        X, sensitive_features=who, n_clusters=3, attributes="each", random_state=0
+    )
+    assert front.data_balance == pytest.approx(1)
+    assert front.balance[0] < 0.5 < 0.9 < front.balance[-1] <= 1 + 1e-12
+    for i in range(0, len(front), max(1, len(front) // 10)):
+        labels = front.labels(i)
+        assert front.balance[i] == pytest.approx(least(labels, who))
+        assert front.cost[i] == pytest.approx(from_scratch(X, labels, who[:, 0]).cost / 200)
+    model = front.to_estimator(front.select(min_balance=0.8))
+    assert model.relative_balance_ >= 0.8
+    assert model.attributes == "each"
+
+
+def test_metrics_of_several_attributes_are_the_least_of_each():
+    X, who = make_people(8, 120)
+    labels = FairKMeans(3, min_balance=None, random_state=0).fit(X).labels_
+    each = {"sensitive_features": who, "attributes": "each"}
+    columns = [{"sensitive_features": column} for column in who.T]
+    assert balance_score(labels, **each) == pytest.approx(least(labels, who))
+    assert balance_score(labels, **each, relative=True) == balance_score(labels, **each)
+    assert share_ratio_score(labels, **each) == min(share_ratio_score(labels, **c) for c in columns)
+    ratios = [cluster_share_ratios(labels, **column) for column in columns]
+    pd.testing.assert_series_equal(cluster_share_ratios(labels, **each), np.minimum(*ratios))
+    departures = [additive_violation(labels, **column) for column in columns]
+    assert additive_violation(labels, **each) == max(departures)
+    table = cluster_composition(labels, **each)
+    assert table.columns.tolist() == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+    np.testing.assert_array_equal(table, np.hstack(tables(labels, who)))
+    shares = cluster_composition(labels, **each, normalize="cluster")
+    np.testing.assert_allclose(shares[0].sum(axis=1), 1)
+    with pytest.raises(ValueError, match='attributes must be "intersections" or "each"'):
+        balance_score(labels, sensitive_features=who, attributes="all")
+
+
+def test_the_fit_and_the_metrics_agree_and_there_is_a_scorer():
+    X, who = make_people(9, 200)
+    model = FairKMeans(3, attributes="each", random_state=0).fit(X, sensitive_features=who)
+    each = {"sensitive_features": who, "attributes": "each"}
+    assert model.balance_ == balance_score(model.labels_, **each)
+    assert model.share_ratio_ == share_ratio_score(model.labels_, **each)
+    predicted = model.predict(X, sensitive_features=who)
+    score = get_scorer("attribute_balance")(model, X, sensitive_features=who)
+    assert score == balance_score(predicted, **each)
+
+
+def test_the_alternating_algorithm_serves_every_attribute():
+    X, who = make_people(10, 300, ((0.5, 0.5), (0.6, 0.4)))
+    algorithm = AlternatingSwaps(2, 6, swap_target="global", n_iter=600)
+    model = FairKMeans(
+        3, attributes="each", min_balance=0.7, algorithm=algorithm, random_state=0
+    ).fit(X, sensitive_features=who)
+    assert model.balance_ == pytest.approx(least(model.labels_, who))
+    assert model.balance_ >= 0.7
+    front = fair_kmeans_front(
+        X[:100],
+        sensitive_features=who[:100],
+        n_clusters=2,
+        attributes="each",
+        algorithm=AlternatingFront(n_starts=6, n_iter=40),
+        random_state=0,
+    )
+    labels = front.labels(-1)
+    assert front.balance[-1] == pytest.approx(least(labels, who[:100]))
+
+
+def test_the_choice_is_one_of_two():
+    X, who = make_people(0, 30)
+    with pytest.raises(ValueError, match="'attributes' parameter of FairKMeans"):
+        FairKMeans(2, attributes="all").fit(X, sensitive_features=who)

@@ -1,0 +1,381 @@
+import numpy as np
+import pytest
+from scipy import optimize
+from sklearn.base import clone
+
+from skfair._kernels.clustering import balance_limits
+from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
+from skfair.cluster.kmeans import _homotopy, _local_search
+from skfair.cluster.kmeans._dual import cold_start
+from skfair.cluster.kmeans._homotopy import (
+    MAX_DUAL_ITER,
+    MIN_DUAL_ITER,
+    advance,
+    dual_iterations,
+    fair_assignment,
+    follow,
+    levels_between,
+    route_from,
+)
+from skfair.cluster.kmeans._local_search import (
+    MIN_NEAR_TIES,
+    SHAKEN,
+    finish,
+    near_ties,
+    repair,
+    search_locally,
+    shake,
+)
+from skfair.cluster.kmeans._samples import ClusteringProblem, Runs, lloyd, point_of
+from skfair.datasets import make_fair_blobs
+from skfair.partitions import BLOCK
+
+
+def samples_of(n_samples=300, weights=None, **settings):
+    X, _, codes = make_fair_blobs(n_samples, random_state=0, **settings)
+    weights = np.ones(n_samples) if weights is None else weights
+    X -= np.average(X, axis=0, weights=weights)
+    return ClusteringProblem(X, weights, codes.astype(np.intp), balance_limits(codes.max() + 1))
+
+
+def plain(samples, n_clusters=3):
+    """The point where k-means ends, with a dual of zeros."""
+    (start,) = Runs(n_clusters, n_init=1).starts(samples, np.random.RandomState(0))
+    clustering = lloyd(samples, start, 100, 0.0)
+    return advance(samples, point_of(samples, clustering.labels, n_clusters), 0.0, 100, 0.0)[0]
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 7])
+def test_levels_rise_to_the_balance_asked_for_and_get_denser(n_levels):
+    levels = levels_between(0.2, 0.7, n_levels)
+    assert len(levels) == n_levels
+    assert levels[-1] == 0.7
+    steps = np.diff([0.2, *levels])
+    assert (steps > 0).all()
+    assert (np.diff(steps) < 0).all()
+    assert (levels_between(0.7, 0.7, n_levels) == 0.7).all()
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 0.9])
+def test_the_value_of_an_assignment_bounds_every_fair_one_from_below(ratio):
+    samples = samples_of()
+    point = plain(samples)
+    dual = fair_assignment(samples, point.clustering.centers, ratio)
+    fair = repair(samples, point._replace(dual=dual), ratio)
+    assert fair.balance >= ratio
+    gaps = samples.X - point.clustering.centers[fair.clustering.labels]
+    assert dual.value <= (gaps**2).sum() * (1 + 1e-12)
+    if ratio == 0:
+        assert dual.value == pytest.approx(point.cost)
+
+
+def test_unit_costs_weigh_what_is_paid_but_not_whom_is_counted():
+    """The assignment's value against its linear programme."""
+    costs = np.random.default_rng(0).uniform(0.1, 3.0, 60)
+    samples = samples_of(60, group_separation=0.8)._replace(unit_costs=costs)
+    centers = plain(samples).clustering.centers
+    distances = ((samples.X - centers[:, None]) ** 2).sum(axis=2)
+    counts = np.kron(np.eye(3), np.eye(2)[:, samples.codes])  # of every cluster and group
+    one_less_other = np.kron(np.eye(3), 0.8 * np.eye(2)[::-1] - np.eye(2))
+    programme = optimize.linprog(
+        (costs * distances).ravel(),
+        A_ub=one_less_other @ counts,
+        b_ub=np.zeros(6),
+        A_eq=np.tile(np.eye(60), 3),
+        b_eq=np.ones(60),
+    )
+    found = fair_assignment(samples, centers, 0.8, persons=0.0)
+    assert programme.fun * 0.99 <= found.value <= programme.fun * (1 + 1e-9)
+    assert programme.fun > 1.05 * (costs * distances.min(axis=0)).sum()
+
+
+def test_a_balance_by_heads_is_kept_where_costs_differ():
+    costs = np.random.default_rng(0).uniform(0.1, 3.0, 300)
+    samples = samples_of(group_separation=0.8)._replace(unit_costs=costs)
+    runs = Runs(3, n_init=2)
+    point, _, status = Homotopy().solve(
+        samples, runs, 0.8, np.random.RandomState(0), lambda _: None
+    )
+    labels = point.clustering.labels
+    counts = np.eye(3)[labels].T @ np.eye(2)[samples.codes]
+    np.testing.assert_array_equal(point.clustering.counts, counts)
+    assert (counts.min(axis=1) / counts.max(axis=1)).min() >= 0.8
+    assert status == "feasible"  # no exchange of people of unequal costs is tried
+    means = [
+        np.average(samples.X[labels == k], axis=0, weights=costs[labels == k]) for k in range(3)
+    ]
+    np.testing.assert_allclose(point.clustering.centers, means)
+    own = ((samples.X - point.clustering.centers[labels]) ** 2).sum(axis=1)
+    assert point.cost == pytest.approx(costs @ own)
+    equal, _, _ = Homotopy().solve(
+        samples._replace(unit_costs=None), runs, 0.8, np.random.RandomState(0), lambda _: None
+    )
+    assert point.cost < samples.cost_of(samples.tabulate(equal.clustering.labels, 3))
+
+
+def test_warm_duals_lead_to_the_same_value():
+    samples = samples_of(2000)
+    centers = plain(samples).clustering.centers
+    cold = fair_assignment(samples, centers, 0.9)
+    warm = fair_assignment(samples, centers, 0.9, fair_assignment(samples, centers, 0.8))
+    assert warm.value == pytest.approx(cold.value, rel=1e-3)
+
+
+def test_advancing_to_no_balance_is_kmeans():
+    samples = samples_of()
+    point = plain(samples)
+    distances = ((samples.X[:, None] - point.clustering.centers) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(point.clustering.labels, distances.argmin(axis=1))
+    assert not point.dual.offsets.any()
+
+
+def test_advancing_raises_the_balance_and_stops_by_its_tolerance():
+    samples = samples_of(group_separation=0.8)
+    start = plain(samples)
+    point, n_iter, converged = advance(samples, start, 0.8, 100, 1e-5)
+    assert converged and 1 < n_iter < 100
+    assert start.balance < 0.5 < 0.7 < point.balance
+    _, n_iter, converged = advance(samples, start, 0.8, 1, 1e-5)
+    assert n_iter == 1 and not converged
+
+
+def test_a_watch_sees_every_round_and_may_end_them():
+    samples = samples_of(group_separation=0.8)
+    seen = []
+    point, n_iter, _ = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=seen.append)
+    assert len(seen) == n_iter > 2
+    np.testing.assert_array_equal(seen[-1].labels, point.clustering.labels)
+    _, n_iter, converged = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=lambda c: True)
+    assert n_iter == 1 and not converged
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.8, 0.95])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_repair_reaches_the_ratio(ratio, weighted):
+    weights = np.random.default_rng(0).uniform(0.5, 2, 300) if weighted else None
+    samples = samples_of(weights=weights, group_separation=0.8)
+    point, _, _ = advance(samples, plain(samples), ratio * samples.balance, 1, 0.0)
+    before = point.clustering.labels.copy()
+    repaired = repair(samples, point, ratio * samples.balance)
+    assert repaired.balance >= ratio * samples.balance
+    np.testing.assert_array_equal(point.clustering.labels, before)  # points never change
+    assert repair(samples, repaired, ratio * samples.balance) is repaired
+
+
+def test_near_ties_are_those_with_the_least_gaps():
+    samples = samples_of(MIN_NEAR_TIES + 500)
+    point = plain(samples)
+    rows = near_ties(point)
+    assert len(rows) == MIN_NEAR_TIES
+    assert (np.diff(rows) > 0).all()
+    far = np.delete(point.dual.gaps, rows)
+    assert point.dual.gaps[rows].max() <= far.min()
+    assert len(near_ties(plain(samples_of(50)))) == 50
+
+
+def test_a_route_records_the_cost_and_balance_of_all_its_prefixes():
+    samples = samples_of(group_separation=0.8)
+    start = plain(samples)
+    route = route_from(samples, start, 0.8)
+    assert len(route.samples) > 5
+    labels = route.labels.astype(np.int32)
+    for m in range(len(route.costs)):
+        if m:
+            labels[route.samples[m - 1]] = route.clusters[m - 1]
+        point = point_of(samples, labels, 3)
+        assert route.costs[m] == pytest.approx(point.cost / 300, rel=1e-12)
+        assert route.mixes[m] == pytest.approx(point.balance, rel=1e-12)
+    assert route.labels.dtype == np.uint8
+    np.testing.assert_array_equal(route.labels, start.clustering.labels)
+
+
+def test_local_search_lowers_the_cost_at_the_same_balance():
+    samples = samples_of(group_separation=0.8)
+    point = repair(samples, advance(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
+    searched, status = search_locally(samples, point, 0.8, 100, 0.0)
+    assert status == "optimal"
+    assert searched.balance >= 0.8
+    assert searched.cost < point.cost
+    assert search_locally(samples, searched, 0.8, 100, 0.0)[0] is searched
+    assert search_locally(samples, point, 0.8, 1, 0.0)[1] == "max_iter"
+    assert search_locally(samples, point, 0.8, 100, 1e9)[1] == "feasible"
+
+
+def test_local_search_certifies_nothing_where_weights_differ():
+    weights = np.random.default_rng(0).uniform(0.5, 2, 300)
+    samples = samples_of(weights=weights)
+    _, status = search_locally(samples, plain(samples), 0.0, 100, 0.0)
+    assert status == "feasible"
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.6])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted):
+    gains = []
+    for seed in range(4):
+        rng = np.random.RandomState(seed)
+        weights = rng.uniform(0.5, 1.5, 40) if weighted else np.ones(40)
+        X, codes = rng.normal(size=(40, 2)), np.arange(40) % 2
+        X -= np.average(X, axis=0, weights=weights)
+        samples = ClusteringProblem(X, weights, codes, balance_limits(2))
+        runs = Runs(4, n_init=1)
+        start = repair(samples, plain(samples, 4), ratio)
+        found, status = finish(samples, start, ratio, runs)
+        shaken, _ = shake(samples, found, status, ratio, runs, rng)
+        assert shaken.balance >= min(ratio, found.balance)
+        assert shaken.cost <= found.cost
+        assert shaken.cost == pytest.approx(samples.cost_of(shaken.clustering))
+        gains.append(1 - shaken.cost / found.cost)
+    assert max(gains) > 0.001
+
+
+def test_many_samples_are_not_shaken():
+    samples = samples_of(SHAKEN + 1)
+    runs, random_state = Runs(3, n_init=1), np.random.RandomState(0)
+    found = finish(samples, plain(samples), 0.5, runs)
+    assert shake(samples, *found, 0.5, runs, random_state) == found
+    assert random_state.randint(2**31) == np.random.RandomState(0).randint(2**31)
+
+
+def test_the_homotopy_has_a_point_for_every_level():
+    samples = samples_of(group_separation=0.8)
+    levels = levels_between(0.1, 0.9, 5)
+    points = follow(samples, plain(samples), levels, 1e-5)
+    assert len(points) == 5
+    for point, level in zip(points, levels, strict=True):
+        assert point.balance == pytest.approx(level, abs=0.1)
+    costs = [point.cost for point in points]
+    assert costs == sorted(costs)
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 3, 6])
+def test_a_front_has_a_route_from_kmeans_from_every_level_and_from_the_top(n_levels):
+    samples = samples_of(group_separation=0.8)
+    runs = Runs(3, n_init=3, max_iter=100)
+    routes = Homotopy().front(samples, runs, n_levels, np.random.RandomState(0))
+    assert len(routes) == n_levels + 2  # and one from the best balance there is
+    starts = [route.mixes[0] for route in routes]
+    assert starts == sorted(starts)
+    assert starts[-1] >= samples.attainable_balance(3)
+
+
+def test_more_levels_make_a_finer_front():
+    X, _, groups = make_fair_blobs(300, group_separation=0.8, random_state=0)
+    sizes = [
+        fair_kmeans_front(
+            X, sensitive_features=groups, n_clusters=3, n_levels=n_levels, random_state=0
+        ).hypervolume(reference=(50, 0))
+        for n_levels in (1, 20)
+    ]
+    assert sizes[0] <= sizes[1] * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_levels": 1},
+        {"n_levels": 12},
+        {"n_followed": 1},
+        {"n_followed": 9},  # more than there are starts
+        {"n_relocations": 0},
+        {"max_samples": 50},
+    ],
+)
+def test_every_setting_leads_to_a_good_clustering(settings):
+    X, _, groups = make_fair_blobs(2000, group_separation=0.8, random_state=0)
+    costs = []
+    for algorithm in (Homotopy(), Homotopy(**settings)):
+        model = FairKMeans(3, algorithm=algorithm, random_state=0)
+        model.fit(X, sensitive_features=groups)
+        assert model.relative_balance_ >= 0.8
+        costs.append(model.objective_)
+    assert costs[1] == pytest.approx(costs[0], rel=0.02)
+
+
+def test_thinned_data_lead_to_all_samples():
+    X, _, groups = make_fair_blobs(3000, group_separation=0.8, random_state=0)
+    algorithm = Homotopy(max_samples=900)
+    model = FairKMeans(3, algorithm=algorithm, random_state=0).fit(X, sensitive_features=groups)
+    assert len(model.labels_) == model.group_counts_.sum() == 3000
+    front = fair_kmeans_front(
+        X, sensitive_features=groups, n_clusters=3, algorithm=algorithm, n_levels=5, random_state=0
+    )
+    assert len(front.labels(0)) == 3000
+    assert front.relative_balance[-1] > 0.99
+    exact = fair_kmeans_front(
+        X, sensitive_features=groups, n_clusters=3, n_levels=5, random_state=0
+    )
+    box = {"reference": (exact.cost[-1], 0), "ideal": (exact.cost[0], 1)}
+    assert front.hypervolume(**box) == pytest.approx(exact.hypervolume(**box), rel=0.02)
+
+
+def test_few_rounds_on_all_are_left_once_more_and_more_have_joined(monkeypatch):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 20_000)
+    X = rng.normal(size=(20_000, 3)) + 0.5 * groups[:, None]
+    models = []
+    for growth in (3, 100):  # 600, 1800, ... samples, then all; or all after 600
+        monkeypatch.setattr(_homotopy, "GROWTH", growth)
+        model = FairKMeans(3, algorithm=Homotopy(max_samples=100), random_state=0)
+        models.append(model.fit(X, sensitive_features=groups))
+    grown, sudden = models
+    assert 2 * grown.n_iter_ < sudden.n_iter_
+    assert grown.relative_balance_ >= 0.8
+    assert grown.objective_ < 1.001 * sudden.objective_
+
+
+def test_a_pass_over_many_samples_has_to_gain_more(monkeypatch):
+    samples = samples_of(group_separation=0.8)
+    point = repair(samples, advance(samples, plain(samples), 0.8, 1, 0.0)[0], 0.8)
+    searched, _ = search_locally(samples, point, 0.8, 1, 0.0)
+    tol = 2 * (point.cost - searched.cost) / point.cost  # of few a hundredth is asked
+    assert search_locally(samples, point, 0.8, 1, tol)[1] == "max_iter"
+    monkeypatch.setattr(_local_search, "MANY", len(samples.weights))
+    assert search_locally(samples, point, 0.8, 1, tol)[1] == "feasible"
+
+
+@pytest.mark.parametrize(
+    "settings", [{"n_levels": 0}, {"n_followed": 0}, {"n_relocations": -1}, {"max_samples": 0.5}]
+)
+def test_settings_out_of_range_are_refused(settings):
+    X, groups = np.arange(8.0)[:, None], [0, 1] * 4
+    (name,) = settings
+    algorithm = Homotopy(**settings)
+    with pytest.raises(ValueError, match=f"'{name}' parameter of Homotopy"):
+        FairKMeans(2, algorithm=algorithm).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match=f"'{name}' parameter of Homotopy"):
+        fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, algorithm=algorithm)
+
+
+def test_settings_are_a_parameter_record():
+    algorithm = Homotopy(7, max_samples=100)
+    assert clone(algorithm).get_params() == algorithm.get_params()
+    assert repr(algorithm) == "Homotopy(max_samples=100, n_levels=7)"
+
+
+def test_an_ascent_takes_fewer_steps_where_many_groups_make_them_dear():
+    def steps(n_clusters, n_groups):
+        return dual_iterations(cold_start(n_clusters, n_groups), balance_limits(n_groups))
+
+    assert steps(20, 10) == steps(8, 100) == MAX_DUAL_ITER
+    assert MIN_DUAL_ITER == steps(40, 1000) < steps(8, 500) < MAX_DUAL_ITER
+
+
+def test_many_small_groups_keep_what_is_promised():
+    rng = np.random.default_rng(0)
+    groups = (np.arange(3000) % 150).astype(str)
+    model = FairKMeans(6, random_state=0).fit(rng.normal(size=(3000, 3)), sensitive_features=groups)
+    assert model.status_ in {"optimal", "feasible"}
+    assert model.constraint_violation_ == 0
+    assert model.lower_bound_ <= model.inertia_
+
+
+def test_blocks_of_rows_are_added_in_one_order_by_any_number_of_threads():
+    X, _, groups = make_fair_blobs(2 * BLOCK + 100, n_features=2, centers=3, random_state=0)
+    one, two = (
+        FairKMeans(3, random_state=0, n_jobs=n_jobs).fit(X, sensitive_features=groups)
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    np.testing.assert_array_equal(one.offsets_, two.offsets_)
+    assert (one.inertia_, one.lower_bound_) == (two.inertia_, two.lower_bound_)

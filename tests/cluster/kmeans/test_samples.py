@@ -1,0 +1,202 @@
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+from skfair._kernels.clustering import balance_limits, cost_of
+from skfair.cluster.kmeans._samples import ClusteringProblem, Runs, lloyd, relocate_centers
+
+
+def samples_of(X, codes=None, weights=None):
+    """Samples with zero mean; by default one group and equal weights."""
+    X = np.array(X, dtype=np.float64)
+    codes = np.zeros(len(X), dtype=np.intp) if codes is None else np.array(codes)
+    weights = np.ones(len(X)) if weights is None else np.array(weights, dtype=np.float64)
+    X -= np.average(X, axis=0, weights=weights)
+    return ClusteringProblem(X, weights, codes, balance_limits(codes.max() + 1))
+
+
+def blobs(n_samples=300, centers=6):
+    X, _ = make_blobs(n_samples, centers=centers, cluster_std=0.5, random_state=0)
+    return samples_of(X, np.arange(n_samples) % 3, 1 + np.arange(n_samples) % 2)
+
+
+def cost(samples, clustering):
+    return cost_of(samples.X, samples.weights, clustering)
+
+
+def random_state():
+    return np.random.RandomState(0)
+
+
+def test_the_balance_of_the_data_is_weighted():
+    samples = samples_of(np.zeros((4, 1)), [0, 1, 1, 2], [4, 1, 1, 3])
+    assert samples.group_weights.tolist() == [4, 2, 3]
+    assert samples.balance == 0.5
+    assert samples.largest_weight == 4
+
+
+def test_rounding_to_whole_persons_limits_the_balance():
+    even = samples_of(np.zeros((40, 1)), np.arange(40) % 2)
+    assert even.attainable_balance(2) == (20 - 1) / 20
+    assert even.attainable_balance(40) == 0
+    # A cluster of half persons comes twice as close.
+    light = samples_of(np.zeros((40, 1)), np.arange(40) % 2, np.full(40, 0.5))
+    assert light.attainable_balance(2) == (20 - 1) / 20
+    assert samples_of(np.zeros((3, 1)), [0, 0, 1]).attainable_balance(1) <= 0.5
+
+
+def test_empty_clusters_get_the_samples_farthest_from_their_centres():
+    samples = samples_of([[0.0], [1.0], [2.0], [9.0]])
+    labels, centers = np.array([1, 1, 1, 1], dtype=np.int32), samples.X[[0, 1, 2]]
+    clustering = samples.occupy(labels, centers)
+    assert clustering.labels.tolist() == [2, 1, 1, 0]
+    assert labels.tolist() == [1, 1, 1, 1]
+
+
+def test_a_single_member_is_not_taken_away():
+    samples = samples_of([[0.0], [0.1], [50.0]])
+    centers = samples.X[[0, 0, 0]]
+    clustering = samples.occupy(np.array([0, 0, 1], dtype=np.int32), centers)
+    assert clustering.labels[2] == 1
+    assert sorted(clustering.labels) == [0, 1, 2]
+
+
+def test_thinning_keeps_the_weight_of_every_group():
+    codes = np.repeat([0, 1, 2], [900, 90, 10])
+    rng = np.random.default_rng(0)
+    samples = samples_of(rng.normal(size=(1000, 2)), codes, rng.uniform(0.5, 2, 1000))
+    few = samples.thin(120, random_state())
+    assert np.bincount(few.codes).tolist() == [108, 10, 10]
+    np.testing.assert_allclose(few.group_weights, samples.group_weights)
+    assert few.balance == pytest.approx(samples.balance)
+    rows = [np.flatnonzero((samples.X == x).all(axis=1))[0] for x in few.X]
+    assert len(set(rows)) == len(rows)
+    np.testing.assert_array_equal(codes[rows], few.codes)
+    assert samples.thin(1000, random_state()) is samples
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_starts_are_samples_and_as_many_as_asked_for(init):
+    samples = blobs()
+    starts = Runs(5, init, 3).starts(samples, random_state())
+    assert [start.shape for start in starts] == [(5, 2)] * 3
+    for start in starts:
+        assert all((samples.X == center).all(axis=1).any() for center in start)
+    assert not np.array_equal(starts[0], starts[1])
+    again = Runs(5, init, 3).starts(samples, random_state())
+    np.testing.assert_array_equal(starts, again)
+
+
+def test_random_starts_are_drawn_by_weight():
+    samples = samples_of([[0.0], [1.0], [2.0]], weights=[1, 1e9, 1e9])
+    drawn = Runs(2, "random", 20).starts(samples, random_state())
+    assert not any((start == samples.X[0]).any() for start in drawn)
+
+
+def test_an_array_is_the_only_start():
+    init = [[1, 2], [3, 4]]
+    (start,) = Runs(2, init, 5).starts(blobs(), random_state())
+    assert start.dtype == np.float64
+    np.testing.assert_array_equal(start, init)
+
+
+def test_a_function_makes_every_start():
+    calls = []
+
+    def init(X, n_clusters, random_state):
+        calls.append((X.shape, n_clusters))
+        return X[:n_clusters]
+
+    starts = Runs(4, init, 3).starts(blobs(), random_state())
+    assert calls == [((300, 2), 4)] * 3
+    np.testing.assert_array_equal(starts[0], blobs().X[:4])
+
+
+def test_a_start_of_the_wrong_shape_is_refused():
+    message = r"shape \(4, 2\).*has shape \(3, 2\); change init or n_clusters"
+    with pytest.raises(ValueError, match=message):
+        Runs(4, lambda X, n_clusters, random_state: X[:3], 1).starts(blobs(), random_state())
+
+
+def test_lloyd_is_kmeans():
+    samples = blobs()
+    start = samples.X[:6]
+    clustering = lloyd(samples, start, 300, 0.0)
+    kmeans = KMeans(6, init=start, n_init=1, tol=0).fit(samples.X, None, samples.weights)
+    np.testing.assert_array_equal(clustering.labels, kmeans.labels_)
+    np.testing.assert_allclose(clustering.centers, kmeans.cluster_centers_, atol=1e-10)
+    assert cost(samples, clustering) == pytest.approx(kmeans.inertia_)
+
+
+def test_without_balance_a_unit_cost_is_a_weight():
+    weighted = blobs()
+    samples = weighted._replace(weights=np.ones(300), unit_costs=weighted.weights)
+    one, other = (lloyd(some, some.X[:6], 300, 0.0) for some in (weighted, samples))
+    np.testing.assert_array_equal(one.centers, other.centers)
+    np.testing.assert_array_equal(one.sizes, other.sizes)
+    np.testing.assert_array_equal(other.counts, other.members)
+    assert samples.cost_of(other) == weighted.cost_of(one)
+    starts = (
+        Runs(6, init, 1).starts(some, random_state())
+        for some in (weighted, samples)
+        for init in ("k-means++", "random")
+    )
+    starts = np.array([*starts])
+    np.testing.assert_array_equal(starts[:2], starts[2:])
+    halves = samples.some(slice(0, 150)), samples.some(np.arange(150, 300))
+    joined = ClusteringProblem.joined(halves)
+    for name in ("X", "weights", "codes", "unit_costs"):
+        np.testing.assert_array_equal(getattr(joined, name), getattr(samples, name))
+    few = samples.thin(100, random_state())
+    np.testing.assert_allclose(few.group_weights, samples.group_weights)
+    assert len(few.unit_costs) == len(few.weights) < 300
+
+
+def test_lloyd_stops_at_its_tolerance_and_its_number_of_iterations():
+    samples = blobs()
+    costs = [cost(samples, lloyd(samples, samples.X[:6], n, 0.0)) for n in (1, 2, 4, 300)]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] > costs[1]
+    assert costs[-1] < cost(samples, lloyd(samples, samples.X[:6], 300, 0.5))
+
+
+def test_relocation_leaves_a_poor_local_minimum():
+    """Two centres share a blob and one serves two: k-means is stuck, one relocation is not."""
+    X, _ = make_blobs(90, centers=[[0, 0], [10, 0], [100, 0]], cluster_std=0.5, random_state=0)
+    samples = samples_of(X)
+    start = np.array([[4.5, 0.0], [99.5, 0.0], [100.5, 0.0]]) - X.mean(axis=0)
+    stuck = lloyd(samples, start, 300, 0.0)
+    assert sorted(np.bincount(stuck.labels))[-1] == 60
+    clustering = relocate_centers(samples, stuck, 30, random_state())
+    assert sorted(np.bincount(clustering.labels)) == [30, 30, 30]
+
+
+def test_relocation_never_raises_the_cost():
+    samples = blobs()
+    clustering = lloyd(samples, samples.X[:6], 300, 0.0)
+    before = cost(samples, clustering)
+    assert cost(samples, relocate_centers(samples, clustering, 5, random_state())) <= before
+    unchanged = relocate_centers(samples, clustering, 0, random_state())
+    assert unchanged is clustering
+
+
+def test_whoever_lies_far_out_is_kept_and_stands_for_nobody_else():
+    """1,000 people of two groups about 0, and three of one group who make up most of the cost."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(1000, 2)), [[900.0, 0], [0, 700], [-800, 0]]])
+    codes, weights = np.append(np.arange(1000) % 2, [0, 0, 0]), np.append(np.ones(1000), [3, 2, 1])
+    samples = samples_of(X, codes, weights)
+    few = samples.thin(100, random_state())
+    far = np.flatnonzero(np.abs(few.X).max(axis=1) > 100)
+    assert few.weights[far].tolist() == [3, 2, 1]
+    assert len(few.weights) <= 103
+    np.testing.assert_allclose(few.group_weights, samples.group_weights)
+
+
+@pytest.mark.parametrize("X", [np.arange(6.0)[:, None], np.zeros((6, 1))])
+def test_there_is_nothing_to_relocate(X):
+    samples = samples_of(X)
+    n_clusters = 1 if X.any() else 2
+    clustering = samples.tabulate(np.arange(6) % n_clusters, n_clusters)
+    assert relocate_centers(samples, clustering, 5, random_state()) is clustering

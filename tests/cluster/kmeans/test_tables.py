@@ -1,0 +1,107 @@
+"""Whole tables of counts within limits, and the labels that have them."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.cluster._limits import Asked, keeps_sizes, mixes
+from skfair.cluster.kmeans._samples import ClusteringProblem, point_of
+from skfair.cluster.kmeans._tables import controlled_rounding, fitting_table, settle
+
+
+def samples_of(rng, n_samples, n_groups, asked):
+    codes = rng.permutation(np.arange(n_samples) % n_groups)
+    limits = asked.limits(np.bincount(codes).astype(float))
+    return ClusteringProblem(rng.normal(size=(n_samples, 2)), np.ones(n_samples), codes, limits)
+
+
+@st.composite
+def tasks(draw):
+    """Samples, labels of some clusters, and what is asked of them."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_groups, n_clusters = draw(st.integers(1, 3)), draw(st.integers(1, 4))
+    n_samples = draw(st.integers(n_groups * n_clusters, 60))
+    asked = Asked(
+        draw(st.sampled_from([0, 0.8, 1])),
+        draw(st.sampled_from([0, 0.8, 1])),
+        float(draw(st.integers(0, n_samples // n_clusters))),
+        float(draw(st.integers(-(-n_samples // n_clusters), n_samples))),
+    )
+    labels = rng.integers(n_clusters, size=n_samples) ** 2 // n_clusters
+    labels[:n_clusters] = np.arange(n_clusters)
+    return samples_of(rng, n_samples, n_groups, asked), labels, n_clusters
+
+
+@given(tasks())
+@settings(max_examples=60, deadline=None)
+def test_a_table_keeps_what_is_promised(task):
+    samples, labels, n_clusters = task
+    counts = point_of(samples, labels, n_clusters).clustering.counts
+    table, margin = fitting_table(samples, counts, samples.limits.level)
+    np.testing.assert_array_equal(table.sum(axis=0), counts.sum(axis=0))
+    assert (table >= 0).all()
+    assert samples.keep_promise(table, samples.limits.level)
+    if margin:
+        assert mixes(table, samples.limits).min() >= samples.limits.level * (1 - 1e-9)
+
+
+@given(tasks())
+@settings(max_examples=60, deadline=None)
+def test_labels_get_the_counts_of_a_table(task):
+    samples, labels, n_clusters = task
+    point = point_of(samples, labels, n_clusters)
+    level, everybody = samples.limits.level, np.arange(len(labels))
+    settled, person = settle(samples, point, level, everybody[::2])
+    counts = point_of(samples, settled, n_clusters).clustering.counts
+    assert samples.keep_promise(counts, level)
+    assert keeps_sizes(counts.sum(axis=1), samples.limits)
+    reached = mixes(counts, samples.limits._replace(person=person)).min()
+    assert reached >= level * (1 - 1e-9)
+    np.testing.assert_array_equal(point.clustering.labels, labels)
+
+
+def test_a_table_is_near_the_counts():
+    samples = samples_of(np.random.default_rng(0), 60, 2, Asked(share_ratio=0.8))
+    counts = np.array([[12.0, 10.0], [18.0, 20.0]])
+    table, margin = fitting_table(samples, counts, 0.5)
+    np.testing.assert_array_equal(table, counts)  # as 10 - 1 >= .5 (12 + 1)
+    assert margin == 1
+    table, margin = fitting_table(samples, np.array([[10.0, 0.0], [20.0, 30.0]]), 0.5)
+    assert margin == 1
+    assert np.abs(table - [[10, 0], [20, 30]]).sum() <= 14
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 4))
+@settings(max_examples=50, deadline=None)
+def test_controlled_rounding_keeps_sums(seed, n_rows, n_columns):
+    rng = np.random.default_rng(seed)
+    table = rng.uniform(0, 4, (n_rows, n_columns))
+    table *= np.round(table.sum(axis=0)) / table.sum(axis=0)
+    rounded = controlled_rounding(table)
+    assert (np.abs(rounded - table) < 1 + 1e-9).all()
+    np.testing.assert_allclose(rounded.sum(axis=0), table.sum(axis=0))
+    assert (np.abs(rounded.sum(axis=1) - table.sum(axis=1)) < 1 + 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_members_go_where_it_costs_least(seed):
+    """From nearest centres no cheaper labels have the counts of the table."""
+    rng = np.random.default_rng(seed)
+    samples = samples_of(rng, 8, 1, Asked(smallest=2.0, largest=3.0))
+    centers = samples.X[:3] + 0.1
+    distances = ((samples.X[:, None] - centers) ** 2).sum(axis=2)
+    labels = distances.argmin(axis=1)
+    point = point_of(samples, labels, 3)
+    point = point._replace(clustering=point.clustering._replace(centers=centers))
+    settled, _ = settle(samples, point, 0.0, np.arange(8))
+    sizes = np.bincount(settled, minlength=3)
+    assert 2 <= sizes.min() <= sizes.max() <= 3
+    costs = [
+        distances[np.arange(8), list(other)].sum()
+        for other in product(range(3), repeat=8)
+        if (np.bincount(other, minlength=3) == sizes).all()
+    ]
+    assert distances[np.arange(8), settled].sum() == pytest.approx(min(costs))

@@ -1,0 +1,246 @@
+"""What FairSpectralClustering does with affinities of all kinds and with bad or odd input."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import linalg, sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skfair.cluster import FairSpectralClustering
+from skfair.cluster.spectral._eigen_solvers import EIGEN_SOLVERS
+from skfair.datasets import make_fair_blobs
+
+STORAGES = [np.asarray, sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_array]
+
+
+def model(n_clusters=3, **params):
+    return FairSpectralClustering(n_clusters, **{"random_state": 0, **params})
+
+
+def graph_model(n_clusters=2, **params):
+    return model(n_clusters, affinity="precomputed", **params)
+
+
+def keeps_its_promise(fitted):
+    """Every cluster has everybody, and the balance asked for up to one person."""
+    counts = fitted.group_counts_
+    ratio = (fitted.min_balance or 0) * fitted.data_balance_
+    least = ratio * (counts.max(axis=1) - 1)
+    return (counts.min(axis=1) + 1 >= least - 1e-9).all() and (counts > 0).all()
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Three blobs with a mix of two groups each; every cut that follows the blobs is unfair."""
+    X, _, groups = make_fair_blobs(120, centers=3, group_separation=0.7, random_state=0)
+    return X, np.array(["a", "b"])[groups]
+
+
+def two_cliques():
+    """Nodes 0-3 and 4-7, complete but for loops, and the edge 3-4 between them."""
+    graph = linalg.block_diag(*[np.ones((4, 4)) - np.eye(4)] * 2)
+    graph[3, 4] = graph[4, 3] = 1
+    return graph
+
+
+# Affinities ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("min_balance", [None, 0.8, 1])
+def test_tiles_give_the_labels_of_the_stored_kernel(blobs, min_balance):
+    X, groups = blobs
+    stored = model(min_balance=min_balance).fit(X, sensitive_features=groups)
+    tiled = clone(stored).set_params(memory_limit=8 * 120**2 - 1).fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(tiled.labels_, stored.labels_)
+    np.testing.assert_array_equal(tiled.predict(X), stored.predict(X))
+    assert tiled.objective_ == pytest.approx(stored.objective_)
+    assert tiled.score(X) == pytest.approx(stored.score(X))
+    assert hasattr(stored, "affinity_matrix_")
+    assert not hasattr(tiled, "affinity_matrix_")
+    stored.set_params(memory_limit=1).fit(X, sensitive_features=groups)
+    assert not hasattr(stored, "affinity_matrix_")
+
+
+def never(X, Y):
+    raise AssertionError("the affinity was computed")
+
+
+@pytest.mark.parametrize(
+    ("storage", "params"),
+    [
+        (np.asarray, {"affinity": never}),
+        (np.asarray, {"eigen_solver": "nullspace"}),
+        (sparse.csr_array, {}),
+    ],
+    ids=["callable", "nullspace", "sparse rows"],
+)
+def test_too_little_memory_is_said_before_any_is_taken(storage, params):
+    X = storage(np.random.default_rng(0).random((5000, 2)))
+    groups = np.arange(5000) % 2
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match="200000000 bytes.*tile by tile.*nearest_neighbors"):
+            model(memory_limit=10**8, **params).fit(X, sensitive_features=groups)
+        assert tracemalloc.get_traced_memory()[1] < 5e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_nearest_neighbors_are_symmetrised(blobs):
+    X, groups = blobs
+    fitted = model(affinity="nearest_neighbors", n_neighbors=6).fit(X, sensitive_features=groups)
+    affinity = fitted.affinity_matrix_.toarray()
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    nearest = (distances <= np.sort(distances)[:, 5:6]).astype(float)
+    np.testing.assert_array_equal(affinity, (nearest + nearest.T) / 2)
+    everybody = model(affinity="nearest_neighbors", n_neighbors=999)
+    assert everybody.fit(X, sensitive_features=groups).affinity_matrix_.nnz == 120**2
+
+
+def test_rows_may_be_sparse_or_a_frame_or_served_as_a_kernel(blobs):
+    X, groups = blobs
+    expected = model().fit(X, sensitive_features=groups).labels_
+    for rows in (X.tolist(), pd.DataFrame(X, columns=["x", "y"]), sparse.csr_array(X)):
+        labels = model().fit_predict(rows, sensitive_features=groups)
+        assert adjusted_rand_score(labels, expected) == 1
+    kernel = rbf_kernel(X, gamma=1.0)
+    np.testing.assert_array_equal(
+        graph_model(3).fit_predict(kernel, sensitive_features=groups), expected
+    )
+    np.testing.assert_array_equal(
+        model(affinity=rbf_kernel).fit(X, sensitive_features=groups).labels_,
+        model(gamma=0.5).fit(X, sensitive_features=groups).labels_,  # rbf_kernel's 1 / n_features
+    )
+
+
+@pytest.mark.filterwarnings("ignore:The embedding of eigen_solver='dca-admm'")
+@pytest.mark.parametrize("eigen_solver", ["auto", *EIGEN_SOLVERS])
+@pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
+def test_every_solver_leads_to_balanced_clusters(blobs, affinity, eigen_solver):
+    X, groups = blobs
+    fitted = model(affinity=affinity, eigen_solver=eigen_solver).fit(X, sensitive_features=groups)
+    assert keeps_its_promise(fitted)
+    assert fitted.embedding_.shape == (120, 3)
+    assert len(set(fitted.labels_)) == 3
+
+
+def test_n_components(blobs):
+    X, groups = blobs
+    fitted = model(n_components=5).fit(X, sensitive_features=groups)
+    assert fitted.embedding_.shape == (120, 5)
+    assert keeps_its_promise(fitted)
+    with pytest.raises(ValueError, match="the 119 directions .* n_samples=120, got 120"):
+        model(n_components=120).fit(X, sensitive_features=groups)
+
+
+# Odd graphs ---------------------------------------------------------------------------
+
+
+def test_isolated_nodes_go_where_their_group_lacks():
+    # Each clique lacks one "b"; the two isolated nodes are "b".
+    graph = linalg.block_diag(*[np.ones((3, 3))] * 2, np.zeros((2, 2)))
+    groups = list("aabaabbb")
+    fitted = graph_model(min_balance=1).fit(sparse.csr_array(graph), sensitive_features=groups)
+    assert fitted.labels_[0] != fitted.labels_[3]
+    assert fitted.group_counts_.tolist() == [[2, 2], [2, 2]]
+    assert fitted.objective_ == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no division by the degree of a node without edges
+        assert fitted.predict(np.zeros((1, 8)))[0] in (0, 1)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_no_edges_at_all(storage):
+    fitted = graph_model().fit(storage(np.zeros((8, 8))), sensitive_features=[0, 1] * 4)
+    assert fitted.objective_ == 0
+    assert keeps_its_promise(fitted)
+    assert sorted(set(fitted.labels_)) == [0, 1]
+
+
+@pytest.mark.parametrize("eigen_solver", ["auto", "block-lanczos", "chebyshev", "nullspace"])
+def test_components_of_a_disconnected_graph_are_the_clusters(eigen_solver):
+    component = np.repeat(np.arange(8), 10)
+    graph = sparse.csr_array((component[:, None] == component).astype(float))
+    fitted = graph_model(8, min_balance=1, eigen_solver=eigen_solver).fit(
+        graph, sensitive_features=np.arange(80) % 2
+    )
+    assert adjusted_rand_score(fitted.labels_, component) == 1
+    assert fitted.objective_ == pytest.approx(0, abs=1e-12)
+
+
+def test_duplicates_and_bipartite_graphs_are_fine():
+    groups = [0, 1] * 6
+    identical = model(min_balance=1).fit(np.zeros((12, 2)), sensitive_features=groups)
+    assert keeps_its_promise(identical)
+    assert identical.objective_ == pytest.approx(2)  # no cut is better than another
+    bipartite = np.kron(1 - np.eye(2), np.ones((6, 6)))
+    assert keeps_its_promise(graph_model(min_balance=1).fit(bipartite, sensitive_features=groups))
+
+
+@pytest.mark.parametrize("gamma", [1e-12, 1e6])
+def test_extreme_kernels_still_give_balanced_clusters(blobs, gamma):
+    X, groups = blobs
+    fitted = model(gamma=gamma).fit(X, sensitive_features=groups)
+    assert keeps_its_promise(fitted)
+    assert np.isfinite(fitted.embedding_).all()
+
+
+# Refusals -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [(3.0, "symmetric"), (-1.0, "negative"), (np.nan, "NaN"), (np.inf, "infinity")],
+)
+def test_bad_affinities_are_refused(storage, entry, message):
+    graph = two_cliques()
+    graph[0, 1] = entry
+    with pytest.raises(ValueError, match=message):
+        graph_model().fit(storage(graph), sensitive_features=[0, 1] * 4)
+    if np.isfinite(entry):
+        with pytest.raises(ValueError, match=message):
+            model(2, affinity=lambda X, Y: graph).fit(np.eye(8), sensitive_features=[0, 1] * 4)
+
+
+def test_affinities_of_the_wrong_shape_are_refused(blobs):
+    X, groups = blobs
+    with pytest.raises(ValueError, match=r"shape \(120, 120\), but it returned shape \(120,\)"):
+        model(affinity=lambda X, Y: X[:, 0]).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"square, but its shape is \(120, 2\)"):
+        graph_model().fit(X, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_clusters": 9}, "n_samples=8 should be >= n_clusters=9"),
+        ({"n_clusters": 8}, "the 7 directions that the group constraint leaves"),
+        ({"n_clusters": 0}, "'n_clusters' parameter"),
+        ({"min_balance": 1.5}, "'min_balance' parameter"),
+        ({"affinity": "cosine"}, "'affinity' parameter .*'nearest_neighbors'"),
+        ({"eigen_solver": "lobpcg"}, "'eigen_solver' parameter .*'chebyshev'"),
+        ({"rounding": "qr"}, "'rounding' parameter .*'ncut'"),
+        ({"gamma": 0.0}, "'gamma' parameter"),
+    ],
+)
+def test_bad_parameters_are_refused(params, message):
+    X = np.arange(8.0)[:, None]
+    with pytest.raises(ValueError, match=message):
+        model(**params).fit(X, sensitive_features=[0, 1] * 4)
+
+
+def test_people_must_match(blobs):
+    X, groups = blobs
+    with pytest.raises(ValueError, match="119 rows but there are 120 samples"):
+        model().fit(X, sensitive_features=groups[:-1])
+    with pytest.raises(ValueError, match="same pandas index"):
+        model().fit(pd.DataFrame(X), sensitive_features=pd.Series(groups)[::-1])
+    with pytest.raises(NotFittedError):
+        model().predict(X)

@@ -1,0 +1,168 @@
+"""Published solvers of the fair embedding with settings of their own."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.linalg import null_space
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skfair.cluster import DCADMM, SFSC, FairSpectralClustering, RBFAffinity, fair_embedding
+from skfair.cluster.spectral._literature import norm_of_laplacian
+from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
+from skfair.datasets import make_fair_sbm
+
+GRAPH, _, GROUPS = make_fair_sbm(120, n_clusters=3, n_groups=2, random_state=0)
+ROWS = np.random.default_rng(0).normal(size=(30, 2))
+
+
+def embedding(solver, n_components=4):
+    return fair_embedding(
+        GRAPH,
+        sensitive_features=GROUPS,
+        n_components=n_components,
+        eigen_solver=solver,
+        random_state=0,
+    )
+
+
+def with_a_loop_and_a_loner():
+    graph = np.array([[4.0, 1, 0, 0], [1, 0, 2, 0], [0, 2, 0, 0], [0, 0, 0, 0]])
+    return sparse.csr_array(graph)
+
+
+@pytest.mark.parametrize(
+    "affinity",
+    [GRAPH, GRAPH.toarray(), with_a_loop_and_a_loner(), RBFAffinity(ROWS, 0.5)],
+    ids=["sparse", "dense", "loop", "kernel"],
+)
+def test_the_norm_of_the_laplacian(affinity):
+    operator = NormalizedAffinity(affinity)
+    laplacian = np.eye(operator.n_nodes) - operator.to_dense()
+    assert norm_of_laplacian(operator) == pytest.approx(np.linalg.norm(laplacian, 1), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "solver", [SFSC(), SFSC.from_paper(), SFSC(sigma=7.5), SFSC(ncv_per_pair=8)], ids=repr
+)
+def test_sfsc_is_exact_whatever_its_settings(solver):
+    exact = embedding("nullspace")
+    found = embedding(solver)
+    assert found.objective == pytest.approx(exact.objective, rel=1e-10)
+    assert found.violation < 1e-8
+    assert found.converged
+
+
+@pytest.mark.parametrize(
+    "name, solver",
+    [("projected", SFSC()), ("dca-admm", DCADMM()), ("dca-admm", DCADMM.from_paper())],
+)
+def test_names_are_the_defaults(name, solver):
+    named, own = embedding(name), embedding(solver)
+    np.testing.assert_array_equal(named.embedding, own.embedding)
+
+
+def test_the_paper_s_settings():
+    settings = {"alpha": 0.005, "n_iter": 10, "growth": 2.0, "imbalance": 10.0}
+    assert DCADMM.from_paper().get_params() == settings | {
+        "gtol": 1e-3,
+        "ftol": 1e-4,
+        "omega": 1e-3,
+    }
+    assert SFSC.from_paper().get_params() == {"sigma": "norm", "ncv_per_pair": None}
+
+
+def polar(V):
+    """The nearest matrix of orthonormal columns."""
+    U, _, Wt = np.linalg.svd(V, full_matrices=False)
+    return U @ Wt
+
+
+def lagrangian(M, H, Y, P, alpha):
+    """The augmented Lagrangian of Algorithm 1 for H'H = I and F'Y = 0."""
+    away = M @ H - Y
+    return np.sum(-0.5 * (M @ H) ** 2 + P * away + 0.5 * alpha * away**2)
+
+
+def test_dc_admm_follows_algorithm_1_step_by_step():
+    """Y, P and the penalty are written out here; each H must solve its subproblem for them."""
+    affinity, groups, n_iter = rbf_kernel(ROWS, gamma=0.5), np.arange(30) % 2, 6
+    operator = NormalizedAffinity(affinity)
+    M, degrees = operator.to_dense(), affinity.sum(axis=1)
+    F = (np.eye(2)[groups] - 0.5) / np.sqrt(degrees)[:, None]
+    Q = null_space(F.T)
+    alpha, Y, P = 0.005, np.zeros((30, 3)), np.zeros((30, 3))
+    found = [
+        DCADMM(n_iter=n + 1, gtol=1e-9, ftol=1e-15)(
+            operator, null_space(Q.T), 3, None, np.random.RandomState(0)
+        )[0]
+        for n in range(n_iter)
+    ]
+    rng = np.random.default_rng(0)
+    for H in found:
+        # At the minimum over orthonormal H, V = (1 - alpha) MH - P + alpha Y has M V = H S.
+        np.testing.assert_allclose(H.T @ H, np.eye(3), atol=1e-10)
+        V = (1.0 - alpha) * M @ H - P + alpha * Y
+        np.testing.assert_allclose(H, polar(M @ V), atol=2e-3)
+        here = lagrangian(M, H, Y, P, alpha)
+        for _ in range(20):
+            other = polar(H + 0.1 * rng.standard_normal(H.shape))
+            assert here <= lagrangian(M, other, Y, P, alpha) + 1e-9
+        # Y = Q Z with Z = Q'MH + Q'P / alpha; P and alpha follow the residuals.
+        previous, Y = Y, Q @ (Q.T @ (M @ H) + Q.T @ P / alpha)
+        P = P + alpha * (M @ H - Y)
+        R, S = np.linalg.norm(M @ H - Y), np.linalg.norm(alpha * (previous - Y))
+        alpha = min(2 * alpha, 0.9) if R > 10 * S else alpha / 2 if S > 10 * R else alpha
+    assert alpha != 0.005, "the penalty must have changed"
+
+
+def test_more_iterations_come_nearer_to_the_constraint():
+    few, many = (embedding(DCADMM(n_iter=n)).violation for n in (5, 20))
+    assert many < few
+
+
+def test_the_penalty_follows_the_larger_residual_and_stays_below_one():
+    solver = DCADMM(growth=2.0, imbalance=10.0)
+    assert solver._balanced(0.1, 11.0, 1.0) == 0.2
+    assert solver._balanced(0.1, 1.0, 11.0) == 0.05
+    assert solver._balanced(0.1, 9.0, 1.0) == 0.1
+    assert solver._balanced(0.6, 11.0, 1.0) == 0.9
+
+
+@pytest.mark.parametrize(
+    "solver, match",
+    [
+        (DCADMM(alpha=1.0), "'alpha' parameter of DCADMM"),
+        (DCADMM(n_iter=0), "'n_iter' parameter of DCADMM"),
+        (SFSC(sigma=1.0), "'sigma' parameter of SFSC"),
+        (SFSC(ncv_per_pair=1), "'ncv_per_pair' parameter of SFSC"),
+        (SFSC, "eigen_solver must be one of"),
+    ],
+)
+def test_settings_out_of_range(solver, match):
+    with pytest.raises(ValueError, match=match):
+        embedding(solver)
+
+
+def test_an_estimator_takes_them_and_is_cloned_with_them():
+    model = FairSpectralClustering(
+        3, affinity="precomputed", eigen_solver=SFSC(), n_init=2, random_state=0
+    )
+    assert model.get_params()["eigen_solver__sigma"] == 2.0
+    labels = model.fit(GRAPH, sensitive_features=GROUPS).labels_
+    by_name = model.set_params(eigen_solver="projected").fit(GRAPH, sensitive_features=GROUPS)
+    np.testing.assert_array_equal(labels, by_name.labels_)
+
+
+def test_a_kernel_that_is_not_stored():
+    groups = np.arange(30) % 2
+    stored, tiled = (
+        fair_embedding(
+            affinity,
+            sensitive_features=groups,
+            n_components=3,
+            eigen_solver=SFSC.from_paper(),
+            random_state=0,
+        )
+        for affinity in (rbf_kernel(ROWS, gamma=0.5), RBFAffinity(ROWS, 0.5))
+    )
+    assert stored.objective == pytest.approx(tiled.objective, rel=1e-10)

@@ -1,0 +1,244 @@
+"""Promises to new people: folds, margins, and what is said where there are too few people."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skfair.constraints import ConstraintSystem, DemographicParity, EqualOpportunity, Samples
+from skfair.enforcement import promise
+from skfair.enforcement._guarantee import N_FOLDS, _folds
+from skfair.groups import check_groups
+from skfair.losses import LogisticLoss
+from skfair.surrogates import Sigmoid
+
+
+class Found(NamedTuple):
+    """What a fit of no model finds."""
+
+    scores: np.ndarray
+
+
+def joint(*constraints, target, groups, tolerance=0.1):
+    people = Samples(target, check_groups(groups, len(target)), np.ones(len(target)))
+    parts = (one.bind(people, Sigmoid(), LogisticLoss(), tolerance) for one in constraints)
+    return ConstraintSystem(tuple(parts))
+
+
+def decisions(groups, gap, rate=0.4):
+    """Scores, positive for so many of each of two groups: the rates differ by exactly the gap."""
+    scores = np.full(len(groups), -1.0)
+    for group, share in ((0, rate - gap / 2), (1, rate + gap / 2)):
+        own = np.flatnonzero(groups == group)
+        scores[own[: round(share * len(own))]] = 1.0
+    return scores
+
+
+def keeps_to_the_letter(groups, gained=0.0):
+    """A fit that is at its tolerance on its own people, and beyond it among others."""
+
+    def make_fit(rows, start):
+        return lambda tolerances: found_at(groups, min(tolerances), rows, gained)
+
+    return make_fit
+
+
+def found_at(groups, gap, rows=None, gained=0.0):
+    """Decisions of a gap on the rows of a fit, and of a larger one on the others."""
+    inside = np.ones(len(groups), dtype=bool)
+    if rows is not None:
+        inside = np.isin(np.arange(len(groups)), rows)
+    scores = np.empty(len(groups))
+    for where, own_gap in ((inside, gap), (~inside, gap + gained)):
+        scores[where] = decisions(groups[where], own_gap)
+    return Found(scores)
+
+
+def test_decisions_that_gain_nothing_need_the_margin_of_chance_alone():
+    groups = np.repeat([0, 1], 2000)
+    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+    found = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    error = np.sqrt(2 * 0.4 * 0.6 / 2000)
+    assert found.tolerances[0] == pytest.approx(0.1 - 1.645 * error, abs=0.003)
+    assert found.probability == pytest.approx(0.95, abs=0.01)
+    assert found.probability >= 0.95
+    assert found.people == 1.0
+
+
+@pytest.mark.parametrize("optimism", [0.01, 0.02, 0.04])
+def test_the_optimism_of_the_training_data_is_subtracted_in_full(optimism):
+    # It does not shrink with the tolerance, so the tolerance is lower by all of it.
+    groups = np.repeat([0, 1], 2000)
+    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+    plain = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    optimistic = promise(constraint, 0.95, keeps_to_the_letter(groups, gained=optimism))
+    lower = plain.tolerances[0] - optimistic.tolerances[0]
+    assert lower == pytest.approx(optimism, abs=0.003)
+    assert optimistic.probability == pytest.approx(0.95, abs=0.015)
+
+
+def test_a_fit_that_is_far_from_its_tolerance_stays_as_it_is():
+    groups, calls = np.repeat([0, 1], 2000), []
+    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+
+    def make_fit(rows, start):
+        def fit(tolerances):
+            calls.append(rows)
+            return found_at(groups, 0.01)
+
+        return fit
+
+    found = promise(constraint, 0.95, make_fit)
+    assert found.tolerances == [0.1]
+    assert found.probability > 0.99
+    assert len(calls) == 1 + N_FOLDS  # no second round, no last fit
+
+
+def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
+    groups, calls = np.repeat([0, 1], 2000), []
+    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+
+    def make_fit(rows, start):
+        def fit(tolerances):
+            calls.append((rows is None, tolerances[0]))
+            return found_at(groups, tolerances[0], rows, 0.02)
+
+        return fit
+
+    found = promise(constraint, 0.95, make_fit)
+    rounds = [tolerance for is_full, tolerance in calls if not is_full]
+    assert len(rounds) == 2 * N_FOLDS
+    assert rounds[-1] < rounds[0] - 0.015
+    assert found.tolerances[0] == pytest.approx(rounds[-1], abs=0.003)
+    assert calls[-1] == (True, found.tolerances[0])
+
+
+def test_where_the_last_fit_misses_its_tolerance_the_probability_is_of_what_it_reached():
+    groups = np.repeat([0, 1], 2000)
+    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+
+    calls = []
+
+    def make_fit(rows, start):
+        def fit(tolerances):
+            calls.append(rows)
+            return found_at(groups, max(tolerances[0], 0.09))
+
+        return fit
+
+    assert promise(constraint, 0.95, make_fit).probability < 0.9
+    assert len(calls) == 1 + N_FOLDS + 1  # less is not asked for
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.floats(0.5, 0.9), st.integers(200, 1000))
+def test_more_confidence_and_fewer_people_want_smaller_tolerances(confidence, n):
+    found = []
+    for size, level in ((n, confidence), (n, (1 + confidence) / 2), (4 * n, confidence)):
+        groups = np.repeat([0, 1], size)
+        constraint = joint(DemographicParity(), target=np.ones(2 * size), groups=groups)
+        found.append(promise(constraint, level, keeps_to_the_letter(groups)).tolerances[0])
+    one_person = 1.0 / n
+    assert found[1] <= found[0] + one_person
+    assert found[2] >= found[0] - one_person
+
+
+def test_too_few_people_are_told_how_many_would_do():
+    groups = np.repeat([0, 1], 50)
+    constraint = joint(DemographicParity(), target=np.ones(100), groups=groups)
+    found = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    assert found.probability < 0.95
+    # Gaps of nearly 0, of which both signs count: errors of 1.96 standard deviations.
+    error = np.sqrt(2 * 0.4 * 0.6 / 50)
+    low, high = 1.645**2 * (error / 0.1) ** 2, 2.3**2 * (error / 0.1) ** 2
+    assert low < found.people < high
+    assert found.tolerances[0] == pytest.approx(1 / 50, abs=0.01)  # one person
+
+
+def test_a_tolerance_of_nothing_is_kept_by_nobody():
+    groups = np.repeat([0, 1], 50)
+    constraint = joint(DemographicParity(), target=np.ones(100), groups=groups, tolerance=0.0)
+    found = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    assert found.probability == 0.0
+    assert found.people == np.inf
+
+
+def test_a_cell_of_one_person_cannot_be_left_out():
+    groups, target = np.repeat([0, 1], [99, 1]), np.ones(100)
+    constraint = joint(DemographicParity(), target=target, groups=groups, tolerance=0.3)
+    rows_seen = []
+
+    def make_fit(rows, start):
+        rows_seen.append(rows)
+        return lambda tolerances: Found(np.ones(100))
+
+    found = promise(constraint, 0.95, make_fit)
+    assert rows_seen == [None]
+    assert found.probability < 0.95
+
+
+def test_without_constraints_everything_is_kept():
+    fit = Found(np.ones(10))
+    found = promise(ConstraintSystem(()), 0.9, lambda *_: lambda tolerances: fit)
+    assert found.probability == 1.0
+
+
+def test_folds_are_balanced_within_groups_and_leave_classes_to_chance():
+    rng = np.random.default_rng(0)
+    groups, target = np.repeat([0, 1, 2], [500, 101, 23]), rng.choice([-1.0, 1.0], 624)
+    both = joint(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
+    fold = _folds(both, 624)
+    sizes = np.array([np.bincount(fold[groups == g], minlength=N_FOLDS) for g in range(3)])
+    assert (np.ptp(sizes, axis=1) <= 1).all()
+    positives = np.bincount(fold[target > 0], minlength=N_FOLDS)
+    assert np.ptp(positives) > 1
+    # Where only the positives are compared, they are dealt out evenly.
+    fold = _folds(joint(EqualOpportunity(), target=target, groups=groups), 624)
+    for group in range(3):
+        own = (groups == group) & (target > 0)
+        assert np.ptp(np.bincount(fold[own], minlength=N_FOLDS)) <= 1
+
+
+def test_several_constraints_share_the_risk():
+    rng = np.random.default_rng(1)
+    groups, target = np.repeat([0, 1], 3000), rng.choice([-1.0, 1.0], 6000)
+    one = joint(DemographicParity(), target=target, groups=groups)
+    two = joint(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
+    single = promise(one, 0.9, keeps_to_the_letter(groups)).tolerances[0]
+    shared = promise(two, 0.9, keeps_to_the_letter(groups))
+    assert shared.tolerances[0] < single
+    assert shared.probability >= 0.9
+
+
+def test_folds_divide_no_cluster():
+    rng = np.random.default_rng(2)
+    clusters = rng.integers(150, size=600) * 7  # codes may have gaps
+    groups = clusters % 2
+    constraint = joint(DemographicParity(), target=np.ones(600), groups=groups)
+    fold = _folds(constraint, 600, clusters)
+    for cluster in np.unique(clusters):
+        assert len(set(fold[clusters == cluster])) == 1
+    assert len(set(fold)) == N_FOLDS
+
+
+def test_copies_that_are_declared_are_worth_nothing():
+    groups = np.repeat([0, 1], 1000)
+    once = joint(DemographicParity(), target=np.ones(2000), groups=groups)
+    single = promise(once, 0.95, keeps_to_the_letter(groups))
+    copies = np.repeat(np.arange(2000), 3)
+    thrice = joint(DemographicParity(), target=np.ones(6000), groups=groups[copies])
+
+    def make_fit(rows, start):
+        fit = keeps_to_the_letter(groups)(rows, start)
+
+        def fit_copies(tolerances):
+            found = fit(tolerances)
+            return found._replace(scores=found.scores[copies])
+
+        return fit_copies
+
+    clustered = promise(thrice, 0.95, make_fit, copies)
+    assert clustered.tolerances[0] == pytest.approx(single.tolerances[0], abs=0.002)
+    assert promise(thrice, 0.95, make_fit).tolerances[0] > single.tolerances[0] + 0.01

@@ -1,0 +1,148 @@
+"""Different rows weigh as all who have them, whatever the container and the number of threads."""
+
+from collections import Counter
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from skfair.groups import check_groups, count_rows
+from skfair.metrics import (
+    cluster_composition,
+    conditional_demographic_parity_difference,
+    demographic_parity_difference,
+    group_report,
+)
+from skfair.partitions import BLOCK
+
+N = 2 * BLOCK + 17
+rng = np.random.default_rng(0)
+CODES = rng.integers(3, size=N)
+NAMES = np.array(["amber", "blue", "cyan"])[CODES]
+TRUTH, DECIDED = rng.integers(2, size=(2, N))
+HALVES = rng.integers(3, size=N) / 2  # of which sums are exact
+REALS = rng.random(N)
+
+GROUPS = {
+    "integers": CODES,
+    "bytes": CODES.astype(np.uint8) + 253,
+    "far integers": CODES * 10**15,
+    "decimals": CODES / 4,
+    "booleans": CODES > 0,
+    "strings": NAMES,
+    "Series": pd.Series(CODES, name="code"),
+    "strings of pandas": pd.Series(NAMES),
+    "categories": pd.Series(pd.Categorical(NAMES, categories=["none", "cyan", "blue", "amber"])),
+    "Categorical": pd.Categorical(NAMES),
+    "nullable": pd.Series(CODES, dtype="Int64"),
+    "table": pd.DataFrame({"name": NAMES, "late": np.arange(N) > BLOCK, "code": CODES}),
+    "array of two": np.column_stack((CODES, np.arange(N) % 2)),
+    "many": np.arange(N) % 300,
+}
+
+
+@pytest.mark.parametrize("weights", [None, HALVES], ids=["alone", "weighted"])
+@pytest.mark.parametrize("kind", GROUPS)
+def test_each_different_row_weighs_as_all_who_have_it(kind, weights):
+    columns = {"truth": TRUTH, "decided": pd.Series(DECIDED)}
+    groups, totals, found = count_rows(GROUPS[kind], weights, **columns)
+    n_rows = len(totals)
+    assert n_rows < N / 10 and type(groups) is type(GROUPS[kind])
+    groups = check_groups(groups, n_rows)
+    everyone = check_groups(GROUPS[kind], N)
+    assert groups.names == everyone.names and groups.attributes == everyone.attributes
+    expected = Counter()
+    ones = np.ones(N) if weights is None else weights
+    rows = zip(everyone.codes.tolist(), TRUTH.tolist(), DECIDED.tolist(), strict=True)
+    for row, weight in zip(rows, ones.tolist(), strict=True):
+        expected[row] += weight
+    rows = zip(groups.codes.tolist(), found["truth"].tolist(), found["decided"], strict=True)
+    assert dict(zip(rows, totals.tolist(), strict=True)) == expected
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    def report():
+        return group_report(TRUTH, DECIDED, sensitive_features=NAMES, sample_weight=REALS)
+
+    alone = report()
+    for n_jobs in (2, 5):
+        with joblib.parallel_config(n_jobs=n_jobs):
+            pd.testing.assert_frame_equal(report(), alone, check_exact=True)
+    whole = report_of_lists()
+    pd.testing.assert_frame_equal(alone, whole, rtol=1e-11)
+
+
+def report_of_lists():
+    """The same of people who are looked at as a whole."""
+    people = {"sensitive_features": NAMES.tolist(), "sample_weight": REALS.tolist()}
+    return group_report(TRUTH.tolist(), DECIDED.tolist(), **people)
+
+
+def test_strata_and_clusters_are_those_of_lists():
+    strata = np.arange(N) % 5
+    of_people = {"sensitive_features": NAMES, "sample_weight": HALVES}
+    of_lists = {name: column.tolist() for name, column in of_people.items()}
+    assert conditional_demographic_parity_difference(
+        TRUTH, DECIDED, strata=strata, **of_people
+    ) == conditional_demographic_parity_difference(
+        TRUTH.tolist(), DECIDED.tolist(), strata=strata.tolist(), **of_lists
+    )
+    pd.testing.assert_frame_equal(
+        cluster_composition(strata, **of_people),
+        cluster_composition(strata.tolist(), **of_lists),
+        check_column_type=False,
+    )
+
+
+def holed(column, value):
+    column = column.copy()
+    column[BLOCK + 5] = value
+    return column
+
+
+@pytest.mark.parametrize(
+    "changed, match",
+    [
+        ({"sensitive_features": holed(CODES / 2, np.nan)}, f"first in row {BLOCK + 5}"),
+        ({"sensitive_features": holed(pd.Series(NAMES), None)}, f"first in row {BLOCK + 5}"),
+        ({"sensitive_features": holed(pd.Categorical(NAMES), None)}, f"in row {BLOCK + 5}"),
+        ({"sensitive_features": CODES[1:]}, f"has {N - 1} rows but there are {N} samples"),
+        ({"sensitive_features": pd.Series(CODES, index=np.arange(N)[::-1])}, "same pandas index"),
+        ({"sensitive_features": CODES.reshape(1, 1, N)}, "ndarray of 3 dimensions"),
+        ({"y_true": holed(TRUTH.astype(float), np.inf)}, "y_true contains infinity"),
+        ({"y_pred": REALS}, "if y_pred holds scores"),
+        ({"y_pred": holed(DECIDED, 2)}, "3 labels came: 0, 1, 2"),
+        ({"sample_weight": holed(REALS, -1.0)}, "[Nn]egative"),
+        ({"sample_weight": holed(REALS, np.nan)}, "NaN"),
+        ({"sample_weight": np.zeros(N)}, "zero"),
+        ({"sample_weight": np.full(N, 1e308)}, r"overflows: the largest weight is 1e\+308"),
+        ({"sample_weight": pd.Series(REALS).convert_dtypes()[1:]}, "index"),
+    ],
+)
+def test_many_are_refused_as_few_are(changed, match):
+    people = {
+        "y_true": TRUTH,
+        "y_pred": pd.Series(DECIDED),
+        "sensitive_features": NAMES,
+        "sample_weight": REALS,
+    }
+    with pytest.raises(ValueError, match=match):
+        demographic_parity_difference(**(people | changed))
+
+
+@pytest.mark.parametrize(
+    "groups, columns",
+    [
+        (NAMES[:BLOCK], {"truth": TRUTH[:BLOCK]}),
+        (NAMES, {"score": REALS}),
+        (sparse.csr_array(CODES[:, np.newaxis] == np.arange(3)), {"truth": TRUTH}),
+        (NAMES.astype(object), {"truth": TRUTH}),
+    ],
+    ids=["few", "hardly ever equal", "overlapping", "objects"],
+)
+def test_others_stay_as_they_are(groups, columns):
+    found, weights, same = count_rows(groups, None, **columns)
+    assert found is groups and weights is None
+    assert all(same[name] is column for name, column in columns.items())

@@ -1,0 +1,143 @@
+"""Lazy answers about lazy samples are those about the same samples in memory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+    PartialParityPostprocessor,
+)
+from skfair.cluster import FairKMeans, FairSpectralClustering
+from skfair.partitions import row_by_row
+from skfair.regression import ConstrainedERMRegressor
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+rng = np.random.default_rng(0)
+SEX = np.where(rng.integers(2, size=120) == 1, "f", "m")
+X = rng.normal(size=(120, 3)) + (SEX == "f")[:, np.newaxis]
+Y = (X.sum(axis=1) + rng.normal(size=120) > 1.5).astype(int)
+TABLE = pd.DataFrame(X, columns=list("abc"))
+
+BLIND = [
+    (ConstrainedERMClassifier(tolerance=0.1), ["predict", "decision_function", "predict_proba"]),
+    (
+        ConstrainedMLPClassifier(
+            hidden_layer_sizes=(4,), max_iter=3, tolerance=0.5, random_state=0
+        ),
+        ["predict_proba"],
+    ),
+    (
+        ConstrainedClassifierCV(tolerance=0.2, cv=2),
+        ["predict", "decision_function", "predict_proba"],
+    ),
+    (ConstrainedERMRegressor(tolerance=0.5), ["predict"]),
+    (FairKMeans(2, random_state=0), ["predict", "transform"]),
+    (FairSpectralClustering(2, random_state=0), ["predict"]),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("estimator", "methods"), BLIND, ids=[type(one).__name__ for one, _ in BLIND]
+)
+@pytest.mark.parametrize("is_frame", [False, True], ids=["array", "frame"])
+def test_lazy_answers_are_the_answers(estimator, methods, is_frame):
+    given = TABLE if is_frame else X
+    fitted = estimator.fit(given, Y, sensitive_features=SEX)
+    lazy = dd.from_pandas(TABLE, npartitions=3) if is_frame else da.from_array(X, chunks=(50, 2))
+    for method in methods:
+        asked, here = getattr(fitted, method)(lazy), getattr(fitted, method)(given)
+        assert isinstance(asked, da.Array) != is_frame
+        assert asked.ndim == here.ndim
+        assert asked.npartitions == 3
+        found = asked.compute(scheduler="sync")
+        np.testing.assert_allclose(found, here, rtol=1e-12)
+        assert np.asarray(found).dtype == here.dtype
+        if is_frame:
+            assert found.index.equals(TABLE.index)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ConstrainedMLPClassifier(),
+        ConstrainedClassifierCV(LogisticRegression()),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_what_is_fitted_in_memory_takes_nobody_there_unasked(estimator):
+    with pytest.raises(TypeError, match="lie in parts.*sample of them"):
+        estimator.fit(
+            da.from_array(X, chunks=(50, 3)), Y, sensitive_features=da.from_array(SEX, chunks=50)
+        )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_groups_are_cut_where_the_rows_are():
+    kmeans = FairKMeans(2, min_balance=0.9, random_state=0).fit(X, sensitive_features=SEX)
+    lazy = da.from_array(X, chunks=(50, 3))
+    asked = kmeans.predict(lazy, sensitive_features=da.from_array(SEX, chunks=50))
+    np.testing.assert_array_equal(
+        asked.compute(scheduler="sync"), kmeans.predict(X, sensitive_features=SEX)
+    )
+    ranks = PartialParityPostprocessor().fit(TABLE, Y, sensitive_features=SEX)
+    people = dd.from_pandas(TABLE.assign(sex=SEX), npartitions=3)
+    asked = ranks.predict(people[["a", "b", "c"]], sensitive_features=people["sex"])
+    np.testing.assert_array_equal(
+        asked.compute(scheduler="sync"), ranks.predict(TABLE, sensitive_features=SEX)
+    )
+
+
+def test_lazy_rows_need_lazy_groups():
+    model = ConstrainedERMClassifier(tolerance=0.1).fit(X, Y, sensitive_features=SEX)
+    with pytest.raises(TypeError, match="sensitive_features a numpy.ndarray"):
+        model.predict(da.from_array(X, chunks=(50, 3)), sensitive_features=SEX)
+    with pytest.raises(TypeError, match="both arrays"):
+        model.predict(
+            da.from_array(X, chunks=(50, 3)),
+            sensitive_features=dd.from_pandas(TABLE["a"], npartitions=3),
+        )
+
+
+def test_samples_of_more_dimensions_stay_whole():
+    class Sums:
+        @row_by_row(lambda self: np.empty((0, 2)))
+        def transform(self, X):
+            return np.column_stack((X.sum(axis=(1, 2)), X[:, 0, 0]))
+
+        @row_by_row(lambda self: np.empty(0))
+        def predict(self, X):
+            return X.sum(axis=(1, 2))
+
+    images = np.arange(60.0).reshape(5, 3, 4)
+    lazy = da.from_array(images, chunks=(2, 2, 4))
+    for method in (Sums().predict, Sums().transform):
+        np.testing.assert_array_equal(method(lazy).compute(scheduler="sync"), method(images))
+
+
+@pytest.mark.parametrize("is_frame", [False, True], ids=["array", "frame"])
+def test_a_frozen_classifier_is_made_fair_where_people_lie(is_frame):
+    distributed = pytest.importorskip("distributed")
+    frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
+    here = PartialParityPostprocessor(frozen).fit(X, Y, sensitive_features=SEX)
+    with distributed.Client(processes=False, dashboard_address=":0"):
+        if is_frame:
+            people = dd.from_pandas(pd.DataFrame(X).assign(y=Y, sex=SEX), npartitions=3)
+            columns = people[[0, 1, 2]].values, people["y"], people["sex"]
+        else:
+            columns = [da.from_array(one, chunks=50) for one in (X, Y, SEX)]
+        there = PartialParityPostprocessor(frozen).fit(*columns[:2], sensitive_features=columns[2])
+    np.testing.assert_array_equal(
+        there.predict(X, sensitive_features=SEX), here.predict(X, sensitive_features=SEX)
+    )
+    with pytest.raises(ValueError, match="FrozenEstimator"):
+        PartialParityPostprocessor(LogisticRegression()).fit(
+            *columns[:2], sensitive_features=columns[2]
+        )

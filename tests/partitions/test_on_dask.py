@@ -1,0 +1,301 @@
+"""Parts on a cluster of processes: the same bits as in memory, also where a worker is lost."""
+
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from skfair.partitions import InMemory, OnDask, _on_dask, in_memory, partitions_of
+
+da = pytest.importorskip("dask.array")
+
+# What dask's own processes warn about when they are killed is not about this package.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def shard(number):
+    rng = np.random.default_rng(number)
+    return rng.normal(size=(200, 3)) * 10.0 ** rng.integers(-8, 8)
+
+
+def outer(rows, shift):
+    return len(rows), ((rows - shift).T @ (rows - shift), rows.sum(axis=0))
+
+
+def slow_outer(rows, shift):
+    time.sleep(0.05)
+    return outer(rows, shift)
+
+
+def product(one, other):
+    return float((one * other).sum())
+
+
+def handed_over(rows, name, shift, nested, again):
+    return name, shift.sum(), nested, np.array_equal(rows, again)
+
+
+class NotInstalled:
+    """An importer of a machine where skfair is not installed."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "skfair":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def uninstall():
+    sys.meta_path.insert(0, NotInstalled())
+    for name in [name for name in sys.modules if name.split(".")[0] == "skfair"]:
+        del sys.modules[name]
+
+
+def reinstall():
+    sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, NotInstalled)]
+
+
+def dies(rows):
+    os.kill(os.getpid(), signal.SIGKILL)  # as Dask does with who takes too much memory
+
+
+def ends(rows):
+    raise RuntimeError("part without an end")
+
+
+def local(n_parts):
+    return InMemory([shard(number) for number in range(n_parts)])
+
+
+def same_bits(one, other):
+    (n, (a, b)), (m, (c, d)) = one, other
+    return n == m and np.array_equal(a, c) and np.array_equal(b, d)
+
+
+@pytest.mark.parametrize("n_parts", [1, 8, 75])
+def test_sums_have_the_bits_of_those_in_memory(client, n_parts):
+    parts, shift = OnDask(client, client.map(shard, range(n_parts))), np.arange(3.0)
+    assert len(parts) == n_parts
+    assert same_bits(parts.total(outer, shift), local(n_parts).total(outer, shift))
+
+
+def test_what_is_made_of_parts_stays_there_and_may_be_asked_beside_them(client):
+    parts, own = OnDask(client, client.map(shard, range(9))), local(9)
+    squares = parts.each(np.square)
+    assert isinstance(squares, OnDask)
+    assert parts.collect(product, squares) == own.collect(product, own.each(np.square))
+    assert parts.total(product, squares) == own.total(product, own.each(np.square))
+
+
+def test_a_question_is_sent_once_whatever_is_handed_over_with_it(client, monkeypatch):
+    parts, sent = OnDask(client, client.map(shard, range(9))), []
+    submit = client.submit
+
+    def submit_and_count(function, *arguments, **settings):
+        sent.append(function)
+        return submit(function, *arguments, **settings)
+
+    monkeypatch.setattr(client, "submit", submit_and_count)
+    asked = "corner", np.arange(3.0), (1, [2, "two"]), parts
+    assert parts.collect(handed_over, *asked) == [("corner", 3.0, (1, [2, "two"]), True)] * 9
+    assert len(sent) == 1
+
+
+def test_a_lost_worker_changes_no_bit(client):
+    parts, shift = OnDask(client, client.map(shard, range(40))), np.ones(3)
+    pids = client.run(os.getpid)
+    answers = parts.each(slow_outer, shift)
+    os.kill(next(iter(pids.values())), signal.SIGKILL)
+    assert same_bits(parts.total(outer, shift), local(40).total(outer, shift))
+    assert len(answers.collect(len)) == 40
+    client.wait_for_workers(2, timeout=300)
+
+
+def during_a_wait(monkeypatch, action):
+    """Do something once, as soon as results are awaited that are not there yet."""
+    actions = [action]
+
+    async def has_workers(client):
+        if actions:
+            actions.pop()()
+        return True
+
+    monkeypatch.setattr(_on_dask, "CHECK_EVERY", 0.05)
+    monkeypatch.setattr(_on_dask, "_has_workers", has_workers)
+
+
+def test_an_interruption_cancels_what_was_asked(client, monkeypatch):
+    parts, cancelled = OnDask(client, client.map(shard, range(20))), []
+    main = threading.get_ident()
+    monkeypatch.setattr(client, "cancel", cancelled.extend)
+    during_a_wait(monkeypatch, lambda: signal.pthread_kill(main, signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        parts.collect(slow_outer, np.ones(3))
+    assert len(cancelled) == 20
+    monkeypatch.undo()
+    client.cancel(cancelled)
+    assert same_bits(parts.total(outer, 1.0), local(20).total(outer, 1.0))
+
+
+def test_parts_of_which_workers_die_ask_for_smaller_ones(client, monkeypatch):
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
+    with pytest.raises(MemoryError, match="smaller partitions"):
+        OnDask(client, client.map(shard, [99])).total(dies)
+    client.restart(timeout=300)  # what died, and what is known of it, is not to meet other tests
+
+
+def test_errors_of_a_part_are_those_of_the_question(client):
+    parts = OnDask(client, client.map(shard, range(3)))
+    with pytest.raises(RuntimeError, match="part without an end"):
+        parts.total(ends)
+
+
+def test_workers_need_skfair(client):
+    client.run(uninstall)
+    rows = da.from_array(np.ones((6, 2)), chunks=(3, 2))
+    with pytest.raises(ModuleNotFoundError, match="workers .* must have skfair installed"):
+        partitions_of(X=rows)
+    client.run(reinstall)
+    assert partitions_of(X=rows).total(sum_of_rows) == 12
+
+
+def ended(function, *arguments, seconds=20):
+    """What a function returns or raises in a thread, which it must do in time."""
+    outcome = []
+
+    def run():
+        try:
+            outcome.append(function(*arguments))
+        except Exception as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert outcome, f"{function} waits for ever"
+    return outcome[0]
+
+
+@pytest.fixture
+def small_cluster():
+    """A cluster of one thread of this process, whose worker can be taken away at once."""
+    distributed = pytest.importorskip("distributed")
+    settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with (
+        distributed.LocalCluster(dashboard_address=None, **settings) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield cluster, client
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    dask = pytest.importorskip("dask")
+    monkeypatch.setattr(_on_dask, "CHECK_EVERY", 0.05)
+    monkeypatch.setattr(_on_dask, "WARN_AFTER", 0.2)
+    with dask.config.set({"skfair.no-workers-timeout": "600ms"}):
+        yield
+
+
+def without_workers(cluster):
+    cluster.scale(0)
+    deadline = time.monotonic() + 10
+    while cluster.scheduler.workers and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not cluster.scheduler.workers
+
+
+def test_a_cluster_without_workers_ends_a_wait_after_a_warning(small_cluster, impatient):
+    cluster, client = small_cluster
+    without_workers(cluster)
+    parts = OnDask(client, client.map(shard, range(3)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        error = ended(parts.collect, len)
+    assert isinstance(error, TimeoutError)
+    assert "3 of 3 results" in str(error)
+    assert "'skfair.no-workers-timeout' (now 0.6 s)" in str(error)
+    said = [str(one.message) for one in caught if "no worker" in str(one.message)]
+    assert len(said) == 1
+    assert "no worker for 0.2 s" in said[0]
+
+
+def test_a_collection_is_not_awaited_for_ever_either(small_cluster, impatient):
+    cluster, client = small_cluster
+    rows = da.ones((6, 2), chunks=(3, 2))
+    assert ended(in_memory, rows).shape == (6, 2)
+    without_workers(cluster)
+    assert isinstance(ended(in_memory, rows), TimeoutError)
+
+
+RELEASED = threading.Event()
+
+
+def await_release():
+    return RELEASED.wait(15)
+
+
+def test_a_worker_that_returns_starts_the_clock_again(small_cluster, impatient, monkeypatch):
+    _, client = small_cluster
+    seen, clock = [False, False, True, False, False], [0.0]
+
+    async def has_workers(client):
+        clock[0] += 1.0
+        if len(seen) == 1:
+            RELEASED.set()
+        return seen.pop(0) if seen else True
+
+    monkeypatch.setattr(_on_dask, "_has_workers", has_workers)
+    monkeypatch.setattr(_on_dask, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_on_dask, "_timeout", lambda: 2.5)
+    RELEASED.clear()
+    waiting = client.submit(await_release, pure=False)
+    assert ended(_on_dask.gather, client, [waiting]) == [True]
+    assert not seen
+
+
+def test_setting_of_none_waits_for_ever(small_cluster, impatient):
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"skfair.no-workers-timeout": None}):
+        assert _on_dask._timeout() == float("inf")
+    with dask.config.set(dask.config.collect([], env={"DASK_SKFAIR__NO_WORKERS_TIMEOUT": "7s"})):
+        assert _on_dask._timeout() == 7
+
+
+def test_a_client_that_is_closed_is_named(small_cluster, monkeypatch):
+    _, client = small_cluster
+    parts = OnDask(client, client.map(shard, range(3)))
+    during_a_wait(monkeypatch, threading.Thread(target=client.close, daemon=True).start)
+    error = ended(parts.collect, slowest)
+    assert isinstance(error, RuntimeError)
+    assert "client was closed" in str(error)
+
+
+def slowest(rows):
+    time.sleep(0.4)
+    return len(rows)
+
+
+def ask(n_rows):
+    rows = da.ones((n_rows, 2), chunks=(30, 2))
+    return partitions_of(X=rows).total(sum_of_rows)
+
+
+def sum_of_rows(rows):
+    return rows["X"].sum()
+
+
+def ask_with_worker_client(n_rows):
+    from distributed import worker_client
+
+    with worker_client():
+        return ask(n_rows)
+
+
+@pytest.mark.parametrize("function", [ask, ask_with_worker_client])
+def test_as_many_questions_as_threads_inside_tasks_end(small_cluster, function):
+    _, client = small_cluster
+    assert ended(client.gather, client.map(function, [60, 90, 120])) == [120, 180, 240]
