@@ -45,7 +45,7 @@ _SUBMODULES = (
     "metrics",
     "model_selection",
     "models",
-    "people",
+    "groups",
     "plotting",
     "problems",
     "ranking",

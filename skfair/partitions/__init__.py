@@ -21,7 +21,7 @@ __all__ = [
     "Divided",
     "InMemory",
     "OnDask",
-    "Parts",
+    "Partitions",
     "Stored",
     "blocks",
     "in_memory",
