@@ -1,14 +1,20 @@
 """Figures of the package's own source: ``python -m tests.house`` prints them."""
 
 import ast
+import importlib
 import io
+import pkgutil
 import tokenize
 from collections import Counter
 from pathlib import Path
 
+import skfair
+from tests import words
+
 PACKAGE = Path(__file__).parents[1] / "skfair"
 FILES = sorted(PACKAGE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+_COMMENT = tokenize.COMMENT
 SHARED = {"utils", "_kernels"}
 """Rooms whose private modules all others may import."""
 
@@ -107,11 +113,88 @@ def largest(lengths):
     return f"{lengths[name]} ({name})"
 
 
+def line_kinds():
+    """Numbers of lines of code, docstrings and comments."""
+    kinds = Counter()
+    for path, tree in TREES.items():
+        docstrings = set().union(
+            *(
+                range(node.lineno, node.end_lineno + 1)
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            )
+        )
+        kinds["code"] += len(_code_lines(path) - docstrings)
+        kinds["docstring"] += len(docstrings)
+        source = io.StringIO(path.read_text(encoding="utf-8"))
+        comments = (t for t in tokenize.generate_tokens(source.readline) if t.type == _COMMENT)
+        kinds["comment"] += sum(t.line.strip().startswith("#") for t in comments)
+    return kinds
+
+
+def storing_classes():
+    """Names of the plain classes that only store their arguments: records by another name."""
+    return [node.name for _, node in classes() if _only_stores(node)]
+
+
+def _only_stores(node):
+    """Whether a class has one method, an ``__init__`` that assigns its arguments."""
+    methods = [child for child in node.body if isinstance(child, ast.FunctionDef)]
+    if [method.name for method in methods] != ["__init__"]:
+        return False
+    statements = [s for s in methods[0].body if not isinstance(s, ast.Expr)]
+    return all(isinstance(s, ast.Assign) and _is_plain(s.value) for s in statements)
+
+
+def _is_plain(value):
+    """Whether an assigned value is a name, or a tuple of names."""
+    return all(isinstance(item, ast.Name) for item in getattr(value, "elts", [value]))
+
+
+def public_names():
+    """Names in the ``__all__`` of the subpackages that users import from."""
+    packages = [module.name for module in pkgutil.iter_modules(skfair.__path__)]
+    modules = [importlib.import_module(f"skfair.{name}") for name in packages if name[0] != "_"]
+    internal = {"skfair.partitions", "skfair.training", "skfair.utils"}
+    return [
+        f"{module.__name__}.{name}"
+        for module in modules
+        if module.__name__ not in internal
+        for name in getattr(module, "__all__", ())
+    ]
+
+
+def methods_of(name):
+    """Methods and properties that a class defines, private ones excepted."""
+    found = [node for _, node in classes() if node.name == name]
+    return [
+        child.name
+        for node in found
+        for child in node.body
+        if isinstance(child, ast.FunctionDef) and not child.name.startswith("_")
+    ]
+
+
 def main():
     """Print the figures."""
-    functions = function_lengths()
+    functions, kinds = function_lengths(), line_kinds()
     print(f"lines                            {sum(file_lengths().values())}")
+    for kind in ("code", "docstring", "comment"):
+        print(f"lines, {kind:<26}{kinds[kind]}")
+    print(f"comment lines per code line      {kinds['comment'] / kinds['code']:.1%}")
+    print(f"public names                     {len(public_names())}")
     print(f"records                          {len(records())}")
+    print(f"classes that only store          {len(storing_classes())} {storing_classes()}")
+    for name in ("BoundConstraint", "BoundPartialParity", "ConstraintSystem"):
+        print(f"methods of {name:<22}{len(methods_of(name))}")
+    package, pages = words.PACKAGE, words.PAGES
+    print(f"lines of the word list           {len(list(words.word_lines(package)))}", end="; ")
+    print(f"README and guide {len(list(words.word_lines(pages)))}")
+    print(f"identifiers of the word list     {len(words.unclear_identifiers(package))}")
+    print(f"functions without a verb         {len(list(words.functions_without_verb(package)))}")
+    print(f"tables on private names          {len(list(words.parameter_tables(package)))}")
+    print(f"people per 1,000 words of pages  {words.people_per_thousand(pages):.1f}")
+    print(f"semicolons per 100 sentences     {words.semicolons_per_hundred(pages):.1f}")
     print(f"class names used twice           {names_used_twice() or 'none'}")
     print(f"private imports across rooms     {len(private_imports())}")
     for importer, module in private_imports():

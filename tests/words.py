@@ -1,0 +1,203 @@
+"""Words that the package does not use: ``python -m tests.words [PATH ...]`` lists what is left.
+
+The developer page has the glossary: which standard term stands for each of them.
+"""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = sorted((ROOT / "skfair").rglob("*.py"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "doc").glob("*.rst"))]
+
+TEXT = re.compile(
+    r"\b(everybody|nobody|somebody|whoever|whomever|rehears\w*|in parts|by heart|strangers?|"
+    r"(fresh|new|own|whole) people|people of the fit|afresh|anew|dear(er|est)?|by lot|lots|told|"
+    r"census|shards?|crowd\w*|as ever|at large|of whom|looks? at (everybody|all)|looks? aside|"
+    r"contests?|commonest|rarest|kinks?|bends?|bent|seen_from|held_to|pressing|presses|alike|"
+    r"at hand|promise[sd]?|rooms?|in vain|prices?)\b",
+    re.IGNORECASE,
+)
+"""Words and phrases that no line of the package, of the README or of the guide has."""
+
+IDENTIFIERS = re.compile(
+    r"(^|_)(people|person|everybody|nobody|told|tells?|rehears\w*|lots|census|shards?|crowd|afresh|"
+    r"anew|dear\w*|heart|promis\w*|prices?|press\w*|asked|missed|kinks?|bends?|bent|turns|seen|"
+    r"commonest|rarest|mix|mixes|alike|rooms?|house|contests?|stranger\w*|whole|kept|own|found|"
+    r"some|few|given|tried|lies|aside|vain|heads?|looks?|looked)(_|$)"
+)
+"""Parts of a name, in lower case with underscores, that say nothing or belong to the list."""
+
+PARTICIPLES = re.compile(
+    r"^_*([a-z]+(ed|ing)|told|kept|found|held|seen|drawn|made|taken|left|shown|known|chosen|sent|built)$"
+    r"|^_*(of|but|by|under|at|within|without|between|among|with|in|on|here|there|before|after|beyond|"
+    r"above|below|inside|outside|own|some|few|many|least|most|told|kept|given|found|seen|held)(_|$)"
+)
+"""A function's name that is one participle, or that begins with a preposition or pronoun."""
+
+_SCIKIT_LEARN = re.compile(r"^on_")
+"""Hooks of callbacks."""
+_NOUNS = {
+    "embedding",
+    "encoding",
+    "binning",
+    "clustering",
+    "rounding",
+    "ranking",
+    "timing",
+    "rating",
+}
+_VERBS = {"embed", "feed", "need", "seed", "speed", "exceed", "bring", "string", "breed"}
+
+_TABLE = re.compile(r"^(Parameters|Returns|Yields)\n-{3,}", re.MULTILINE)
+
+TEXT_EXCEPTIONS = {
+    ("skfair/datasets/_adult.py", "census"): "the survey that the data come from",
+    ("skfair/datasets/_acs_income.py", "census"): "the bureau that publishes the data",
+    ("skfair/datasets/_communities_crime.py", "census"): "the survey that the data come from",
+}
+"""Files and words of the list that are the standard term there, with the reason."""
+
+
+def word_lines(paths):
+    """Yield (path, line number, words) of every line with words of the list."""
+    for path in paths:
+        name = path.relative_to(ROOT).as_posix()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            words = [match.group(0) for match in TEXT.finditer(line)]
+            words = [word for word in words if (name, word.lower()) not in TEXT_EXCEPTIONS]
+            if words:
+                yield path, number, words
+
+
+def identifiers(paths):
+    """Set of the pairs (path, name) of what these files define."""
+    return {(path, name) for path in paths for name in _defined(ast.parse(path.read_text("utf-8")))}
+
+
+def _defined(tree):
+    """Yield the names of classes, functions, arguments, variables and fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def to_snake_case(name):
+    """Name in lower case with underscores: WordList becomes word_list."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def unclear_identifiers(paths):
+    """Pairs (path, name) of the names that are on the list, sorted."""
+    pairs = identifiers(paths)
+    return sorted(pair for pair in pairs if IDENTIFIERS.search(to_snake_case(pair[1])))
+
+
+def functions_without_verb(paths):
+    """Yield (path, name) of the functions named by a participle, preposition or pronoun."""
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                name = node.name.strip("_")
+                known = name in _NOUNS | _VERBS or _SCIKIT_LEARN.match(node.name)
+                if PARTICIPLES.match(node.name) and not known:
+                    yield path, node.name
+
+
+def parameter_tables(paths):
+    """Yield (path, name) of what users cannot reach and has a table of parameters all the same."""
+    public = public_names()
+    for path in paths:
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                yield from _tables(path, node, node.name in public)
+
+
+def _tables(path, node, is_public):
+    """Yield the tables of a function or class, and of the methods of the class."""
+    if not is_public and _TABLE.search(ast.get_docstring(node) or ""):
+        yield path, node.name
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            is_reached = is_public and isinstance(node, ast.ClassDef)
+            is_private = child.name.startswith("_") and child.name != "__init__"
+            yield from _tables(path, child, is_reached and not is_private)
+
+
+def public_names():
+    """Names that ``__all__`` lists, metrics, and the classes that the listed ones inherit from."""
+    trees = [ast.parse(path.read_text("utf-8")) for path in PACKAGE]
+    names = {name for tree in trees for name in _listed(tree)}
+    bases = {
+        node.name: {ast.unparse(base).split("[")[0] for base in node.bases}
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    while more := set().union(*(bases.get(name, set()) for name in names)) - names:
+        names |= more
+    return names
+
+
+def _listed(tree):
+    """Names in the ``__all__`` of a module, and functions that ``@metric`` enters in METRICS."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            yield from (n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant))
+        elif isinstance(node, ast.FunctionDef):
+            if any(ast.unparse(d).startswith("metric(") for d in node.decorator_list):
+                yield node.name
+
+
+def people_per_thousand(paths):
+    """People, everybody and the like per 1,000 words of running text."""
+    text = " ".join(path.read_text(encoding="utf-8") for path in paths)
+    people = re.findall(r"\b(people|persons?|everybody|everyone|nobody|somebody)\b", text, re.I)
+    return 1000 * len(people) / len(re.findall(r"\b[A-Za-z][a-z']+\b", text))
+
+
+def semicolons_per_hundred(paths):
+    """Semicolons per 100 sentences of running text; code blocks do not count."""
+    text = "\n".join(_prose(path) for path in paths)
+    return 100 * text.count(";") / len(re.findall(r"[.!?:](?=\s|$)", text))
+
+
+def _prose(path):
+    """Lines of a page that are neither code nor indented output."""
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return "\n".join(line for line in text.splitlines() if not line.startswith("    "))
+
+
+def main(arguments):
+    """Print what is left, and how many there are."""
+    chosen = [Path(argument).resolve() for argument in arguments] or [ROOT]
+    package = [p for p in PACKAGE if any(p == c or c in p.parents for c in chosen)]
+    pages = [p for p in PAGES if any(p == c or c in p.parents for c in chosen)]
+    for path, number, words in word_lines([*package, *pages]):
+        print(f"{path.relative_to(ROOT)}:{number}: {', '.join(words)}")
+    for title, pairs in {
+        "function without a verb": list(functions_without_verb(package)),
+        "table on a private name": list(parameter_tables(package)),
+    }.items():
+        for path, name in pairs:
+            print(f"{path.relative_to(ROOT)}: {title}: {name}")
+        print(f"{title}: {len(pairs)}")
+    names = unclear_identifiers(package)
+    for path, name in names:
+        print(f"{path.relative_to(ROOT)}: identifier: {name}")
+    print(f"identifiers of the list: {len(names)}")
+    print(f"lines of the list: {len(list(word_lines(package)))} in the package", end=", ")
+    print(f"{len(list(word_lines(pages)))} in README and guide")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
