@@ -1,9 +1,11 @@
 """How much the rates of a binary classifier differ between groups."""
 
+from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import confusions, difference
 from skfair.metrics._registry import metric
 
 
+@classification_docs
 @metric("classification")
 def demographic_parity_difference(
     y_true,
@@ -21,27 +23,9 @@ def demographic_parity_difference(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True class of each sample, of two classes. This metric does not depend on it.
-    y_pred : array-like of shape (n_samples,)
-        Predicted class of each sample.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample, of shape (n_samples,); or (n_samples, n_attributes), which means the
-        combinations that occur. A sparse matrix of booleans of shape (n_samples, n_groups) says
-        for each group who belongs to it: these groups may overlap. Groups that do not occur in
-        these samples cannot be seen here and do not count.
-    reference : {"groups", "overall"}, default="groups"
-        "groups" compares the groups with one another. "overall" compares each with everybody: the
-        largest excess of a group over the rate of all, one-sided, 0 at least.
-    aggregate : {"max", "sum", "mean", "signed_mean"}, default="max"
-        "sum" adds the differences up where more than one rate is compared. With
-        ``reference="overall"`` it may be a mean over groups and rates: "mean" of the positive parts
-        of the excesses, "signed_mean" of the excesses themselves.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
-    pos_label : int, float, bool or str, default=None
-        The class that means success: "selected". None takes 1 if the labels are 0 and 1, -1 and 1
-        or booleans, and asks for it if they are others.
+    {y_true}
+        This metric does not depend on it.
+    {y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label}
 
     Returns
     -------
@@ -50,9 +34,7 @@ def demographic_parity_difference(
 
     Raises
     ------
-    ValueError
-        If the inputs differ in length or in their pandas index, hold missing values or more than
-        two classes, or if None leaves open which class is positive.
+    {ValueError}
 
     See Also
     --------
@@ -87,6 +69,7 @@ def demographic_parity_difference(
     return difference(confused, "selection_rate", reference=reference, aggregate=aggregate)
 
 
+@classification_docs
 @metric("classification")
 def equal_opportunity_difference(
     y_true,
@@ -104,8 +87,7 @@ def equal_opportunity_difference(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label}
 
     Returns
     -------
@@ -114,8 +96,7 @@ def equal_opportunity_difference(
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     References
     ----------
@@ -135,6 +116,7 @@ def equal_opportunity_difference(
     return difference(confused, "true_positive_rate", reference=reference, aggregate=aggregate)
 
 
+@classification_docs
 @metric("classification")
 def false_positive_rate_difference(
     y_true,
@@ -152,8 +134,7 @@ def false_positive_rate_difference(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label}
 
     Returns
     -------
@@ -162,8 +143,7 @@ def false_positive_rate_difference(
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     See Also
     --------
@@ -182,6 +162,7 @@ def false_positive_rate_difference(
     return difference(confused, "false_positive_rate", reference=reference, aggregate=aggregate)
 
 
+@classification_docs
 @metric("classification")
 def equalized_odds_difference(
     y_true,
@@ -202,8 +183,7 @@ def equalized_odds_difference(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label}
 
     Returns
     -------
@@ -213,8 +193,7 @@ def equalized_odds_difference(
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     See Also
     --------
@@ -244,6 +223,7 @@ def equalized_odds_difference(
     )
 
 
+@classification_docs
 @metric("classification")
 def accuracy_score_difference(
     y_true,
@@ -264,8 +244,7 @@ def accuracy_score_difference(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label}
 
     Returns
     -------
@@ -274,8 +253,7 @@ def accuracy_score_difference(
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     Examples
     --------

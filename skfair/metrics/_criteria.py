@@ -1,9 +1,11 @@
 """Departures of a classifier from the three classical criteria of group fairness."""
 
+from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import confusions, difference
 from skfair.metrics._registry import metric
 
 
+@classification_docs
 @metric("classification")
 def independence_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
     r"""Departure from independence of prediction and group: the selection rates' difference.
@@ -14,8 +16,7 @@ def independence_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, 
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
 
     Returns
     -------
@@ -24,8 +25,7 @@ def independence_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, 
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     References
     ----------
@@ -45,6 +45,7 @@ def independence_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, 
     return difference(confused, "selection_rate")
 
 
+@classification_docs
 @metric("classification")
 def separation_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
     r"""Departure from separation: the differences of true and false positive rate, added.
@@ -57,8 +58,7 @@ def separation_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, po
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
 
     Returns
     -------
@@ -68,8 +68,7 @@ def separation_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, po
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     See Also
     --------
@@ -93,6 +92,7 @@ def separation_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, po
     return difference(confused, "true_positive_rate", "false_positive_rate", aggregate="sum")
 
 
+@classification_docs
 @metric("classification")
 def sufficiency_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
     r"""Departure from sufficiency: how much the meaning of a prediction differs, added up.
@@ -105,8 +105,7 @@ def sufficiency_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, p
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
 
     Returns
     -------
@@ -116,8 +115,7 @@ def sufficiency_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, p
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     References
     ----------

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import confusions, ratio
 from skfair.metrics._registry import metric
 
 
+@classification_docs
 @metric("classification", best=1.0)
 def demographic_parity_ratio(
     y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
@@ -18,8 +20,7 @@ def demographic_parity_ratio(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
 
     Returns
     -------
@@ -29,8 +30,7 @@ def demographic_parity_ratio(
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     See Also
     --------
@@ -49,6 +49,7 @@ def demographic_parity_ratio(
     return ratio(confused, "selection_rate")
 
 
+@classification_docs
 @metric("classification", best=1.0)
 def equal_opportunity_ratio(
     y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
@@ -59,8 +60,7 @@ def equal_opportunity_ratio(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
 
     Returns
     -------
@@ -70,8 +70,7 @@ def equal_opportunity_ratio(
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     References
     ----------
@@ -91,6 +90,7 @@ def equal_opportunity_ratio(
     return ratio(confused, "true_positive_rate")
 
 
+@classification_docs
 @metric("classification", best=1.0)
 def equalized_odds_ratio(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
     r"""Smaller of the ratios between groups of true and of false positive rates.
@@ -102,8 +102,7 @@ def equalized_odds_ratio(y_true, y_pred, *, sensitive_features, sample_weight=No
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
 
     Returns
     -------
@@ -113,8 +112,7 @@ def equalized_odds_ratio(y_true, y_pred, *, sensitive_features, sample_weight=No
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     References
     ----------

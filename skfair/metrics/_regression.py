@@ -4,11 +4,13 @@ import numpy as np
 from sklearn.utils import check_array
 
 from skfair.groups import check_columns
+from skfair.metrics._docstrings import regression_docs
 from skfair.metrics._gaps import gap
 from skfair.metrics._losses import mean_losses
 from skfair.metrics._registry import metric
 
 
+@regression_docs
 @metric("regression")
 def mean_error_difference(
     y_true,
@@ -28,16 +30,7 @@ def mean_error_difference(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Target of each sample, a real number.
-    y_pred : array-like of shape (n_samples,)
-        Predictions of the target.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample, as in :func:`demographic_parity_difference`.
-    reference, aggregate
-        As in :func:`demographic_parity_difference`.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
+    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight}
 
     Returns
     -------
@@ -46,8 +39,7 @@ def mean_error_difference(
 
     Raises
     ------
-    ValueError
-        If the inputs differ in length or in their pandas index, or are not finite numbers.
+    {ValueError}
 
     Examples
     --------
@@ -60,6 +52,7 @@ def mean_error_difference(
     return gap([means], reference, aggregate)
 
 
+@regression_docs
 @metric("regression")
 def mean_squared_error_difference(
     y_true,
@@ -76,8 +69,7 @@ def mean_squared_error_difference(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight
-        As in :func:`mean_error_difference`.
+    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight}
 
     Returns
     -------
@@ -86,8 +78,7 @@ def mean_squared_error_difference(
 
     Raises
     ------
-    ValueError
-        As in :func:`mean_error_difference`.
+    {ValueError}
 
     Examples
     --------
@@ -100,6 +91,7 @@ def mean_squared_error_difference(
     return gap([means], reference, aggregate)
 
 
+@regression_docs
 @metric("regression")
 def mean_absolute_error_difference(
     y_true,
@@ -116,8 +108,7 @@ def mean_absolute_error_difference(
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, reference, aggregate, sample_weight
-        As in :func:`mean_error_difference`.
+    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight}
 
     Returns
     -------
@@ -126,8 +117,7 @@ def mean_absolute_error_difference(
 
     Raises
     ------
-    ValueError
-        As in :func:`mean_error_difference`.
+    {ValueError}
 
     Examples
     --------
@@ -140,6 +130,7 @@ def mean_absolute_error_difference(
     return gap([means], reference, aggregate)
 
 
+@regression_docs
 @metric("regression")
 def largest_mean_squared_error(y_true, y_pred, *, sensitive_features, sample_weight=None):
     r"""Mean squared error of the group that is predicted worst.
@@ -148,8 +139,7 @@ def largest_mean_squared_error(y_true, y_pred, *, sensitive_features, sample_wei
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight
-        As in :func:`mean_error_difference`.
+    {y_true, y_pred, sensitive_features, sample_weight}
 
     Returns
     -------
@@ -158,8 +148,7 @@ def largest_mean_squared_error(y_true, y_pred, *, sensitive_features, sample_wei
 
     Raises
     ------
-    ValueError
-        As in :func:`mean_error_difference`.
+    {ValueError}
 
     Examples
     --------
