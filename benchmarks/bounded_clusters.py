@@ -117,7 +117,7 @@ def _against_programme(case, model, level, n_runs):
 
     def ours(person):
         dual = homotopy.fair_assignment(samples, centers, level)
-        people = samples._replace(limits=limits._replace(person=person))
+        people = samples._replace(limits=limits._replace(slack=person))
         return round_off(people, point_of(people, dual.labels, case.n_clusters, dual), level)
 
     def programme(_):

@@ -1,9 +1,9 @@
-"""Compiled kernels: arrays in, numbers out, no randomness of their own.
+"""Compiled kernels: deterministic functions that take arrays and return numbers.
 
-Every kernel is compiled lazily and cached on disk. A kernel fills arrays that it is given and
-returns numbers, never arrays or structs: numba calls Python to build those, and a signal whose
-handler runs there (Ctrl-C) would break the interpreter. The function of the same name that users
-of a kernel call makes the arrays, and the struct of them.
+Every kernel is compiled lazily and cached on disk. A kernel writes into arrays that its caller
+allocates. It returns numbers, never arrays or structs: numba calls Python to build those, and a
+signal whose handler runs there (Ctrl-C) would break the interpreter. The public function around a
+kernel allocates the arrays and packs them into a struct.
 """
 
 import contextlib
@@ -15,81 +15,81 @@ from concurrent.futures import Future
 import numpy as np
 
 CACHE = os.environ.get("SKFAIR_NUMBA_CACHE", "1") != "0"
-"""Whether compiled kernels are kept on disk; ``SKFAIR_NUMBA_CACHE=0`` turns it off."""
+"""Whether compiled kernels are cached on disk; ``SKFAIR_NUMBA_CACHE=0`` turns the cache off."""
 
-NONE = np.int64(-1)
-"""No index. To numba a plain -1 is a type of its own, for which parts would be compiled as well."""
+NO_INDEX = np.int64(-1)
+"""No index. numba gives a literal -1 its own type and would compile helpers again for it."""
 
 
 def jit(function):
-    """Compile a kernel at its first call and keep it on disk.
+    """Compile a kernel at its first call and cache it on disk.
 
     Kernels run without the interpreter lock, and a division by zero gives inf or nan as in numpy.
-    Where nothing can be written, every process compiles anew.
+    Where the cache folder is read-only, every process compiles again.
     """
-    import numba  # takes a quarter of a second, which fits without kernels need not wait for
+    import numba  # takes .25 s: imported here so that fits without kernels do not wait for it
 
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if numba.config.DISABLE_JIT:
         return function
     kernel = numba.njit(**options)(function)
     if CACHE:
-        with contextlib.suppress(RuntimeError):  # there is no folder to write to
+        with contextlib.suppress(RuntimeError):  # no writable cache folder
             kernel.enable_caching()
-            _keep_on_disk(kernel._cache)
-    return _compiled_apart(kernel)
+            _use_cache_file(kernel._cache)
+    return _compile_in_thread(kernel)
 
 
-def part(function):
-    """Compile what only kernels call: it is kept within their code."""
-    return _part(function)
+def helper(function):
+    """Compile a function that only kernels call; its code becomes part of theirs."""
+    return _compile_helper(function)
 
 
-def stage(function):
-    """Compile a part that is called so rarely that optimising it is left to the kernel."""
-    from skfair._kernels._stages import StageCompiler
+def deferred_helper(function):
+    """Compile a rarely called helper, which is optimised only within the kernel that calls it."""
+    from skfair._kernels._deferred import DeferredCompiler
 
-    return _part(function, pipeline_class=StageCompiler)
-
-
-def inlined(function):
-    """Compile what kernels call once per candidate: passing structs would take longer than it."""
-    return _part(function, forceinline=True)
+    return _compile_helper(function, pipeline_class=DeferredCompiler)
 
 
-def _part(function, **options):
+def inline_helper(function):
+    """Compile a helper of inner loops in place, as passing structs costs more than its body."""
+    return _compile_helper(function, forceinline=True)
+
+
+def _compile_helper(function, **options):
     import numba
 
-    # Wrappers for calls from elsewhere would take a third of the time of compilation.
+    # Wrappers for calls from Python and C would take a third of the compile time.
     return numba.njit(
         error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
     )(function)
 
 
-def _keep_on_disk(cache):
-    """Keep a kernel in files that are valid for the same sources of kernels."""
+def _use_cache_file(cache):
+    """Cache a kernel in files that are valid as long as no kernel source changes."""
     from skfair._kernels._cache import KernelCacheFile
 
     cache._cache_file = KernelCacheFile(cache)
 
 
-def _compiled_apart(kernel):
-    """Let a kernel be compiled in a thread, where no signal arrives.
+def _compile_in_thread(kernel):
+    """Compile a kernel in a background thread, where no signal arrives.
 
-    An exception of a signal handler amid compilation would be lost, or leave it half done. The
-    caller waits, and hears signals; what was begun is finished in the background.
+    An exception of a signal handler during compilation would be lost or leave it incomplete. The
+    main thread waits and receives signals; the compilation finishes in the background.
     """
     compile_or_load = kernel._compile_for_args
 
     def compile_here(*args):
-        with _collections_put_off():
+        with _pause_garbage_collection():
             return compile_or_load(*args)
 
     def compile_for_args(*args):
         if threading.current_thread() is not threading.main_thread():
             return compile_here(*args)
         entry = Future()
-        threading.Thread(target=_answer, args=(entry, compile_here, args)).start()
+        threading.Thread(target=_complete, args=(entry, compile_here, args)).start()
         return entry.result()
 
     kernel._compile_for_args = compile_for_args
@@ -97,8 +97,8 @@ def _compiled_apart(kernel):
 
 
 @contextlib.contextmanager
-def _collections_put_off():
-    """Collect no garbage: to look for some among a compiler's objects takes a sixth of its time."""
+def _pause_garbage_collection():
+    """Pause garbage collection, which would take a sixth of the compile time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -108,16 +108,16 @@ def _collections_put_off():
             gc.enable()
 
 
-def _answer(entry, function, args):
-    """Set the result of a call, or what it raised, as the answer."""
+def _complete(entry, function, args):
+    """Set the result of a call, or the exception that it raised, on a future."""
     try:
         entry.set_result(function(*args))
     except BaseException as error:
         entry.set_exception(error)
 
 
-def compilation_announced(verbose):
-    """A context in which, if ``verbose``, a line is printed for every kernel to be compiled."""
+def announce_compilation(verbose):
+    """A context that, if ``verbose``, prints a line for every kernel that is compiled in it."""
     if not verbose:
         return contextlib.nullcontext()
     from numba.core import event
@@ -126,8 +126,8 @@ def compilation_announced(verbose):
         def on_start(self, event):
             kernel = event.data["dispatcher"]
             if _is_kernel(kernel):
-                kept = "kept on disk" if CACHE else "for this process"
-                print(f"compiling {kernel.__name__.lstrip('_')}, once ({kept})", flush=True)
+                storage = "kept on disk" if CACHE else "for this process"
+                print(f"compiling {kernel.__name__.lstrip('_')}, once ({storage})", flush=True)
 
         def on_end(self, event):
             pass
@@ -136,6 +136,6 @@ def compilation_announced(verbose):
 
 
 def _is_kernel(dispatcher):
-    """Whether a compiled function is a kernel of this package and not a part of one."""
-    own = dispatcher.__module__.startswith(__name__)
-    return own and not dispatcher.targetoptions.get("no_cpython_wrapper")
+    """Whether a compiled function is a kernel of this package and not a helper of one."""
+    is_ours = dispatcher.__module__.startswith(__name__)
+    return is_ours and not dispatcher.targetoptions.get("no_cpython_wrapper")

@@ -1,4 +1,4 @@
-"""Files that keep compiled kernels: valid for the same sources, wherever these are copied."""
+"""Cache files of compiled kernels, stamped with a digest of all kernel sources."""
 
 import contextlib
 import functools
@@ -9,31 +9,31 @@ from numba.core.caching import IndexDataCacheFile
 
 
 class KernelCacheFile(IndexDataCacheFile):
-    """The files of one kernel. Whatever is wrong with them, the kernel is compiled instead."""
+    """The cache files of one kernel. If they are damaged, the kernel is compiled again."""
 
     def __init__(self, cache):
         # numba stamps a cache with the source of one kernel (before 0.68 with its modification
-        # time), but the parts of a kernel lie in other files. The version is compared before the
-        # rest is read, which may name classes that are gone.
+        # time), but the helpers of a kernel are in other files. numba compares the version before
+        # it unpickles the rest, which may name classes that no longer exist.
         super().__init__(cache.cache_path, cache._impl.filename_base, source_stamp=None)
         self._version = self._version, digest()
 
     def load(self, key):
         try:
             stored_for, data = super().load(key) or (None, None)
-        except Exception:  # cut short, or not readable
+        except Exception:  # truncated or unreadable file
             return None
-        # Of two processes that compile at once one may have overwritten the other's file.
+        # Of two processes that compile at the same time one may have replaced the other's file.
         return data if stored_for == (self._version, key) else None
 
     def save(self, key, data):
-        with contextlib.suppress(OSError):  # the disk is full, or nothing may be written any more
+        with contextlib.suppress(OSError):  # full disk or read-only folder
             super().save(key, ((self._version, key), data))
 
     def _load_index(self):
         try:
             return super()._load_index()
-        except Exception:  # cut short: it is written again
+        except Exception:  # truncated index: it is written again
             return {}
 
 

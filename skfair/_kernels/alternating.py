@@ -1,61 +1,61 @@
 """Kernels of the alternating algorithm: mini-batch k-means updates and balance swaps (Algorithm 2).
 
-One clustering is a `State`: its labels and the sums that follow from them. A move of one point
-costs O(n_features + n_attributes); a walk over all points is left to `tabulate`, and to swaps whose
-batch has grown to a whole set. Random numbers come from a
-xorshift generator whose 64-bit state the caller passes in.
+A `ClusteringState` has the labels of one clustering and the sums that follow from them. A move of
+one sample costs O(n_features + n_attributes). Only `recompute_sums`, and swaps whose batch has
+grown to a whole group, pass over all samples. Random numbers come from a xorshift generator whose
+64-bit state is an argument.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import inlined, jit, part
+from skfair._kernels import helper, inline_helper, jit
 
 
-class Points(NamedTuple):
-    """The fixed data: N points in d dimensions, each in one group of each of A attributes.
+class SampleArrays(NamedTuple):
+    """The fixed data: N samples in d dimensions, each in one group of each of A attributes.
 
-    The groups of all attributes are numbered through: those of attribute a are the columns
-    ``columns[a]`` to ``columns[a + 1] - 1``, G in all.
+    The groups of all attributes are numbered consecutively: attribute a has the columns
+    ``columns[a]`` to ``columns[a + 1] - 1``, G in total.
     """
 
-    X: np.ndarray  # (N, d) points with weighted mean 0, which keeps the sums small
+    X: np.ndarray  # (N, d) with weighted mean 0, which keeps the sums small
     weights: np.ndarray  # (N,) all > 0
-    groups: np.ndarray  # (N, A) the column of each point, by attribute
+    groups: np.ndarray  # (N, A) the column of each sample, by attribute
     columns: np.ndarray  # (A + 1,)
-    rows: np.ndarray  # (A N,) the points sorted by column
+    rows: np.ndarray  # (A N,) the samples sorted by column
     starts: np.ndarray  # (G + 1,) rows[starts[g]:starts[g + 1]] are the members of column g
-    scale: np.ndarray  # (A,) what the balance of an attribute is multiplied with
+    scale: np.ndarray  # (A,) factor of the balance of an attribute
     total: float  # sum of the weights
     scatter: float  # sum of w |x|^2
 
 
-class State(NamedTuple):
+class ClusteringState(NamedTuple):
     """One clustering into K clusters, and the running centres of the stochastic updates."""
 
     labels: np.ndarray  # (N,)
-    sums: np.ndarray  # (K, d) weighted sums of the points of a cluster
+    sums: np.ndarray  # (K, d) weighted sums of the members of a cluster
     counts: np.ndarray  # (K, G) weight of a group in a cluster
-    sizes: np.ndarray  # (K, G) number of points of a group in a cluster
-    centers: np.ndarray  # (K, d) what the stochastic updates move; the means only at the start
-    seen: np.ndarray  # (K,) weight that has gone into a centre: its step is w / seen
+    sizes: np.ndarray  # (K, G) number of members of a group in a cluster
+    centers: np.ndarray  # (K, d) moved by the stochastic updates; the means only at the start
+    absorbed: np.ndarray  # (K,) weight that has gone into a centre: its step is w / absorbed
 
 
 class SwapRule(NamedTuple):
     """How swaps are made."""
 
-    batch: int  # points drawn from a set, of which the closest one moves
-    local: bool  # target: the nearest cluster, instead of the one richest in the rare group
-    half: bool  # one update is one move; the bottleneck is looked up anew before each
-    times: int = 1  # iterations from one clustering to the next that is looked at
+    batch: int  # samples drawn from a group, of which the closest one moves
+    local: bool  # target: the nearest cluster, not the one richest in the smallest group
+    half: bool  # one update is one move; the bottleneck is recomputed before each
+    n_repeats: int = 1  # iterations between two clusterings that are evaluated
 
 
 _SHIFTS = (np.uint64(13), np.uint64(7), np.uint64(17))
 _HALF_WORD = np.uint64(32)
 
 
-@inlined
+@inline_helper
 def random_below(rng, n):
     """A uniform integer in [0, n), n < 2**31, from one xorshift step (Marsaglia, 2003)."""
     s = rng[0]
@@ -66,7 +66,7 @@ def random_below(rng, n):
     return (np.int64(s >> _HALF_WORD) * n) >> 32
 
 
-@inlined
+@inline_helper
 def squared_distance(X, p, center):
     total = 0.0
     for f in range(X.shape[1]):
@@ -76,79 +76,79 @@ def squared_distance(X, p, center):
 
 
 @jit
-def tabulate(points, state):
-    """Sums, counts and sizes of a clustering, from its labels alone."""
+def recompute_sums(samples, state):
+    """Recompute sums, counts and sizes of a clustering from its labels."""
     state.sums[:] = 0.0
     state.counts[:] = 0.0
     state.sizes[:] = 0
-    for p in range(points.X.shape[0]):
-        k, w = state.labels[p], points.weights[p]
-        for f in range(points.X.shape[1]):
-            state.sums[k, f] += w * points.X[p, f]
-        for a in range(points.groups.shape[1]):
-            g = points.groups[p, a]
+    for p in range(samples.X.shape[0]):
+        k, w = state.labels[p], samples.weights[p]
+        for f in range(samples.X.shape[1]):
+            state.sums[k, f] += w * samples.X[p, f]
+        for a in range(samples.groups.shape[1]):
+            g = samples.groups[p, a]
             state.counts[k, g] += w
             state.sizes[k, g] += 1
 
 
-@inlined
-def cluster_weight(points, state, k):
+@inline_helper
+def cluster_weight(samples, state, k):
     total = 0.0
-    for g in range(points.columns[1]):
+    for g in range(samples.columns[1]):
         total += state.counts[k, g]
     return total
 
 
-@inlined
-def is_single(points, state, k):
-    """Whether cluster k holds one point only, which must stay."""
+@inline_helper
+def is_single(samples, state, k):
+    """Whether cluster k has a single member, which must stay."""
     total = 0
-    for g in range(points.columns[1]):
+    for g in range(samples.columns[1]):
         total += state.sizes[k, g]
     return total == 1
 
 
 @jit
-def recenter(points, state):
-    """Put the running centres on the means."""
+def recenter(samples, state):
+    """Set the running centres to the means."""
     for k in range(state.sums.shape[0]):
-        state.seen[k] = cluster_weight(points, state, k)
-        shrink = 1.0 / state.seen[k]
+        state.absorbed[k] = cluster_weight(samples, state, k)
+        shrink = 1.0 / state.absorbed[k]
         for f in range(state.sums.shape[1]):
             state.centers[k, f] = state.sums[k, f] * shrink
 
 
-@part
-def cost(points, state):
+@helper
+def cost(samples, state):
     """Mean squared distance to the means: (sum w |x|^2 - sum_k |S_k|^2 / n_k) / sum w."""
-    kept = 0.0
+    explained = 0.0
     for k in range(state.sums.shape[0]):
         square = 0.0
         for f in range(state.sums.shape[1]):
             square += state.sums[k, f] ** 2
-        kept += square / cluster_weight(points, state, k)
-    return (points.scatter - kept) / points.total
+        explained += square / cluster_weight(samples, state, k)
+    return (samples.scatter - explained) / samples.total
 
 
-@inlined
-def bottleneck(points, state):
-    """The least balance, its cluster, and that cluster's rarest and commonest group."""
-    least, low, rare, common = np.inf, 0, 0, 0
-    for a in range(points.groups.shape[1]):
+@inline_helper
+def bottleneck(samples, state):
+    """The minimum balance, its cluster, and the smallest and largest group of that cluster."""
+    least, worst, smallest, largest = np.inf, 0, 0, 0
+    for a in range(samples.groups.shape[1]):
         for k in range(state.counts.shape[0]):
-            r = c = points.columns[a]
-            for g in range(points.columns[a] + 1, points.columns[a + 1]):
+            r = c = samples.columns[a]
+            for g in range(samples.columns[a] + 1, samples.columns[a + 1]):
                 if state.counts[k, g] < state.counts[k, r]:
                     r = g
                 if state.counts[k, g] > state.counts[k, c]:
                     c = g
-            balance = points.scale[a] * state.counts[k, r] / state.counts[k, c]
+            balance = samples.scale[a] * state.counts[k, r] / state.counts[k, c]
             if balance < least:
-                least, low, rare, common = balance, k, r, c
-    return least, low, rare, common
+                least, worst, smallest, largest = balance, k, r, c
+    return least, worst, smallest, largest
 
 
-@inlined
+@inline_helper
 def nearest_center(centers, X, p):
     best, nearest = np.inf, 0
     for k in range(centers.shape[0]):
@@ -158,68 +158,71 @@ def nearest_center(centers, X, p):
     return nearest
 
 
-@inlined
-def local_target(centers, low):
-    """The cluster whose centre is nearest to that of cluster `low`, equation (5)."""
-    best, target = np.inf, low
+@inline_helper
+def local_target(centers, worst):
+    """The cluster whose centre is nearest to that of cluster `worst`, equation (5)."""
+    best, target = np.inf, worst
     for k in range(centers.shape[0]):
-        d = squared_distance(centers, k, centers[low])
-        if k != low and d < best:
+        d = squared_distance(centers, k, centers[worst])
+        if k != worst and d < best:
             best, target = d, k
     return target
 
 
-@inlined
-def global_target(counts, low, rare, common):
-    """The cluster with the largest ratio rare : common, equation (4) as meant."""
-    target = low
+@inline_helper
+def global_target(counts, worst, smallest, largest):
+    """The cluster of maximum ratio of group ``smallest`` to group ``largest``, equation (4)."""
+    target = worst
     for k in range(counts.shape[0]):
-        # cross-multiplied, so that clusters without the common group rank highest
-        if counts[k, rare] * counts[target, common] > counts[target, rare] * counts[k, common]:
+        # Cross-multiplied, so that clusters without the largest group rank highest.
+        if (
+            counts[k, smallest] * counts[target, largest]
+            > counts[target, smallest] * counts[k, largest]
+        ):
             target = k
     return target
 
 
-@inlined
-def closest_member(points, state, k, g, center, batch, rng):
-    """Among `batch` random points of group g in cluster k the one closest to a centre.
+@inline_helper
+def closest_member(samples, state, k, g, center, batch, rng):
+    """The one closest to a centre among ``batch`` random members of group g in cluster k.
 
-    Draws are uniform and independent: a point of the group is drawn until one lies in the
-    cluster. When the batch covers the set, the whole set is looked at, so the expected work
-    stays below the size of the group.
+    Draws are uniform and independent: samples of the group are drawn until one is in the cluster.
+    When the batch covers the set, all of the group is searched, so the expected work stays below
+    the size of the group.
     """
-    first, n_group = points.starts[g], points.starts[g + 1] - points.starts[g]
-    whole = batch >= state.sizes[k, g]
+    first, n_group = samples.starts[g], samples.starts[g + 1] - samples.starts[g]
+    take_all = batch >= state.sizes[k, g]
     best, closest = np.inf, -1
-    for i in range(n_group if whole else batch):
-        p = points.rows[first + (i if whole else random_below(rng, n_group))]
-        while not whole and state.labels[p] != k:
-            p = points.rows[first + random_below(rng, n_group)]
+    for i in range(n_group if take_all else batch):
+        p = samples.rows[first + (i if take_all else random_below(rng, n_group))]
+        while not take_all and state.labels[p] != k:
+            p = samples.rows[first + random_below(rng, n_group)]
         if state.labels[p] == k:
-            d = squared_distance(points.X, p, center)
+            d = squared_distance(samples.X, p, center)
             if d < best:
                 best, closest = d, p
     return closest
 
 
-@inlined
-def pull(points, state, p, k):
-    """Draw the centre of cluster k towards point p: c_k += (w / N_k)(x - c_k)."""
-    step = points.weights[p] / state.seen[k]
-    for f in range(points.X.shape[1]):
-        state.centers[k, f] += step * (points.X[p, f] - state.centers[k, f])
+@inline_helper
+def update_center(samples, state, p, k):
+    """Move the centre of cluster k towards sample p: c_k += (w / N_k)(x - c_k)."""
+    step = samples.weights[p] / state.absorbed[k]
+    for f in range(samples.X.shape[1]):
+        state.centers[k, f] += step * (samples.X[p, f] - state.centers[k, f])
 
 
-@inlined
-def move(points, state, p, k, journal, n_moves):
-    """Move point p to cluster k and note where it came from; the new length of the journal."""
-    old, w = state.labels[p], points.weights[p]
-    for f in range(points.X.shape[1]):
-        change = w * points.X[p, f]
+@inline_helper
+def move(samples, state, p, k, journal, n_moves):
+    """Move sample p to cluster k and record its old cluster; the new length of the journal."""
+    old, w = state.labels[p], samples.weights[p]
+    for f in range(samples.X.shape[1]):
+        change = w * samples.X[p, f]
         state.sums[old, f] -= change
         state.sums[k, f] += change
-    for a in range(points.groups.shape[1]):
-        g = points.groups[p, a]
+    for a in range(samples.groups.shape[1]):
+        g = samples.groups[p, a]
         state.counts[old, g] -= w
         state.counts[k, g] += w
         state.sizes[old, g] -= 1
@@ -230,79 +233,81 @@ def move(points, state, p, k, journal, n_moves):
     return n_moves + 1
 
 
-@part
-def kmeans_updates(points, state, n_updates, rng, journal, n_moves):
-    """Assign random points to their nearest centre, which follows them (Algorithm 1)."""
+@helper
+def kmeans_updates(samples, state, n_updates, rng, journal, n_moves):
+    """Assign random samples to their nearest centre, which follows them (Algorithm 1)."""
     for _ in range(n_updates):
-        p = random_below(rng, points.X.shape[0])
-        k = nearest_center(state.centers, points.X, p)
+        p = random_below(rng, samples.X.shape[0])
+        k = nearest_center(state.centers, samples.X, p)
         if k != state.labels[p]:
-            if is_single(points, state, state.labels[p]):
+            if is_single(samples, state, state.labels[p]):
                 continue
-            n_moves = move(points, state, p, k, journal, n_moves)
-        state.seen[k] += points.weights[p]
-        pull(points, state, p, k)
+            n_moves = move(samples, state, p, k, journal, n_moves)
+        state.absorbed[k] += samples.weights[p]
+        update_center(samples, state, p, k)
     return n_moves
 
 
-@part
-def swap_updates(points, state, n_updates, rule, rng, journal, n_moves):
-    """Swap points between the worst balanced cluster and a target (Algorithm 2).
+@helper
+def swap_updates(samples, state, n_updates, rule, rng, journal, n_moves):
+    """Swap samples between the least balanced cluster and a target (Algorithm 2).
 
-    A swap is two moves: a point of the rare group comes in, one of the common group goes out.
+    A swap is two moves: a sample of the smallest group joins, one of the largest group leaves.
     It stops early where no swap is possible, as nothing would change until the next one.
     """
-    low = target = rare = common = 0
+    worst = target = smallest = largest = 0
     for i in range(n_updates if rule.half else 2 * n_updates):
-        coming = i % 2 == 0
-        if coming or rule.half:
-            _, low, rare, common = bottleneck(points, state)
+        is_joining = i % 2 == 0
+        if is_joining or rule.half:
+            # Bottleneck cluster, and the cluster to swap with.
+            _, worst, smallest, largest = bottleneck(samples, state)
             if rule.local:
-                target = local_target(state.centers, low)
+                target = local_target(state.centers, worst)
             else:
-                target = global_target(state.counts, low, rare, common)
-            if target == low or rare == common or state.sizes[target, rare] == 0:
+                target = global_target(state.counts, worst, smallest, largest)
+            if target == worst or smallest == largest or state.sizes[target, smallest] == 0:
                 break
-        source, sink, g = (target, low, rare) if coming else (low, target, common)
-        if is_single(points, state, source):
+        source, sink, g = (target, worst, smallest) if is_joining else (worst, target, largest)
+        if is_single(samples, state, source):
             break
-        p = closest_member(points, state, source, g, state.centers[sink], rule.batch, rng)
-        n_moves = move(points, state, p, sink, journal, n_moves)
-        pull(points, state, p, sink)
+        # Move the closest of a batch and let the centre follow.
+        p = closest_member(samples, state, source, g, state.centers[sink], rule.batch, rng)
+        n_moves = move(samples, state, p, sink, journal, n_moves)
+        update_center(samples, state, p, sink)
     return n_moves
 
 
-@part
-def iterate(points, state, pair, rule, rng, journal):
-    """Iterations of Algorithm 2 with ``pair = (n_a, n_b)``; the number of moves made."""
+@helper
+def iterate(samples, state, pair, rule, rng, journal):
+    """Iterations of Algorithm 2 with ``pair = (n_a, n_b)``; the number of moves."""
     n_moves = 0
-    for _ in range(rule.times):
-        n_moves = kmeans_updates(points, state, pair[0], rng, journal, n_moves)
-        n_moves = swap_updates(points, state, pair[1], rule, rng, journal, n_moves)
+    for _ in range(rule.n_repeats):
+        n_moves = kmeans_updates(samples, state, pair[0], rng, journal, n_moves)
+        n_moves = swap_updates(samples, state, pair[1], rule, rng, journal, n_moves)
     return n_moves
 
 
-def run(points, state, pair, rule, batches, rng):
-    """Iterations of Algorithm 2 in place, one per batch size; their (cost, balance)."""
+def run(samples, state, pair, rule, batches, rng):
+    """Iterations of Algorithm 2 in place, one per batch size; (cost, balance) of each."""
     trace = np.empty((len(batches), 2))
-    _run(points, state, pair, rule, batches, rng, trace)
+    _run(samples, state, pair, rule, batches, rng, trace)
     return trace
 
 
 @jit
-def _run(points, state, pair, rule, batches, rng, trace):
-    journal = new_journal(pair.reshape(1, 2), rule)
+def _run(samples, state, pair, rule, batches, rng, trace):
+    journal = allocate_journal(pair.reshape(1, 2), rule)
     for t in range(batches.shape[0]):
-        grown = SwapRule(batches[t], rule.local, rule.half, rule.times)
-        iterate(points, state, pair, grown, rng, journal)
-        trace[t, 0] = cost(points, state)
-        trace[t, 1] = bottleneck(points, state)[0]
+        grown = SwapRule(batches[t], rule.local, rule.half, rule.n_repeats)
+        iterate(samples, state, pair, grown, rng, journal)
+        trace[t, 0] = cost(samples, state)
+        trace[t, 1] = bottleneck(samples, state)[0]
 
 
-@part
-def new_journal(pairs, rule):
-    """Room for the moves of `iterate` with any of the pairs."""
+@helper
+def allocate_journal(pairs, rule):
+    """An array for the moves of `iterate` with any of the pairs."""
     longest = 0
     for q in range(pairs.shape[0]):
         longest = max(longest, pairs[q, 0] + 2 * pairs[q, 1])
-    return np.empty((longest * rule.times, 2), np.int64)
+    return np.empty((longest * rule.n_repeats, 2), np.int64)

@@ -1,29 +1,29 @@
-"""Kernels of the alternating front: children of the clusterings in a list (Algorithm 3)."""
+"""Kernels of the alternating front: descendants of the clusterings in a list (Algorithm 3)."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import inlined, jit, part
+from skfair._kernels import helper, inline_helper, jit
 from skfair._kernels.alternating import (
-    State,
+    ClusteringState,
+    allocate_journal,
     bottleneck,
     cost,
     iterate,
-    new_journal,
     recenter,
-    tabulate,
+    recompute_sums,
 )
 
 
 class FrontList(NamedTuple):
-    """The list of Algorithm 3, with room for S clusterings.
+    """The list of Algorithm 3, allocated for S clusterings.
 
-    The tables lie in slots that stay where they are; ``slot`` says which slot an entry of the list
-    uses, and behind the ``length[0]`` entries it names the free ones.
+    The tables are in slots that are never moved. ``slot[i]`` is the slot of entry i of the list,
+    and after the ``length[0]`` entries it has the free slots.
     """
 
-    labels: np.ndarray  # (S, N) by slot, as are the tables of `State`
+    labels: np.ndarray  # (S, N) by slot, as are the tables of `ClusteringState`
     sums: np.ndarray  # (S, K, d)
     counts: np.ndarray  # (S, K, G)
     sizes: np.ndarray  # (S, K, G)
@@ -33,29 +33,29 @@ class FrontList(NamedTuple):
     length: np.ndarray  # (1,)
 
 
-@part
+@helper
 def is_dominated(members, f1, f2):
     """Whether a member of the list is strictly better in both cost and balance."""
     dominated = False
-    for i in range(members.length[0]):  # without an early exit, so that it becomes vector code
+    for i in range(members.length[0]):  # no early exit, so that it vectorises
         dominated |= (members.cost[i] < f1) & (members.balance[i] > f2)
     return dominated
 
 
-@inlined
-def view(members, slot, centers, seen):
-    """The clustering in a slot, which shares its arrays."""
-    return State(
+@inline_helper
+def get_clustering(members, slot, centers, absorbed):
+    """The clustering in a slot, as views of its arrays."""
+    return ClusteringState(
         members.labels[slot],
         members.sums[slot],
         members.counts[slot],
         members.sizes[slot],
         centers,
-        seen,
+        absorbed,
     )
 
 
-@inlined
+@inline_helper
 def copy_tables(source, target):
     for k in range(source.sums.shape[0]):
         for f in range(source.sums.shape[1]):
@@ -66,36 +66,38 @@ def copy_tables(source, target):
 
 
 @jit
-def breed(points, members, parents, pairs, rule, rng):
-    """Iterations of Algorithm 2 from each parent with each pair; good children join the list.
+def add_children(samples, members, parents, pairs, rule, rng):
+    """Iterations of Algorithm 2 from each parent with each pair; good children are appended.
 
-    A child is made in the labels of its parent, with tables of its own, and undone by its
-    journal: only a child that joins is copied in full. One that no move tells from its parent,
-    or that a member beats in both aims, would not outlive the iteration.
+    A child is built in the labels of its parent, with separate tables, and undone by its journal,
+    so only an appended child is copied in full. A child without a move, or one that a member of
+    the list dominates, would not survive the iteration.
     """
-    journal = new_journal(pairs, rule)
+    journal = allocate_journal(pairs, rule)
     shape = members.sums.shape[1:]
-    sums, centers, seen = np.empty(shape), np.empty(shape), np.empty(shape[0])
+    sums, centers, absorbed = np.empty(shape), np.empty(shape), np.empty(shape[0])
     counts, sizes = np.empty_like(members.counts[0]), np.empty_like(members.sizes[0])
     for i in range(parents[0], parents[1]):
-        parent = view(members, members.slot[i], centers, seen)
-        child = State(parent.labels, sums, counts, sizes, centers, seen)
+        parent = get_clustering(members, members.slot[i], centers, absorbed)
+        child = ClusteringState(parent.labels, sums, counts, sizes, centers, absorbed)
         for q in range(pairs.shape[0]):
+            # Build the child in place.
             copy_tables(parent, child)
-            recenter(points, child)
-            n_moves = iterate(points, child, pairs[q], rule, rng, journal)
-            f1, f2 = cost(points, child), bottleneck(points, child)[0]
+            recenter(samples, child)
+            n_moves = iterate(samples, child, pairs[q], rule, rng, journal)
+            f1, f2 = cost(samples, child), bottleneck(samples, child)[0]
             if n_moves > 0 and not is_dominated(members, f1, f2):
-                join(members, child, f1, f2)
+                append_child(members, child, f1, f2)
+            # Undo its moves, last one first.
             for j in range(n_moves - 1, -1, -1):
                 parent.labels[journal[j, 0]] = journal[j, 1]
 
 
-@part
-def join(members, child, f1, f2):
-    """Copy a clustering into the next free slot."""
+@helper
+def append_child(members, child, f1, f2):
+    """Copy a clustering into the next free slot and append it to the list."""
     i = members.length[0]
-    member = view(members, members.slot[i], child.centers, child.seen)
+    member = get_clustering(members, members.slot[i], child.centers, child.absorbed)
     for p in range(child.labels.shape[0]):
         member.labels[p] = child.labels[p]
     copy_tables(child, member)
@@ -105,12 +107,12 @@ def join(members, child, f1, f2):
 
 
 @jit
-def refresh(points, members):
-    """Tables, cost and balance of every member from its labels, free of rounding drift."""
+def recompute(samples, members):
+    """Recompute tables, cost and balance of all members from labels, against rounding drift."""
     shape = members.sums.shape[1:]
-    centers, seen = np.empty(shape), np.empty(shape[0])
+    centers, absorbed = np.empty(shape), np.empty(shape[0])
     for i in range(members.length[0]):
-        member = view(members, members.slot[i], centers, seen)
-        tabulate(points, member)
-        members.cost[i] = cost(points, member)
-        members.balance[i] = bottleneck(points, member)[0]
+        member = get_clustering(members, members.slot[i], centers, absorbed)
+        recompute_sums(samples, member)
+        members.cost[i] = cost(samples, member)
+        members.balance[i] = bottleneck(samples, member)[0]

@@ -1,7 +1,7 @@
 """A clustering that single moves change in place, and what a move does to it.
 
-A sample has a mass and a weight. The mass pulls at the mean of its cluster, and is what a squared
-distance costs; the weight counts in the mix of groups. Mostly they are the same.
+A sample has a mass and a weight. The mass weighs it in the mean of its cluster and in the cost; the
+weight counts it in the group composition. Mostly they are the same.
 
 Moving a sample of mass w out of cluster a and into cluster b changes the k-means cost by ::
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import inlined, jit, part
+from skfair._kernels import helper, inline_helper, jit
 
 
 class Clustering(NamedTuple):
@@ -28,78 +28,85 @@ class Clustering(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What every cluster has to keep: a mix of groups, and a size.
+    """Limits on the group composition and on the size of every cluster.
 
-    The mix is the least ratio of two groups in the cluster, in one or more scales, such as the
-    balance (every member counts 1) or the ratio of shares (a member counts 1 over the size of its
-    group). It must reach the level. A scale compares the groups of one attribute; samples of one
-    kind are in the same groups, one of each attribute.
+    The composition is measured by the minimum ratio of two groups in the cluster, in one or more
+    scales, such as the balance (every member counts 1) or the ratio of shares (a member counts 1
+    over the size of its group). It must reach the level. A scale compares the groups of one
+    attribute. Samples of one intersection are in the same groups, one of each attribute.
     """
 
     level: float
-    scales: np.ndarray  # (n_scales, n_groups) what a member of a group counts; 0: not compared
-    factors: np.ndarray  # (n_scales,) what ratios in the scale are multiplied with
-    kinds: np.ndarray  # (n_kinds, n_attributes) intp, the groups that samples of a kind are in
-    person: float  # weight by which rounding may change a count, in favour of the cluster
-    smallest: float  # of a cluster; unless it is infinite masses have to be weights
-    largest: float
+    scales: np.ndarray  # (n_scales, n_groups) value of a member of a group; 0: not compared
+    factors: np.ndarray  # (n_scales,) factors of the ratios in the scales
+    intersections: np.ndarray  # (n_intersections, n_attributes) intp, the groups of each
+    slack: float  # weight by which rounding may change a count, in favour of the cluster
+    min_size: float  # of a cluster; unless it is infinite masses have to be weights
+    max_size: float
 
 
 def balance_limits(n_groups, level=0.0):
-    """Limits on the balance of clusters, the rarest group over the commonest, and on no size."""
-    kinds = np.arange(n_groups)[:, np.newaxis]
-    return Limits(float(level), np.ones((1, n_groups)), np.ones(1), kinds, 0.0, -np.inf, np.inf)
+    """Limits on the balance of clusters, the smallest over the largest group, and on no size."""
+    intersections = np.arange(n_groups)[:, np.newaxis]
+    return Limits(
+        float(level), np.ones((1, n_groups)), np.ones(1), intersections, 0.0, -np.inf, np.inf
+    )
 
 
-def tabulate(X, masses, weights, codes, labels, n_clusters, limits):
+def build_clustering(X, masses, weights, codes, labels, n_clusters, limits):
     """Build the clustering that ``labels`` (copied) describes, by one sequential sum.
 
     The centre of an empty cluster is nan.
     """
     labels = np.array(labels, dtype=np.int32)
-    return clustering_of(labels, tally(X, masses, weights, codes, labels, n_clusters, limits))
+    return clustering_from_sums(
+        labels, cluster_sums(X, masses, weights, codes, labels, n_clusters, limits)
+    )
 
 
-def clustering_of(labels, tallied):
-    """The clustering of some labels and what `tally` counts of it, over all of its parts."""
-    sums, sizes, counts, members = tallied
+def clustering_from_sums(labels, summed):
+    """The clustering of labels and their `cluster_sums`, summed over all partitions."""
+    sums, sizes, counts, members = summed
     occupied = np.where(sizes == 0, np.nan, sizes)
     return Clustering(labels, sums / occupied[:, np.newaxis], sizes, counts, members)
 
 
-def tally(X, masses, weights, codes, labels, n_clusters, limits):
-    """What adds up over parts of the samples: their sums by cluster, then as in `Clustering`."""
+def cluster_sums(X, masses, weights, codes, labels, n_clusters, limits):
+    """Sums, sizes, counts and members by cluster, which add up over partitions of the samples."""
     n_groups = limits.scales.shape[1]
     sums, sizes = np.zeros((n_clusters, X.shape[1])), np.zeros(n_clusters)
     counts, members = np.zeros((n_clusters, n_groups)), np.zeros((n_clusters, n_groups), np.int64)
     clustering = Clustering(labels, sums, sizes, counts, members)
-    _tally(X, masses, weights, codes, clustering, limits.kinds)
+    _add_cluster_sums(X, masses, weights, codes, clustering, limits.intersections)
     return sums, sizes, counts, members
 
 
 @jit
-def _tally(X, masses, weights, codes, clustering, kinds):
+def _add_cluster_sums(X, masses, weights, codes, clustering, intersections):
     labels, sums, sizes, counts, members = clustering
-    # Kinds are counted, and groups from them: one sample is in one kind, not in several groups.
-    n_kinds, n_attributes = kinds.shape
-    weight_of, number_of = np.zeros((sizes.size, n_kinds)), np.zeros((sizes.size, n_kinds))
+    # Count intersections first, then groups: a sample is in one intersection but several groups.
+    n_intersections, n_attributes = intersections.shape
+    weights_by_code, numbers_by_code = (
+        np.zeros((sizes.size, n_intersections)),
+        np.zeros((sizes.size, n_intersections)),
+    )
     for p in range(labels.size):
-        k, kind, mass = labels[p], codes[p], masses[p]
+        k, code, mass = labels[p], codes[p], masses[p]
         sizes[k] += mass
-        weight_of[k, kind] += weights[p]
-        number_of[k, kind] += 1.0
+        weights_by_code[k, code] += weights[p]
+        numbers_by_code[k, code] += 1.0
         for f in range(X.shape[1]):
             sums[k, f] += mass * X[p, f]
     for k in range(sizes.size):
-        for kind in range(n_kinds):
+        for code in range(n_intersections):
             for a in range(n_attributes):
-                counts[k, kinds[kind, a]] += weight_of[k, kind]
-                members[k, kinds[kind, a]] += np.int64(number_of[k, kind])
+                counts[k, intersections[code, a]] += weights_by_code[k, code]
+                members[k, intersections[code, a]] += np.int64(numbers_by_code[k, code])
 
 
 @jit
-def cost_of(X, masses, clustering):
-    """Sum of masses times squared distances to the centres, from scratch, in one sequential sum."""
+def clustering_cost(X, masses, clustering):
+    """Sum of masses times squared distances to the centres, in one sequential sum."""
     labels, centers = clustering.labels, clustering.centers
     cost = 0.0
     for p in range(labels.size):
@@ -107,7 +114,7 @@ def cost_of(X, masses, clustering):
     return cost
 
 
-@part
+@helper
 def distance(x, center):
     s = 0.0
     for f in range(x.size):
@@ -116,29 +123,29 @@ def distance(x, center):
     return s
 
 
-@inlined
-def enter(counts, members, kinds, kind, w):
-    """Count a sample in its groups, or no longer if its weight is negative."""
-    for a in range(kinds.shape[1]):
-        g = kinds[kind, a]
+@inline_helper
+def update_counts(counts, members, intersections, code, w):
+    """Add a sample to the counts of its groups, or remove it if its weight is negative."""
+    for a in range(intersections.shape[1]):
+        g = intersections[code, a]
         counts[g] += w
         members[g] += 1 if w > 0.0 else -1
 
 
-@inlined
-def is_in(kinds, kind, g):
-    """Whether samples of a kind are in group g."""
-    found = False
-    for a in range(kinds.shape[1]):
-        found |= kinds[kind, a] == g
-    return found
+@inline_helper
+def is_in(intersections, code, g):
+    """Whether samples of an intersection are in group g."""
+    contained = False
+    for a in range(intersections.shape[1]):
+        contained |= intersections[code, a] == g
+    return contained
 
 
-@part
+@helper
 def ratio(counts, members, limits):
-    """Weight of the rarest over that of the commonest group; 0 where a group is missing.
+    """Weight of the smallest over that of the largest group; 0 where a group is missing.
 
-    Of several scales the one in which the ratio, times its factor, is least.
+    With several scales, the minimum over scales of the ratio times its factor.
     """
     least = np.inf
     for s in range(limits.factors.size):
@@ -146,56 +153,56 @@ def ratio(counts, members, limits):
     return least
 
 
-@part
-def ratio_after(counts, members, kind, change, limits):
-    """The ratio once a sample of a kind has come, or has gone: its weight has the sign."""
+@helper
+def ratio_after(counts, members, code, change, limits):
+    """The ratio after a sample of an intersection has joined (change > 0) or left (change < 0)."""
     least = np.inf
-    for a in range(limits.kinds.shape[1]):
-        g = limits.kinds[kind, a]
-        kept, had = counts[g], members[g]
-        counts[g], members[g] = kept + change, had + (1 if change > 0.0 else -1)
-        for s in range(limits.factors.size):  # those that compare groups of this attribute
+    for a in range(limits.intersections.shape[1]):
+        g = limits.intersections[code, a]
+        count, number = counts[g], members[g]
+        counts[g], members[g] = count + change, number + (1 if change > 0.0 else -1)
+        for s in range(limits.factors.size):  # scales of this attribute
             if limits.scales[s, g] > 0.0:
                 least = min(least, _ratio_in(counts, members, limits, s))
-        counts[g], members[g] = kept, had
+        counts[g], members[g] = count, number
     return least
 
 
-@inlined
+@inline_helper
 def _ratio_in(counts, members, limits, s):
     """The ratio in one scale, times its factor."""
-    low, high, lacks = np.inf, 0.0, False
+    low, high, is_missing = np.inf, 0.0, False
     for j in range(counts.size):
         scale = limits.scales[s, j]
         if scale > 0.0:
-            lacks |= members[j] == 0
-            low = min(low, (counts[j] + limits.person) * scale)
-            high = max(high, (counts[j] - limits.person) * scale)
-    return 0.0 if lacks else limits.factors[s] * (low / high)
+            is_missing |= members[j] == 0
+            low = min(low, (counts[j] + limits.slack) * scale)
+            high = max(high, (counts[j] - limits.slack) * scale)
+    return 0.0 if is_missing else limits.factors[s] * (low / high)
 
 
-@part
+@helper
 def sizes_allow(sizes, a, k, w, limits):
-    """Whether a sample of mass w may go from cluster a to cluster k."""
-    return sizes[a] - w >= limits.smallest and sizes[k] + w <= limits.largest
+    """Whether the sizes allow a move of mass w from cluster a to cluster k."""
+    return sizes[a] - w >= limits.min_size and sizes[k] + w <= limits.max_size
 
 
-@part
+@helper
 def move(X, masses, weights, codes, clustering, p, k, limits):
-    """Give sample p to cluster k."""
+    """Move sample p to cluster k."""
     labels, centers, sizes, counts, members = clustering
-    a, kind, mass = labels[p], codes[p], masses[p]
+    a, code, mass = labels[p], codes[p], masses[p]
     labels[p] = k
     sizes[a] -= mass
     sizes[k] += mass
-    enter(counts[a], members[a], limits.kinds, kind, -weights[p])
-    enter(counts[k], members[k], limits.kinds, kind, weights[p])
+    update_counts(counts[a], members[a], limits.intersections, code, -weights[p])
+    update_counts(counts[k], members[k], limits.intersections, code, weights[p])
     for f in range(X.shape[1]):
         centers[a, f] += mass * (centers[a, f] - X[p, f]) / sizes[a]
         centers[k, f] -= mass * (centers[k, f] - X[p, f]) / sizes[k]
 
 
-@part
+@helper
 def change(distance_to, distance_from, size_to, size_from, w):
     """Change of the cost by a move of mass w, see the module's formula."""
     joining = w * size_to / (size_to + w) * distance_to
@@ -203,46 +210,46 @@ def change(distance_to, distance_from, size_to, size_from, w):
     return joining - leaving
 
 
-@part
+@helper
 def may_leave(clustering, p, w, limits):
     """Whether the cluster of sample p, of mass w, keeps a member without it."""
     a = clustering.labels[p]
     return not is_single(clustering, a, limits) and clustering.sizes[a] > w
 
 
-@part
+@helper
 def is_single(clustering, k, limits):
     """Whether a cluster has one member only, which is in one group of each attribute."""
     total = 0
     for g in range(clustering.members.shape[1]):
         total += clustering.members[k, g]
-    return total <= limits.kinds.shape[1]
+    return total <= limits.intersections.shape[1]
 
 
-@part
-def rarest_and_commonest(counts, scale):
-    """Positions of the least and the largest scaled weight compared, ties to the lowest."""
-    rare = common = -1
+@helper
+def extreme_groups(counts, scale):
+    """Indices of the minimum and maximum scaled weight, ties to the lowest index."""
+    smallest = largest = -1
     for g in range(counts.size):
         if scale[g] > 0.0:
-            if rare < 0 or counts[g] * scale[g] < counts[rare] * scale[rare]:
-                rare = g
-            if common < 0 or counts[g] * scale[g] > counts[common] * scale[common]:
-                common = g
-    return rare, common
+            if smallest < 0 or counts[g] * scale[g] < counts[smallest] * scale[smallest]:
+                smallest = g
+            if largest < 0 or counts[g] * scale[g] > counts[largest] * scale[largest]:
+                largest = g
+    return smallest, largest
 
 
-@part
+@helper
 def binding_groups(counts, limits):
-    """The rarest and the commonest group of a cluster in the scale that binds it."""
-    rare, common = rarest_and_commonest(counts, limits.scales[0])
+    """The smallest and the largest group of a cluster in the scale of the minimum ratio."""
+    smallest, largest = extreme_groups(counts, limits.scales[0])
     if limits.factors.size == 1:
-        return rare, common
+        return smallest, largest
     least = np.inf
     for s in range(limits.factors.size):
         scale = limits.scales[s]
-        i, j = rarest_and_commonest(counts, scale)
+        i, j = extreme_groups(counts, scale)
         scaled = limits.factors[s] * (counts[i] * scale[i]) / (counts[j] * scale[j])
         if scaled < least:
-            rare, common, least = i, j, scaled
-    return rare, common
+            smallest, largest, least = i, j, scaled
+    return smallest, largest

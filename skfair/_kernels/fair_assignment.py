@@ -1,4 +1,4 @@
-"""Everybody's cheapest cluster at given prices, and better prices: the dual of fair assignment.
+"""The dual of fair assignment: its value at given multipliers, and Newton steps to better ones.
 
 With squared distances ``D`` (clusters first) and ratios ``b`` the linear programme ::
 
@@ -14,8 +14,9 @@ in one multiplier ``y[k, i, j] >= 0`` per pair and two, ``z[k] >= 0``, per size,
 ``offsets[k, i] = sum_j (b[j, i] y[k, j, i] - y[k, i, j]) + z[k, 1] - z[k, 0]``. Any multipliers
 that are not negative bound the cost from below.
 
-With several attributes the pairs are those within an attribute (``b`` is 0 for others), a sample
-pays the offsets of all groups that it is in, and the price of a size is shared by its groups.
+With several attributes the pairs are those within an attribute (``b`` is 0 for others), the offsets
+of all groups of a sample are added up, and the multiplier of a size is divided by the number of
+attributes.
 """
 
 from typing import NamedTuple
@@ -23,70 +24,70 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels import jit
-from skfair._kernels.fair_prices import (
-    Prices,
-    add_kinds,
-    fill_kind_offsets,
+from skfair._kernels.fair_duals import (
+    Multipliers,
+    fill_intersection_offsets,
     fill_offsets,
-    free_rows,
+    group_kkt_residual,
+    list_free_multipliers,
     newton_direction,
-    store,
-    worst_violation,
+    store_multipliers,
+    sum_intersections,
 )
 
 BLOCK = 128
 
 
-class Look(NamedTuple):
-    """What the dual ascent asks of samples at given prices."""
+class DualEvaluation(NamedTuple):
+    """The value of the dual, its supergradient and the weights near a tie, at given offsets."""
 
     labels: np.ndarray  # (n_samples,) int32, the cheapest cluster, ties to the lowest index
-    gaps: np.ndarray  # (n_samples,) how much more the next cheapest cluster costs
-    value: float  # sum of the least costs
-    counts: np.ndarray  # (n_clusters, n_kinds) weight of the members
-    ties: np.ndarray  # (n_kinds, n_clusters, n_clusters) weight near a tie, cheapest cluster first
+    gaps: np.ndarray  # (n_samples,) cost of the next cheapest cluster minus that of the cheapest
+    value: float  # sum of the minimum costs
+    counts: np.ndarray  # (n_clusters, n_intersections) weight of the members
+    ties: np.ndarray  # (n_intersections, n_clusters, n_clusters) weight near a tie, cheapest first
     n_near: int  # number of those near a tie
-    besides: tuple = ()  # whatever else of these samples is asked at every look, and adds up
+    extras: tuple = ()  # further sums over samples that callers add to every evaluation
 
     @property
     def totals(self):
-        """What adds up over parts of the samples, and their number."""
-        return self.value, self.counts, self.ties, self.n_near, len(self.labels), self.besides
+        """The sums that add up over partitions of the samples, and the number of samples."""
+        return self.value, self.counts, self.ties, self.n_near, len(self.labels), self.extras
 
 
-def look(rows, prices, width):
-    """Every sample in its cheapest cluster at given prices.
+def evaluate_dual(rows, offsets, width):
+    """Assign every sample to its cheapest cluster at given offsets.
 
     Parameters
     ----------
     rows : tuple
-        Squared distances (n_clusters, n_samples), codes of kinds and weights (n_samples,).
-    prices : ndarray of shape (n_clusters, n_kinds)
-        Of a place in a cluster, by kind of sample.
+        Squared distances (n_clusters, n_samples), codes of intersections and weights (n_samples,).
+    offsets : ndarray of shape (n_clusters, n_intersections)
+        Added to the squared distance to a cluster, by intersection.
     width : float
-        Samples whose next cheapest cluster costs less on top count as near a tie.
+        Samples whose next cheapest cluster costs less than this in addition are near a tie.
 
     Returns
     -------
-    look : Look
+    evaluation : DualEvaluation
     """
     distances, codes, weights = rows
-    n_clusters, n_kinds = prices.shape
+    n_clusters, n_intersections = offsets.shape
     labels, gaps = np.empty(len(codes), np.int32), np.empty(len(codes))
-    counts = np.zeros((n_clusters, n_kinds))
-    ties = np.zeros((n_kinds, n_clusters, n_clusters))
-    places = labels, gaps, counts, ties
-    value, n_near = _look(distances, codes, weights, prices, float(width), places)
-    return Look(labels, gaps, value, counts, ties, n_near)
+    counts = np.zeros((n_clusters, n_intersections))
+    ties = np.zeros((n_intersections, n_clusters, n_clusters))
+    outputs = labels, gaps, counts, ties
+    value, n_near = _evaluate_dual(distances, codes, weights, offsets, float(width), outputs)
+    return DualEvaluation(labels, gaps, value, counts, ties, n_near)
 
 
 @jit
-def _look(distances, codes, weights, prices, width, places):
-    """Samples are taken in blocks and compared by selects, not branches.
+def _evaluate_dual(distances, codes, weights, offsets, width, outputs):
+    """Evaluate the dual block by block, with selects instead of branches.
 
-    Which cluster is cheapest is as good as random to a processor that tries to guess it.
+    Branch prediction would fail, as the cheapest cluster is as good as random to it.
     """
-    labels, gaps, counts, ties = places
+    labels, gaps, counts, ties = outputs
     n_clusters, n_samples = distances.shape
     cost, best, next_best = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     first, second = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
@@ -94,10 +95,11 @@ def _look(distances, codes, weights, prices, width, places):
     for start in range(0, n_samples, BLOCK):
         block = min(BLOCK, n_samples - start)
         best[:], next_best[:], first[:], second[:] = np.inf, np.inf, 0, 0
+        # The cheapest and the next cheapest cluster of each sample of the block.
         for k in range(n_clusters):
-            row, price = distances[k], prices[k]
+            row, offset = distances[k], offsets[k]
             for i in range(block):
-                cost[i] = row[start + i] + price[codes[start + i]]
+                cost[i] = row[start + i] + offset[codes[start + i]]
             for i in range(BLOCK):
                 wins = cost[i] < best[i]
                 loser = first[i] if wins else k
@@ -106,6 +108,7 @@ def _look(distances, codes, weights, prices, width, places):
                 best[i] = cost[i] if wins else best[i]
                 second[i] = loser if losing < next_best[i] else second[i]
                 next_best[i] = losing if losing < next_best[i] else next_best[i]
+        # Sums over the block.
         for i in range(block):
             p = start + i
             k, g, w, gap = first[i], codes[p], weights[p], next_best[i] - best[i]
@@ -118,86 +121,94 @@ def _look(distances, codes, weights, prices, width, places):
     return value, n_near
 
 
-def worst_breach(prices, counts, limits, ratios):
-    """Largest breach of feasibility or of complementary slackness, in units of weight.
+def kkt_residual(multipliers, counts, limits, ratios):
+    """Maximum violation of feasibility or of complementary slackness, in units of weight.
 
-    ``counts`` are by kind.
+    ``counts`` are by intersection.
     """
-    return _worst_breach(prices, counts, limits, ratios)
+    return _kkt_residual(multipliers, counts, limits, ratios)
 
 
 @jit
-def _worst_breach(prices, counts, limits, ratios):
+def _kkt_residual(multipliers, counts, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
-    add_kinds(counts, limits.kinds, by_group)
-    return worst_violation(prices, by_group, limits, ratios)
+    sum_intersections(counts, limits.intersections, by_group)
+    return group_kkt_residual(multipliers, by_group, limits, ratios)
 
 
-def newton_step(prices, counts, density, ridge, limits, ratios):
-    """Multipliers after a damped Newton step from ``prices``, which makes none negative.
+def newton_step(multipliers, counts, density, ridge, limits, ratios):
+    """Multipliers after a damped Newton step, none of them negative.
 
-    Levenberg-Marquardt: where few samples tie the Hessian is (nearly) singular, and with more
-    ridge the step shrinks towards a short one along the gradient.
+    Levenberg-Marquardt: where few samples are near a tie the Hessian is (nearly) singular, and a
+    larger ridge turns the step towards a short one along the gradient.
 
     Parameters
     ----------
-    prices : Prices
+    multipliers : Multipliers
     counts, density
-        As of a `Look` at these prices, the density per unit of price and symmetric.
+        Those of a `DualEvaluation` at these multipliers; the density is symmetric, weight near a
+        tie per unit of offset.
     ridge : float
         Relative to the mean of the Hessian's diagonal.
     limits : Limits
     ratios : ndarray of shape (n_groups, n_groups)
-        See `ratios_of`.
+        From `required_ratios`.
 
     Returns
     -------
-    prices : Prices
+    multipliers : Multipliers
     gain : float
-        What the step should add to the value of the dual.
+        Predicted increase of the dual.
     """
-    stepped = Prices(*(array.copy() for array in prices))
+    stepped = Multipliers(*(array.copy() for array in multipliers))
     return stepped, _newton_step(stepped, counts, density, ridge, limits, ratios)
 
 
 @jit
-def _newton_step(prices, counts, density, ridge, limits, ratios):
+def _newton_step(multipliers, counts, density, ridge, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
-    add_kinds(counts, limits.kinds, by_group)
-    rows = free_rows(prices, by_group, limits, ratios)
-    direction, gain = newton_direction(rows, ratios, limits.kinds, density, ridge)
+    sum_intersections(counts, limits.intersections, by_group)
+    rows = list_free_multipliers(multipliers, by_group, limits, ratios)
+    direction, gain = newton_direction(rows, ratios, limits.intersections, density, ridge)
     values = np.empty(rows.n_rows)
     for r in range(values.size):
         values[r] = rows.values[r] + direction[r]
-    store(rows, values, prices)
+    store_multipliers(rows, values, multipliers)
     return gain
 
 
-def offsets_of(prices, limits, ratios):
-    """What the multipliers amount to.
+def compute_offsets(multipliers, limits, ratios):
+    """Offsets of the assignment costs at given multipliers.
 
     Returns
     -------
     offsets : ndarray of shape (n_clusters, n_groups)
-        Price of a place for members of a group.
-    by_kind : ndarray of shape (n_clusters, n_kinds)
-        The same for samples of a kind, who are members of several groups.
+        Offset for members of a group.
+    by_intersection : ndarray of shape (n_clusters, n_intersections)
+        Offset for samples of an intersection, the sum over its groups.
     value : float
-        What the bounds on sizes add to the value of the dual.
+        Term of the bounds on sizes in the value of the dual.
     """
-    n_clusters, n_groups, _ = prices.multipliers.shape
-    offsets, by_kind = np.empty((n_clusters, n_groups)), np.empty((n_clusters, len(limits.kinds)))
-    return offsets, by_kind, _fill(prices, limits, ratios, offsets, by_kind)
+    n_clusters, n_groups, _ = multipliers.ratios.shape
+    offsets, by_intersection = (
+        np.empty((n_clusters, n_groups)),
+        np.empty((n_clusters, len(limits.intersections))),
+    )
+    return (
+        offsets,
+        by_intersection,
+        _compute_offsets(multipliers, limits, ratios, offsets, by_intersection),
+    )
 
 
 @jit
-def _fill(prices, limits, ratios, offsets, by_kind):
-    fill_offsets(prices, ratios, limits.kinds, offsets)
-    fill_kind_offsets(offsets, limits.kinds, by_kind)
+def _compute_offsets(multipliers, limits, ratios, offsets, by_intersection):
+    fill_offsets(multipliers, ratios, limits.intersections, offsets)
+    fill_intersection_offsets(offsets, limits.intersections, by_intersection)
     value = 0.0
-    for at_least, at_most in prices.size_multipliers:
-        if at_least > 0.0:  # else the bound may be infinite
-            value += limits.smallest * at_least
+    for at_least, at_most in multipliers.sizes:
+        if at_least > 0.0:  # otherwise the bound may be infinite
+            value += limits.min_size * at_least
         if at_most > 0.0:
-            value -= limits.largest * at_most
+            value -= limits.max_size * at_most
     return value

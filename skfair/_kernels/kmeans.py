@@ -1,19 +1,19 @@
 """Distances to centres and the nearest of them.
 
-Samples are taken in blocks, feature by feature, so that the innermost loop runs over samples and
-becomes vector code however few features or clusters there are. Differences are squared, not
-expanded into a matrix product: that keeps full accuracy far from the origin, and the order of the
-sums does not depend on the number of threads.
+Samples are processed in blocks, feature by feature. So the innermost loop runs over samples and
+vectorises for any number of features and clusters. Differences are squared, not expanded into a
+matrix product, which keeps full accuracy far from the origin and an order of the sums that does not
+depend on the number of threads.
 """
 
 import numpy as np
 
-from skfair._kernels import jit, part
+from skfair._kernels import helper, jit
 
 BLOCK = 128
 
 
-@part
+@helper
 def _fill_block(X, centers, start, block, features, distances):
     """Squared distances of ``block`` samples from ``start`` on, (n_clusters, BLOCK)."""
     n_clusters, n_features = centers.shape
@@ -31,7 +31,7 @@ def _fill_block(X, centers, start, block, features, distances):
 
 
 def squared_distances(X, centers):
-    """(n_samples, n_clusters) squared Euclidean distances."""
+    """Squared Euclidean distances, (n_samples, n_clusters)."""
     distances = np.empty((len(X), len(centers)))
     _squared_distances(X, centers, distances)
     return distances
@@ -51,7 +51,7 @@ def _squared_distances(X, centers, result):
 
 
 def squared_distances_by_cluster(X, centers):
-    """The same, transposed: (n_clusters, n_samples)."""
+    """Squared Euclidean distances, transposed: (n_clusters, n_samples)."""
     distances = np.empty((len(centers), len(X)))
     _squared_distances_by_cluster(X, centers, distances)
     return distances

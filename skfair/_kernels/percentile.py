@@ -6,7 +6,7 @@ from skfair._kernels import jit
 
 
 def sort_members(scores, samples, events, shares, bounds, n_events):
-    """Counting sort of members into cells, which are an event and an interval between bounds.
+    """Counting sort of members into cells; a cell is an event and an interval between bounds.
 
     Bounds ascend; interval b holds the scores in (bounds[b - 1], bounds[b]]. Member m is the sample
     ``samples[m]`` in the event ``events[m]``.
@@ -14,7 +14,7 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
     Returns
     -------
     indptr : ndarray of intp, shape (n_cells + 1,)
-        Where the members of each cell begin in `order`; the cell of event e and interval b is
+        Start of the members of each cell in `order`; the cell of event e and interval b is
         ``e * n_buckets + b``.
     order : ndarray of intp, shape (n_members,)
         Members, cell by cell.
@@ -29,43 +29,43 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
     return indptr, order, moments
 
 
-def place_members(scores, samples, bounds):
-    """Interval between bounds of each member, as those of `sort_members`, for thousands of bounds.
+def bin_members(scores, samples, bounds):
+    """Interval between bounds of each member, as in `sort_members`, for thousands of bounds.
 
     Returns
     -------
     places : ndarray of intp, shape (n_members,)
     """
-    places = np.empty(len(samples), dtype=np.intp)
-    _place_members(scores, samples, bounds, np.zeros(_N_STEPS + 1, dtype=np.intp), places)
-    return places
+    bins = np.empty(len(samples), dtype=np.intp)
+    _bin_members(scores, samples, bounds, np.zeros(_N_STEPS + 1, dtype=np.intp), bins)
+    return bins
 
 
 _N_STEPS = 1 << 14
-"""Steps of equal length, in most of which there are few bounds."""
+"""Steps of equal length of a lookup table; most contain few bounds."""
 
 
 @jit
-def _place_members(scores, samples, bounds, up_to, places):
-    # Steps never go down as numbers go up, whatever the rounding: bounds of lower steps are lower.
-    outside, n_steps = len(bounds) // 64, len(up_to) - 1  # the outermost may be very far
-    first, last = bounds[outside], bounds[len(bounds) - 1 - outside]
+def _bin_members(scores, samples, bounds, first_bounds, bins):
+    # Lookup table: steps are monotone under rounding, so the bounds of lower steps are lower.
+    n_outer, n_steps = len(bounds) // 64, len(first_bounds) - 1  # the outermost may be far away
+    first, last = bounds[n_outer], bounds[len(bounds) - 1 - n_outer]
     scale = n_steps / max(last - first, 1e-300)
     for b in range(len(bounds)):
-        up_to[int(min(max((bounds[b] - first) * scale, 0.0), n_steps - 1.0)) + 1] += 1
+        first_bounds[int(min(max((bounds[b] - first) * scale, 0.0), n_steps - 1.0)) + 1] += 1
     for step in range(n_steps):
-        up_to[step + 1] += up_to[step]
+        first_bounds[step + 1] += first_bounds[step]
     for m in range(len(samples)):
         score = scores[samples[m]]
         step = int(min(max((score - first) * scale, 0.0), n_steps - 1.0))
-        low, high = up_to[step], up_to[step + 1]
+        low, high = first_bounds[step], first_bounds[step + 1]
         while low < high:
             middle = (low + high) // 2
             if bounds[middle] < score:
                 low = middle + 1
             else:
                 high = middle
-        places[m] = low
+        bins[m] = low
 
 
 @jit
@@ -75,7 +75,7 @@ def _sort_members(scores, samples, events, shares, bounds, indptr, order, moment
     for m in range(len(samples)):
         score = scores[samples[m]]
         low, size = 0, len(bounds)
-        while size > 0:  # without branches, which a processor would often guess wrong
+        while size > 0:  # binary search without branches, which are hard to predict
             half = (size + 1) // 2
             low += half * (bounds[low + half - 1] < score)
             size -= half
@@ -87,7 +87,8 @@ def _sort_members(scores, samples, events, shares, bounds, indptr, order, moment
         indptr[cells[m] + 1] += 1
     for c in range(n_cells):
         indptr[c + 1] += indptr[c]
-    free = np.empty(n_cells, dtype=np.intp)  # where the next member of a cell goes
+    # Write the members cell by cell.
+    free = np.empty(n_cells, dtype=np.intp)  # position of the next member of a cell
     for c in range(n_cells):
         free[c] = indptr[c]
     for m in range(len(samples)):

@@ -1,4 +1,4 @@
-"""Products of matrices in compressed sparse rows (CSR), with dense answers."""
+"""Products of matrices in compressed sparse rows (CSR), with dense results."""
 
 import numpy as np
 
@@ -21,10 +21,10 @@ def _add_weighted_gram(data, indices, indptr, weights, gram):
         weight = weights[i]
         if weight == 0.0:
             continue
-        own = slice(indptr[i], indptr[i + 1])
-        values, columns = data[own], indices[own]
+        entries = slice(indptr[i], indptr[i + 1])
+        values, columns = data[entries], indices[entries]
         for a in range(len(values)):
-            # Unsigned positions spare a test for negative ones, which takes longer than the sum.
+            # Unsigned indices spare the test for negative ones, which takes longer than the sum.
             j, scaled = np.uint64(columns[a]), weight * values[a]
             # Columns ascend within a row, so only the lower triangle is written.
             for b in range(a + 1):
@@ -50,8 +50,8 @@ def _add_outer_sum(left, right, total):
     left_data, left_indices, left_indptr = left
     right_data, right_indices, right_indptr = right
     for i in range(len(left_indptr) - 1):
-        own = slice(right_indptr[i], right_indptr[i + 1])
-        values, columns = right_data[own], right_indices[own]
+        entries = slice(right_indptr[i], right_indptr[i + 1])
+        values, columns = right_data[entries], right_indices[entries]
         for a in range(left_indptr[i], left_indptr[i + 1]):
             row, factor = np.uint64(left_indices[a]), left_data[a]
             for b in range(len(values)):
@@ -86,7 +86,7 @@ def _add_stored_deviations(rows, share, mean, counts, stored, deviations, square
 
 
 def compressed_rows(X):
-    """A dense matrix as CSR: data, indices, indptr, in the integers that scipy would take."""
+    """A dense matrix as CSR: data, indices, indptr, in the integer types of scipy."""
     indptr = np.zeros(len(X) + 1, dtype=np.int64)
     _cumulate_stored(X, indptr)
     data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int32)
@@ -96,7 +96,7 @@ def compressed_rows(X):
 
 @jit
 def _cumulate_stored(X, indptr):
-    """Number of entries other than 0 in all rows before a row."""
+    """Number of non-zero entries in all rows before a row."""
     for i in range(X.shape[0]):
         count = 0
         for j in range(X.shape[1]):

@@ -1,20 +1,20 @@
-"""Members of a group go between clusters until each has as many as it should, at the least cost."""
+"""Moves of the members of a group between clusters to required counts, at minimum cost."""
 
 import numpy as np
 
-from skfair._kernels import jit, part
+from skfair._kernels import helper, jit
 
 
 @jit
 def transport(distances, members, labels, surplus):
     """Move members along the cheapest paths from clusters with too many to those with too few.
 
-    A path of clusters moves one member along each of its arcs, whose cost is the least
-    ``distances[p, b] - distances[p, a]`` of a member p of a. If no exchange within the group lowers
-    the cost at first, none does afterwards (successive shortest paths). Stops where no path is
-    left, as where the ``members`` that may move are in other clusters. Changes ``labels``, those of
-    all samples, and ``surplus``, (n_clusters,) int64 of sum 0, in place; returns the number of
-    moves. ``distances`` are those of the members.
+    A path moves one member along each of its arcs. The cost of an arc from a to b is the minimum
+    of ``distances[p, b] - distances[p, a]`` over members p of a. If no exchange within the group
+    lowers the cost at first, none does afterwards (successive shortest paths). Stops where no path
+    is left, for example because the ``members`` that may move are in other clusters. Changes
+    ``labels`` (of all samples) and ``surplus``, (n_clusters,) int64 of sum 0, in place. Returns
+    the number of moves. ``distances`` are those of the members.
     """
     n_clusters = surplus.size
     costs, carriers = (
@@ -25,11 +25,12 @@ def transport(distances, members, labels, surplus):
     stale = np.ones(n_clusters, np.bool_)
     n_moves = 0
     while True:
-        _price_arcs(distances, members, labels, stale, costs, carriers)
+        _update_arc_costs(distances, members, labels, stale, costs, carriers)
         stale[:] = False
         end = _shortest_paths(costs, surplus, lengths, previous)
         if end < 0:
             break
+        # Move one member along each arc of the path, last arc first.
         surplus[end] += 1
         while previous[end] >= 0:
             start = previous[end]
@@ -41,9 +42,9 @@ def transport(distances, members, labels, surplus):
     return n_moves
 
 
-@part
-def _price_arcs(distances, members, labels, stale, costs, carriers):
-    """The cheapest move out of each stale cluster into every other one, and who makes it."""
+@helper
+def _update_arc_costs(distances, members, labels, stale, costs, carriers):
+    """The cheapest move from each stale cluster to every other one, and its member."""
     n_clusters = stale.size
     for a in range(n_clusters):
         if stale[a]:
@@ -59,12 +60,12 @@ def _price_arcs(distances, members, labels, stale, costs, carriers):
         costs[a, a] = np.inf
 
 
-@part
+@helper
 def _shortest_paths(costs, surplus, lengths, previous):
-    """Bellman and Ford, from all clusters with a surplus.
+    """Shortest paths from all clusters with a surplus (Bellman and Ford).
 
-    Returns the nearest cluster that lacks members, -1 if none can be reached; ``previous`` leads
-    back from it.
+    Returns the nearest cluster that lacks members, -1 if there is no path to one. ``previous``
+    has the predecessors on the paths.
     """
     n_clusters = surplus.size
     for k in range(n_clusters):
@@ -76,7 +77,7 @@ def _shortest_paths(costs, surplus, lengths, previous):
                 length = lengths[a] + costs[a, b]
                 if length == np.inf:
                     continue
-                if length < lengths[b] - 1e-12 * abs(length) and not _leads_to(previous, a, b):
+                if length < lengths[b] - 1e-12 * abs(length) and not _path_contains(previous, a, b):
                     lengths[b], previous[b] = length, a
     nearest, end = np.inf, -1
     for k in range(n_clusters):
@@ -85,9 +86,9 @@ def _shortest_paths(costs, surplus, lengths, previous):
     return end
 
 
-@part
-def _leads_to(previous, a, b):
-    """Whether the path to cluster a passes b: going on from a to b would then close a circle."""
+@helper
+def _path_contains(previous, a, b):
+    """Whether the path to cluster a contains b, so that an arc from a to b would close a cycle."""
     while a >= 0:
         if a == b:
             return True

@@ -56,9 +56,9 @@ class Asked(NamedTuple):
                 factors=np.append(factors, np.full(len(shares), goal / self.share_ratio)),
             )
         return limits._replace(
-            kinds=limits.kinds if kinds is None else kinds,
-            smallest=self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf,
-            largest=float(self.largest * (1 + ROUNDING)),
+            intersections=limits.intersections if kinds is None else kinds,
+            min_size=self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf,
+            max_size=float(self.largest * (1 + ROUNDING)),
         )
 
 
@@ -117,18 +117,18 @@ def _size(size, total, absent):
 def mixes(counts, limits):
     """Ratio of the rarest to the commonest group of each cluster, in the scales of the limits."""
     compared = limits.scales > 0
-    scaled = (counts + limits.person)[:, None] * limits.scales
+    scaled = (counts + limits.slack)[:, None] * limits.scales
     low = scaled.min(axis=2, where=compared, initial=np.inf)
-    high = ((counts - limits.person)[:, None] * limits.scales).max(axis=2)
+    high = ((counts - limits.slack)[:, None] * limits.scales).max(axis=2)
     ratios = np.divide(low, high, out=np.full(low.shape, np.inf), where=high > 0)
     return np.where((counts > 0).all(axis=1), (limits.factors * ratios).min(axis=1), 0.0)
 
 
 def keeps_sizes(sizes, limits):
     """Whether all clusters are as large as they must be, and no larger than they may be."""
-    return bool((sizes >= limits.smallest).all() and (sizes <= limits.largest).all())
+    return bool((sizes >= limits.min_size).all() and (sizes <= limits.max_size).all())
 
 
 def is_sized(limits):
     """Whether anything is asked of the sizes of clusters."""
-    return bool(np.isfinite(limits.smallest) or np.isfinite(limits.largest))
+    return bool(np.isfinite(limits.min_size) or np.isfinite(limits.max_size))

@@ -59,9 +59,9 @@ def counts(bound, scores, cuts):
         Members of events in every bin.
     """
     samples, events, _ = bound.members.entries
-    from skfair._kernels.percentile import place_members
+    from skfair._kernels.percentile import bin_members
 
-    places, n_bins = place_members(scores, samples, cuts), len(cuts) + 1
+    places, n_bins = bin_members(scores, samples, cuts), len(cuts) + 1
     weights = bound.people.weights[samples]
     table = count_table(events, places, weights, bound.members.n_events, n_bins)
     scored = np.bincount(places, weights * scores[samples], n_bins)
@@ -84,9 +84,9 @@ def members_within(bound, scores, cuts, bins):
         One of each for every membership.
     """
     samples, events, _ = bound.members.entries
-    from skfair._kernels.percentile import place_members
+    from skfair._kernels.percentile import bin_members
 
-    inside = bins[place_members(scores, samples, cuts)]
+    inside = bins[bin_members(scores, samples, cuts)]
     samples = samples[inside]
     return scores[samples], events[inside], bound.people.weights[samples]
 

@@ -98,10 +98,10 @@ def flips(part, start, directions, typical):
 
 
 def _flips_of_line(part, scores, direction, typical):
-    from skfair._kernels.flips import add_flips, place_flips
+    from skfair._kernels.flips import add_flips, bin_flips
 
     slopes = part.model.scores(direction)
-    turns, decisions = place_flips(scores, slopes, MARGIN, typical, N_TURNS)
+    turns, decisions = bin_flips(scores, slopes, MARGIN, typical, N_TURNS)
 
     def added(samples, events, effects, n_events):
         sums = np.zeros((n_events, N_TURNS + 1))

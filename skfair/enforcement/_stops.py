@@ -66,14 +66,14 @@ def spread_stops(scores, slopes, n_turns):
     own = np.abs(slopes[few])
     typical = np.median(np.abs(scores[few])[own > MARGIN] / own[own > MARGIN])
     typical = np.exp2(np.rint(np.log2(typical))) if typical > 0.0 else 1.0
-    from skfair._kernels.flips import place_flips
+    from skfair._kernels.flips import bin_flips
 
-    turns, decisions = place_flips(scores, slopes, MARGIN, typical, n_turns)
+    turns, decisions = bin_flips(scores, slopes, MARGIN, typical, n_turns)
     return Stops(*place_stops(typical, n_turns), decisions, turns)
 
 
 def place_stops(typical, n_turns):
-    """Lengths between which each stop of `place_flips` may lie, two (n_turns + 1,)."""
+    """Lengths between which each stop of `bin_flips` may lie, two (n_turns + 1,)."""
     place = np.linspace(-1.0, 1.0, n_turns + 1)
     place[[0, -1]] = (place[[0, -1]] + place[[1, -2]]) / 2  # short of infinity
     at = typical * place / (1.0 - np.abs(place))

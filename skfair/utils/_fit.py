@@ -2,7 +2,7 @@
 
 import functools
 
-from skfair._kernels import compilation_announced
+from skfair._kernels import announce_compilation
 
 
 def all_or_nothing(fit):
@@ -27,7 +27,7 @@ def all_or_nothing(fit):
     def fit_or_nothing(estimator, *args, **kwargs):
         earlier = dict(vars(estimator))
         try:
-            with compilation_announced(getattr(estimator, "verbose", 0)):
+            with announce_compilation(getattr(estimator, "verbose", 0)):
                 return fit(estimator, *args, **kwargs)
         except BaseException:
             vars(estimator).clear()

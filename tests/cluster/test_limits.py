@@ -20,7 +20,7 @@ def test_the_mix_in_the_scales_of_the_limits_by_hand():
     np.testing.assert_allclose(mixes(COUNTS, shares), [(2 / 6) / (8 / 12), (4 / 12) / (4 / 6)])
     both = limits._replace(scales=np.array([[1, 1], [1 / 6, 1 / 12]]), factors=np.array([1, 0.5]))
     np.testing.assert_allclose(mixes(COUNTS, both), [0.25, 0.25])
-    person = limits._replace(person=1.0)
+    person = limits._replace(slack=1.0)
     np.testing.assert_allclose(mixes(COUNTS, person), [3 / 7, 5 / 3])
     assert mixes(np.array([[0.0, 5.0]]), person) == 0  # a group is missing
 
@@ -35,8 +35,8 @@ def test_limits_of_what_is_asked():
         assert limits.level == 0.8
         np.testing.assert_array_equal(limits.scales, [[1, 0.5]])
     assert Asked().limits(weights).level == 0
-    assert balance.smallest == -np.inf
-    assert balance.largest == np.inf
+    assert balance.min_size == -np.inf
+    assert balance.max_size == np.inf
 
 
 @given(st.integers(0, 2**32), st.sampled_from([0, 0.5, 0.8, 1]), st.sampled_from([0, 0.5, 0.8, 1]))
@@ -52,7 +52,7 @@ def test_the_level_is_reached_where_everything_asked_for_is_kept(seed, balance, 
         kept = keeps_promise(counts, level, person) and keeps_promise(
             counts, share_ratio, person, 1 / weights
         )
-        reached = mixes(counts, limits._replace(person=float(person))).min()
+        reached = mixes(counts, limits._replace(slack=float(person))).min()
         assert (reached >= limits.level * (1 - 1e-9)) == kept
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from skfair._kernels.clustering import balance_limits, tabulate
+from skfair._kernels.clustering import balance_limits, build_clustering
 
 
 class Problem(NamedTuple):
@@ -26,7 +26,7 @@ class Problem(NamedTuple):
         """A new one, which kernels may change."""
         X, weights, codes, labels, n_clusters, n_groups, _ = self
         limits = balance_limits(n_groups)
-        return tabulate(X, self.masses, weights, codes, labels, n_clusters, limits)
+        return build_clustering(X, self.masses, weights, codes, labels, n_clusters, limits)
 
     def with_labels(self, labels):
         return self._replace(labels=np.array(labels))

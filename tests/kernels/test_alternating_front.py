@@ -8,11 +8,11 @@ from skfair._kernels.alternating import SwapRule, run
 from tests.kernels.test_alternating import least_balance, mean_cost, new_state, problems, table
 
 
-def new_members(points, labellings, n_clusters, room):
-    n, n_columns = len(points.X), points.columns[-1]
+def new_members(samples, labellings, n_clusters, room):
+    n, n_columns = len(samples.X), samples.columns[-1]
     members = kernels.FrontList(
         np.zeros((room, n), dtype=np.uint8),
-        np.zeros((room, n_clusters, points.X.shape[1])),
+        np.zeros((room, n_clusters, samples.X.shape[1])),
         np.zeros((room, n_clusters, n_columns)),
         np.zeros((room, n_clusters, n_columns), dtype=np.int64),
         np.zeros(room),
@@ -21,27 +21,27 @@ def new_members(points, labellings, n_clusters, room):
         np.array([len(labellings)]),
     )
     members.labels[members.slot[: len(labellings)]] = labellings
-    kernels.refresh(points, members)
+    kernels.recompute(samples, members)
     return members
 
 
 @given(problems(), st.integers(1, 2**60), st.integers(1, 3))
 @settings(max_examples=25, deadline=None)
-def test_children_join_with_what_a_recomputation_gives(problem, seed, times):
-    points, codes, labels, n_clusters = problem
+def test_children_join_with_what_a_recomputation_gives(problem, seed, n_repeats):
+    samples, codes, labels, n_clusters = problem
     parents = np.stack([labels, labels[::-1]])
-    members = new_members(points, parents, n_clusters, room=2 + 2 * 3)
+    members = new_members(samples, parents, n_clusters, room=2 + 2 * 3)
     pairs, rng = np.array([[3, 0], [2, 1], [0, 2]]), np.array([seed], dtype=np.uint64)
-    kernels.breed(points, members, (0, 2), pairs, SwapRule(2, True, False, times), rng)
+    kernels.add_children(samples, members, (0, 2), pairs, SwapRule(2, True, False, n_repeats), rng)
     size = members.length[0]
     assert 2 <= size <= 8
     assert sorted(members.slot) == list(range(8))
     assert np.array_equal(members.labels[members.slot[:2]], parents)
     for i in range(size):
         row = members.labels[members.slot[i]]
-        tables = table(points, codes, row, n_clusters)
-        assert members.cost[i] == pytest.approx(mean_cost(points, row), abs=1e-9)
-        assert members.balance[i] == pytest.approx(least_balance(points, tables), abs=1e-9)
+        tables = table(samples, codes, row, n_clusters)
+        assert members.cost[i] == pytest.approx(mean_cost(samples, row), abs=1e-9)
+        assert members.balance[i] == pytest.approx(least_balance(samples, tables), abs=1e-9)
     for i in range(2, size):  # nobody who was there is strictly better in both
         better = (members.cost[:i] < members.cost[i]) & (members.balance[:i] > members.balance[i])
         assert not better.any()
@@ -49,14 +49,16 @@ def test_children_join_with_what_a_recomputation_gives(problem, seed, times):
 
 @given(problems(), st.integers(1, 2**60), st.integers(1, 4))
 @settings(max_examples=25, deadline=None)
-def test_a_child_is_what_so_many_iterations_of_algorithm_2_lead_to(problem, seed, times):
-    points, _, labels, n_clusters = problem
-    members = new_members(points, labels[np.newaxis], n_clusters, room=2)
+def test_a_child_is_what_so_many_iterations_of_algorithm_2_lead_to(problem, seed, n_repeats):
+    samples, _, labels, n_clusters = problem
+    members = new_members(samples, labels[np.newaxis], n_clusters, room=2)
     pair, rule = np.array([3, 2]), SwapRule(4, True, False)
     rng, same = np.array([seed], dtype=np.uint64), np.array([seed], dtype=np.uint64)
-    kernels.breed(points, members, (0, 1), pair[np.newaxis], rule._replace(times=times), rng)
-    state = new_state(points, labels, n_clusters)
-    run(points, state, pair, rule, np.full(times, 4), same)
+    kernels.add_children(
+        samples, members, (0, 1), pair[np.newaxis], rule._replace(n_repeats=n_repeats), rng
+    )
+    state = new_state(samples, labels, n_clusters)
+    run(samples, state, pair, rule, np.full(n_repeats, 4), same)
     assert rng == same
     if members.length[0] == 2:  # the parent may be strictly better
         assert np.array_equal(members.labels[members.slot[1]], state.labels)

@@ -35,8 +35,8 @@ def climb(problem, goal, rows=None, max_moves=100):
     rows = np.arange(len(X)) if rows is None else rows
     clustering, distances = problem.clustering(), problem.distances()[rows]
     limits = balance_limits(problem.n_groups, goal)
-    people = X, problem.masses, weights, codes
-    path = kernels.raise_balance(*people, clustering, rows, distances, limits, max_moves)
+    samples = X, problem.masses, weights, codes
+    path = kernels.raise_balance(*samples, clustering, rows, distances, limits, max_moves)
     return path, clustering
 
 

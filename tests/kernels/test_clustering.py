@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skfair._kernels import clustering as kernels
-from tests.kernels.alone import alone
 from tests.kernels.clusterings import (
     check_against_scratch,
     cost_by_definition,
     make_problem,
     problems,
 )
+from tests.kernels.standalone import standalone
 
 # Compiled kernels divide by zero in silence; run by the interpreter, they warn.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:RuntimeWarning")
@@ -31,13 +31,15 @@ def test_a_clustering_is_what_its_labels_say(problem):
     for k in range(n_clusters):
         mean = np.average(X[labels == k], axis=0, weights=masses[labels == k])
         np.testing.assert_allclose(clustering.centers[k], mean, atol=1e-12)
-    assert kernels.cost_of(X, masses, clustering) == pytest.approx(cost_by_definition(problem))
+    assert kernels.clustering_cost(X, masses, clustering) == pytest.approx(
+        cost_by_definition(problem)
+    )
 
 
 def test_labels_are_copied_and_an_empty_cluster_has_no_centre():
     labels = np.array([0, 2], dtype=np.uint8)
     X = np.array([[1.0], [3.0]])
-    clustering = kernels.tabulate(
+    clustering = kernels.build_clustering(
         X, np.ones(2), np.ones(2), np.array([0, 0]), labels, 3, kernels.balance_limits(1)
     )
     assert clustering.labels.dtype == np.int32
@@ -49,7 +51,7 @@ def test_labels_are_copied_and_an_empty_cluster_has_no_centre():
 
 def ratio(counts, members, **limits):
     limits = kernels.balance_limits(len(counts))._replace(**limits)
-    return alone(kernels.ratio)(np.array(counts), np.array(members), limits)
+    return standalone(kernels.ratio)(np.array(counts), np.array(members), limits)
 
 
 def test_the_ratio_is_rarest_over_commonest():
@@ -65,27 +67,27 @@ def test_the_ratio_in_other_scales_and_up_to_a_person():
     assert ratio([2.0, 8.0], [2, 8], scales=shares) == 0.5
     both = {"scales": np.array([[1.0, 1.0], [1 / 4, 1 / 8]]), "factors": np.array([1.0, 0.4])}
     assert ratio([2.0, 8.0], [2, 8], **both) == pytest.approx(0.2)  # the second, times .4
-    assert ratio([2.0, 8.0], [2, 8], person=1.0) == 3 / 7
-    assert ratio([0.0, 8.0], [0, 8], person=1.0) == 0  # a group is missing all the same
-    assert ratio([1.0, 1.0], [1, 1], person=1.0) == np.inf
+    assert ratio([2.0, 8.0], [2, 8], slack=1.0) == 3 / 7
+    assert ratio([0.0, 8.0], [0, 8], slack=1.0) == 0  # a group is missing all the same
+    assert ratio([1.0, 1.0], [1, 1], slack=1.0) == np.inf
 
 
 def test_the_groups_that_bind_are_those_of_the_least_ratio():
     counts = np.array([2.0, 8.0, 3.0])
     limits = kernels.balance_limits(3)
-    assert alone(kernels.binding_groups)(counts, limits) == (0, 1)
+    assert standalone(kernels.binding_groups)(counts, limits) == (0, 1)
     scales = np.array([[1.0, 1.0, 1.0], [1.0, 0.5, 9.0]])
     limits = limits._replace(scales=scales, factors=np.ones(2))
-    assert alone(kernels.binding_groups)(counts, limits) == (0, 2)
+    assert standalone(kernels.binding_groups)(counts, limits) == (0, 2)
     limits = limits._replace(factors=np.array([1.0, 9.0]))
-    assert alone(kernels.binding_groups)(counts, limits) == (0, 1)
+    assert standalone(kernels.binding_groups)(counts, limits) == (0, 1)
 
 
 def test_the_ratio_after_a_change_leaves_the_table_as_it_is():
     counts, members = np.array([2.0, 4.0]), np.array([1, 2])
     limits = kernels.balance_limits(2)
-    assert alone(kernels.ratio_after)(counts, members, 0, 2.0, limits) == 1
-    assert alone(kernels.ratio_after)(counts, members, 0, -2.0, limits) == 0
+    assert standalone(kernels.ratio_after)(counts, members, 0, 2.0, limits) == 1
+    assert standalone(kernels.ratio_after)(counts, members, 0, -2.0, limits) == 0
     assert counts.tolist() == [2, 4]
     assert members.tolist() == [1, 2]
 
@@ -101,15 +103,15 @@ def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, see
     labels, centers, sizes = clustering.labels, clustering.centers, clustering.sizes
     for p in rng.integers(len(X), size=10):
         a, k = labels[p], rng.integers(n_clusters)
-        if k == a or not alone(kernels.may_leave)(clustering, p, masses[p], limits):
+        if k == a or not standalone(kernels.may_leave)(clustering, p, masses[p], limits):
             continue
         before = cost_by_definition(problem.with_labels(labels))
         to, away = (
-            alone(kernels.distance)(X[p], centers[k]),
-            alone(kernels.distance)(X[p], centers[a]),
+            standalone(kernels.distance)(X[p], centers[k]),
+            standalone(kernels.distance)(X[p], centers[a]),
         )
-        change = alone(kernels.change)(to, away, sizes[k], sizes[a], masses[p])
-        alone(kernels.move)(X, masses, weights, codes, clustering, p, k, limits)
+        change = standalone(kernels.change)(to, away, sizes[k], sizes[a], masses[p])
+        standalone(kernels.move)(X, masses, weights, codes, clustering, p, k, limits)
         after = cost_by_definition(problem.with_labels(labels))
         assert change == pytest.approx(after - before, abs=1e-10)
     check_against_scratch(problem, clustering)
@@ -118,5 +120,5 @@ def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, see
 def test_the_last_member_may_not_leave():
     problem = make_problem(np.random.default_rng(0), 4, 2, 1).with_labels([0, 1, 1, 1])
     clustering, limits = problem.clustering(), kernels.balance_limits(1)
-    assert not alone(kernels.may_leave)(clustering, 0, problem.weights[0], limits)
-    assert alone(kernels.may_leave)(clustering, 1, problem.weights[1], limits)
+    assert not standalone(kernels.may_leave)(clustering, 0, problem.weights[0], limits)
+    assert standalone(kernels.may_leave)(clustering, 1, problem.weights[1], limits)

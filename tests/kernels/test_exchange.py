@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from skfair._kernels import exchange as kernels
 from skfair._kernels.clustering import balance_limits
-from tests.kernels.alone import alone
 from tests.kernels.clusterings import (
     Problem,
     all_exchanges,
@@ -21,6 +20,7 @@ from tests.kernels.clusterings import (
     problems,
     ratios_by_definition,
 )
+from tests.kernels.standalone import standalone
 
 # Compiled kernels divide by zero in silence; run by the interpreter, they warn.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:RuntimeWarning")
@@ -33,9 +33,9 @@ def exchange(problem, floor):
     bounds, lowest = kernels.exchange_bounds(
         distances, codes, weights[0], clustering, problem.n_groups
     )
-    partners = kernels.cheapest_partners(clustering, lowest, weights[0], limits)
-    found = kernels.might_gain(bounds, partners, codes, clustering.labels)
-    order = kernels.cheapest_first(*found[1:], lowest.size)
+    partners = kernels.partner_bounds(clustering, lowest, weights[0], limits)
+    found = kernels.find_candidates(bounds, partners, codes, clustering.labels)
+    order = kernels.sort_candidates(*found[1:], lowest.size)
     found = (column[order] for column in found)
     n_exchanges = kernels.exchange(X, weights, codes, clustering, *found, lowest, limits)
     check_against_scratch(problem, clustering)
@@ -91,10 +91,10 @@ def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
         a, c, g, h = labels[p], labels[q], codes[p], codes[q]
         if a != c and g != h:
             after = ratios_by_definition(moved(problem, (p, c), (q, a)))[[a, c]].min()
-            assert alone(kernels._may_exchange)(clustering, a, c, g, h, 1.0, limits) == (
+            assert standalone(kernels._may_exchange)(clustering, a, c, g, h, 1.0, limits) == (
                 after >= bound * (1 - 1e-12)
             )
-            assert alone(kernels._may_exchange)(clustering, a, c, g, g, 1.0, limits)
+            assert standalone(kernels._may_exchange)(clustering, a, c, g, g, 1.0, limits)
     check_against_scratch(problem, clustering)
 
 
@@ -107,8 +107,8 @@ def test_candidates_are_all_whom_some_allowed_exchange_could_help(problem, share
         problem.distances(), codes, 1.0, clustering, problem.n_groups
     )
     limits = balance_limits(problem.n_groups, floor)
-    partners = kernels.cheapest_partners(clustering, lowest, 1.0, limits)
-    rows, least, cells = kernels.might_gain(bounds, partners, codes, labels)
+    partners = kernels.partner_bounds(clustering, lowest, 1.0, limits)
+    rows, least, cells = kernels.find_candidates(bounds, partners, codes, labels)
     n_clusters, _, n_kinds = lowest.shape
     hopeful = set()
     for p, q in permutations(range(len(labels)), 2):

@@ -15,28 +15,30 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from skfair._kernels import fair_assignment as kernels
-from skfair._kernels import fair_prices
+from skfair._kernels import fair_duals
 from skfair._kernels.clustering import balance_limits
 from skfair.cluster.kmeans import _dual
 from skfair.partitions import InMemory
-from tests.kernels.alone import alone
+from tests.kernels.standalone import standalone
 
 
-def ratios_of(n_groups, ratio):
-    return fair_prices.ratios_of(balance_limits(n_groups, ratio))
+def balance_ratios(n_groups, ratio):
+    return fair_duals.required_ratios(balance_limits(n_groups, ratio))
 
 
-def kinds(n_groups):
+def intersections(n_groups):
     """One attribute: a sample is in one group."""
     return np.arange(n_groups)[:, None]
 
 
-def offsets_of(multipliers, ratio, sizes=None):
+def fill_offsets(multipliers, ratio, sizes=None):
     n_clusters, n_groups, _ = multipliers.shape
-    prices = fair_prices.Prices(multipliers, np.zeros((n_clusters, 2)) if sizes is None else sizes)
+    prices = fair_duals.Multipliers(
+        multipliers, np.zeros((n_clusters, 2)) if sizes is None else sizes
+    )
     offsets = np.empty(multipliers.shape[:2])
-    ratios = ratio if np.ndim(ratio) else ratios_of(n_groups, ratio)
-    alone(fair_prices.fill_offsets)(prices, ratios, kinds(n_groups), offsets)
+    ratios = ratio if np.ndim(ratio) else balance_ratios(n_groups, ratio)
+    standalone(fair_duals.fill_offsets)(prices, ratios, intersections(n_groups), offsets)
     return offsets
 
 
@@ -52,7 +54,7 @@ class Problem(NamedTuple):
     @property
     def limits(self):
         limits = balance_limits(self.n_groups, self.ratio)
-        return limits._replace(smallest=self.smallest, largest=self.largest)
+        return limits._replace(min_size=self.smallest, max_size=self.largest)
 
     @property
     def rows(self):
@@ -93,7 +95,7 @@ def problems(draw):
 
 def dual(problem, multipliers, width=np.inf):
     """Value of the dual and the assignment at its prices."""
-    found = kernels.look(problem.rows, offsets_of(multipliers, problem.ratio), width)
+    found = kernels.evaluate_dual(problem.rows, fill_offsets(multipliers, problem.ratio), width)
     return found.value, found
 
 
@@ -147,7 +149,7 @@ def violations(problem, counts):
 def test_offsets_equal_their_formula(drawn):
     problem, y, _ = drawn
     expected = problem.ratio * np.einsum("kji->ki", y) - np.einsum("kij->ki", y)
-    np.testing.assert_allclose(offsets_of(y, problem.ratio), expected, atol=1e-12)
+    np.testing.assert_allclose(fill_offsets(y, problem.ratio), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_samples", [1, 127, 128, 130])
@@ -157,7 +159,7 @@ def test_an_assignment_is_the_argmin_of_the_prices(n_samples, n_clusters):
     problem = make_problem(rng, n_samples, n_clusters, 1 if n_samples == 1 else 3)
     multipliers = random_multipliers(rng, n_clusters, problem.n_groups)
     value, assignment = dual(problem, multipliers)
-    offsets = offsets_of(multipliers, problem.ratio)
+    offsets = fill_offsets(multipliers, problem.ratio)
     prices = problem.distances + offsets[:, problem.codes]
     ranked = np.argsort(prices, axis=0, kind="stable")
     np.testing.assert_array_equal(assignment.labels, ranked[0])
@@ -198,7 +200,7 @@ def test_the_counts_are_a_supergradient_of_the_dual(drawn):
 def test_any_multipliers_bound_the_cost_from_below(drawn):
     problem, y, _ = drawn
     optimum = programme_optimum(problem)
-    for multipliers in (y, 0.01 * y, solve(problem).prices.multipliers):
+    for multipliers in (y, 0.01 * y, solve(problem).prices.ratios):
         assert dual(problem, multipliers)[0] <= optimum + 1e-8 * (1 + optimum)
 
 
@@ -220,8 +222,8 @@ def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
 
 
 def fitting_width(gaps):
-    look = kernels.Look(None, gaps, 0.0, None, None, 0)
-    return _dual._fitting_width(SimpleNamespace(looked=InMemory([look]), n_samples=len(gaps)))
+    evaluation = kernels.DualEvaluation(None, gaps, 0.0, None, None, 0)
+    return _dual._fitting_width(SimpleNamespace(looked=InMemory([evaluation]), n_samples=len(gaps)))
 
 
 def test_the_width_takes_in_a_share_of_the_gaps():
@@ -259,31 +261,31 @@ def dense_hessian(multipliers, ratio, density):
         laplacian[:, g, :, g] = np.diag(density[g].sum(axis=1)) - density[g]
     laplacian = laplacian.reshape(n_clusters * n_groups, -1)
     units = np.eye(multipliers.size).reshape(-1, *multipliers.shape)
-    to_offsets = np.array([offsets_of(unit, ratio).ravel() for unit in units])
+    to_offsets = np.array([fill_offsets(unit, ratio).ravel() for unit in units])
     return to_offsets @ laplacian @ to_offsets.T
 
 
 def rows_of(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np.inf):
     """The rows of a step, and the ratios."""
     n_clusters, n_groups, _ = multipliers.shape
-    limits = balance_limits(n_groups, ratio)._replace(smallest=smallest, largest=largest)
+    limits = balance_limits(n_groups, ratio)._replace(min_size=smallest, max_size=largest)
     sizes = np.zeros((n_clusters, 2)) if sizes is None else sizes
-    ratios = fair_prices.ratios_of(limits)
-    prices = fair_prices.Prices(multipliers, sizes)
-    n_rows, *columns = free_rows()(prices, counts, limits, ratios)
-    return fair_prices.DualRows(n_rows, *(column[:n_rows] for column in columns)), ratios
+    ratios = fair_duals.required_ratios(limits)
+    prices = fair_duals.Multipliers(multipliers, sizes)
+    n_rows, *columns = list_free_multipliers()(prices, counts, limits, ratios)
+    return fair_duals.FreeMultipliers(n_rows, *(column[:n_rows] for column in columns)), ratios
 
 
 @functools.cache
-def free_rows():
+def list_free_multipliers():
     """The rows as a tuple of arrays."""
-    compiled = fair_prices.free_rows
+    compiled = fair_duals.list_free_multipliers
 
     def as_tuple(prices, counts, limits, ratios):
         rows = compiled(prices, counts, limits, ratios)
         return rows.n_rows, rows.cells, rows.values, rows.violations
 
-    return alone(as_tuple)
+    return standalone(as_tuple)
 
 
 def at(rows, table):
@@ -305,13 +307,13 @@ def test_sizes_out_of_bounds_and_those_with_a_price_are_rows():
     prices = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.0]])
     nothing = np.zeros((3, 2, 2))
     rows, _ = rows_of(nothing, counts, 0.0, prices, smallest=3.0, largest=7.0)
-    low, high = fair_prices.AT_LEAST, fair_prices.AT_LEAST - 1
+    low, high = fair_duals.SIZE_ROW, fair_duals.SIZE_ROW - 1
     assert rows.cells[:, :2].tolist() == [[1, low], [2, low], [2, high]]
     assert rows.values.tolist() == [0.5, 0.25, 0]
     assert rows.violations.tolist() == [3 - 2, 3 - 8, 8 - 7]
     offsets = np.empty((3, 2))
-    alone(fair_prices.fill_row_offsets)(
-        rows, np.array([0.5, 0.25, 2.0]), np.zeros((2, 2)), kinds(2), offsets
+    standalone(fair_duals.fill_row_offsets)(
+        rows, np.array([0.5, 0.25, 2.0]), np.zeros((2, 2)), intersections(2), offsets
     )
     np.testing.assert_array_equal(offsets, [[0, 0], [-0.5, -0.5], [1.75, 1.75]])
 
@@ -323,12 +325,12 @@ def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     product = (hessian @ direction.ravel()).reshape(direction.shape) + 0.1 * direction
     rows, ratios = rows_of(multipliers, counts, ratio)
     result = np.full(rows.n_rows, np.nan)
-    alone(fair_prices._apply_hessian)(
-        rows.violations, rows, density, ratios, kinds(len(ratios)), 0.1, result
+    standalone(fair_duals._apply_hessian)(
+        rows.violations, rows, density, ratios, intersections(len(ratios)), 0.1, result
     )
     np.testing.assert_allclose(result, at(rows, product), atol=1e-10)
     diagonal = np.diag(hessian)[free.ravel()]
-    mean = alone(fair_prices._mean_diagonal)(rows, density, ratios, kinds(len(ratios)))
+    mean = standalone(fair_duals._mean_diagonal)(rows, density, ratios, intersections(len(ratios)))
     assert mean == pytest.approx(diagonal.mean())
 
 
@@ -337,8 +339,8 @@ def matrix_of(rows, ratios, density):
     matrix = np.empty((rows.n_rows, rows.n_rows))
     for column, unit in zip(matrix.T, np.eye(rows.n_rows), strict=True):
         image = np.empty(rows.n_rows)
-        alone(fair_prices._apply_hessian)(
-            unit, rows, density, ratios, kinds(len(ratios)), 0.0, image
+        standalone(fair_duals._apply_hessian)(
+            unit, rows, density, ratios, intersections(len(ratios)), 0.0, image
         )
         column[:] = image
     return matrix
@@ -359,7 +361,7 @@ def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negat
     if sized:  # every cluster but one at the mean is too large or too small
         assert (rows.cells[:, 1] < 0).sum() >= len(counts) - 1
     # A cluster with a bound on its size counts as having the ties of an average one at least.
-    mean = alone(fair_prices._mean_diagonal)(rows, density, ratios, kinds(len(ratios)))
+    mean = standalone(fair_duals._mean_diagonal)(rows, density, ratios, intersections(len(ratios)))
     exact = np.diag(matrix).mean()
     assert exact <= mean if sized else mean == pytest.approx(exact)
     damped = matrix + ridge * mean * np.eye(rows.n_rows)
@@ -369,13 +371,15 @@ def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negat
     stopped = rows.values + direction == 0
     assert stopped[rows.values > 0].any() == (scale < 1e3)
     residual = (damped @ direction - rows.violations)[~stopped]
-    limit = 1.01 * fair_prices.CG_TOLERANCE * np.linalg.norm(rows.violations)
+    limit = 1.01 * fair_duals.CG_TOLERANCE * np.linalg.norm(rows.violations)
     assert np.linalg.norm(residual) <= limit
     assert gain == pytest.approx(direction @ (rows.violations - matrix @ direction / 2))
 
 
 def newton_direction(rows, ratios, density, ridge):
-    return alone(fair_prices.newton_direction)(rows, ratios, kinds(len(ratios)), density, ridge)
+    return standalone(fair_duals.newton_direction)(
+        rows, ratios, intersections(len(ratios)), density, ridge
+    )
 
 
 def test_without_ties_the_newton_step_is_finite(step):
@@ -388,10 +392,10 @@ def test_without_ties_the_newton_step_is_finite(step):
 
 
 def worst_violation(multipliers, counts, ratio, sizes=None, smallest=-np.inf, largest=np.inf):
-    limits = balance_limits(counts.shape[1], ratio)._replace(smallest=smallest, largest=largest)
-    prices = fair_prices.Prices(multipliers, np.zeros((1, 2)) if sizes is None else sizes)
-    ratios = fair_prices.ratios_of(limits)
-    return alone(fair_prices.worst_violation)(prices, counts, limits, ratios)
+    limits = balance_limits(counts.shape[1], ratio)._replace(min_size=smallest, max_size=largest)
+    prices = fair_duals.Multipliers(multipliers, np.zeros((1, 2)) if sizes is None else sizes)
+    ratios = fair_duals.required_ratios(limits)
+    return standalone(fair_duals.group_kkt_residual)(prices, counts, limits, ratios)
 
 
 def test_the_worst_violation_breaks_feasibility_or_slackness():
@@ -410,14 +414,14 @@ def test_the_worst_violation_breaks_feasibility_or_slackness():
 
 def test_ratios_in_several_scales_are_the_strictest():
     limits = balance_limits(2, 0.5)
-    np.testing.assert_array_equal(fair_prices.ratios_of(limits), np.full((2, 2), 0.5))
+    np.testing.assert_array_equal(fair_duals.required_ratios(limits), np.full((2, 2), 0.5))
     # Shares of groups of 10 and 40: .8 of a share of 4 to 1.
     shares = limits._replace(level=0.8, scales=np.array([[1.0, 0.25]]))
-    np.testing.assert_allclose(fair_prices.ratios_of(shares), [[0.8, 0.2], [3.2, 0.8]])
+    np.testing.assert_allclose(fair_duals.required_ratios(shares), [[0.8, 0.2], [3.2, 0.8]])
     both = limits._replace(
         scales=np.array([[1.0, 1.0], [1.0, 0.25]]), factors=np.array([1.0, 0.5 / 0.8])
     )
-    np.testing.assert_allclose(fair_prices.ratios_of(both), [[0.8, 0.5], [3.2, 0.8]])
+    np.testing.assert_allclose(fair_duals.required_ratios(both), [[0.8, 0.5], [3.2, 0.8]])
 
 
 # The ascent ---------------------------------------------------------------------------
@@ -444,7 +448,7 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
     assert solution.value <= optimum * (1 + 1e-9)
     assert solution.value == pytest.approx(optimum, rel=1e-3)
     prices = solution.prices
-    offsets = offsets_of(prices.multipliers, problem.ratio, prices.size_multipliers)
+    offsets = fill_offsets(prices.ratios, problem.ratio, prices.sizes)
     np.testing.assert_allclose(solution.offsets, offsets, atol=1e-12)
 
 
@@ -453,27 +457,27 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
 def test_a_solution_is_consistent(drawn):
     problem, y, _ = drawn
     start = _dual.cold_start(len(problem.distances), problem.n_groups)
-    start = start._replace(prices=start.prices._replace(multipliers=y.copy()))
+    start = start._replace(prices=start.prices._replace(ratios=y.copy()))
     solution = solve(problem, start)
-    assert (solution.prices.multipliers >= 0).all()
-    offsets = offsets_of(solution.prices.multipliers, problem.ratio)
+    assert (solution.prices.ratios >= 0).all()
+    offsets = fill_offsets(solution.prices.ratios, problem.ratio)
     np.testing.assert_array_equal(solution.offsets, offsets)
-    value, assignment = dual(problem, solution.prices.multipliers)
+    value, assignment = dual(problem, solution.prices.ratios)
     np.testing.assert_array_equal(solution.labels, assignment.labels)
     np.testing.assert_array_equal(solution.gaps, assignment.gaps)
     assert solution.value == pytest.approx(value, rel=1e-12, abs=1e-12)
     assert solution.value >= dual(problem, y)[0]  # it never goes down
-    np.testing.assert_array_equal(start.prices.multipliers, y)
+    np.testing.assert_array_equal(start.prices.ratios, y)
 
 
 def test_the_ascent_stops_where_every_constraint_holds_within_the_slack():
     problem = make_problem(np.random.default_rng(3), 400, 3, 2)
     slack = 4.0
     solution = solve(problem, slack=slack)
-    _, assignment = dual(problem, solution.prices.multipliers)
+    _, assignment = dual(problem, solution.prices.ratios)
     assert violations(problem, assignment.counts).max() <= slack
     again = solve(problem, solution, slack=slack)  # a warm start that needs no step
-    np.testing.assert_array_equal(again.prices.multipliers, solution.prices.multipliers)
+    np.testing.assert_array_equal(again.prices.ratios, solution.prices.ratios)
 
 
 def test_samples_in_parts_have_the_same_solution():

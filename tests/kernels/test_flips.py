@@ -17,7 +17,7 @@ def draw(n_samples=400):
 
 @pytest.mark.parametrize("few", [0, 1 << 17])
 def test_sums_follow_the_decisions(few, monkeypatch):
-    monkeypatch.setattr(flips, "_FEW", few)
+    monkeypatch.setattr(flips, "_MAX_NUMPY", few)
     rng = np.random.default_rng(1)
     n_samples, n_events, n_entries = 60, 3, 100
     samples, events = (
@@ -36,7 +36,7 @@ def test_sums_follow_the_decisions(few, monkeypatch):
 
 def test_flips_lie_between_their_stops():
     scores, slopes = draw()
-    turns, decisions = flips.place_flips(scores, slopes, 1e-9, 0.5, N_TURNS)
+    turns, decisions = flips.bin_flips(scores, slopes, 1e-9, 0.5, N_TURNS)
     place = np.linspace(-1, 1, N_TURNS + 1)[1:-1]
     at = 0.5 * place / (1 - np.abs(place))
     moving = np.abs(slopes) > 1e-9

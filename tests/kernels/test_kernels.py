@@ -140,7 +140,7 @@ def test_an_interrupt_amid_compilation_is_heard_and_the_kernel_is_finished():
         raise KeyboardInterrupt
 
     previous = signal.signal(signal.SIGALRM, handler)
-    kernel = _kernels._compiled_apart(numba.njit(error_model="numpy")(scope["kernel"]))
+    kernel = _kernels._compile_in_thread(numba.njit(error_model="numpy")(scope["kernel"]))
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.02)
         with pytest.raises(KeyboardInterrupt):
@@ -308,7 +308,7 @@ def test_after_a_warm_up_default_fits_compile_nothing():
     ESTIMATORS["ERM"].fit(**make_data("ERM", 140_000))
     FairKMeans(4, min_share_ratio=0.8, random_state=0).fit(**make_data("k-means", 400))
     assert {kernel: set(kernel.signatures) for kernel in all_kernels()} == before
-    literature, of_parts = {"alternating", "alternating_front"}, {"_place_members"}
+    literature, of_parts = {"alternating", "alternating_front"}, {"_bin_members"}
     uncompiled = [kernel for kernel in before if not before[kernel]]
     others = [kernel for kernel in uncompiled if kernel.__name__ not in of_parts]
     assert {kernel.__module__.split(".")[-1] for kernel in others} <= literature

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from skfair._kernels import normalized_cut as kernels
 from skfair._kernels import normalized_cut_flows as flows
-from tests.kernels.alone import alone
+from tests.kernels.standalone import standalone
 
 
 def ncut_by_definition(K, labels):
@@ -34,7 +34,7 @@ def partition_of(K, labels, groups, n_clusters):
     links = K @ members
     counts = members.T @ np.eye(groups.max() + 1)[groups]
     within, volumes = (members * links).sum(axis=0), members.T @ K.sum(axis=1)
-    return kernels.Partition(labels, links, within, volumes, counts.astype(np.int64))
+    return kernels.NodeClustering(labels, links, within, volumes, counts.astype(np.int64))
 
 
 def sparse_graph(K, groups):
@@ -64,16 +64,16 @@ def gaussian_graph(points, gamma, groups):
     return K, kernels.Graph(True, points, gamma, *rows, K.sum(axis=1), np.ones(n), groups)
 
 
-def free(partition):
-    counts = partition.counts
+def free(clustering):
+    counts = clustering.counts
     return kernels.Bounds(np.zeros_like(counts), np.full_like(counts, counts.sum()))
 
 
-def assert_is_what_its_labels_say(K, partition, groups):
-    fresh = partition_of(K, partition.labels, groups, len(partition.volumes))
+def assert_is_what_its_labels_say(K, clustering, groups):
+    fresh = partition_of(K, clustering.labels, groups, len(clustering.volumes))
     for name in ("links", "within", "volumes", "counts"):
         np.testing.assert_allclose(
-            getattr(partition, name), getattr(fresh, name), atol=1e-9, err_msg=name
+            getattr(clustering, name), getattr(fresh, name), atol=1e-9, err_msg=name
         )
 
 
@@ -101,12 +101,14 @@ def test_moves_keep_the_tables(storage):
     else:
         K = random_affinity(rng, 12)
         graph = {"sparse": sparse_graph, "dense": dense_graph}[storage](K, groups)
-    partition = partition_of(K, np.arange(12) % 3, groups, 3)
+    clustering = partition_of(K, np.arange(12) % 3, groups, 3)
     for i, k in rng.integers(0, (12, 3), (20, 2)):
-        if partition.labels[i] != k:
-            alone(kernels.move)(graph, partition, i, k)
-    assert_is_what_its_labels_say(K, partition, groups)
-    assert kernels.ncut_of(partition) == pytest.approx(ncut_by_definition(K, partition.labels))
+        if clustering.labels[i] != k:
+            standalone(kernels.move)(graph, clustering, i, k)
+    assert_is_what_its_labels_say(K, clustering, groups)
+    assert kernels.normalized_cut(clustering) == pytest.approx(
+        ncut_by_definition(K, clustering.labels)
+    )
 
 
 @pytest.mark.parametrize("storage", ["sparse", "dense", "gaussian"])
@@ -118,7 +120,7 @@ def test_an_entry_of_the_affinity(storage):
     else:
         K = random_affinity(rng, 6, 0.4)
         graph = {"sparse": sparse_graph, "dense": dense_graph}[storage](K, groups)
-    entries = [[alone(kernels.affinity)(graph, i, j) for j in range(6)] for i in range(6)]
+    entries = [[standalone(kernels.affinity)(graph, i, j) for j in range(6)] for i in range(6)]
     np.testing.assert_allclose(entries, K)
 
 
@@ -126,16 +128,16 @@ def test_an_entry_of_the_affinity(storage):
 @settings(max_examples=25, deadline=None)
 def test_after_the_last_pass_no_move_lowers_the_cut(problem):
     K, groups, labels, n_clusters = problem
-    graph, partition = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
+    graph, clustering = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
     before = ncut_by_definition(K, labels)
-    while kernels.move_pass(graph, partition, free(partition)):
-        after = ncut_by_definition(K, partition.labels)
+    while kernels.move_pass(graph, clustering, free(clustering)):
+        after = ncut_by_definition(K, clustering.labels)
         assert after < before
         before = after
-    assert_is_what_its_labels_say(K, partition, groups)
+    assert_is_what_its_labels_say(K, clustering, groups)
     for i in np.flatnonzero(K.sum(axis=1)):
         for k in range(n_clusters):
-            moved = partition.labels.copy()
+            moved = clustering.labels.copy()
             moved[i] = k
             # A cluster keeps a volume: to empty it would lower the sum and lose a cluster.
             if all(K[moved == c].sum() > 0 for c in range(n_clusters)):
@@ -146,24 +148,26 @@ def test_after_the_last_pass_no_move_lowers_the_cut(problem):
 @settings(max_examples=15, deadline=None)
 def test_moves_stay_within_the_bounds(problem):
     K, groups, labels, n_clusters = problem
-    graph, partition = dense_graph(K, groups), partition_of(K, labels, groups, n_clusters)
-    bounds = kernels.Bounds(partition.counts - 1, partition.counts + 1)
-    while kernels.move_pass(graph, partition, bounds):
+    graph, clustering = dense_graph(K, groups), partition_of(K, labels, groups, n_clusters)
+    bounds = kernels.Bounds(clustering.counts - 1, clustering.counts + 1)
+    while kernels.move_pass(graph, clustering, bounds):
         pass
-    assert (partition.counts >= bounds.lower).all()
-    assert (partition.counts <= bounds.upper).all()
+    assert (clustering.counts >= bounds.lower).all()
+    assert (clustering.counts <= bounds.upper).all()
 
 
 def test_isolated_nodes_stay_where_they_are():
     K = np.zeros((5, 5))
     K[0, 1] = K[1, 0] = K[2, 3] = K[3, 2] = 1
     groups = np.zeros(5, dtype=np.intp)
-    partition = partition_of(K, [0, 1, 1, 1, 2], groups, 3)
+    clustering = partition_of(K, [0, 1, 1, 1, 2], groups, 3)
     graph = sparse_graph(K, groups)
-    while kernels.move_pass(graph, partition, free(partition)):
+    while kernels.move_pass(graph, clustering, free(clustering)):
         pass
-    assert partition.labels[4] == 2
-    assert kernels.ncut_of(partition) == pytest.approx(ncut_by_definition(K, partition.labels))
+    assert clustering.labels[4] == 2
+    assert kernels.normalized_cut(clustering) == pytest.approx(
+        ncut_by_definition(K, clustering.labels)
+    )
 
 
 # Flows --------------------------------------------------------------------------------
@@ -182,7 +186,7 @@ def test_the_cheapest_path_is_the_cheapest_of_all(seed, n_clusters):
     sources, sinks = np.zeros((2, n_clusters), dtype=bool)
     sources[0], sinks[-1] = True, True
     path = np.empty(n_clusters, np.int64)
-    length = alone(flows._cheapest_path)(costs, sources, sinks, path)
+    length = standalone(flows._cheapest_path)(costs, sources, sinks, path)
     every = [
         (0, *between, n_clusters - 1)
         for size in range(n_clusters - 1)
@@ -199,7 +203,7 @@ def test_no_path_comes_back_to_its_own_clusters():
     costs = np.array([[np.inf, 1, 1], [-5, np.inf, 1], [-5, -5, np.inf]])
     ends = np.array([True, False, False]), np.array([False, False, True])
     path = np.empty(3, np.int64)
-    length = alone(flows._cheapest_path)(costs, *ends, path)
+    length = standalone(flows._cheapest_path)(costs, *ends, path)
     assert sorted(set(path[:length])) == sorted(path[:length])
     assert (path[0], path[length - 1]) == (0, 2)
 
@@ -213,26 +217,26 @@ def test_repair_meets_the_bounds_of_each_group(problem, seed):
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, n_clusters, len(labels))
     labels[rng.choice(len(labels), n_clusters, replace=False)] = np.arange(n_clusters)
-    partition = partition_of(K, labels, groups, n_clusters)
+    clustering = partition_of(K, labels, groups, n_clusters)
     slack = rng.integers(0, 2, target.shape)
     bounds = kernels.Bounds(np.maximum(target - slack, 0), target + slack)
     graph = sparse_graph(K, groups)
     for _ in range(2):  # a cluster keeps its last member until others have come
         for g in range(groups.max() + 1):
-            flows.repair(graph, partition, bounds, np.flatnonzero(groups == g))
-    assert (partition.counts >= bounds.lower).all()
-    assert (partition.counts <= bounds.upper).all()
-    assert_is_what_its_labels_say(K, partition, groups)
+            flows.repair_counts(graph, clustering, bounds, np.flatnonzero(groups == g))
+    assert (clustering.counts >= bounds.lower).all()
+    assert (clustering.counts <= bounds.upper).all()
+    assert_is_what_its_labels_say(K, clustering, groups)
 
 
 def test_repair_takes_the_cheapest_member():
     rng = np.random.default_rng(3)
     K, labels = random_affinity(rng, 10, 0.9), np.array([0] * 6 + [1] * 4)
     groups = np.zeros(10, dtype=np.intp)
-    partition = partition_of(K, labels, groups, 2)
+    clustering = partition_of(K, labels, groups, 2)
     sizes = np.array([[5], [5]])
-    n_paths = flows.repair(
-        dense_graph(K, groups), partition, kernels.Bounds(sizes, sizes), np.arange(10)
+    n_paths = flows.repair_counts(
+        dense_graph(K, groups), clustering, kernels.Bounds(sizes, sizes), np.arange(10)
     )
     choices = []
     for i in range(6):
@@ -240,7 +244,7 @@ def test_repair_takes_the_cheapest_member():
         moved[i] = 1
         choices.append(ncut_by_definition(K, moved))
     assert n_paths == 1
-    assert ncut_by_definition(K, partition.labels) == pytest.approx(min(choices))
+    assert ncut_by_definition(K, clustering.labels) == pytest.approx(min(choices))
 
 
 def test_repair_fills_queues_again():
@@ -250,10 +254,12 @@ def test_repair_fills_queues_again():
     np.fill_diagonal(K, 1)
     groups = np.zeros(n, dtype=np.intp)
     labels = np.array([0] * (n - 1) + [1])
-    partition = partition_of(K, labels, groups, 2)
+    clustering = partition_of(K, labels, groups, 2)
     sizes = np.array([[n // 2], [n // 2]])
-    flows.repair(sparse_graph(K, groups), partition, kernels.Bounds(sizes, sizes), np.arange(n))
-    np.testing.assert_array_equal(partition.counts, sizes)
+    flows.repair_counts(
+        sparse_graph(K, groups), clustering, kernels.Bounds(sizes, sizes), np.arange(n)
+    )
+    np.testing.assert_array_equal(clustering.counts, sizes)
 
 
 # Exchanges ----------------------------------------------------------------------------
@@ -263,39 +269,41 @@ def test_an_exchange_mends_what_no_move_may():
     blocks = np.kron(np.eye(2), np.ones((4, 4))) + 0.01
     labels = np.array([0, 0, 0, 1, 0, 1, 1, 1])
     groups = np.array([0, 1, 0, 1, 1, 0, 1, 0])
-    partition = partition_of(blocks, labels, groups, 2)
+    clustering = partition_of(blocks, labels, groups, 2)
     graph = dense_graph(blocks, groups)
-    assert kernels.move_pass(graph, partition, kernels.Bounds(*[partition.counts.copy()] * 2)) == 0
-    assert flows.exchange_pass(graph, partition, np.flatnonzero(groups == 1)) == 1
-    assert partition.labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert_is_what_its_labels_say(blocks, partition, groups)
+    assert (
+        kernels.move_pass(graph, clustering, kernels.Bounds(*[clustering.counts.copy()] * 2)) == 0
+    )
+    assert flows.exchange_pass(graph, clustering, np.flatnonzero(groups == 1)) == 1
+    assert clustering.labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert_is_what_its_labels_say(blocks, clustering, groups)
 
 
 @given(problems())
 @settings(max_examples=25, deadline=None)
 def test_exchanges_lower_the_cut_and_keep_the_counts(problem):
     K, groups, labels, n_clusters = problem
-    graph, partition = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
-    counts, before = partition.counts.copy(), ncut_by_definition(K, labels)
+    graph, clustering = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
+    counts, before = clustering.counts.copy(), ncut_by_definition(K, labels)
     for g in range(groups.max() + 1):
-        n_exchanges = flows.exchange_pass(graph, partition, np.flatnonzero(groups == g))
-        after = ncut_by_definition(K, partition.labels)
+        n_exchanges = flows.exchange_pass(graph, clustering, np.flatnonzero(groups == g))
+        after = ncut_by_definition(K, clustering.labels)
         assert after < before if n_exchanges else after == before
         before = after
-    np.testing.assert_array_equal(partition.counts, counts)
-    assert_is_what_its_labels_say(K, partition, groups)
+    np.testing.assert_array_equal(clustering.counts, counts)
+    assert_is_what_its_labels_say(K, clustering, groups)
 
 
 @given(problems())
 @settings(max_examples=25, deadline=None)
 def test_the_price_of_an_exchange(problem):
     K, groups, labels, n_clusters = problem
-    graph, partition = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
+    graph, clustering = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
     before = ncut_by_definition(K, labels)
     i = 0
     for j in np.flatnonzero(labels != labels[i]):
         swapped = labels.copy()
         swapped[[i, j]] = labels[[j, i]]
         if all(K[swapped == c].sum() > 0 for c in range(n_clusters)):
-            price = alone(flows._exchange_price)(graph, partition, i, j, np.inf)
-            assert price == pytest.approx(ncut_by_definition(K, swapped) - before, abs=1e-9)
+            cost = standalone(flows._exchange_cost)(graph, clustering, i, j, np.inf)
+            assert cost == pytest.approx(ncut_by_definition(K, swapped) - before, abs=1e-9)

@@ -59,7 +59,7 @@ def alternating_path(X, codes, weights, n_clusters, algorithm, random_state):
     pair = np.array([algorithm.n_kmeans_updates, algorithm.n_swap_updates], dtype=np.int64)
     batches = _batch_sizes(algorithm, len(X))
 
-    kernels.tabulate(points, state)
+    kernels.recompute_sums(points, state)
     kernels.recenter(points, state)
     trace = [np.empty((0, 2))]
     block = max(1, BLOCK // len(X))
@@ -111,19 +111,19 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     block = min(64, max(1, BLOCK // len(X)))
 
     for t, batch in enumerate(_batch_sizes(algorithm, len(X))):
-        rule = _rule(algorithm, batch)._replace(times=algorithm.n_child_iter)
+        rule = _rule(algorithm, batch)._replace(n_repeats=algorithm.n_child_iter)
         n_parents = members.length[0]
         # Every member goes through q iterations with each pair; what is dominated leaves.
         for first in range(0, n_parents, block):
             last = min(first + block, n_parents)
             members = _grow(members, (last - first) * len(pairs))
-            front_kernels.breed(points, members, (first, last), pairs, rule, rng)
+            front_kernels.add_children(points, members, (first, last), pairs, rule, rng)
         _select(members, algorithm.keep_ties)
         if t % REFRESH == REFRESH - 1:
-            front_kernels.refresh(points, members)
+            front_kernels.recompute(points, members)
         if members.length[0] > algorithm.max_size:
             break
-    front_kernels.refresh(points, members)
+    front_kernels.recompute(points, members)
     _select(members, algorithm.keep_ties)
     order = np.argsort(members.cost[: members.length[0]], kind="stable")
     return members.labels[members.slot[order]], members.cost[order], members.balance[order]
@@ -152,7 +152,7 @@ def _encode(X, codes, weights):
     scale = np.ones(codes.shape[1])
     if codes.shape[1] > 1:
         scale = np.array([1 / data_balance(np.bincount(c, weights)) for c in codes.T])
-    return kernels.Points(
+    return kernels.SampleArrays(
         X=X,
         weights=np.ascontiguousarray(weights, dtype=np.float64),
         groups=groups,
@@ -167,13 +167,13 @@ def _encode(X, codes, weights):
 
 def _new_state(points, n_clusters):
     n_samples, n_features = points.X.shape
-    return kernels.State(
+    return kernels.ClusteringState(
         labels=np.empty(n_samples, dtype=np.int32),
         sums=np.empty((n_clusters, n_features)),
         counts=np.empty((n_clusters, points.columns[-1])),
         sizes=np.empty((n_clusters, points.columns[-1]), dtype=np.int64),
         centers=np.empty((n_clusters, n_features)),
-        seen=np.empty(n_clusters),
+        absorbed=np.empty(n_clusters),
     )
 
 
@@ -221,7 +221,7 @@ def _first_list(points, n_clusters, algorithm, random_state):
             nearest = pairwise_distances_argmin(points.X, seeds)
             if len(np.unique(nearest)) == n_clusters:  # equal seeds would leave a cluster empty
                 row[:] = nearest
-    front_kernels.refresh(points, members)
+    front_kernels.recompute(points, members)
     return members
 
 

@@ -5,8 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels.fair_assignment import look, newton_step, offsets_of, worst_breach
-from skfair._kernels.fair_prices import Prices, ratios_of
+from skfair._kernels.fair_assignment import (
+    compute_offsets,
+    evaluate_dual,
+    kkt_residual,
+    newton_step,
+)
+from skfair._kernels.fair_duals import Multipliers, required_ratios
 
 FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
 LEAST_RIDGE = 0.01
@@ -23,7 +28,7 @@ N_GAPS = 1000  # so many tell the width
 class DualSolution(NamedTuple):
     """What the dual ascent leaves behind."""
 
-    prices: Prices
+    prices: Multipliers
     offsets: np.ndarray  # (n_clusters, n_groups)
     value: float  # L(multipliers)
     width: float  # smoothing width of the last Hessian
@@ -31,13 +36,13 @@ class DualSolution(NamedTuple):
     labels: np.ndarray | None = None  # (n_samples,) argmin of distance + offset
     gaps: np.ndarray | None = None  # (n_samples,) how much more the next cheapest cluster costs
     n_near: int = 0  # number of samples with a gap below the width
-    besides: tuple = ()  # what else the looks tell, of all samples together
+    extras: tuple = ()  # what else the looks tell, of all samples together
 
 
 def cold_start(n_clusters, n_groups):
     """Prices of zero, to start `solve_dual` from."""
     return DualSolution(
-        prices=Prices(np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, 2))),
+        prices=Multipliers(np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, 2))),
         offsets=np.zeros((n_clusters, n_groups)),
         value=-np.inf,
         width=0.0,
@@ -45,7 +50,7 @@ def cold_start(n_clusters, n_groups):
     )
 
 
-def solve_dual(measured, limits, start, slack, max_iter, look=look):
+def solve_dual(measured, limits, start, slack, max_iter, look=evaluate_dual):
     """Maximise the dual by damped Newton ascent from the solution ``start``.
 
     Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
@@ -58,21 +63,21 @@ def solve_dual(measured, limits, start, slack, max_iter, look=look):
     start : DualSolution
     slack : float
     max_iter : int
-    look : callable, default=look
-        Asked of every part in place of the kernel's `look`, to tell more ``besides``.
+    look : callable, default=evaluate_dual
+        Asked of every part in place of the kernel's `evaluate_dual`, to tell more ``extras``.
 
     Returns
     -------
     solution : DualSolution
     looked : Parts
-        Each a `Look` at the prices of the solution.
+        Each a `DualEvaluation` at the prices of the solution.
     """
-    ratios = ratios_of(limits)
+    ratios = required_ratios(limits)
     look_at_all = partial(_LookAtAll, partial(measured.each, look), limits, ratios)
     prices, width, ridge = start.prices, start.width, start.ridge
     now = look_at_all(prices, width)
     for _ in range(max_iter):
-        if worst_breach(prices, now.counts, limits, ratios) <= slack:
+        if kkt_residual(prices, now.counts, limits, ratios) <= slack:
             break
         # The Hessian: samples near a tie, over a width that takes in a fair share of them.
         if not NEAR_TIES_RANGE[0] <= now.share_near <= NEAR_TIES_RANGE[1]:
@@ -97,7 +102,7 @@ def solve_dual(measured, limits, start, slack, max_iter, look=look):
         prices, ridge, now = stepped, damping, trial
         if gain <= LEAST_GAIN * abs(now.value):
             break
-    told = {"n_near": now.n_near, "besides": now.besides}
+    told = {"n_near": now.n_near, "extras": now.extras}
     return DualSolution(prices, now.offsets, now.value, width, ridge, **told), now.looked
 
 
@@ -105,10 +110,10 @@ class _LookAtAll:
     """What all samples together tell of prices."""
 
     def __init__(self, look_at_each, limits, ratios, prices, width):
-        self.offsets, by_kind, value = offsets_of(prices, limits, ratios)
+        self.offsets, by_kind, value = compute_offsets(prices, limits, ratios)
         self.looked = look_at_each(by_kind, width)
         totals = self.looked.total(_totals)
-        costs, self.counts, self.ties, self.n_near, self.n_samples, self.besides = totals
+        costs, self.counts, self.ties, self.n_near, self.n_samples, self.extras = totals
         self.value = costs + value
         self.share_near = self.n_near / self.n_samples
 

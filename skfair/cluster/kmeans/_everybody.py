@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from skfair._kernels.balance_path import raise_balance
-from skfair._kernels.clustering import clustering_of, cost_of
-from skfair._kernels.fair_assignment import look, offsets_of
-from skfair._kernels.fair_prices import ratios_of
+from skfair._kernels.clustering import clustering_cost, clustering_from_sums
+from skfair._kernels.fair_assignment import compute_offsets, evaluate_dual
+from skfair._kernels.fair_duals import required_ratios
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair.cluster._balance import describe
 from skfair.cluster._limits import Asked, mixes
@@ -88,7 +88,7 @@ class Everybody:
         while n_iter < runs.max_iter and not converged:
             assigned_at = centers
             dual = self._assign(centers, self.limits.level, dual)
-            means = clustering_of(np.zeros(0, np.int32), dual.besides[0]).centers
+            means = clustering_from_sums(np.zeros(0, np.int32), dual.extras[0]).centers
             centers = np.where(np.isnan(means), centers, means)
             n_iter += 1
             converged = previous - dual.value <= DEARER * runs.tol * dual.value
@@ -114,10 +114,10 @@ class Everybody:
         return samples.weighted_up(self.census.weights - far, is_far)
 
     def _prices(self, dual):
-        return offsets_of(dual.prices, self.limits, ratios_of(self.limits))[1]
+        return compute_offsets(dual.prices, self.limits, required_ratios(self.limits))[1]
 
     def _assign(self, centers, level, start):
-        """The dual solution of everybody's fair assignment, with what `tally` counts of it."""
+        """The dual solution of the fair assignment of all samples, with its `cluster_sums`."""
         limits = self.limits._replace(level=float(level))
         slack = max(2 * self.largest_weight, SLACK * self.census.weights.sum())
         look = partial(_look_and_tally, centers)
@@ -128,18 +128,18 @@ class Everybody:
 
         Moved are those nearest to a tie, of whom as many as in the dual's width are near one.
         """
-        n_short, spacing = self._shortage(dual.besides[0][2]), dual.width / max(dual.n_near, 1)
+        n_short, spacing = self._shortage(dual.extras[0][2]), dual.width / max(dual.n_near, 1)
         wanted = int(np.clip(20 * n_short, MIN_MOVABLE, MAX_MOVABLE))
         cut = spacing * wanted if spacing > 0 else np.inf
-        n_empty = int((dual.besides[0][1] == 0).sum())
+        n_empty = int((dual.extras[0][1] == 0).sum())
         numbers, labels, some = self._movable(places, cut, wanted, n_empty)
-        moved = _moved(some, *_filled(some, labels, *dual.besides)[:2])
+        moved = _moved(some, *_filled(some, labels, *dual.extras)[:2])
         kept = some.keep_promise(moved.counts, self.limits.level)
         if self._all_count_the_same and not kept:
             # Moves got stuck. Clusters far from all others have nobody near a tie: some of each.
             of_each = 2 * int(n_short) + 10 + n_empty
             numbers, labels, some = self._movable(places, np.inf, wanted, of_each)
-            moved = _settled(some, *_filled(some, labels, *dual.besides))
+            moved = _settled(some, *_filled(some, labels, *dual.extras))
         gone = np.flatnonzero(moved.labels != labels)
         return numbers[gone], moved.labels[gone]
 
@@ -159,14 +159,14 @@ class Everybody:
 
     def _shortage(self, counts):
         """By how many people a count falls short, at most."""
-        ratios = ratios_of(self.limits)
+        ratios = required_ratios(self.limits)
         short = ratios * counts[:, np.newaxis, :] - counts[:, :, np.newaxis]
         return max(0.0, short.max()) / self.largest_weight
 
     def _describe(self, labels, n_clusters, dual):
         """Fitted attributes, all of them counted anew over everybody."""
         tallied = self._rows.total(_tallied_at, labels, n_clusters)
-        clustering = clustering_of(np.zeros(0, np.int32), tallied)
+        clustering = clustering_from_sums(np.zeros(0, np.int32), tallied)
         cost = float(self._rows.total(_cost_at, labels, clustering))
         reached = float(mixes(clustering.counts, self.limits).min())
         dual = self._assign(clustering.centers, reached, dual)
@@ -219,14 +219,14 @@ def _filled(some, labels, tallied, by_kind):
     members = tallied[-1].sum(axis=1)
     if members.all():
         return labels, tallied, by_kind
-    centers = clustering_of(labels, tallied).centers
+    centers = clustering_from_sums(labels, tallied).centers
     filled = some.fill(labels, members // some.n_attributes, centers)
     *tallied, by_kind = _after(some, labels, filled, (*tallied, by_kind))
     return filled, tallied, by_kind
 
 
 def _after(some, labels, changed, counts):
-    """Counts of everybody, as `tally` has them and by kind, once labels of some have changed."""
+    """`cluster_sums` of all samples, and counts by kind, after labels of a subset changed."""
     shape = counts[-1].shape
     gone, come = (
         (*some.tallied(own, shape[0]), count_table(own, some.codes, some.weights, *shape))
@@ -240,7 +240,7 @@ def _moved(some, labels, tallied):
 
     ``labels`` are those of some, and so are its labels; ``tallied`` is of everybody.
     """
-    moved = clustering_of(labels.copy(), tuple(own.copy() for own in tallied))
+    moved = clustering_from_sums(labels.copy(), tuple(own.copy() for own in tallied))
     X, weights, codes, limits, *_ = some
     distances, rows = squared_distances(X, moved.centers), np.arange(len(X))
     raise_balance(X, some.masses, weights, codes, moved, rows, distances, limits, len(X))
@@ -255,10 +255,10 @@ def _settled(some, labels, tallied, by_kind):
     """
     settled = labels.copy()
     surplus, person = surplus_of(some, by_kind, some.limits.level)
-    centers = clustering_of(labels, tallied).centers
+    centers = clustering_from_sums(labels, tallied).centers
     send(some, centers, settled, np.arange(len(labels)), surplus)
-    moved = clustering_of(settled, _after(some, labels, settled, (*tallied, by_kind))[:-1])
-    _polish(some._replace(limits=some.limits._replace(person=person)), moved)
+    moved = clustering_from_sums(settled, _after(some, labels, settled, (*tallied, by_kind))[:-1])
+    _polish(some._replace(limits=some.limits._replace(slack=person)), moved)
     return moved
 
 
@@ -293,7 +293,7 @@ def _draw(rows, rates, scatter, size):
 
 def _look(centers, samples, prices, width):
     costs = samples.costs_by_cluster(centers)
-    return look((costs, samples.codes, samples.weights), prices, width)
+    return evaluate_dual((costs, samples.codes, samples.weights), prices, width)
 
 
 def _look_and_tally(centers, rows, prices, width):
@@ -301,7 +301,7 @@ def _look_and_tally(centers, rows, prices, width):
     samples = rows[1]
     looked = _look(centers, samples, prices, width)
     tallied = samples.tallied(looked.labels, len(centers))
-    return looked._replace(besides=(tallied, looked.counts))
+    return looked._replace(extras=(tallied, looked.counts))
 
 
 def _placed(centers, prices, width, rows):
@@ -355,4 +355,4 @@ def _tallied_at(rows, labels, n_clusters):
 def _cost_at(rows, labels, clustering):
     samples = rows[1]
     own = clustering._replace(labels=_own(rows, labels))
-    return cost_of(samples.X, samples.masses, own)
+    return clustering_cost(samples.X, samples.masses, own)

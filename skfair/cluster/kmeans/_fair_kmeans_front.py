@@ -135,7 +135,9 @@ def _routes(algorithm, estimator, population, n_levels, random_state, criterion)
     """The clusterings of an algorithm, with labels for the rows without weight too."""
     runs, samples = check_runs(estimator, population.mean), population.samples
     asked = population.asked._replace(**{criterion: 1.0})
-    samples = samples._replace(limits=asked.limits(samples.group_weights, samples.limits.kinds))
+    samples = samples._replace(
+        limits=asked.limits(samples.group_weights, samples.limits.intersections)
+    )
     routes = algorithm.front(samples, runs, n_levels, random_state)
     if len(population.present) == len(population.X):
         return routes

@@ -347,7 +347,7 @@ def dual_iterations(dual, limits):
     What is short of the maximum then is repaired afterwards, and any prices bound the cost.
     """
     n_clusters, n_groups = dual.offsets.shape
-    per_step = n_clusters * (n_groups**2 + 20 * len(limits.kinds) * n_clusters)
+    per_step = n_clusters * (n_groups**2 + 20 * len(limits.intersections) * n_clusters)
     return int(np.clip(MAX_PRICED / per_step, MIN_DUAL_ITER, MAX_DUAL_ITER))
 
 

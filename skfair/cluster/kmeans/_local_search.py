@@ -7,13 +7,13 @@ import numpy as np
 from skfair._kernels.balance_path import raise_balance
 from skfair._kernels.clustering import Clustering
 from skfair._kernels.exchange import (
-    cheapest_first,
-    cheapest_partners,
     exchange,
     exchange_bounds,
-    might_gain,
+    find_candidates,
+    partner_bounds,
+    sort_candidates,
 )
-from skfair._kernels.hartigan import hartigan_pass, might_move
+from skfair._kernels.hartigan import find_movers, hartigan_pass
 from skfair._kernels.kmeans import squared_distances
 from skfair.cluster._limits import keeps_sizes
 from skfair.cluster.kmeans._samples import point_of
@@ -44,7 +44,7 @@ def finish(samples, point, ratio, runs):
             return point, status
     # Moves got stuck: a table of whole numbers near by keeps what is promised.
     labels, person = settle(samples, point, ratio, near_ties(point))
-    samples = samples._replace(limits=samples.limits._replace(person=person))
+    samples = samples._replace(limits=samples.limits._replace(slack=person))
     point = point_of(samples, labels, len(point.clustering.sizes), point.dual)
     return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
 
@@ -101,18 +101,18 @@ def shift_sizes(samples, point):
     sizes = point.clustering.sizes.copy()
     distances = squared_distances(samples.X, point.clustering.centers)
     for _ in range(len(labels)):
-        excess = np.maximum(limits.smallest - sizes, sizes - limits.largest)
+        excess = np.maximum(limits.min_size - sizes, sizes - limits.max_size)
         k = int(np.argmax(excess))
         if excess[k] <= 0:
             break
         here = labels == k
-        if sizes[k] < limits.smallest:  # who could come
+        if sizes[k] < limits.min_size:  # who could come
             costs = weights * (distances[:, k] - distances[np.arange(len(labels)), labels])
-            allowed = ~here & (sizes[labels] - weights >= limits.smallest)
+            allowed = ~here & (sizes[labels] - weights >= limits.min_size)
             allowed &= weights <= 2 * excess[k]
             goals = np.full(len(labels), k)
         else:  # who could go, and where to
-            room = sizes + weights[here, None] <= limits.largest
+            room = sizes + weights[here, None] <= limits.max_size
             ways = np.where(room, distances[here] - distances[here, k][:, None], np.inf)
             costs, goals = np.full(len(labels), np.inf), np.zeros(len(labels), dtype=int)
             costs[here] = weights[here] * ways.min(axis=1)
@@ -235,11 +235,11 @@ def _change_places(samples, clustering, limits, distances, labels):
     """Exchanges of those whom looks at all blocks find; the number of them."""
     bounded = samples.parts.each(_exchange_bounds, distances, labels, clustering)
     lowest = np.minimum.reduce(bounded.collect(itemgetter(1)))
-    partners = cheapest_partners(clustering, lowest, samples.weights[0], limits)
+    partners = partner_bounds(clustering, lowest, samples.weights[0], limits)
     found = samples.parts.collect(_might_gain, bounded, labels, partners)
     rows, bounds, cells = zip(*found, strict=True)
     candidates = _among_all(rows), np.concatenate(bounds), np.concatenate(cells)
-    order = cheapest_first(*candidates[1:], lowest.size)
+    order = sort_candidates(*candidates[1:], lowest.size)
     candidates = (column[order] for column in candidates)
     X, weights, codes, *_ = samples
     return exchange(X, weights, codes, clustering, *candidates, lowest, limits)
@@ -257,16 +257,16 @@ def _distances(samples, centers):
 def _might_move(samples, distances, labels, clustering, limits):
     # To see what a move would do the kernel makes it, and takes it back: threads must not share.
     own = copy_of(clustering._replace(labels=labels))
-    return might_move(distances, samples.masses, samples.weights, samples.codes, own, limits)
+    return find_movers(distances, samples.masses, samples.weights, samples.codes, own, limits)
 
 
 def _exchange_bounds(samples, distances, labels, clustering):
-    own, n_kinds = clustering._replace(labels=labels), len(samples.limits.kinds)
+    own, n_kinds = clustering._replace(labels=labels), len(samples.limits.intersections)
     return exchange_bounds(distances, samples.codes, samples.weights[0], own, n_kinds)
 
 
 def _might_gain(samples, bounded, labels, partners):
-    return might_gain(bounded[0], partners, samples.codes, labels)
+    return find_candidates(bounded[0], partners, samples.codes, labels)
 
 
 def copy_of(clustering):

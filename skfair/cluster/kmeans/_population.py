@@ -51,7 +51,7 @@ class Population(NamedTuple):
 
     def counts(self, labels, n_clusters):
         """Weight of every group in every cluster, of labels of all rows."""
-        samples, kinds = self.samples, self.samples.limits.kinds
+        samples, kinds = self.samples, self.samples.limits.intersections
         labels = labels[self.present]
         by_kind = count_table(labels, samples.codes, samples.weights, n_clusters, len(kinds))
         counts = np.zeros((n_clusters, samples.n_groups))

@@ -7,7 +7,13 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_array
 
-from skfair._kernels.clustering import Clustering, Limits, clustering_of, cost_of, tally
+from skfair._kernels.clustering import (
+    Clustering,
+    Limits,
+    cluster_sums,
+    clustering_cost,
+    clustering_from_sums,
+)
 from skfair._kernels.kmeans import (
     nearest_centers,
     squared_distances,
@@ -50,9 +56,9 @@ class ClusteringProblem(NamedTuple):
         return ClusteringProblem(X, weights, codes, self.limits, None, unit_costs)
 
     def tallied(self, labels, n_clusters):
-        """What `tally` counts of labels of theirs."""
+        """What `cluster_sums` counts of labels of theirs."""
         X, weights, codes, limits, *_ = self
-        return tally(X, self.masses, weights, codes, labels, n_clusters, limits)
+        return cluster_sums(X, self.masses, weights, codes, labels, n_clusters, limits)
 
     @classmethod
     def joined(cls, pieces):
@@ -85,17 +91,17 @@ class ClusteringProblem(NamedTuple):
 
     @property
     def n_attributes(self):
-        return self.limits.kinds.shape[1]
+        return self.limits.intersections.shape[1]
 
     @property
     def attribute_codes(self):
         """Group of every sample, by attribute, (n_samples, n_attributes); each starts at 0."""
-        kinds = self.limits.kinds
+        kinds = self.limits.intersections
         return (kinds - kinds.min(axis=0))[self.codes]
 
     @property
     def group_weights(self):
-        return weights_by_group(self.codes, self.weights, self.limits.kinds)
+        return weights_by_group(self.codes, self.weights, self.limits.intersections)
 
     @property
     def balance(self):
@@ -133,7 +139,7 @@ class ClusteringProblem(NamedTuple):
 
     def keep_promise(self, counts, level):
         """Whether clusters keep sizes, and a level up to one sample, and lack no group."""
-        limits = self.limits._replace(person=self.largest_weight)
+        limits = self.limits._replace(slack=self.largest_weight)
         kept = level == 0 or mixes(counts, limits).min() >= level * (1 - 1e-12)
         return bool(kept) and keeps_sizes(counts.sum(axis=1) / self.n_attributes, limits)
 
@@ -145,7 +151,7 @@ class ClusteringProblem(NamedTuple):
         """The clustering that the labels describe; its cells are recomputed from scratch."""
         labels = np.array(labels, dtype=np.int32)
         tallied = self.parts.total(ClusteringProblem.tallied, self.in_parts(labels), n_clusters)
-        return clustering_of(labels, tallied)
+        return clustering_from_sums(labels, tallied)
 
     def cost_of(self, clustering):
         """Sum of masses times squared distances to the centres of a clustering, from scratch."""
@@ -182,7 +188,7 @@ class ClusteringProblem(NamedTuple):
         n_samples = len(self.weights)
         if n_samples <= size:
             return self
-        kept, n_kinds = [], len(self.limits.kinds)
+        kept, n_kinds = [], len(self.limits.intersections)
         is_far = self.lies_far(self.scatter, size)
         for kind in range(n_kinds):
             rows = np.flatnonzero((self.codes == kind) & ~is_far)
@@ -227,7 +233,7 @@ def _measured(samples, centers):
 
 
 def _cost(samples, labels, clustering):
-    return cost_of(samples.X, samples.masses, clustering._replace(labels=labels))
+    return clustering_cost(samples.X, samples.masses, clustering._replace(labels=labels))
 
 
 def weights_by_group(codes, weights, kinds):

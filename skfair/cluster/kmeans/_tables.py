@@ -39,7 +39,7 @@ def settle(samples, point, level, rows):
         Weight that each count may be short of the level, 0 where the level is kept exactly.
     """
     labels, centers = point.clustering.labels.copy(), point.clustering.centers
-    n_kinds = len(samples.limits.kinds)
+    n_kinds = len(samples.limits.intersections)
     counts = count_table(labels, samples.codes, samples.weights, len(centers), n_kinds)
     surplus, person = surplus_of(samples, counts, level)
     for movable in (rows, np.arange(len(labels))):
@@ -108,7 +108,7 @@ def _nearest_table(samples, counts, level, margin, is_whole):
     (n_clusters, n_kinds), limits = counts.shape, samples.limits
     n_groups, n_cells, n_scales = samples.n_groups, counts.size, len(limits.factors)
     is_in = np.zeros((n_groups, n_kinds))
-    is_in[limits.kinds.T, np.arange(n_kinds)] = 1
+    is_in[limits.intersections.T, np.arange(n_kinds)] = 1
     by_cluster = sparse.kron(sparse.eye_array(n_clusters), np.ones((1, n_kinds)), format="csr")
     by_kind = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(n_kinds), format="csr")
     by_group = sparse.kron(sparse.eye_array(n_clusters), is_in, format="csr")
@@ -123,10 +123,10 @@ def _nearest_table(samples, counts, level, margin, is_whole):
     for on_groups, on_commonest, spare in _mix_rows(limits, n_clusters, level):
         at_most(on_groups @ by_group, on_commonest, -margin * spare)
     person = samples.largest_weight
-    smallest = np.ceil(limits.smallest / person) if np.isfinite(limits.smallest) else 1
+    smallest = np.ceil(limits.min_size / person) if np.isfinite(limits.min_size) else 1
     at_most(-by_cluster, None, np.full(n_clusters, -float(smallest)))
-    if np.isfinite(limits.largest):
-        at_most(by_cluster, None, np.full(n_clusters, np.floor(limits.largest / person)))
+    if np.isfinite(limits.max_size):
+        at_most(by_cluster, None, np.full(n_clusters, np.floor(limits.max_size / person)))
     at_most(-each, None, np.zeros(n_cells))
     if level > 0:  # in every cluster somebody of each group that is large enough
         enough = is_in @ counts.sum(axis=0) >= n_clusters

@@ -140,7 +140,7 @@ class NcutSearch(NamedTuple):
 
     graph: kernels.Graph
     members: list  # nodes of each group
-    partition: kernels.Partition
+    partition: kernels.NodeClustering
 
     @classmethod
     def start(cls, network, embedding, runs, random_state):
@@ -173,7 +173,7 @@ class NcutSearch(NamedTuple):
     @property
     def ncut(self):
         """Normalised cut."""
-        return float(kernels.ncut_of(self.partition))
+        return float(kernels.normalized_cut(self.partition))
 
     @property
     def balance(self):
@@ -190,11 +190,11 @@ class NcutSearch(NamedTuple):
 
     def balanced(self, level):
         """A search from here to a relative balance; this one stays as it is."""
-        partition = kernels.Partition(*(array.copy() for array in self.partition))
+        partition = kernels.NodeClustering(*(array.copy() for array in self.partition))
         bounds = bounds_of(partition.counts, level)
         # Flows of each group bring its counts within the bounds, moves and exchanges follow.
         for rows in self.members:
-            flows.repair(self.graph, partition, bounds, rows)
+            flows.repair_counts(self.graph, partition, bounds, rows)
         _descend(self.graph, self.members, partition, bounds)
         return self._replace(partition=partition)
 
@@ -254,7 +254,7 @@ def _partition_of(affinity, labels, n_clusters, groups):
     """The clustering that labels describe, tabulated from scratch."""
     links, within, volumes = cluster_links(affinity, labels, n_clusters)
     counts = count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
-    return kernels.Partition(labels, links, within, volumes, counts.astype(np.int64))
+    return kernels.NodeClustering(labels, links, within, volumes, counts.astype(np.int64))
 
 
 def _place(partition, codes, isolated):

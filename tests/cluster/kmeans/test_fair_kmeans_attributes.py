@@ -98,7 +98,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
     in_group[kinds[codes].T, np.arange(n_samples)] = 1
     asked = Asked(0.9, 0.0, attributes=(slice(0, 2), slice(2, 5)))
     limits = asked.limits(in_group.sum(axis=1), kinds)
-    limits = limits._replace(smallest=sizes[0], largest=sizes[1])
+    limits = limits._replace(min_size=sizes[0], max_size=sizes[1])
     rows, bounds = [], []
     for groups in asked.attributes:
         within = in_group[groups]

@@ -58,7 +58,7 @@ def test_labels_get_the_counts_of_a_table(task):
     counts = point_of(samples, settled, n_clusters).clustering.counts
     assert samples.keep_promise(counts, level)
     assert keeps_sizes(counts.sum(axis=1), samples.limits)
-    reached = mixes(counts, samples.limits._replace(person=person)).min()
+    reached = mixes(counts, samples.limits._replace(slack=person)).min()
     assert reached >= level * (1 - 1e-9)
     np.testing.assert_array_equal(point.clustering.labels, labels)
 
