@@ -89,7 +89,7 @@ class PairConstraint:
             values,
             ScoreJacobian(combine, cells),
             np.empty((len(self.terms), 0)),
-            lambda v: self.events.spread(v @ spread),
+            lambda v: self.events.means_adjoint(v @ spread),
         )
 
 

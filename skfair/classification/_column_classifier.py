@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skfair.classification._event_columns import group_codes
 from skfair.classification._probabilities import levelled, log_odds, stretched
-from skfair.groups import check_alignment, groups_to_predict
+from skfair.groups import check_alignment, encode_groups_to_predict
 from skfair.partitions import row_by_row
 from skfair.training import (
     GroupScoreMixin,
@@ -320,7 +320,7 @@ class ColumnClassifier(
             "With group_estimator='given' decisions depend on the group, so predictions need "
             "sensitive_features: with group_estimator=None the group is estimated from X."
         )
-        return groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
+        return encode_groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
 
 
 def of_everybody(present, scores):

@@ -8,7 +8,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.classification._rank_shift import ranks_in_groups, shifted
-from skfair.groups import check_alignment, groups_to_predict
+from skfair.groups import check_alignment, encode_groups_to_predict
 from skfair.partitions import row_by_row
 from skfair.training import (
     GroupScoreMixin,
@@ -106,6 +106,6 @@ class RankClassifier(Storable, GroupScoreMixin, ClassifierMixin, MetaEstimatorMi
         reason = (
             "Scores are ranks within the sample's group, so predictions need sensitive_features."
         )
-        codes = groups_to_predict(sensitive_features, len(y_score), self.groups_, reason)
+        codes = encode_groups_to_predict(sensitive_features, len(y_score), self.groups_, reason)
         ranks = ranks_in_groups(self._curves, y_score, codes)
         return shifted(ranks, self._zeros[codes], self.center_)

@@ -161,7 +161,7 @@ def _table(alpha, beta, difference, people):
     import pandas as pd
 
     # The sum of squared shares of a group is one over its effective number of samples.
-    rows, codes = people.groups.pairs
+    rows, codes = people.groups.memberships
     weights = people.weights[rows]
     squares = np.bincount(codes, weights**2) / np.bincount(codes, weights) ** 2
     variances = np.sort(squares)[-2:].sum() if len(squares) > 1 else 0.0

@@ -143,7 +143,7 @@ class BoundConstraint:
             values,
             EventJacobian(combine, self.events, slope),
             self.rows.aux,
-            lambda v: self.events.spread(combine.T @ v) * curvature,
+            lambda v: self.events.means_adjoint(combine.T @ v) * curvature,
             at_shift=(lambda shift: self.rows.at(means + shift, aux)) if is_kinked else None,
         )
 
@@ -186,7 +186,7 @@ class BoundConstraint:
         gaps : ndarray of shape (n_turns + 1,)
             Gap before the first turn, and after every one.
         """
-        samples, events, _ = self.events.entries
+        samples, events, _ = self.events.memberships
         effects, negative = self._flip_effects
         n_events = self.events.n_events
         from skfair._kernels.flips import sum_flips
@@ -200,7 +200,7 @@ class BoundConstraint:
         positive, negative = (
             self._decided(np.full(len(self.target), sign)) for sign in (1.0, -1.0)
         )
-        samples, _, shares = self.events.entries
+        samples, _, shares = self.events.memberships
         return shares * (positive - negative)[samples], self.events.means(negative)
 
     def decision_effects(self, scores, v):
@@ -220,7 +220,7 @@ class BoundConstraint:
         positive, negative = (self._decided(np.full(len(scores), sign)) for sign in (1.0, -1.0))
         means = self.decision_means(scores)
         _, combine = self.rows.at(means, self.aggregate.unknowns(means))
-        return self.events.spread(combine.T @ v) * (positive - negative)
+        return self.events.means_adjoint(combine.T @ v) * (positive - negative)
 
     def decision_pressure(self, scores, multipliers):
         """Multipliers times the excess of the rows over their bounds, counted by decisions.
@@ -258,7 +258,7 @@ class BoundConstraint:
     @property
     def strata(self):
         """Which people are drawn alike, as in `MetricConstraint`."""
-        return self.events.patterns
+        return self.events.membership_codes
 
     def posterior(self, scores, clusters=None):
         """What the samples tell of the population's gap, as in `MetricConstraint`."""
@@ -379,7 +379,7 @@ class BoundConstraint:
 
         What is added to the means once is left out.
         """
-        events = self.events.part(rows, factors)
+        events = self.events.subset(rows, factors)
         others = self.uncompared and self.uncompared.part(rows, factors, target)
         target = self.target[rows] if target is None else target
         return replace(self, events=events, target=target, offset=0.0, uncompared=others)
@@ -388,7 +388,7 @@ class BoundConstraint:
         """The same constraint as a function of more scores, as in `Events.placed`."""
         target = np.ones(n_samples)
         target[rows] = self.target
-        events = self.events.placed(rows, n_samples)
+        events = self.events.embed(rows, n_samples)
         others = self.uncompared and self.uncompared.placed(rows, n_samples)
         return replace(self, events=events, target=target, uncompared=others)
 

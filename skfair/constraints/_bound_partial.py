@@ -111,7 +111,7 @@ class BoundPartialParity:
         for number, block in enumerate(self.events.blocks):
             blocks[list(block)] = number
         tolerances = self.constraint.interval_tolerances(self.tolerance, self.positions)
-        samples, events, _ = self.members.entries
+        samples, events, _ = self.members.memberships
         weights = np.bincount(events, self.people.weights[samples], len(blocks))
         return Compared(self.members, self.positions, tolerances, blocks, weights)
 
@@ -231,7 +231,7 @@ class BoundPartialParity:
     @property
     def strata(self):
         """Which people are drawn alike, as in `MetricConstraint`."""
-        return self.members.patterns
+        return self.members.membership_codes
 
     def posterior(self, scores, clusters=None):
         """What the samples tell of the population's gap, as in `MetricConstraint`."""
@@ -332,11 +332,11 @@ class BoundPartialParity:
 
     def part(self, rows, factors=1.0, target=None):
         """The share of some samples, as in `Events.part`: rows of parts add up to those of all."""
-        people, members = self.people, self.members.part(rows, factors)
+        people, members = self.people, self.members.subset(rows, factors)
         weights = people.weights[rows] * factors
         others = self.uncompared and self.uncompared.part(rows, factors, target)
         target = people.target[rows] if target is None else target
-        own = Samples(target, people.groups.part(rows), weights)
+        own = Samples(target, people.groups.subset(rows), weights)
         part = replace(self, people=own, uncompared=others)
         vars(part).update(events=self.events, members=members)
         return part

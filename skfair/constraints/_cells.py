@@ -136,7 +136,7 @@ class CellEvents(NamedTuple):
 
     def counted(self, people):
         """People in each event, (n_events,), of whom one may stand for many."""
-        return self.counts if people.numbers is None else self.members @ people.numbers
+        return self.counts if people.multiplicity is None else self.members @ people.multiplicity
 
     def weighted(self, weights):
         """Weighted means over the events.

@@ -8,7 +8,7 @@ are then looked at one by one: the public metric of counts and people is that of
 
 import numpy as np
 
-from skfair.groups import ranks_inside
+from skfair.groups import is_in_intervals
 from skfair.utils._balance import count_table
 
 _FEW = 1 << 16
@@ -58,7 +58,7 @@ def counts(bound, scores, cuts):
     numbers : ndarray of int, shape (n_cuts + 1,)
         Members of events in every bin.
     """
-    samples, events, _ = bound.members.entries
+    samples, events, _ = bound.members.memberships
     from skfair._kernels.percentile import bin_members
 
     places, n_bins = bin_members(scores, samples, cuts), len(cuts) + 1
@@ -83,7 +83,7 @@ def members_within(bound, scores, cuts, bins):
     scores, events, weights : ndarray of shape (n_members,)
         One of each for every membership.
     """
-    samples, events, _ = bound.members.entries
+    samples, events, _ = bound.members.memberships
     from skfair._kernels.percentile import bin_members
 
     inside = bins[bin_members(scores, samples, cuts)]
@@ -152,7 +152,7 @@ def _hiding(bound, weights, is_whole):
         is_torn = np.zeros(len(is_whole), dtype=bool)
         is_seen = perhaps.any(axis=0)
         least = most = ranks
-        known = np.ptp(ranks, axis=0)[ranks_inside(ranks, pairs).any(axis=0)]
+        known = np.ptp(ranks, axis=0)[is_in_intervals(ranks, pairs).any(axis=0)]
     else:
         is_torn = ((surely != perhaps) & (weights > 0)).any(axis=0)
         is_seen = np.ones(len(is_whole), dtype=bool)
@@ -176,7 +176,7 @@ def _inside(ranks, pairs, is_whole):
             begun = first[event] >= alpha - _GUARD
             surely[event] |= begun & (end[event] <= beta)
             perhaps[event] |= (end[event] > alpha - _GUARD) & (first[event] < beta)
-    of_one_rank = ranks_inside(first, pairs)
+    of_one_rank = is_in_intervals(first, pairs)
     return np.where(is_whole, of_one_rank, surely), np.where(is_whole, of_one_rank, perhaps)
 
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._aggregates import AGGREGATES
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._cells import cell_events, check_cells
-from skfair.groups import AUTO_SIZE
+from skfair.groups import AUTO_MIN_GROUP_SIZE
 from skfair.surrogates import Step
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
@@ -236,11 +236,11 @@ class Constraint(BaseEstimator):
         """
         groups = people.groups
         if self.attributes == "each":
-            groups = groups.each_attribute()
-        is_large = people.compare(groups, self.min_group_size)
+            groups = groups.single_attribute_groups()
+        is_large = people.check_group_sizes(groups, self.min_group_size)
         if is_large.all():
-            return groups, groups.only(np.empty(0, dtype=np.intp))
-        return groups.only(np.flatnonzero(is_large)), groups.only(np.flatnonzero(~is_large))
+            return groups, groups.select(np.empty(0, dtype=np.intp))
+        return groups.select(np.flatnonzero(is_large)), groups.select(np.flatnonzero(~is_large))
 
     def _report_empty_cells(self, events):
         if not events.empty:
@@ -283,7 +283,7 @@ def bind_all(constraints, contests, surrogate, loss, tolerance):
         constraint._check_parameters()
         large, small = groups = constraint.compared_groups(contests[0])
         own = getattr(constraint, "min_group_size", None) or contests[0].min_group_size
-        counts = contests[0].counted(small)
+        counts = contests[0].group_counts(small)
         sizes.setdefault(own, {}).update(zip(small.names, counts, strict=True))
         are_alone |= len(large.names) == 1
         for people, of_contest in zip(contests, bound, strict=True):
@@ -308,7 +308,7 @@ def report_small_groups(min_group_size, sizes, is_one_left=False):
     if not sizes:
         return
     reason = (
-        f"fewer than {AUTO_SIZE} samples and less than 1 % of all samples"
+        f"fewer than {AUTO_MIN_GROUP_SIZE} samples and less than 1 % of all samples"
         if min_group_size == "auto"
         else f"fewer than min_group_size={min_group_size} samples"
     )

@@ -150,7 +150,9 @@ def mean_excess(events, scores, kinks, corner):
     rank[ascending] = np.arange(len(ends))
     from skfair._kernels.percentile import sort_members
 
-    indptr, order, moments = sort_members(scores, *events.entries, ends[ascending], events.n_events)
+    indptr, order, moments = sort_members(
+        scores, *events.memberships, ends[ascending], events.n_events
+    )
     past = (np.arange(len(ends) + 1) > rank[:, np.newaxis]).reshape(4, len(kinks), -1)
     above = past[2].astype(float)
     corners = _over(past[1] & ~past[2], corner)
@@ -175,7 +177,7 @@ def _over(inside, length):
 
 def _cells(events, scores, indptr, order, has_corner):
     """Sums of shares over all cells, and of shares times scores over those with a corner."""
-    samples, _, shares = events.entries
+    samples, _, shares = events.memberships
     samples, shares = samples[order], shares[order]
     sizes = np.diff(indptr)
     kept = np.tile(has_corner, events.n_events)

@@ -39,7 +39,7 @@ class MeanSigmoid:
     """
 
     def __init__(self, events, scores, kinks, width):
-        samples, codes, shares = events.entries
+        samples, codes, shares = events.memberships
         begins = np.arange(len(kinks)) < len(kinks) / 2
         middles = kinks + np.where(begins, width / 2, -width / 2)
         parts = _parts(scores[samples, np.newaxis] - middles, begins, width)

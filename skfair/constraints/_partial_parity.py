@@ -72,7 +72,7 @@ class PartialParity(Constraint):
         interval = (0.0, 1.0) if vacuous and isinstance(self.interval, dict) else self.interval
         tolerance = tolerance if self.tolerance is None else self.tolerance
         if isinstance(interval, dict):  # which need not know groups that are not compared
-            small = small.only([g for g, name in enumerate(small.names) if name in interval])
+            small = small.select([g for g, name in enumerate(small.names) if name in interval])
         own, others = (
             BoundPartialParity(
                 constraint=self,

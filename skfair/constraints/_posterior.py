@@ -230,7 +230,7 @@ def kish_sizes(events):
 
 def spread_of(events, values):
     """Standard deviation of values within each event, (n_events,)."""
-    samples, event, shares = events.entries
+    samples, event, shares = events.memberships
     deviations = values[samples] - events.means(values)[event]
     return np.sqrt(np.bincount(event, shares * deviations**2, events.n_events))
 
@@ -262,7 +262,7 @@ def cluster_effects(events, values, clusters):
     .. [1] K.-Y. Liang and S. L. Zeger, "Longitudinal data analysis using generalized linear
        models", Biometrika 73, 1986.
     """
-    samples, event, shares = events.entries
+    samples, event, shares = events.memberships
     deviations = shares * (values[samples] - events.means(values)[event])
     # Each sum has an event and a cluster.
     keys, sums = np.unique((event, clusters[samples]), axis=1, return_inverse=True)

@@ -79,7 +79,7 @@ class RankingParity(DecisionRateParity):
             Of the same pairs; none are small.
         """
         large = self._crossed_groups(people.groups)
-        return large, large.only(np.empty(0, dtype=np.intp))
+        return large, large.select(np.empty(0, dtype=np.intp))
 
     def _crossed_groups(self, groups):
         """Pairs of two different groups, with enough pairs of documents of either order."""
@@ -104,7 +104,7 @@ class RankingParity(DecisionRateParity):
                 "documents of one query of either order. Lower min_pairs, pass per_query=False, or "
                 "drop the constraint."
             )
-        return groups.only(np.flatnonzero(is_kept))
+        return groups.select(np.flatnonzero(is_kept))
 
     def _aggregate(self, events):
         number = {label: at for at, (_, label) in enumerate(events.names)}

@@ -77,7 +77,7 @@ class EventJacobian(ScoreJacobian):
 
     def adjoint(self, v):
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
-        return self.events.spread(self.combine.T @ v) * self.slope
+        return self.events.means_adjoint(self.combine.T @ v) * self.slope
 
 
 class JointJacobian(ScoreJacobian):

@@ -113,6 +113,6 @@ def _flips_of_line(part, scores, direction, typical):
     errors[0] += part.share @ (part.target > 0)
     means = []
     for one in part.constraint.parts:
-        samples, events, _ = one.events.entries
+        samples, events, _ = one.events.memberships
         means.append(added(samples, events, one._flip_effects[0], one.events.n_events))
     return errors, tuple(means)

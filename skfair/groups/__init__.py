@@ -1,35 +1,36 @@
-"""Who belongs to which group and event: the encodings that all rooms share."""
+"""Encodings of groups, events and samples that all subpackages share.
 
-from skfair.groups._distinct import count_rows as count_rows
-from skfair.groups._distinct import count_samples as count_samples
-from skfair.groups._events import Events
-from skfair.groups._groups import (
-    Groups,
-    GroupSummary,
-    check_groups,
-    group_index,
-    group_names,
-    refuse_measurements,
-)
-from skfair.groups._labels import check_one_kind, check_same_kinds
-from skfair.groups._labels import distinct as distinct
-from skfair.groups._labels import distinct_values as distinct_values
-from skfair.groups._match import (
-    HOW_TO_PASS_GROUPS,
-    groups_to_predict,
-    match_groups,
-    match_values,
-)
-from skfair.groups._pairs import DocumentPairs
-from skfair.groups._percentiles import check_interval, ranks_inside, tabulate_scores
-from skfair.groups._samples import (
-    AUTO_SIZE,
-    Samples,
-    check_alignment,
-    check_columns,
-    check_samples,
-    columns_of_part,
-    error_of_part,
-)
+`Groups`, `check_groups` and `Samples` are public. The other names serve the package alone.
+"""
 
-__all__ = ["DocumentPairs", "Events", "GroupSummary", "Groups", "Samples", "check_groups"]
+from skfair.groups._document_pairs import DocumentPairs as DocumentPairs
+from skfair.groups._duplicates import merge_duplicate_rows as merge_duplicate_rows
+from skfair.groups._duplicates import (
+    merge_duplicate_rows_with_sizes as merge_duplicate_rows_with_sizes,
+)
+from skfair.groups._events import Events as Events
+from skfair.groups._groups import Groups, check_groups
+from skfair.groups._groups import GroupSummary as GroupSummary
+from skfair.groups._groups import group_names as group_names
+from skfair.groups._groups import refuse_continuous_attributes as refuse_continuous_attributes
+from skfair.groups._groups import to_pandas_index as to_pandas_index
+from skfair.groups._known_groups import HOW_TO_PASS_GROUPS as HOW_TO_PASS_GROUPS
+from skfair.groups._known_groups import encode_groups_to_predict as encode_groups_to_predict
+from skfair.groups._known_groups import encode_known_groups as encode_known_groups
+from skfair.groups._known_groups import encode_known_values as encode_known_values
+from skfair.groups._labels import check_equal_label_types as check_equal_label_types
+from skfair.groups._labels import check_one_label_type as check_one_label_type
+from skfair.groups._labels import unique_inverse as unique_inverse
+from skfair.groups._labels import unique_values as unique_values
+from skfair.groups._percentiles import check_interval as check_interval
+from skfair.groups._percentiles import is_in_intervals as is_in_intervals
+from skfair.groups._percentiles import tabulate_scores as tabulate_scores
+from skfair.groups._samples import AUTO_MIN_GROUP_SIZE as AUTO_MIN_GROUP_SIZE
+from skfair.groups._samples import Samples
+from skfair.groups._samples import check_alignment as check_alignment
+from skfair.groups._samples import check_columns as check_columns
+from skfair.groups._samples import check_partition as check_partition
+from skfair.groups._samples import check_samples as check_samples
+from skfair.groups._samples import partition_error as partition_error
+
+__all__ = ["Groups", "Samples", "check_groups"]

@@ -31,7 +31,7 @@ class Events(ABC):
     >>> import numpy as np
     >>> from skfair.groups import Events
     >>> events = Events.disjoint(np.array([0, 1, 0]), n_events=2)
-    >>> events.means(np.array([1.0, 2.0, 5.0])), events.spread(np.array([1.0, 1.0]))
+    >>> events.means(np.array([1.0, 2.0, 5.0])), events.means_adjoint(np.array([1.0, 1.0]))
     (array([3., 2.]), array([0.5, 1. , 0.5]))
     """
 
@@ -114,7 +114,7 @@ class Events(ABC):
     @cached_property
     def _running_shares(self):
         """Running sum of the shares of all events; each event's own end at a whole number."""
-        _, event, shares = self.entries
+        _, event, shares = self.memberships
         running = np.cumsum(shares)
         ends = running[self.averaging.indptr[1:] - 1]
         return running + (np.arange(1, len(ends) + 1) - ends)[event]
@@ -133,8 +133,8 @@ class Events(ABC):
         """
         return self.averaging @ values
 
-    def spread(self, v):
-        """Adjoint of `means`: ``means(u) @ v == u @ spread(v)``.
+    def means_adjoint(self, v):
+        """Adjoint of `means`: ``means(u) @ v == u @ means_adjoint(v)``.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Events(ABC):
         """
 
     @abstractmethod
-    def placed(self, rows, n_samples):
+    def embed(self, rows, n_samples):
         """The same events among more samples; the others are in no event.
 
         Parameters
@@ -175,7 +175,7 @@ class Events(ABC):
         """
 
     @abstractmethod
-    def part(self, rows, factors=1.0):
+    def subset(self, rows, factors=1.0):
         """The events' shares of some of the samples: means over parts add up to those of all.
 
         Parameters
@@ -188,11 +188,11 @@ class Events(ABC):
 
     @property
     @abstractmethod
-    def patterns(self):
+    def membership_codes(self):
         """Code of the set of events that each sample is in, (n_samples,); -1 for none."""
 
     @cached_property
-    def entries(self):
+    def memberships(self):
         """Sample, event and share of every membership, event by event: three (n_entries,)."""
         averaging = self.averaging
         events = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
@@ -256,7 +256,7 @@ class _DisjointEvents(Events):
         return len(self.codes)
 
     @property
-    def patterns(self):
+    def membership_codes(self):
         return np.where(self.codes < self.n_events, self.codes, -1)
 
     @cached_property
@@ -271,7 +271,7 @@ class _DisjointEvents(Events):
             return self.averaging @ values
         return np.bincount(self.codes, self.shares * values, self.n_events + 1)[:-1]
 
-    def spread(self, v):
+    def means_adjoint(self, v):
         if np.ndim(v) > 1:
             return self.averaging.T @ v
         return self.shares * np.append(v, 0.0)[self.codes]
@@ -282,10 +282,10 @@ class _DisjointEvents(Events):
         _check_taken(totals)
         return _DisjointEvents(codes, shares / np.append(totals, 1.0)[codes], self.n_events)
 
-    def part(self, rows, factors=1.0):
+    def subset(self, rows, factors=1.0):
         return _DisjointEvents(self.codes[rows], self.shares[rows] * factors, self.n_events)
 
-    def placed(self, rows, n_samples):
+    def embed(self, rows, n_samples):
         codes, shares = np.full(n_samples, self.n_events), np.zeros(n_samples)
         codes[rows], shares[rows] = self.codes, self.shares
         return _DisjointEvents(codes, shares, self.n_events)
@@ -306,8 +306,8 @@ class _OverlappingEvents(Events):
         return self.averaging.shape[1]
 
     @property
-    def patterns(self):
-        samples, events, _ = self.entries
+    def membership_codes(self):
+        samples, events, _ = self.memberships
         # Sums of random numbers tell sets apart.
         names = np.random.default_rng(0).integers(1 << 52, size=self.n_events)
         totals = np.zeros(self.n_samples, dtype=np.int64)
@@ -323,13 +323,13 @@ class _OverlappingEvents(Events):
         entries = (shares, kept.indices, kept.indptr)
         return _OverlappingEvents(sparse.csr_array(entries, shape=kept.shape))
 
-    def part(self, rows, factors=1.0):
+    def subset(self, rows, factors=1.0):
         own = sparse.csr_array(self.averaging[:, rows])
         factors = np.broadcast_to(factors, own.shape[1])
         shares = (own.data * factors[own.indices], own.indices, own.indptr)
         return _OverlappingEvents(sparse.csr_array(shares, shape=own.shape))
 
-    def placed(self, rows, n_samples):
+    def embed(self, rows, n_samples):
         own = self.averaging
         columns = np.arange(n_samples)[rows][own.indices]
         shape = (self.n_events, n_samples)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.groups._labels import attribute_columns, distinct, encode
+from skfair.groups._labels import attribute_columns, encode, unique_inverse
 from skfair.utils._messages import listing
 
 
@@ -50,7 +50,7 @@ class Groups(ABC):
         Group of each sample, in [0, n_groups). TypeError where groups may overlap.
     matrix : csr_array of bool, shape (n_samples, n_groups)
         Whether a sample belongs to a group.
-    pairs : tuple of two ndarrays of intp, shape (n_pairs,)
+    memberships : tuple of two ndarrays of intp, shape (n_pairs,)
         Sample and group of every membership, sample by sample.
 
     Examples
@@ -113,7 +113,7 @@ class Groups(ABC):
         """
 
     @abstractmethod
-    def part(self, rows):
+    def subset(self, rows):
         """Some of the samples; a group stays though it may have no members among them.
 
         Parameters
@@ -125,7 +125,7 @@ class Groups(ABC):
     @cached_property
     def counts(self):
         """How many samples each group has, (n_groups,)."""
-        return np.bincount(self.pairs[1], minlength=len(self.labels))
+        return np.bincount(self.memberships[1], minlength=len(self.labels))
 
     @property
     def names(self):
@@ -139,26 +139,26 @@ class Groups(ABC):
 
     def members(self):
         """Samples of each group, a list of n_groups arrays."""
-        samples, groups = self.pairs
+        samples, groups = self.memberships
         # Sorting the shortest integers that hold the groups is linear.
         order = np.argsort(groups.astype(np.min_scalar_type(len(self.labels))), kind="stable")
         return np.split(samples[order], np.cumsum(self.counts)[:-1])
 
-    def each_attribute(self):
+    def single_attribute_groups(self):
         """One group per value of every single attribute; with several attributes they overlap.
 
         They are called by pairs (attribute, value).
         """
         if self.labels.shape[1] == 1:
             return self
-        unions, labels = self.by_attribute()
+        unions, labels = self.single_attribute_codes()
         n_groups, n_attributes = unions.shape
         ends = np.arange(0, unions.size + 1, n_attributes)
         one_each = np.ones(unions.size, dtype=bool), unions.ravel(), ends
         unions = sparse.csr_array(one_each, shape=(n_groups, len(labels)))
         return Groups.overlapping(sparse.csr_array(self.matrix @ unions), labels)
 
-    def by_attribute(self):
+    def single_attribute_codes(self):
         """What combinations of several attributes consist of.
 
         Returns
@@ -176,15 +176,15 @@ class Groups(ABC):
             columns.append([number[value] for value in column])
         return np.array(columns, dtype=np.intp).T.copy(), _one_column(labels)
 
-    def only(self, kept):
+    def select(self, positions):
         """Some of the groups; everyone stays, if in no group any more.
 
         Parameters
         ----------
-        kept : ndarray of int
+        positions : ndarray of int
             Positions of the groups to keep.
         """
-        return Groups.overlapping(self.matrix[:, kept], self.labels[kept])
+        return Groups.overlapping(self.matrix[:, positions], self.labels[positions])
 
 
 class _DisjointGroups(Groups):
@@ -206,10 +206,10 @@ class _DisjointGroups(Groups):
         return np.bincount(self.codes, minlength=len(self.labels))
 
     @property
-    def pairs(self):
+    def memberships(self):
         return np.arange(len(self.codes)), self.codes
 
-    def part(self, rows):
+    def subset(self, rows):
         return Groups.disjoint(self.codes[rows], self.labels, self.attributes)
 
     def take(self, rows):
@@ -233,17 +233,17 @@ class _OverlappingGroups(Groups):
         raise TypeError(_OVERLAPPING)
 
     @cached_property
-    def pairs(self):
+    def memberships(self):
         samples = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
         return samples, self.matrix.indices.astype(np.intp)
 
-    def part(self, rows):
+    def subset(self, rows):
         return Groups.overlapping(self.matrix[rows], self.labels)
 
     def take(self, rows):
-        kept = self.part(rows)
+        kept = self.subset(rows)
         present = np.flatnonzero(kept.counts)
-        return kept if len(present) == len(self.labels) else kept.only(present)
+        return kept if len(present) == len(self.labels) else kept.select(present)
 
 
 def check_groups(sensitive_features, n_samples, *, overlapping=False):
@@ -298,7 +298,7 @@ def check_groups(sensitive_features, n_samples, *, overlapping=False):
         values, inverse = encode(column, name)
         # Keep only the combinations that occur, so that the codes stay small for any number of
         # attributes; the earlier attributes lead the order.
-        combined, codes = distinct(codes * len(values) + inverse)
+        combined, codes = unique_inverse(codes * len(values) + inverse)
         earlier, latest = np.divmod(combined, len(values))
         labels = np.column_stack((labels[earlier], values[latest]))
     return Groups.disjoint(codes, labels, names)
@@ -308,7 +308,7 @@ MAX_NUMBERS = 30
 """Different numbers up to which a numeric attribute is taken for groups."""
 
 
-def refuse_measurements(groups, is_compared=None):
+def refuse_continuous_attributes(groups, is_compared=None):
     """Refuse numeric attributes of very many values, such as an age: these are not groups.
 
     Parameters
@@ -426,7 +426,7 @@ def group_names(labels):
     return [tuple(row) for row in labels]
 
 
-def group_index(labels, sensitive_features):
+def to_pandas_index(labels, sensitive_features):
     """Groups as an index of a DataFrame, with the names that the attributes have.
 
     Parameters

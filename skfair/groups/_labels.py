@@ -80,7 +80,7 @@ def encode(column, attribute):
             return values, positions[codes]
         column = column.to_numpy()
     if column.dtype.kind in "mM" and not np.isnat(column).any():
-        values, codes = distinct(column)
+        values, codes = unique_inverse(column)
         values = _times(values)
         return np.fromiter(values, dtype=object, count=len(values)), codes
     if column.dtype.kind in "mM":
@@ -90,7 +90,7 @@ def encode(column, attribute):
     if column.dtype.kind == "O":
         values, codes = _encode_objects(column.tolist(), attribute)
     else:
-        values, codes = distinct(column)
+        values, codes = unique_inverse(column)
         values = values.tolist()
     # fromiter, because numpy would unpack labels that are sequences themselves.
     return np.fromiter(values, dtype=object, count=len(values)), codes
@@ -102,7 +102,7 @@ def _times(values):
     return rounded.astype(object) if (rounded == values).all() else list(values)
 
 
-def distinct(column):
+def unique_inverse(column):
     """Sorted distinct values, and the position of each entry among them.
 
     Parameters
@@ -131,7 +131,7 @@ def distinct(column):
     return values, positions[_above(column, values[0])]
 
 
-def distinct_values(column):
+def unique_values(column):
     """Sorted distinct values; few are found by looking for one after the other.
 
     Parameters
@@ -193,7 +193,7 @@ def _encode_objects(column, attribute):
             f'row {rows[0]}. Give these people a group of their own, as in fillna("unknown"), or '
             "leave their rows out of all inputs."
         )
-    check_one_kind(column, name)
+    check_one_label_type(column, name)
     try:
         values = sorted(distinct)
     except TypeError as error:
@@ -205,7 +205,7 @@ def _encode_objects(column, attribute):
     return [v.item() if isinstance(v, np.number | np.bool_ | np.str_) else v for v in values], codes
 
 
-def check_one_kind(labels, name):
+def check_one_label_type(labels, name):
     """Refuse labels of different kinds: to Python 1 equals True, to a reader 1 equals "1".
 
     Missing values are of no kind.
@@ -239,7 +239,7 @@ def check_one_kind(labels, name):
         )
 
 
-def check_same_kinds(labels):
+def check_equal_label_types(labels):
     """Refuse group labels from several partitions whose kinds differ within an attribute.
 
     Parameters
@@ -250,10 +250,10 @@ def check_same_kinds(labels):
     Raises
     ------
     TypeError
-        As `check_one_kind`.
+        As `check_one_label_type`.
     """
     for attribute, column in enumerate(zip(*labels, strict=True)):
-        check_one_kind(column, f"attribute {attribute} of sensitive_features")
+        check_one_label_type(column, f"attribute {attribute} of sensitive_features")
 
 
 def _is_missing(value):

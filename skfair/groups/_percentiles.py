@@ -60,7 +60,7 @@ class ScoreTable(NamedTuple):
 
     def select(self, intervals, weights):
         """Whether the rank of each sample in its group lies in its interval, (n_samples,)."""
-        return ranks_inside(self.rates(weights), intervals)[self.codes, self.positions]
+        return is_in_intervals(self.rates(weights), intervals)[self.codes, self.positions]
 
 
 def tabulate_scores(y_score, codes, n_groups):
@@ -138,7 +138,7 @@ def _check_pairs(interval):
     return pairs
 
 
-def ranks_inside(ranks, intervals):
+def is_in_intervals(ranks, intervals):
     """Whether ranks lie in the intervals of their groups.
 
     Parameters

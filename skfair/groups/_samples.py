@@ -7,13 +7,13 @@ from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.groups._groups import Groups, check_groups, refuse_measurements
+from skfair.groups._groups import Groups, check_groups, refuse_continuous_attributes
 from skfair.partitions import in_memory, is_lazy
 from skfair.utils._features import check_squares
 from skfair.utils._messages import listing, warn
 from skfair.utils._sklearn import check_sample_weight
 
-AUTO_SIZE, AUTO_SHARE = 30, 0.01
+AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE = 30, 0.01
 """Groups that have fewer samples, and a smaller share of all, are not compared by default."""
 
 
@@ -31,8 +31,8 @@ class Samples(NamedTuple):
     X : DataFrame, ndarray or csr_array of shape (n_samples, n_features), or None
         What is known of them, for constraints that look at it; None where nothing is. A DataFrame
         stays one, so that columns can be named.
-    numbers : ndarray of int, shape (n_samples,), or None
-        How many people each of them stands for; None where everybody is there.
+    multiplicity : ndarray of int, shape (n_samples,), or None
+        Number of training samples that each row stands for; None means one each.
     min_group_size : int or "auto"
         Samples that a group needs to be compared, see `is_large`; of constraints that have a
         ``min_group_size`` of their own this is not used.
@@ -52,7 +52,7 @@ class Samples(NamedTuple):
     groups: Groups
     weights: np.ndarray
     X: object = None
-    numbers: np.ndarray | None = None
+    multiplicity: np.ndarray | None = None
     min_group_size: int | str = 1
     clusters: np.ndarray | None = None
 
@@ -74,13 +74,13 @@ class Samples(NamedTuple):
         is_large : ndarray of bool, shape (n_groups,)
         """
         size = self.min_group_size if min_group_size is None else min_group_size
-        counts = self.counted(groups)
+        counts = self.group_counts(groups)
         if size != "auto":
             return counts >= size
-        n_samples = len(self.weights) if self.numbers is None else self.numbers.sum()
-        return (counts >= AUTO_SIZE) | (counts >= AUTO_SHARE * n_samples)
+        n_samples = len(self.weights) if self.multiplicity is None else self.multiplicity.sum()
+        return (counts >= AUTO_MIN_GROUP_SIZE) | (counts >= AUTO_MIN_GROUP_SHARE * n_samples)
 
-    def compare(self, groups, min_group_size=None):
+    def check_group_sizes(self, groups, min_group_size=None):
         """Whether groups are large enough to be compared, where some must be.
 
         Parameters
@@ -97,19 +97,19 @@ class Samples(NamedTuple):
         Raises
         ------
         ValueError
-            If no group is large enough, or for what `refuse_measurements` refuses.
+            If no group is large enough, or for what `refuse_continuous_attributes` refuses.
         """
         is_large = self.is_large(groups, min_group_size)
         values = is_large
         if self.groups.is_disjoint and self.groups.labels.shape[1] > 1:  # each attribute alone
-            of_values = self.is_large(self.groups.each_attribute(), min_group_size)
-            values = of_values[self.groups.by_attribute()[0]]
-        refuse_measurements(self.groups, values)
+            of_values = self.is_large(self.groups.single_attribute_groups(), min_group_size)
+            values = of_values[self.groups.single_attribute_codes()[0]]
+        refuse_continuous_attributes(self.groups, values)
         if not is_large.any():
             size = self.min_group_size if min_group_size is None else min_group_size
             raise ValueError(
                 f"min_group_size={size!r} leaves no group: the largest has "
-                f"{self.counted(groups).max()} samples; choose a smaller one, or merge groups."
+                f"{self.group_counts(groups).max()} samples; choose a smaller one, or merge groups."
             )
         return is_large
 
@@ -129,7 +129,7 @@ class Samples(NamedTuple):
         if is_large.all() or not is_large.any():
             return groups, np.arange(len(groups.labels))
         positions = np.cumsum(is_large) - 1
-        positions[~is_large] = positions[np.argmax(self.counted(groups))]
+        positions[~is_large] = positions[np.argmax(self.group_counts(groups))]
         labels = groups.labels[is_large]
         return Groups.disjoint(positions[groups.codes], labels, groups.attributes), positions
 
@@ -144,7 +144,7 @@ class Samples(NamedTuple):
         target, clusters = (None if x is None else x[rows] for x in (self.target, self.clusters))
         return Samples(target, self.groups.take(rows), self.weights[rows], clusters=clusters)
 
-    def counted(self, groups):
+    def group_counts(self, groups):
         """How many of them each of some groups has, of whom one may stand for many.
 
         Parameters
@@ -156,7 +156,7 @@ class Samples(NamedTuple):
         -------
         counts : ndarray of int, shape (n_groups,)
         """
-        return groups.counts if self.numbers is None else groups.matrix.T @ self.numbers
+        return groups.counts if self.multiplicity is None else groups.matrix.T @ self.multiplicity
 
 
 def check_samples(
@@ -390,7 +390,7 @@ def check_alignment(**named):
             )
 
 
-def columns_of_part(part, name):
+def check_partition(part, name):
     """Rows, weights and groups of the people of a part.
 
     Parameters
@@ -427,7 +427,7 @@ def columns_of_part(part, name):
     return X, weights, check_groups(given, len(X)) if len(X) else Groups.single(0)
 
 
-def error_of_part(error, number):
+def partition_error(error, number):
     """An error about the samples of a partition, with its number.
 
     Parameters

@@ -112,7 +112,7 @@ class _OfEvents(Estimates):
     """
 
     def __init__(self, events, x):
-        samples, event, shares = events.entries
+        samples, event, shares = events.memberships
         n_events = events.n_events
         self.counts = np.bincount(event, minlength=n_events)
         kish = 1.0 / np.bincount(event, shares**2, n_events)

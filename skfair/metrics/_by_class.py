@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.multiclass import unique_labels
 
-from skfair.groups import count_rows, count_samples
+from skfair.groups import merge_duplicate_rows, merge_duplicate_rows_with_sizes
 from skfair.metrics._report import report_counted
 
 
@@ -52,7 +52,7 @@ def metric_by_class(metric, y_true, y_pred, *, sensitive_features, sample_weight
     """
     import pandas as pd
 
-    groups, weights, columns = count_rows(
+    groups, weights, columns = merge_duplicate_rows(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
     people = {"sensitive_features": groups, "sample_weight": weights}
@@ -97,7 +97,7 @@ def class_report(y_true, y_pred, *, sensitive_features, sample_weight=None, conf
     """
     import pandas as pd
 
-    groups, weights, columns = count_samples(
+    groups, weights, columns = merge_duplicate_rows_with_sizes(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
     labels = columns.pop("y_true"), columns.pop("y_pred")

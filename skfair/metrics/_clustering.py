@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair.groups import check_columns, count_rows, group_index
+from skfair.groups import check_columns, merge_duplicate_rows, to_pandas_index
 from skfair.metrics._registry import metric
 from skfair.utils._balance import count_table, least_balances, least_share_ratios
 
@@ -22,7 +22,7 @@ def _compose(labels, sensitive_features, sample_weight, attributes):
     """
     if attributes not in ("intersections", "each"):
         raise ValueError(f'attributes must be "intersections" or "each"; got {attributes!r}.')
-    given, weights, columns = count_rows(sensitive_features, sample_weight, labels=labels)
+    given, weights, columns = merge_duplicate_rows(sensitive_features, sample_weight, labels=labels)
     people, (labels,) = check_columns(given, weights, **columns)
     groups = people.groups
     clusters, codes = np.unique(labels, return_inverse=True)
@@ -30,7 +30,7 @@ def _compose(labels, sensitive_features, sample_weight, attributes):
     counts = count_table(codes, groups.codes, people.weights, *shape)
     if attributes == "intersections":
         return clusters, groups.labels, [counts]
-    values, group_labels = groups.by_attribute()
+    values, group_labels = groups.single_attribute_codes()
     columns = [column[:, np.newaxis] - column.min() for column in values.T]
     tables = [counts @ (column == np.arange(column.max() + 1)) for column in columns]
     return clusters, group_labels, tables
@@ -374,5 +374,5 @@ def cluster_composition(
     if attributes == "each":
         columns = pd.MultiIndex.from_tuples(names[:, 0], names=["attribute", "value"])
     else:
-        columns = group_index(names, sensitive_features)
+        columns = to_pandas_index(names, sensitive_features)
     return pd.DataFrame(counts, index=pd.Index(clusters, name="cluster"), columns=columns)

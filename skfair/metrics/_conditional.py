@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import check_columns, check_groups, count_rows
+from skfair.groups import check_columns, check_groups, merge_duplicate_rows
 from skfair.metrics._gaps import gap
 from skfair.metrics._rates import find_positive
 from skfair.utils._messages import listing, warn
@@ -68,7 +68,7 @@ def conditional_demographic_parity_difference(
     ... )  # high: 3/3 - 0/1, low: 1/1 - 1/3
     1.0
     """
-    groups, weights, columns = count_rows(
+    groups, weights, columns = merge_duplicate_rows(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred, strata=strata
     )
     people, (truth, predicted, levels) = check_columns(groups, weights, **columns)
@@ -81,7 +81,7 @@ def conditional_demographic_parity_difference(
 
 def _selection_rates(people, selected, strata):
     """Selection rates of the groups, and of everybody, in each stratum."""
-    rows, codes = people.groups.pairs
+    rows, codes = people.groups.memberships
     shape = len(strata.labels), len(people.groups.labels)
     cells = strata.codes[rows] * shape[1] + codes
     weights = people.weights[rows]

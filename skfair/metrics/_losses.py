@@ -237,7 +237,7 @@ def _check(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
 
 def mean_losses(people, losses, inside):
     """Mean loss of each group within a cell, nan for those without members, and of everybody."""
-    rows, codes = people.groups.pairs
+    rows, codes = people.groups.memberships
     weights, n_groups = people.weights * inside, len(people.groups.labels)
     totals = np.bincount(codes, weights[rows], n_groups)
     sums = np.bincount(codes, (weights * losses)[rows], n_groups)

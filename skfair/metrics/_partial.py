@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import ranks_inside
+from skfair.groups import is_in_intervals
 from skfair.metrics._ranked import check_option, check_scored, known_groups, largest_difference
 from skfair.metrics._registry import metric
 from skfair.utils._messages import warn
@@ -93,7 +93,7 @@ def partial_statistical_parity_difference(
     if scale == "normalized":
         return largest_difference(scored.selected_rates(), scored.names)
     rates = scored.table().rates(scored.weights)
-    inside = ranks_inside(rates, scored.intervals)
+    inside = is_in_intervals(rates, scored.intervals)
     if len(scored.names) > 1 and not inside.any():
         warn(
             "No score has a rank in the interval in any group, so there is nothing to compare: "

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from skfair.groups import check_columns, check_interval, ranks_inside, tabulate_scores
+from skfair.groups import check_columns, check_interval, is_in_intervals, tabulate_scores
 from skfair.metrics._gaps import report_unknown
 
 
@@ -116,7 +116,7 @@ def _ranked(scores, weights):
 
 def _inside(ranks, pairs):
     """Which ranks of one group lie in its interval, or in one pair of it."""
-    return ranks_inside(ranks[np.newaxis], [np.atleast_2d(pairs)])[0]
+    return is_in_intervals(ranks[np.newaxis], [np.atleast_2d(pairs)])[0]
 
 
 def check_scored(sensitive_features, sample_weight, interval, **columns):
@@ -139,7 +139,7 @@ def check_scored(sensitive_features, sample_weight, interval, **columns):
         The other columns, in the order given.
     """
     people, arrays = check_columns(sensitive_features, sample_weight, **columns)
-    rows, codes = people.groups.pairs
+    rows, codes = people.groups.memberships
     members = dict(zip(columns, (array[rows] for array in arrays), strict=True))
     y_score = members.pop("y_score")
     scored = Scored(

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.groups import check_columns, count_rows, distinct_values
+from skfair.groups import check_columns, merge_duplicate_rows, unique_values
 from skfair.metrics._gaps import gap, report_unknown
 from skfair.utils._classes import positive_class
 from skfair.utils._messages import listing
@@ -84,7 +84,7 @@ def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_lab
     outcomes : ndarray of intp, shape (n_samples,)
         Cell of each of them in a flat confusion matrix: 2 (true class) + predicted class.
     """
-    groups, weights, columns = count_rows(
+    groups, weights, columns = merge_duplicate_rows(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
     people, (y_true, y_pred) = check_columns(groups, weights, **columns)
@@ -112,7 +112,7 @@ def count_confusions(people, outcomes):
     confused : Confusions
         Confusion matrix of each group.
     """
-    rows, codes = people.groups.pairs
+    rows, codes = people.groups.memberships
     flat = 4 * codes + outcomes[rows]
     weights = np.bincount(flat, people.weights[rows], minlength=4 * len(people.groups.labels))
     everybody = np.bincount(outcomes, people.weights, minlength=4).reshape(1, 2, 2)
@@ -159,7 +159,7 @@ def _known_rates(confused, name):
 
 def _labels_of(y):
     """Set of the distinct labels of a column."""
-    return set((y if y.dtype.kind == "O" else distinct_values(y)).tolist())
+    return set((y if y.dtype.kind == "O" else unique_values(y)).tolist())
 
 
 def find_positive(*columns, pos_label):

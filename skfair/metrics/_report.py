@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair.groups import check_columns, count_samples, group_index
+from skfair.groups import check_columns, merge_duplicate_rows_with_sizes, to_pandas_index
 from skfair.inference import Rates, check_level
 from skfair.metrics._rates import RATES, confusion_cells, count_confusions
 
@@ -113,14 +113,14 @@ def group_report(
     true_positive_rate_high  1.00  0.99     0.99
     """
     check_level(confidence_level)
-    groups, weights, columns = count_samples(
+    groups, weights, columns = merge_duplicate_rows_with_sizes(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
     return report_counted(groups, weights, columns, pos_label, confidence_level)
 
 
 def report_counted(groups, weights, columns, pos_label, confidence_level):
-    """The report of `group_report` from what `count_samples` returns."""
+    """The report of `group_report` from what `merge_duplicate_rows_with_sizes` returns."""
     import pandas as pd
 
     level = (1.0 + check_level(confidence_level)) / 2.0
@@ -139,7 +139,7 @@ def report_counted(groups, weights, columns, pos_label, confidence_level):
         report |= {name + ending: table[row] for ending, table in tables.items()}
     labels = people.groups.labels
     last = ["overall"] + [""] * (labels.shape[1] - 1)
-    return pd.DataFrame(report, index=group_index(np.vstack((labels, last)), groups))
+    return pd.DataFrame(report, index=to_pandas_index(np.vstack((labels, last)), groups))
 
 
 def _group_rates(people, cells, counted):

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.groups import ranks_inside
+from skfair.groups import is_in_intervals
 from skfair.metrics import PREDICTIONS, check_scored
 from skfair.plotting._style import (
     COLORS,
@@ -173,7 +173,7 @@ class GroupScoreDisplay:
         display = cls(
             scores,
             densities,
-            inside=None if interval is None else ranks_inside(above, scored.intervals),
+            inside=None if interval is None else is_in_intervals(above, scored.intervals),
             group_names=readable(scored.names),
             score_name=score_name,
         )

@@ -306,7 +306,7 @@ def _pairs_to_train_on(X, y, query, documents, draw):
     groups = _groups_of_pairs(documents.groups, query, better, worse)
     is_large = dict(zip(documents.groups.names, documents.is_large(documents.groups), strict=True))
     large = [number for number, (_, a, b) in enumerate(groups.labels) if is_large[a] & is_large[b]]
-    groups = groups if all(is_large.values()) else groups.only(np.array(large, dtype=np.intp))
+    groups = groups if all(is_large.values()) else groups.select(np.array(large, dtype=np.intp))
     weights = documents.weights[better] * documents.weights[worse]
     return Training(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
 
@@ -314,7 +314,7 @@ def _pairs_to_train_on(X, y, query, documents, draw):
 def _report_uncompared(documents):
     """Warn of groups of too few documents."""
     groups = documents.groups
-    is_large = documents.compare(groups)
+    is_large = documents.check_group_sizes(groups)
     sizes = zip(groups.names, groups.counts, is_large, strict=True)
     small = {name: size for name, size, compared in sizes if not compared}
     report_small_groups(documents.min_group_size, small, is_large.sum() == 1)

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair.groups import Samples, check_one_kind, check_samples, distinct_values
+from skfair.groups import Samples, check_one_label_type, check_samples, unique_values
 from skfair.partitions import is_partitioned
 from skfair.utils._classes import positive_class
 from skfair.utils._features import check_squares
@@ -155,10 +155,10 @@ def check_training(estimator, X, y, people, request):
 def _classes(y):
     """Labels of the classes, ascending, of what scikit-learn takes for classes."""
     if y.dtype.kind == "O":  # labels of several kinds cannot be sorted
-        check_one_kind(y, "y")
+        check_one_label_type(y, "y")
         check_classification_targets(y)
-        return distinct_values(y)
-    classes = distinct_values(y)
+        return unique_values(y)
+    classes = unique_values(y)
     # Of two labels it is the same question as of everybody's.
     check_classification_targets(classes if len(classes) <= 2 else y)
     return classes
@@ -300,7 +300,7 @@ def told_attributes(X, groups):
     if not groups.is_disjoint:
         return []
     found = []
-    values, _ = groups.by_attribute()
+    values, _ = groups.single_attribute_codes()
     for name, of_group in zip(groups.attributes, values.T, strict=True):
         codes = np.unique(of_group, return_inverse=True)[1][groups.codes]
         first = np.unique(codes, return_index=True)[1]

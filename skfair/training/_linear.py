@@ -5,7 +5,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.enforcement import Task, enforce_for_all
-from skfair.groups import check_alignment, groups_to_predict
+from skfair.groups import check_alignment, encode_groups_to_predict
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.training._cost import warn_of_cost_to
 from skfair.training._duplicates import warn_of_duplicates
@@ -178,7 +178,7 @@ class ConstrainedLinearModel(ConstrainedModel):
             f"{self._of_its_own} of its own, so predictions need sensitive_features: they do not "
             "with group_interactions=False."
         )
-        codes = groups_to_predict(sensitive_features, X.shape[0], self.groups_, reason)
+        codes = encode_groups_to_predict(sensitive_features, X.shape[0], self.groups_, reason)
         if self._shares_coefficients:
             return X @ np.ravel(self.coef_) + self.group_intercept_[codes]
         scores = np.empty(X.shape[0])

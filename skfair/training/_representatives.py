@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_array, column_or_1d
 from skfair.groups import (
     Groups,
     Samples,
-    check_one_kind,
-    check_same_kinds,
-    columns_of_part,
-    distinct,
-    error_of_part,
+    check_equal_label_types,
+    check_one_label_type,
+    check_partition,
+    partition_error,
+    unique_inverse,
 )
 from skfair.models import moments
 from skfair.training._input import Training, Unit, positive_of
@@ -65,8 +65,8 @@ class Representatives:
         people, totals, features, targets, attributes = zip(*found, strict=True)
         # Before labels are compared: to Python 1 equals True, and numpy makes text of 1 and "1".
         cells = [cell for one in people for cell in one[0]]
-        check_same_kinds([group for group, _ in cells])
-        check_one_kind([kind for _, kind in cells], "y")
+        check_equal_label_types([group for group, _ in cells])
+        check_one_label_type([kind for _, kind in cells], "y")
         counts, weights = Counter(), Counter()
         for one in people:
             for cell, number, weight in zip(*one, strict=True):
@@ -91,7 +91,7 @@ class Representatives:
             np.zeros(len(codes)),
             groups,
             weights,
-            numbers=self.counts,
+            multiplicity=self.counts,
             min_group_size=estimator.min_group_size,
         )
         if is_real:
@@ -206,9 +206,9 @@ def by_cells(part, name, is_real):
     try:
         X, y, kinds, weights, groups = _columns(part, name, is_real)
     except (TypeError, ValueError) as error:
-        return error_of_part(error, part.number)
-    known, codes = distinct(kinds)
-    found, own = distinct(groups.codes * len(known) + codes)
+        return partition_error(error, part.number)
+    known, codes = unique_inverse(kinds)
+    found, own = unique_inverse(groups.codes * len(known) + codes)
     of_group = map(tuple, groups.labels[found // len(known)].tolist())
     cells = list(zip(of_group, known[found % len(known)].tolist(), strict=True))
     weights = None if (weights == 1.0).all() else weights
@@ -254,7 +254,7 @@ def _pooled(weights, found):
 
 def _columns(part, name, is_real):
     """Features, targets, what kind each is of, weights and groups of those who have a weight."""
-    X, weights, groups = columns_of_part(part, name)
+    X, weights, groups = check_partition(part, name)
     y = _numbers(part["y"], name) if is_real else _labels(part["y"])
     weights = np.ones(len(y)) if weights is None else weights
     present = weights > 0

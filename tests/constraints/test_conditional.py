@@ -86,7 +86,7 @@ def missing(X):
         ("school", FRAME, "finds no strata. X has no column 'school'; its 3 columns are 'degree'"),
         ("degree", FRAME.to_numpy(), r"X is not a DataFrame; name their positions.*set_output"),
         (7, FRAME.to_numpy(), "X has no column 7; its 3 columns are 0, 1, 2"),
-        ("degree", None, "No X came with the people; pass People"),
+        ("degree", None, "No X came with the people; pass Samples"),
         (missing, FRAME, "attribute 0 of the strata has 1 missing value.*in row 0"),
         (lambda X: np.arange(119), FRAME, "the strata has 119 rows but there are 120 samples"),
         ("income", FRAME, r"finds 120 strata among 120 people.*Pass bands .*pandas.qcut"),

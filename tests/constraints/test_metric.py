@@ -71,7 +71,7 @@ def by_metric(spec, people, scores):
     }
     known = metrics.METRICS.get(spec.metric)  # metrics with strata have no scorer
     each = getattr(spec, "attributes", "") == "each"
-    groups = people.groups.each_attribute() if each else people.groups
+    groups = people.groups.single_attribute_groups() if each else people.groups
     return getattr(metrics, spec.metric)(
         *predictions[known.kind if known else "classification"],
         sensitive_features=groups.matrix,

@@ -50,9 +50,9 @@ def test_rows_and_unknowns(criterion, n_rows, n_aux, people):
 def test_opportunity_is_about_the_positive_class(people):
     who, scores = people
     bound = bind("equal_opportunity", people, 0.1, rank_within="class")
-    assert (who.target[bound.members.entries[0]] > 0).all()
+    assert (who.target[bound.members.memberships[0]] > 0).all()
     odds = bind("equalized_odds", people, 0.1, rank_within="class")
-    samples, events, shares = odds.members.entries
+    samples, events, shares = odds.members.memberships
     np.testing.assert_array_equal(who.target[samples] > 0, events < 2)
     # Shares of every event sum to 1.
     np.testing.assert_allclose(np.bincount(events, shares), 1.0)

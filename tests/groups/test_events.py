@@ -19,7 +19,7 @@ memberships = hnp.arrays(np.bool_, (11, 3)).map(lambda inside: np.vstack(([True]
 
 
 def assert_adjoint(events, values, v):
-    left, right = events.means(values) @ v, values @ events.spread(v)
+    left, right = events.means(values) @ v, values @ events.means_adjoint(v)
     assert left == pytest.approx(right, rel=1e-12, abs=1e-9)
 
 
@@ -28,7 +28,7 @@ def test_disjoint_events(codes, weights, values, v):
     events = Events.disjoint(codes, 3, weights)
     expected = [np.average(values[codes == e], weights=weights[codes == e]) for e in range(3)]
     np.testing.assert_allclose(events.means(values), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(events.spread(v)[codes == -1], 0)
+    np.testing.assert_array_equal(events.means_adjoint(v)[codes == -1], 0)
     assert_adjoint(events, values, v)
 
 
@@ -47,8 +47,8 @@ def test_integer_weights_equal_repeated_rows(codes, repeats, values, v):
     np.testing.assert_allclose(
         weighted.means(values), repeated.means(np.repeat(values, repeats)), rtol=1e-12, atol=1e-12
     )
-    sums = np.add.reduceat(repeated.spread(v), np.r_[0, np.cumsum(repeats)[:-1]])
-    np.testing.assert_allclose(weighted.spread(v), sums, rtol=1e-12, atol=1e-12)
+    sums = np.add.reduceat(repeated.means_adjoint(v), np.r_[0, np.cumsum(repeats)[:-1]])
+    np.testing.assert_allclose(weighted.means_adjoint(v), sums, rtol=1e-12, atol=1e-12)
 
 
 def test_disjoint_events_are_a_case_of_overlapping_ones():
@@ -71,7 +71,7 @@ def test_events_of_columns():
     events = Events.disjoint([0, 0, 1], 2)
     values = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     np.testing.assert_array_equal(events.means(values), [[2, 3], [5, 6]])
-    np.testing.assert_array_equal(events.spread(np.eye(2)), [[0.5, 0], [0.5, 0], [0, 1]])
+    np.testing.assert_array_equal(events.means_adjoint(np.eye(2)), [[0.5, 0], [0.5, 0], [0, 1]])
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_members_shares_and_entries(disjoint):
     assert samples.tolist() == [0, 3]
     assert shares.tolist() == [0.25, 0.75]
     assert (events.n_events, events.n_samples) == (2, 4)
-    assert [axis.tolist() for axis in events.entries] == [[1, 0, 3], [0, 1, 1], [1, 0.25, 0.75]]
+    assert [axis.tolist() for axis in events.memberships] == [[1, 0, 3], [0, 1, 1], [1, 0.25, 0.75]]
     np.testing.assert_array_equal(events.averaging.toarray(), [[0, 1, 0, 0], [0.25, 0, 0, 0.75]])
 
 
@@ -169,7 +169,9 @@ def test_means_are_the_same_whether_counted_or_multiplied(n_samples):
     inside = sparse.csr_array(codes[:, np.newaxis] == np.arange(3))
     expected = Events.overlapping(inside, weights)
     np.testing.assert_allclose(disjoint.means(values), expected.means(values), rtol=1e-12)
-    np.testing.assert_allclose(disjoint.spread(values[:3]), expected.spread(values[:3]), rtol=1e-12)
+    np.testing.assert_allclose(
+        disjoint.means_adjoint(values[:3]), expected.means_adjoint(values[:3]), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,8 +186,8 @@ def test_means_are_the_same_whether_counted_or_multiplied(n_samples):
 )
 @pytest.mark.parametrize("rows", [slice(3, 7), np.array([0, 2, 3, 8])], ids=["slice", "positions"])
 def test_events_among_more_samples(events, rows):
-    placed, values = events.placed(rows, 9), np.random.default_rng(0).normal(size=9)
+    placed, values = events.embed(rows, 9), np.random.default_rng(0).normal(size=9)
     assert placed.n_samples == 9
     np.testing.assert_allclose(placed.means(values), events.means(values[rows]))
     others = np.delete(np.arange(9), rows)
-    assert not placed.spread(np.ones(2))[others].any()
+    assert not placed.means_adjoint(np.ones(2))[others].any()

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skfair.groups._groups import Groups, check_groups, group_index, group_names
-from skfair.groups._labels import distinct
-from skfair.groups._match import match_groups
+from skfair.groups._groups import Groups, check_groups, group_names, to_pandas_index
+from skfair.groups._known_groups import encode_known_groups
+from skfair.groups._labels import unique_inverse
 from skfair.groups._samples import check_alignment
 
 PEOPLE = ["male", "female", "male", "other", "female", "male"]
@@ -187,7 +187,7 @@ def test_codes_are_positions_among_the_sorted_distinct_rows(attributes):
 @given(hnp.arrays(np.int64, st.integers(0, 30), elements=st.integers(-4, 4)))
 def test_few_values_are_told_apart_as_many_are(column):
     for labels in (column, column / 3, column.astype(str), column > 0, column.astype("M8[D]")):
-        values, codes = distinct(labels)
+        values, codes = unique_inverse(labels)
         expected, positions = np.unique(labels, return_inverse=True)
         assert values.dtype == expected.dtype
         np.testing.assert_array_equal(values, expected)
@@ -201,7 +201,7 @@ def test_integers_are_counted_wherever_they_lie(kind):
     for lowest in (ends.min, ends.max - 100):
         column = np.array([lowest + int(step) for step in rng.integers(100, size=300)], dtype=kind)
         for labels in (column, np.append(column, kind(ends.max - lowest % 2))):
-            values, codes = distinct(labels)
+            values, codes = unique_inverse(labels)
             expected, positions = np.unique(labels, return_inverse=True)
             assert values.dtype == kind
             np.testing.assert_array_equal(values, expected)
@@ -295,33 +295,33 @@ def test_summary_has_no_codes():
 
 def test_match_groups_finds_the_groups_of_fit():
     summary = check_groups(PEOPLE, 6).summary
-    assert match_groups(["other", "female"], 2, summary).tolist() == [2, 0]
-    assert match_groups(pd.Categorical(["other", "female"]), 2, summary).tolist() == [2, 0]
+    assert encode_known_groups(["other", "female"], 2, summary).tolist() == [2, 0]
+    assert encode_known_groups(pd.Categorical(["other", "female"]), 2, summary).tolist() == [2, 0]
     several = check_groups(pd.DataFrame({"sex": SEX, "age": AGE}), 5).summary
-    assert match_groups([["m", 40], ["f", 30]], 2, several).tolist() == [3, 0]
+    assert encode_known_groups([["m", 40], ["f", 30]], 2, several).tolist() == [3, 0]
 
 
 def test_booleans_are_not_matched_with_numbers():
     """To Python True equals 1."""
     summary = check_groups([0, 1, 1], 3).summary
-    assert match_groups([1.0, 0.0], 2, summary).tolist() == [1, 0]
+    assert encode_known_groups([1.0, 0.0], 2, summary).tolist() == [1, 0]
     with pytest.raises(TypeError, match="mixes booleans and numbers"):
-        match_groups([True, False], 2, summary)
+        encode_known_groups([True, False], 2, summary)
 
 
 def test_match_groups_lists_the_known_groups():
     summary = check_groups([1, 2, 1], 3).summary
     with pytest.raises(ValueError, match=r"not seen at fit: '1'; the known groups are 1, 2\."):
-        match_groups(["1"], 1, summary)
+        encode_known_groups(["1"], 1, summary)
     many = check_groups(np.arange(100), 100).summary
     with pytest.raises(ValueError, match=r"8, 9 and 90 more\."):
-        match_groups([100], 1, many)
+        encode_known_groups([100], 1, many)
 
 
 def test_match_groups_refuses_other_attributes():
     summary = check_groups(PEOPLE, 6).summary
     with pytest.raises(ValueError, match=r"2 attribute\(s\) but .* fitted with 1"):
-        match_groups([["male", "young"]], 1, summary)
+        encode_known_groups([["male", "young"]], 1, summary)
 
 
 def test_alignment():
@@ -347,7 +347,7 @@ def test_memberships_of_groups():
 def test_memberships_of_intersections_and_of_each_attribute():
     groups = check_groups([["f", "old"], ["f", "young"], ["m", "old"], ["f", "old"]], 4)
     assert groups.names == [("f", "old"), ("f", "young"), ("m", "old")]
-    each = groups.each_attribute()
+    each = groups.single_attribute_groups()
     assert each.names == [(0, "f"), (0, "m"), (1, "old"), (1, "young")]
     expected = [[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 1, 0]]
     np.testing.assert_array_equal(each.matrix.toarray(), expected)
@@ -358,13 +358,13 @@ def test_each_attribute_of_a_table_is_called_by_its_name():
     table = pd.DataFrame({"sex": ["f", "m", "f"], "age": ["old", "old", "young"]})
     expected = [("sex", "f"), ("sex", "m"), ("age", "old"), ("age", "young")]
     groups = check_groups(table, 3)
-    assert groups.each_attribute().names == expected
-    assert groups.take(np.array([0, 1])).each_attribute().names == expected[:3]
+    assert groups.single_attribute_groups().names == expected
+    assert groups.take(np.array([0, 1])).single_attribute_groups().names == expected[:3]
 
 
 def test_one_attribute_has_no_intersections():
     groups = check_groups(PEOPLE, 6)
-    assert groups.each_attribute().names == groups.names
+    assert groups.single_attribute_groups().names == groups.names
 
 
 @pytest.mark.parametrize(
@@ -413,7 +413,7 @@ def test_summary_of_memberships():
     summary = members.summary
     assert summary.labels.tolist() == [[0], [1], [2]]
     assert summary.counts.tolist() == [1, 1, 1]
-    pairs = check_groups([["f", 1], ["m", 2]], 2).each_attribute().summary
+    pairs = check_groups([["f", 1], ["m", 2]], 2).single_attribute_groups().summary
     assert pairs.labels.shape == (4, 1) and pairs.labels[0, 0] == (0, "f")
 
 
@@ -437,18 +437,18 @@ def test_one_class_for_groups_that_are_disjoint_and_that_may_overlap():
     overlapping = check_groups(sparse.csr_array(inside), 3, overlapping=True)
     assert isinstance(disjoint, Groups) and disjoint.is_disjoint
     assert isinstance(overlapping, Groups) and not overlapping.is_disjoint
-    assert [axis.tolist() for axis in disjoint.pairs] == [[0, 1, 2, 3], [1, 0, 0, 1]]
-    assert [axis.tolist() for axis in overlapping.pairs] == [[0, 1, 1], [1, 0, 1]]
+    assert [axis.tolist() for axis in disjoint.memberships] == [[0, 1, 2, 3], [1, 0, 0, 1]]
+    assert [axis.tolist() for axis in overlapping.memberships] == [[0, 1, 1], [1, 0, 1]]
     assert [rows.tolist() for rows in disjoint.members()] == [[1, 2], [0, 3]]
     assert [rows.tolist() for rows in overlapping.members()] == [[1], [0, 1]]
-    assert overlapping.each_attribute() is overlapping
+    assert overlapping.single_attribute_groups() is overlapping
     for refused in (lambda: overlapping.codes, lambda: check_groups(sparse.csr_array(inside), 3)):
         with pytest.raises(TypeError, match="means overlapping groups; these are for classifiers"):
             refused()
 
 
 def test_only_some_groups_leave_people_in_none():
-    some = check_groups(list("abcb"), 4).only(np.array([0, 2]))
+    some = check_groups(list("abcb"), 4).select(np.array([0, 2]))
     assert some.names == ["a", "c"]
     assert some.counts.tolist() == [1, 1]
     np.testing.assert_array_equal(some.matrix.toarray(), [[1, 0], [0, 0], [0, 1], [0, 0]])
@@ -459,7 +459,7 @@ def test_times_a_nanosecond_apart_are_two_groups():
     groups = check_groups(times, 3)
     assert groups.codes.tolist() == [1, 0, 1]
     assert groups.names == [np.datetime64(0, "ns"), np.datetime64(1, "ns")]
-    assert match_groups(times, 3, groups.summary).tolist() == [1, 0, 1]
+    assert encode_known_groups(times, 3, groups.summary).tolist() == [1, 0, 1]
     whole = check_groups(np.array([1000, 0], "datetime64[ns]"), 2)
     assert whole.names == [datetime.datetime(1970, 1, 1), datetime.datetime(1970, 1, 1, 0, 0, 0, 1)]
 
@@ -482,4 +482,4 @@ def test_a_table_of_pyarrow():
     table = pa.table({"sex": ["f", "m", "f"], "age": [1, 2, 2]})
     groups = check_groups(table, 3)
     assert groups.names == [("f", 1), ("f", 2), ("m", 2)]
-    assert group_index(groups.labels, table).names == ["sex", "age"]
+    assert to_pandas_index(groups.labels, table).names == ["sex", "age"]

@@ -6,7 +6,7 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
-from skfair.groups import check_one_kind, check_same_kinds
+from skfair.groups import check_equal_label_types, check_one_label_type
 from skfair.metrics import demographic_parity_difference
 
 N = 60
@@ -100,13 +100,13 @@ def test_integers_and_real_numbers_are_of_one_kind(client, use):
 
 
 def test_missing_values_are_of_no_kind():
-    check_one_kind([None, 1, float("nan"), 2.0, pd.NA, np.int64(3)], "y")
+    check_one_label_type([None, 1, float("nan"), 2.0, pd.NA, np.int64(3)], "y")
     with pytest.raises(TypeError, match="numbers and strings"):
-        check_one_kind([None, 1, float("nan"), "1"], "y")
+        check_one_label_type([None, 1, float("nan"), "1"], "y")
 
 
 def test_labels_of_groups():
-    check_same_kinds([])
-    check_same_kinds([(1, "a"), (2, "b")])
+    check_equal_label_types([])
+    check_equal_label_types([(1, "a"), (2, "b")])
     with pytest.raises(TypeError, match="attribute 1 .* booleans and strings"):
-        check_same_kinds([(1, "a"), (2, True)])
+        check_equal_label_types([(1, "a"), (2, True)])

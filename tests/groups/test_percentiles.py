@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skfair.groups._groups import check_groups
-from skfair.groups._percentiles import check_interval, ranks_inside, tabulate_scores
+from skfair.groups._percentiles import check_interval, is_in_intervals, tabulate_scores
 
 SCORE = np.array([3.0, 1.0, 2.0, 2.0, 1.0])
 GROUPS = check_groups(list("aabbb"), 5)
@@ -98,7 +98,7 @@ def test_intervals_are_sorted_and_given_to_every_group():
 
 
 def test_intervals_that_touch_are_no_overlap():
-    inside = ranks_inside(np.array([[0.1, 0.3, 0.5]]), [np.array([[0.0, 0.3], [0.3, 0.5]])])
+    inside = is_in_intervals(np.array([[0.1, 0.3, 0.5]]), [np.array([[0.0, 0.3], [0.3, 0.5]])])
     assert inside.tolist() == [[True, True, False]]
 
 

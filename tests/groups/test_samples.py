@@ -4,8 +4,8 @@ import pytest
 from scipy import sparse
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.groups import Samples, check_groups, refuse_measurements
-from skfair.groups._groups import group_index
+from skfair.groups import Samples, check_groups, refuse_continuous_attributes
+from skfair.groups._groups import to_pandas_index
 from skfair.groups._samples import check_columns, check_samples
 
 MEMBERS = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1]], dtype=bool)
@@ -40,7 +40,7 @@ def test_samples_of_zero_weight_are_absent(groups):
     alone, _ = check_columns(present, [2, 3], y=list("xy"))
     assert y.tolist() == ["x", "y"]
     assert people.groups.names == alone.groups.names
-    np.testing.assert_array_equal(people.groups.pairs, alone.groups.pairs)
+    np.testing.assert_array_equal(people.groups.memberships, alone.groups.memberships)
     np.testing.assert_array_equal(people.weights, alone.weights)
 
 
@@ -79,10 +79,10 @@ def test_columns_must_be_of_one_length_and_one_dimension():
 
 def test_an_index_has_the_names_of_the_attributes():
     frame = pd.DataFrame({"sex": list("fm"), "age": [1, 2]})
-    assert group_index(frame.to_numpy(), frame).names == ["sex", "age"]
-    one = group_index(frame[["sex"]].to_numpy(), frame["sex"])
+    assert to_pandas_index(frame.to_numpy(), frame).names == ["sex", "age"]
+    one = to_pandas_index(frame[["sex"]].to_numpy(), frame["sex"])
     assert (one.name, one.tolist()) == ("sex", ["f", "m"])
-    assert group_index(frame.to_numpy(), frame.to_numpy()).names == [None, None]
+    assert to_pandas_index(frame.to_numpy(), frame.to_numpy()).names == [None, None]
 
 
 # People of a fit -----------------------------------------------------------------------
@@ -150,30 +150,32 @@ def test_a_measurement_is_no_group():
     rng = np.random.default_rng(0)
     income = rng.normal(size=2000).round(2)
     with pytest.raises(ValueError, match=r"Attribute 0 .* different numbers.*pd\.cut\(age.*KBins"):
-        refuse_measurements(check_groups(income, 2000))
+        refuse_continuous_attributes(check_groups(income, 2000))
     frame = pd.DataFrame({"sex": np.arange(2000) % 2, "income": income})
     with pytest.raises(ValueError, match="Attribute 'income' of sensitive_features"):
-        refuse_measurements(check_groups(frame, 2000))
+        refuse_continuous_attributes(check_groups(frame, 2000))
     with pytest.raises(ValueError, match=r"31 different numbers, from 0 to 30.*age\.astype\(str\)"):
-        refuse_measurements(check_groups(np.arange(2000) % 31, 2000))
-    refuse_measurements(check_groups(np.arange(2000) % 30, 2000))
-    refuse_measurements(check_groups((np.arange(2000) % 31).astype(str), 2000))
-    refuse_measurements(check_groups(sparse.eye_array(50, dtype=bool), 50, overlapping=True))
+        refuse_continuous_attributes(check_groups(np.arange(2000) % 31, 2000))
+    refuse_continuous_attributes(check_groups(np.arange(2000) % 30, 2000))
+    refuse_continuous_attributes(check_groups((np.arange(2000) % 31).astype(str), 2000))
+    refuse_continuous_attributes(
+        check_groups(sparse.eye_array(50, dtype=bool), 50, overlapping=True)
+    )
 
 
 def test_numbers_of_small_groups_do_not_count_as_groups():
     age = np.append(np.repeat(np.arange(30), 40), np.arange(30, 70))
     people, _ = check_samples(age, None, X=np.zeros((len(age), 1)))
-    assert people.compare(people.groups, 2).sum() == 30
+    assert people.check_group_sizes(people.groups, 2).sum() == 30
     for size, n_left in ((1, 70), (41, 0)):
         with pytest.raises(ValueError, match=rf"min_group_size such that 1 to 30 .* {n_left} are"):
-            people.compare(people.groups, size)
+            people.check_group_sizes(people.groups, size)
     both = np.column_stack((age, age % 2)).astype(float)
     people, _ = check_samples(both, None, X=np.zeros((len(age), 1)))
-    each = people.groups.each_attribute()
-    assert people.compare(each, 2).sum() == 32
+    each = people.groups.single_attribute_groups()
+    assert people.check_group_sizes(each, 2).sum() == 32
     with pytest.raises(ValueError, match="Attribute 0 of sensitive_features has 70"):
-        people.compare(each, 1)
+        people.check_group_sizes(each, 1)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import numpy as np
 
 from skfair.groups import (
     Groups,
-    check_same_kinds,
-    columns_of_part,
-    error_of_part,
-    refuse_measurements,
+    check_equal_label_types,
+    check_partition,
+    partition_error,
+    refuse_continuous_attributes,
 )
 from skfair.partitions import is_partitioned, partitions_of
 
@@ -94,7 +94,7 @@ class Census:
         parts, self.lengths, labels, numbers, weights, *moments, ranges = zip(*found, strict=True)
         rows = np.bincount(parts, self.lengths).astype(np.intp)
         self.first = np.cumsum([0, *rows[:-1]])
-        check_same_kinds([group for own in labels for group in own])
+        check_equal_label_types([group for own in labels for group in own])
         known = sorted({group for own in labels for group in own})
         if not known:
             raise ValueError("There is nobody of positive sample_weight in any part.")
@@ -139,7 +139,7 @@ def take_census(estimator, X, sensitive_features, sample_weight=None):
     parts = partitions_of(estimator.n_jobs, X=X, **people)
     shards = parts.each(encode, type(estimator).__name__)
     census = Census(shards)
-    refuse_measurements(Groups.disjoint(np.arange(len(census.labels)), census.labels))
+    refuse_continuous_attributes(Groups.disjoint(np.arange(len(census.labels)), census.labels))
     n_samples = census.numbers.sum()
     if n_samples < estimator.n_clusters:
         raise ValueError(
@@ -174,9 +174,9 @@ def encode(rows, name):
     shard : Shard, TypeError or ValueError
     """
     try:
-        return Shard(*columns_of_part(rows, name), (rows.number, rows.start))
+        return Shard(*check_partition(rows, name), (rows.number, rows.start))
     except (TypeError, ValueError) as error:
-        return error_of_part(error, rows.number)
+        return partition_error(error, rows.number)
 
 
 def _count(shard):

@@ -12,7 +12,7 @@ from skfair.cluster.kmeans._alternating import AlternatingSwaps
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._population import check_population
 from skfair.cluster.kmeans._samples import check_runs, point_of
-from skfair.groups import check_alignment, match_groups, match_values
+from skfair.groups import check_alignment, encode_known_groups, encode_known_values
 from skfair.partitions import row_by_row
 from skfair.utils._fit import all_or_nothing
 from skfair.utils._messages import by_name
@@ -315,7 +315,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         if sensitive_features is None:
             return nearest_centers(*self._centred(X))[0]
-        match = match_values if self.attributes == "each" else match_groups
+        match = encode_known_values if self.attributes == "each" else encode_known_groups
         codes = match(sensitive_features, len(X), self.groups_).reshape(len(X), -1)
         distances = squared_distances(*self._centred(X))
         prices = self.offsets_.T[codes].sum(axis=1)

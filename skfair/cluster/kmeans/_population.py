@@ -11,7 +11,7 @@ from skfair.cluster._limits import Asked, check_asked
 from skfair.cluster.kmeans._everybody import check_everybody
 from skfair.cluster.kmeans._homotopy import fair_assignment
 from skfair.cluster.kmeans._samples import ClusteringProblem, compared, weights_by_group
-from skfair.groups import GroupSummary, check_samples, refuse_measurements
+from skfair.groups import GroupSummary, check_samples, refuse_continuous_attributes
 from skfair.partitions import is_partitioned
 from skfair.utils._balance import count_table
 from skfair.utils._features import check_squares
@@ -110,7 +110,7 @@ def check_population(estimator, X, sensitive_features, sample_weight):
     check_squares(X, "X")
     missing = groups_missing(estimator)
     people, present = check_samples(sensitive_features, sample_weight, missing=missing, X=given)
-    refuse_measurements(people.groups)
+    refuse_continuous_attributes(people.groups)
     if len(present) < estimator.n_clusters:
         among = "" if len(present) == len(X) else " rows of positive sample_weight"
         raise ValueError(

@@ -250,7 +250,7 @@ def compared(groups, attributes):
     """
     if attributes != "each":
         return groups.summary, np.arange(len(groups.labels))[:, np.newaxis], (slice(None),)
-    kinds, labels = groups.by_attribute()
+    kinds, labels = groups.single_attribute_codes()
     counts = weights_by_group(groups.codes, None, kinds).astype(np.intp)
     columns = tuple(slice(column.min(), column.max() + 1) for column in kinds.T)
     return GroupSummary(labels, counts), kinds, columns

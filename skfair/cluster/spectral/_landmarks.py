@@ -287,7 +287,7 @@ def check_parameters(estimator):
 def crowd_in_memory(estimator, X, groups, asked, lacks_groups):
     """People in memory, in blocks of rows."""
     rows = blocks(len(X), BLOCK)
-    shards = [Shard(X[some], None, groups.part(some), (0, some.start)) for some in rows]
+    shards = [Shard(X[some], None, groups.subset(some), (0, some.start)) for some in rows]
     shards = InMemory(shards, estimator.n_jobs)
     return Crowd(shards, Census(shards), asked, lacks_groups)
 

@@ -13,7 +13,7 @@ from skfair.cluster.spectral._fair_embedding import FairEmbedding, embed
 from skfair.cluster.spectral._landmarks import check_parameters, crowd_in_memory, crowd_in_parts
 from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._rounding import ROUNDINGS
-from skfair.groups import Groups, check_samples, refuse_measurements
+from skfair.groups import Groups, check_samples, refuse_continuous_attributes
 from skfair.metrics import normalized_cut
 from skfair.partitions import is_partitioned
 from skfair.utils._balance import count_table, data_balance
@@ -154,7 +154,7 @@ def check_network(estimator, X, sensitive_features):
         )
     missing = groups_missing(estimator)
     people, _ = check_samples(sensitive_features, None, missing=missing, X=given)
-    refuse_measurements(people.groups)
+    refuse_continuous_attributes(people.groups)
     asked = asked._replace(numbers=people.groups.counts)
     lacks_groups = missing is not None and sensitive_features is None
     if has_landmarks:

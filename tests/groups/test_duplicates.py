@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.groups import check_groups, count_rows
+from skfair.groups import check_groups, merge_duplicate_rows
 from skfair.metrics import (
     cluster_composition,
     conditional_demographic_parity_difference,
@@ -47,7 +47,7 @@ GROUPS = {
 @pytest.mark.parametrize("kind", GROUPS)
 def test_each_different_row_weighs_as_all_who_have_it(kind, weights):
     columns = {"truth": TRUTH, "decided": pd.Series(DECIDED)}
-    groups, totals, found = count_rows(GROUPS[kind], weights, **columns)
+    groups, totals, found = merge_duplicate_rows(GROUPS[kind], weights, **columns)
     n_rows = len(totals)
     assert n_rows < N / 10 and type(groups) is type(GROUPS[kind])
     groups = check_groups(groups, n_rows)
@@ -143,6 +143,6 @@ def test_many_are_refused_as_few_are(changed, match):
     ids=["few", "hardly ever equal", "overlapping", "objects"],
 )
 def test_others_stay_as_they_are(groups, columns):
-    found, weights, same = count_rows(groups, None, **columns)
+    found, weights, same = merge_duplicate_rows(groups, None, **columns)
     assert found is groups and weights is None
     assert all(same[name] is column for name, column in columns.items())

@@ -4,12 +4,12 @@ from functools import partial, reduce
 
 import numpy as np
 
-from skfair.groups._labels import check_one_kind, distinct, has_codes
+from skfair.groups._labels import check_one_label_type, has_codes, unique_inverse
 from skfair.groups._samples import check_alignment
 from skfair.partitions import BLOCK, InMemory, blocks, is_partitioned, partitions_of
 
 
-def count_rows(sensitive_features, sample_weight, **columns):
+def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
     """Take each different row once, weighing as all who have it.
 
     A metric that adds up weights is the same of these rows, of which there are few where columns
@@ -44,11 +44,11 @@ def count_rows(sensitive_features, sample_weight, **columns):
     >>> import dask.array as da
     >>> import numpy as np
     >>> from distributed import Client
-    >>> from skfair.groups import count_rows
+    >>> from skfair.groups import merge_duplicate_rows
     >>> decided = da.from_array(np.array([1, 0, 1, 1]), chunks=2)
     >>> sex = da.from_array(np.array(["f", "f", "f", "m"]), chunks=2)
     >>> with Client(processes=False, dashboard_address=":0"):
-    ...     groups, weights, columns = count_rows(sex, None, decided=decided)
+    ...     groups, weights, columns = merge_duplicate_rows(sex, None, decided=decided)
     >>> groups.to_list(), weights, columns["decided"]
     (['f', 'f', 'm'], array([1., 2., 1.]), array([0, 1, 1]))
     """
@@ -59,37 +59,37 @@ def count_rows(sensitive_features, sample_weight, **columns):
     return groups, sums[:, 1], columns
 
 
-def count_samples(sensitive_features, sample_weight, **columns):
+def merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns):
     """Take each different row once, with what effective sample sizes are computed from.
 
     Parameters
     ----------
     sensitive_features, sample_weight, **columns
-        As in `count_rows`.
+        As in `merge_duplicate_rows`.
 
     Returns
     -------
     sensitive_features, sample_weight, columns
-        As in `count_rows`. Where rows were counted, the columns include ``n_samples``, the number
-        of samples of positive weight with the values of a row, and ``squared_weight``, the sum of
-        their squared weights.
+        As in `merge_duplicate_rows`. Where rows were merged, the columns include ``n_samples``, the
+        number of samples of positive weight with the values of a row, and ``squared_weight``, the
+        sum of their squared weights.
 
     Raises
     ------
     TypeError, ValueError
-        As in `count_rows`.
+        As in `merge_duplicate_rows`.
 
     Examples
     --------
     >>> import dask.array as da
     >>> import numpy as np
     >>> from distributed import Client
-    >>> from skfair.groups import count_samples
+    >>> from skfair.groups import merge_duplicate_rows_with_sizes
     >>> decided = da.from_array(np.array([1, 1, 1, 0]), chunks=2)
     >>> sex = da.from_array(np.array(["f", "f", "f", "m"]), chunks=2)
     >>> weights = da.from_array(np.array([1.0, 3.0, 0.0, 2.0]), chunks=2)
     >>> with Client(processes=False, dashboard_address=":0"):
-    ...     _, totals, columns = count_samples(sex, weights, decided=decided)
+    ...     _, totals, columns = merge_duplicate_rows_with_sizes(sex, weights, decided=decided)
     >>> totals, columns["n_samples"], columns["squared_weight"]
     (array([2., 4.]), array([1., 2.]), array([ 4., 10.]))
     """
@@ -205,7 +205,7 @@ def _numbered(array):
             return np.subtract(array, array.min(), dtype=np.intp, casting="unsafe"), n_numbers
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise _UncountedError
-    values, codes = distinct(array)
+    values, codes = unique_inverse(array)
     return codes, len(values)
 
 
@@ -216,7 +216,7 @@ def _paired(one, other):
     codes += others
     if n_codes * n_others <= len(codes):
         return codes, n_codes * n_others
-    values, codes = distinct(codes)
+    values, codes = unique_inverse(codes)
     return codes, len(values)
 
 
@@ -280,7 +280,7 @@ def _added(tables):
     attributes = [key for key in keys if key[0] == "attribute"]
     for number, attribute in enumerate(attributes):  # to pandas 1 equals True
         labels = [label for table in tables for label in _examples(table[attribute])]
-        check_one_kind(labels, f"attribute {number} of sensitive_features")
+        check_one_label_type(labels, f"attribute {number} of sensitive_features")
     table = pd.concat(tables)
     return table.groupby(keys, dropna=False, observed=True)[_SUMS].sum().reset_index()
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.groups._groups import check_groups, group_names
-from skfair.groups._labels import check_one_kind, check_same_kinds
+from skfair.groups._labels import check_equal_label_types, check_one_label_type
 from skfair.utils._messages import listing
 from skfair.utils._sklearn import search_error
 
@@ -16,7 +16,7 @@ HOW_TO_PASS_GROUPS = (
 """Advice for errors about missing groups."""
 
 
-def match_groups(sensitive_features, n_samples, summary):
+def encode_known_groups(sensitive_features, n_samples, summary):
     """Encode sensitive features by the groups seen at fit.
 
     Parameters
@@ -43,12 +43,12 @@ def match_groups(sensitive_features, n_samples, summary):
     known = {name: code for code, name in enumerate(group_names(summary.labels))}
     _check_known([name for name in group_names(groups.labels) if name not in known], known)
     # To Python True equals 1.
-    check_same_kinds(map(tuple, [*summary.labels.tolist(), *groups.labels.tolist()]))
+    check_equal_label_types(map(tuple, [*summary.labels.tolist(), *groups.labels.tolist()]))
     matched = [known[name] for name in group_names(groups.labels)]
     return np.array(matched, dtype=np.intp)[groups.codes]
 
 
-def groups_to_predict(sensitive_features, n_samples, summary, reason):
+def encode_groups_to_predict(sensitive_features, n_samples, summary, reason):
     """Encode the groups of samples whose predictions depend on them.
 
     Parameters
@@ -70,10 +70,10 @@ def groups_to_predict(sensitive_features, n_samples, summary, reason):
     MissingSensitiveFeaturesError
         If the groups are missing; in a search that would score this as nan, a `SearchError`.
     ValueError
-        As in `match_groups`.
+        As in `encode_known_groups`.
     """
     if sensitive_features is not None:
-        return match_groups(sensitive_features, n_samples, summary)
+        return encode_known_groups(sensitive_features, n_samples, summary)
     if len(summary.labels) == 1:
         return np.zeros(n_samples, dtype=np.intp)
     error = MissingSensitiveFeaturesError(
@@ -85,7 +85,7 @@ def groups_to_predict(sensitive_features, n_samples, summary, reason):
     raise search_error(error)
 
 
-def match_values(sensitive_features, n_samples, summary):
+def encode_known_values(sensitive_features, n_samples, summary):
     """Encode several attributes by the groups of single attributes seen at fit.
 
     Parameters
@@ -110,11 +110,11 @@ def match_values(sensitive_features, n_samples, summary):
     for code, (attribute, value) in enumerate(summary.labels[:, 0]):
         known.setdefault(attribute, {})[value] = code
     _check_attributes(groups.labels.shape[1], len(known))
-    # Attributes go by their order, as in `match_groups`: at fit they may have had names.
+    # Attributes go by their order, as in `encode_known_groups`: at fit they may have had names.
     columns = []
     for (attribute, codes), column in zip(known.items(), groups.labels.T, strict=True):
         _check_known([value for value in column if value not in codes], codes, attribute)
-        check_one_kind([*codes, *column.tolist()], f"attribute {attribute!r}")
+        check_one_label_type([*codes, *column.tolist()], f"attribute {attribute!r}")
         columns.append([codes[value] for value in column])
     return np.array(columns, dtype=np.intp).T[groups.codes]
 
