@@ -27,7 +27,7 @@ from skfair.losses import LogisticLoss
 from skfair.metrics import Metric
 from skfair.surrogates import Step
 from skfair.utils._held_out import refuse_training_data
-from skfair.utils._messages import listing, warn
+from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import safe_indexing
 
 
@@ -386,7 +386,7 @@ def _report_uncertain(bound, estimates):
 
 def _named(bound, estimates, events):
     """Some of the events with their numbers of samples, as text."""
-    return listing(
+    return join_names(
         f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"
         for event, (cell, group) in ((event, bound.names[event]) for event in events)
     )

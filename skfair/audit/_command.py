@@ -11,7 +11,7 @@ import pandas as pd
 from skfair.audit._prediction_file import read_columns
 from skfair.audit._report import FairnessReport
 from skfair.inference import check_level
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 MISSING = "(missing)"
 """What people are called whose group nobody recorded."""
@@ -108,7 +108,7 @@ def _check_options(options):
     repeated = {name for name in named if name is not None and named.count(name) > 1}
     if repeated:
         raise ValueError(
-            f"A column must have one role, but {listing(map(repr, sorted(repeated)))} is named "
+            f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
             "twice among --target, --prediction, --probability and --sensitive."
         )
     if options.target is None and options.kind in ("classification", "regression"):
@@ -119,7 +119,7 @@ def _check_options(options):
         of_classes = ("positive", "threshold", "probability")
         given = [f"--{name}" for name in of_classes if getattr(options, name) is not None]
         if given:
-            raise ValueError(f"--kind regression has no classes; leave out {listing(given)}.")
+            raise ValueError(f"--kind regression has no classes; leave out {join_names(given)}.")
 
 
 def _check_output(out, file):
@@ -155,8 +155,8 @@ def _groups(table):
     mixed = [name for name in table if is_missing[name].any() and (table[name] == MISSING).any()]
     if mixed:
         raise ValueError(
-            f"Empty entries are reported as the group {MISSING!r}, but {listing(map(repr, mixed))} "
-            "has a group of this name besides; rename it."
+            f"Empty entries are reported as the group {MISSING!r}, but "
+            f"{join_names(map(repr, mixed))} has a group of this name besides; rename it."
         )
     return table.where(~is_missing, MISSING).astype(str)
 
@@ -315,7 +315,7 @@ def _as_written(label, column):
     for written in (label, _typed(pd.Series([label])).iloc[0]):
         if written in known:
             return known[known.index(written)]
-    classes = listing(repr(str(value)) for value in known)
+    classes = join_names(repr(str(value)) for value in known)
     raise ValueError(f"--positive must be one of the classes {classes}; got {label!r}.")
 
 

@@ -14,7 +14,7 @@ from skfair.audit._scored import check_certifiable, predictions_of
 from skfair.constraints import constraints_on
 from skfair.groups import Events, check_alignment
 from skfair.inference import check_level, contrast_interval, estimates_of
-from skfair.utils._held_out import refuse_seen_test_rows
+from skfair.utils._held_out import check_disjoint_folds
 from skfair.utils._sklearn import check_method_params, safe_indexing
 
 
@@ -164,7 +164,7 @@ def _disjoint_folds(cv, X, y):
             f"Everybody counts once, but {n_twice} people are in several test folds of cv={cv!r}. "
             "Pass an int, or a splitter whose test folds are disjoint."
         )
-    refuse_seen_test_rows(folds)
+    check_disjoint_folds(folds)
     return folds
 
 

@@ -6,7 +6,7 @@ A measure is a pair: a value of each person, and whether the person counts (None
 import numpy as np
 
 from skfair.metrics import RATES
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 SHARES = (
     "base_rate",
@@ -165,6 +165,6 @@ def _check_few(labels, what):
     if len(labels) > _MANY_CLASSES:
         raise ValueError(
             f"A report shows each of the {what}, but there are {len(labels)}: "
-            f'{listing(map(repr, labels), 5)}. Pass kind="regression" if these are numbers, or '
+            f'{join_names(map(repr, labels), 5)}. Pass kind="regression" if these are numbers, or '
             f"merge {what} down to {_MANY_CLASSES}."
         )

@@ -10,7 +10,7 @@ from itertools import islice
 import pandas as pd
 
 from skfair.partitions import in_memory, open_blocks
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 _SEPARATORS = ",;\t|"
 _LINES = 100
@@ -187,14 +187,14 @@ def _check_columns(columns, names, path):
     columns = [str(name) for name in columns]
     if repeated := [name for name in names if columns.count(name) > 1]:
         raise ValueError(
-            f"{path} has more than one column {listing(map(repr, repeated))}; rename them."
+            f"{path} has more than one column {join_names(map(repr, repeated))}; rename them."
         )
     absent = [name for name in names if name not in columns]
     if not absent:
         return
     raise ValueError(
-        f"{path} has no column {listing(map(repr, absent))}; its {len(columns)} columns are "
-        f"{listing(map(repr, columns), 20)}.{_hint(absent, columns)}"
+        f"{path} has no column {join_names(map(repr, absent))}; its {len(columns)} columns are "
+        f"{join_names(map(repr, columns), 20)}.{_hint(absent, columns)}"
     )
 
 
@@ -202,7 +202,7 @@ def _hint(absent, columns):
     """What may be meant by a name that is not there."""
     if numbers := [name for name in columns if _is_number(name)]:
         return (
-            f" The first line looks like data ({listing(map(repr, numbers), 3)}): the file must "
+            f" The first line looks like data ({join_names(map(repr, numbers), 3)}): the file must "
             "begin with a line of column names."
         )
     folded = {name.strip().casefold(): name for name in columns}

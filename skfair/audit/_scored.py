@@ -13,7 +13,7 @@ from skfair.constraints import (
 )
 from skfair.groups import check_alignment
 from skfair.metrics import METRICS, PREDICTIONS, find_positive
-from skfair.utils._messages import by_name
+from skfair.utils._messages import look_up_name
 
 
 def check_certifiable(constraint):
@@ -33,7 +33,7 @@ def check_certifiable(constraint):
     ValueError
         If there is no such name.
     """
-    return by_name(CONSTRAINTS, constraint, "constraint", Constraint)
+    return look_up_name(CONSTRAINTS, constraint, "constraint", Constraint)
 
 
 def metric_kind(constraint):

@@ -13,7 +13,7 @@ from skfair.losses import (
     as_pointwise,
     over_pairs,
 )
-from skfair.utils._messages import by_name
+from skfair.utils._messages import look_up_name
 
 RATE = "percentage points"
 """Unit of rates; certificates show them as fractions too."""
@@ -103,9 +103,9 @@ def _one_loss(constraint, loss):
 def _class_loss(model, loss):
     """Loss of the decision function: the one passed, else that of a fit of this package."""
     if loss is None and hasattr(model, "constraint_report_"):
-        own = by_name(OBJECTIVES, getattr(model, "loss", "logistic"), "loss")
+        own = look_up_name(OBJECTIVES, getattr(model, "loss", "logistic"), "loss")
         loss = None if over_pairs(own) else own  # a loss of pairs is none of single samples
-    loss = LogisticLoss() if loss is None else by_name(LOSSES, loss, "loss")
+    loss = LogisticLoss() if loss is None else look_up_name(LOSSES, loss, "loss")
     return loss, f"units of {_called(loss)} of the decision function", None
 
 
@@ -131,7 +131,7 @@ def _number_loss(model, loss, scale):
     if scale is None:
         chosen = {"squared": SquaredLoss(), "absolute": _absolute_error}.get(loss, loss)
         return chosen, _loss_unit(loss, "units of the loss"), None
-    own = by_name(LOSSES, loss, "loss")
+    own = look_up_name(LOSSES, loss, "loss")
     # Losses of the fit are those of target and predictions over the target's spread.
     if isinstance(own, SquaredLoss):
         factor, name = scale**2, "squared"

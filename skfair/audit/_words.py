@@ -5,7 +5,7 @@ import pandas as pd
 
 from skfair.audit._measures import is_own, words
 from skfair.audit._tables import EVERYBODY
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 FOUR_FIFTHS = 0.8
 """Ratio of selection rates below which the guidelines on employment of the United States look."""
@@ -232,7 +232,7 @@ def _small(report):
     few = report.frame[report.frame["is_small"]]
     for attribute, rows in few.groupby("attribute", sort=False):
         sizes = rows.groupby("group", sort=False)["n"].min()
-        named = listing([f"{group} ({n:.0f})" for group, n in sizes.items()], 8)
+        named = join_names([f"{group} ({n:.0f})" for group, n in sizes.items()], 8)
         yield (
             f"How these groups by {attribute} fare, of which fewer than {report.min_group_size} "
             f"people count for some measure: {named}. Their numbers are shown, marked as small, "

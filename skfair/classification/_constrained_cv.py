@@ -37,7 +37,7 @@ from skfair.training import (
     warn_of_cost,
     warn_of_outcome,
 )
-from skfair.utils._fit import all_or_nothing
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import HasMethods, Interval, StrOptions, validate_params, with_callbacks
 
@@ -251,7 +251,7 @@ class ConstrainedClassifierCV(ColumnClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
+    @restore_on_failure
     @with_callbacks
     def fit(
         self,

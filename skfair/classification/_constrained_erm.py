@@ -14,7 +14,7 @@ from skfair.training import (
     constraints_of,
     fit_collected,
 )
-from skfair.utils._fit import all_or_nothing
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 
@@ -216,7 +216,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
+    @restore_on_failure
     @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):
         """Train the classifier.

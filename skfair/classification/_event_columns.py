@@ -9,7 +9,7 @@ import numpy as np
 
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Step
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 _FAR = 10.0
 """A score whose decision nobody doubts."""
@@ -221,7 +221,7 @@ def check_folds_know(events, folds, groups):
             missing = np.setdiff1d(present, events.codes[train][part[train]])
             if len(missing):
                 first = np.flatnonzero(events.codes == missing[0])[0]
-                names = listing(repr(groups.names[g]) for g in groups.matrix[[first]].indices)
+                names = join_names(repr(groups.names[g]) for g in groups.matrix[[first]].indices)
                 raise ValueError(
                     f"Fold {number} of {len(folds)} leaves no {sets.get(source, source)} of group "
                     f"{names} to learn from. Pass fewer folds or another splitter, "

@@ -14,7 +14,7 @@ from skfair.losses import LOSSES
 from skfair.partitions import row_by_row
 from skfair.surrogates import SURROGATES
 from skfair.training import CONFIDENCE_LEVELS, ConstrainedNetwork, check_training, label_positive
-from skfair.utils._fit import all_or_nothing
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
 
 
@@ -40,7 +40,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
     _check_training = staticmethod(check_training)
     """How the input of fit is checked."""
 
-    @all_or_nothing
+    @restore_on_failure
     @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):
         """Train the classifier.

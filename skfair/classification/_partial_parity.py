@@ -13,7 +13,7 @@ from skfair.training import (
     fit_collected,
     published_settings,
 )
-from skfair.utils._fit import all_or_nothing
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import StrOptions, validate_params, with_callbacks
 
 
@@ -299,7 +299,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         settings = {"interval": interval, "tolerance": tolerance, **published_settings()}
         return cls(**(settings | changes))
 
-    @all_or_nothing
+    @restore_on_failure
     @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):
         """Train the classifier.

@@ -34,7 +34,7 @@ from skfair.training import (
     store_fit,
     warn_of_duplicates,
 )
-from skfair.utils._fit import all_or_nothing
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
     HasMethods,
@@ -238,7 +238,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
         self.cv = cv
         self.pos_label = pos_label
 
-    @all_or_nothing
+    @restore_on_failure
     @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None, X_fit=None):
         """Fit the classifier, unless it is frozen, and the rates of the groups.

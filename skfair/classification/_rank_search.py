@@ -13,7 +13,7 @@ from skfair.metrics import (
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 _N_HALVINGS = 14
 """The widest gap between rates is found to 2 ** -14 of everybody."""
@@ -199,7 +199,7 @@ def check_enough(members, criterion):
     n_compared = np.bincount(groups.codes[compared], minlength=len(groups.labels))
     small = np.flatnonzero(n_compared < _FEWEST)
     if len(small) and len(groups.labels) > 1:
-        listed = listing(f"{groups.names[code]!r} ({n_compared[code]})" for code in small)
+        listed = join_names(f"{groups.names[code]!r} ({n_compared[code]})" for code in small)
         raise ValueError(
             f"criterion={criterion!r} needs at least {_FEWEST} samples of every group with a rank "
             f"in the interval, but some groups have fewer: {listed}. Widen the interval, merge or "

@@ -5,8 +5,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import group_names
-from skfair.utils._balance import balance, data_balance, least_balances, least_share_ratios
-from skfair.utils._messages import listing, warn
+from skfair.utils._balance import balance, data_balance, smallest_balances, smallest_share_ratios
+from skfair.utils._messages import join_names, warn
 
 
 def keeps_promise(counts, ratio, largest_weight, scale=1.0, numbers=None):
@@ -59,8 +59,8 @@ def describe(counts, asked, largest_weight=1.0):
     """
     tables = [counts[:, groups] for groups in asked.attributes]
     sizes = tables[0].sum(axis=1)
-    balances, of_data = least_balances(tables)
-    share_ratios = least_share_ratios(tables)
+    balances, of_data = smallest_balances(tables)
+    share_ratios = smallest_share_ratios(tables)
     reached = float(balances.min())
     attributes = {
         "balance_": reached,
@@ -182,7 +182,7 @@ def explain_small_groups(estimator):
     if not small:
         return None
     return (
-        f"Groups have fewer members than the {n_clusters} clusters: {listing(small)}. Some "
+        f"Groups have fewer members than the {n_clusters} clusters: {join_names(small)}. Some "
         "clusters have none of them, so that balance_ is 0. Ask for fewer clusters, or merge small "
         "groups."
     )

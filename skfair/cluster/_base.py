@@ -12,7 +12,7 @@ from skfair.cluster._pareto_front import CRITERIA, ParetoFront
 from skfair.cluster.kmeans._census import header
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.partitions import is_partitioned
-from skfair.utils._messages import suggest, warn
+from skfair.utils._messages import spelling_hint, warn
 from skfair.utils._sklearn import CallbackSupportMixin, validate_params
 
 
@@ -125,7 +125,7 @@ def front(estimator, X, people, n_levels, routes, criterion):
     if criterion not in CRITERIA:
         raise ValueError(
             f"criterion must be one of {CRITERIA}, got {criterion!r}."
-            + suggest(criterion, CRITERIA)
+            + spelling_hint(criterion, CRITERIA)
         )
     if not isinstance(n_levels, Integral) or n_levels < 1:
         raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")

@@ -14,7 +14,7 @@ from skfair.constraints._percentile_rows import Compared, Position, at_percentil
 from skfair.constraints._posterior import CurvePosterior, cluster_effects, kish_sizes
 from skfair.constraints._rate_report import report_of_shares
 from skfair.groups import Events, Groups, Samples
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 _LEAST_SELECTED = 20
 """Samples that every event needs in its interval: fewer would be fitted, not made fair."""
@@ -140,7 +140,7 @@ class BoundPartialParity:
         ]
         raise ValueError(
             f"Every group needs at least {_LEAST_SELECTED} samples in the interval, but there are "
-            f"fewer in {len(small)} of {len(sized)}: {listing(named)}. Widen the interval, or "
+            f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval, or "
             "merge or leave out small groups (min_group_size)."
         )
 

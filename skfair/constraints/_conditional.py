@@ -6,7 +6,7 @@ from scipy import sparse
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._parity import DecisionRateParity
 from skfair.groups import check_groups
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 from skfair.utils._sklearn import safe_indexing
 
 
@@ -131,8 +131,8 @@ class ConditionalDemographicParity(DecisionRateParity):
         ]
         if absent:
             raise ValueError(
-                f"X has no column {listing(map(repr, absent))}; its {len(positions)} columns are "
-                f"{listing(map(repr, names or positions))}."
+                f"X has no column {join_names(map(repr, absent))}; its {len(positions)} columns "
+                f"are {join_names(map(repr, names or positions))}."
             )
         columns = safe_indexing(X, wanted, axis=1)
         return columns.toarray() if sparse.issparse(columns) else columns

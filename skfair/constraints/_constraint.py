@@ -11,7 +11,7 @@ from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._cells import cell_events, check_cells
 from skfair.groups import AUTO_MIN_GROUP_SIZE
 from skfair.surrogates import Step
-from skfair.utils._messages import listing, warn
+from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
 
 MIN_GROUP_SIZES = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})]
@@ -248,12 +248,12 @@ class Constraint(BaseEstimator):
         named = [f"{cell} of group {group!r}" for cell, group in events.empty]
         if not events.names:
             raise ValueError(
-                f"{type(self).__name__} has no rate to compare, for there are no {listing(named)}."
-                " Drop the constraint, or fit on data that has such samples."
+                f"{type(self).__name__} has no rate to compare, for there are no "
+                f"{join_names(named)}. Drop the constraint, or fit on data that has such samples."
             )
         warn(
-            f"{type(self).__name__} cannot hold a rate of nobody: there are no {listing(named)}; "
-            f"{len(named)} empty cell(s) are left out of the constraint."
+            f"{type(self).__name__} cannot hold a rate of nobody: there are no "
+            f"{join_names(named)}; {len(named)} empty cell(s) are left out of the constraint."
         )
 
     def _aggregate(self, events):
@@ -315,7 +315,7 @@ def report_small_groups(min_group_size, sizes, is_one_left=False):
     named = [f"{name!r} ({size})" for name, size in sizes.items()]
     nothing = " Only one group is left, so that nothing is compared." if is_one_left else ""
     warn(
-        f"{len(named)} group(s) with {reason} are not compared: {listing(named)}. No tolerance is "
-        f"kept for them, and the model treats their samples like all others.{nothing} Pass "
+        f"{len(named)} group(s) with {reason} are not compared: {join_names(named)}. No tolerance "
+        f"is kept for them, and the model treats their samples like all others.{nothing} Pass "
         "min_group_size=1 to compare all groups."
     )

@@ -6,7 +6,7 @@ from skfair.constraints._aggregates import Largest
 from skfair.constraints._cells import each_class, everybody, positives
 from skfair.constraints._constraint import Constraint
 from skfair.losses import LOSSES, HingeLoss, LogisticLoss, SquaredHingeLoss
-from skfair.utils._messages import by_name
+from skfair.utils._messages import look_up_name
 from skfair.utils._sklearn import Interval, StrOptions
 
 _OF_CLASSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
@@ -29,7 +29,7 @@ class GroupLoss(Constraint):
     @property
     def applies_to(self):
         """Losses of the classes -1 and +1 are none of numbers."""
-        loss = by_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
+        loss = look_up_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
         return ("scores",) if isinstance(loss, _OF_CLASSES) else ("scores", "numbers")
 
     _parameter_constraints = {
@@ -69,7 +69,7 @@ class GroupLoss(Constraint):
         rate : callable
             (scores, target) -> Pointwise.
         """
-        return loss if self.loss is None else by_name(LOSSES, self.loss, "loss")
+        return loss if self.loss is None else look_up_name(LOSSES, self.loss, "loss")
 
 
 class LossParity(GroupLoss):

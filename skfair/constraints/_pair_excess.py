@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from skfair.utils._order import Ascending, taper_length, top_shares
+from skfair.utils._sorted_scores import SortedScores, taper_length, top_shares
 
 _TAPER = 0.1
 """Length over which the ends of an interval taper off, relative to its width."""
@@ -98,8 +98,10 @@ class PairExcess:
     def __init__(self, one, other, shift, width):
         self.one, self.other = one, other
         self.shift, self.width = shift, width
-        below, excess, _ = Ascending(other.scores, other.counts).below(one.scores + shift)
-        above, _, _ = Ascending(-one.scores[::-1], one.counts[::-1]).below(shift - other.scores)
+        below, excess, _ = SortedScores(other.scores, other.counts).sums_below(one.scores + shift)
+        above, _, _ = SortedScores(-one.scores[::-1], one.counts[::-1]).sums_below(
+            shift - other.scores
+        )
         self.value = float(one.counts @ excess) / width
         self.samples = np.concatenate((one.samples, other.samples))
         self.slopes = np.concatenate((one.counts * below, -other.counts * above)) / width

@@ -2,7 +2,7 @@
 
 from sklearn.utils import Bunch
 
-from skfair.utils._messages import suggest
+from skfair.utils._messages import spelling_hint
 
 
 def check_choice(name, value, choices):
@@ -10,7 +10,7 @@ def check_choice(name, value, choices):
     if value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(
-            f"{name} must be one of {listed}; got {value!r}." + suggest(value, choices)
+            f"{name} must be one of {listed}; got {value!r}." + spelling_hint(value, choices)
         )
 
 

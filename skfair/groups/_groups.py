@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.groups._labels import attribute_columns, encode, unique_inverse
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 
 class GroupSummary(NamedTuple):
@@ -398,7 +398,7 @@ def _check_matrix(sensitive_features, n_samples):
     empty = np.flatnonzero(groups.counts == 0)
     if len(empty):
         raise ValueError(
-            f"Every group needs members, but column(s) {listing(map(str, empty))} of "
+            f"Every group needs members, but column(s) {join_names(map(str, empty))} of "
             "sensitive_features are empty; leave them out."
         )
     return groups

@@ -5,7 +5,7 @@ import numpy as np
 from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.groups._groups import check_groups, group_names
 from skfair.groups._labels import check_equal_label_types, check_one_label_type
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 from skfair.utils._sklearn import search_error
 
 HOW_TO_PASS_GROUPS = (
@@ -132,7 +132,7 @@ def _check_known(unseen, known, attribute=None):
         of = "" if attribute is None else f" of attribute {attribute!r}"
         raise ValueError(
             f"sensitive_features has groups{of} not seen at fit: "
-            f"{listing(map(repr, dict.fromkeys(unseen)))}; the known groups are "
-            f"{listing(map(repr, known))}. Map these people to a known group, or fit on data that "
-            "has theirs."
+            f"{join_names(map(repr, dict.fromkeys(unseen)))}; the known groups are "
+            f"{join_names(map(repr, known))}. Map these samples to a known group, or fit on data "
+            "that has theirs."
         )

@@ -5,7 +5,7 @@ from itertools import islice
 
 import numpy as np
 
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 _FEW = 4
 """Values that are looked for one after the other, as groups and classes have; more are sorted."""
@@ -234,7 +234,7 @@ def check_one_label_type(labels, name):
         raise TypeError(
             f"The labels in {name} must be of one kind, but it mixes "
             f"{' and '.join(sorted(kinds))} (such as "
-            f"{listing(sorted(map(repr, kinds.values())))}). "
+            f"{join_names(sorted(map(repr, kinds.values())))}). "
             "Convert it to one type, as in [str(label) for label in labels]."
         )
 

@@ -9,8 +9,8 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups._groups import Groups, check_groups, refuse_continuous_attributes
 from skfair.partitions import in_memory, is_lazy
-from skfair.utils._features import check_squares
-from skfair.utils._messages import listing, warn
+from skfair.utils._features import check_finite_squares
+from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import check_sample_weight
 
 AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE = 30, 0.01
@@ -219,7 +219,7 @@ def check_samples(
     dropped = [name for name in everyone.names if name not in kept]
     if dropped:
         warn(
-            f"Groups without any sample weight count as absent: {listing(map(repr, dropped))}. "
+            f"Groups without any sample weight count as absent: {join_names(map(repr, dropped))}. "
             "Leave their rows out, or give them a weight."
         )
     return Samples(None, groups, weights[rows], clusters=clusters), rows
@@ -417,7 +417,7 @@ def check_partition(part, name):
     # Contiguous, or sums would depend on where the rows came from.
     settings = {"dtype": kept, "order": "C", "ensure_min_samples": 0}
     X = check_array(part["X"], **settings, estimator=name, input_name="X")
-    check_squares(X, "X")
+    check_finite_squares(X, "X")
     weights = part.get("sample_weight")
     if weights is not None:
         weights = column_or_1d(weights).astype(np.float64)

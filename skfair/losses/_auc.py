@@ -7,8 +7,8 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 
 from skfair.losses._pointwise import Pointwise
-from skfair.utils._order import Ascending, taper_length, top_shares
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
+from skfair.utils._sorted_scores import SortedScores, taper_length, top_shares
 
 _ROUNDED = 0.1
 """Length over which the kink of the hinge is rounded."""
@@ -248,13 +248,13 @@ class _Sides:
             return self._squared(counts)
         if loss == "logistic":
             return self._logistic(counts)
-        won = Ascending(self.won_scores, self.won_shares)
-        lost = Ascending(-self.lost_scores, counts)
+        won = SortedScores(self.won_scores, self.won_shares)
+        lost = SortedScores(-self.lost_scores, counts)
         charge, pull = np.zeros((3, len(self.lost))), np.zeros((2, len(self.won)))
         for factor, margin in _HINGES[loss]:
-            near, excess, square = won.below(self.lost_scores + margin)
+            near, excess, square = won.sums_below(self.lost_scores + margin)
             charge += factor * np.array([square, excess, 2.0 * near])
-            near, excess, _ = lost.below(margin - self.won_scores)
+            near, excess, _ = lost.sums_below(margin - self.won_scores)
             pull += factor * np.array([-excess, 2.0 * near])
         return charge, pull
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from skfair.groups import check_columns, merge_duplicate_rows, to_pandas_index
 from skfair.metrics._registry import metric
-from skfair.utils._balance import count_table, least_balances, least_share_ratios
+from skfair.utils._balance import count_table, smallest_balances, smallest_share_ratios
 
 
 def _compose(labels, sensitive_features, sample_weight, attributes):
@@ -113,7 +113,7 @@ def balance_score(
     if aggregate not in ("min", "mean"):
         raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
     _, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
-    balances, of_data = least_balances(tables)
+    balances, of_data = smallest_balances(tables)
     value = float(balances.min() if aggregate == "min" else balances.mean())
     return value / of_data if relative else value
 
@@ -236,7 +236,7 @@ def cluster_share_ratios(
 
     clusters, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
     return pd.Series(
-        least_share_ratios(tables), index=pd.Index(clusters, name="cluster"), name="share_ratio"
+        smallest_share_ratios(tables), index=pd.Index(clusters, name="cluster"), name="share_ratio"
     )
 
 

@@ -6,7 +6,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.groups import check_columns, check_groups, merge_duplicate_rows
 from skfair.metrics._gaps import gap
 from skfair.metrics._rates import find_positive
-from skfair.utils._messages import listing, warn
+from skfair.utils._messages import join_names, warn
 
 
 def conditional_demographic_parity_difference(
@@ -92,7 +92,7 @@ def _selection_rates(people, selected, strata):
     overall = np.bincount(strata.codes, people.weights * selected) / everybody
     empty = [(strata.names[s], people.groups.names[g]) for s, g in np.argwhere(totals == 0)]
     if empty and len(people.groups.names) > 1:
-        named = listing(f"{group!r} in {stratum!r}" for stratum, group in empty)
+        named = join_names(f"{group!r} in {stratum!r}" for stratum, group in empty)
         warn(
             f"{len(empty)} of {totals.size} groups within strata have nobody: {named}. The others "
             "are compared.",

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.utils._messages import listing, suggest, warn
+from skfair.utils._messages import join_names, spelling_hint, warn
 
 _KINDS = {
     "groups": ("max", "sum"),
@@ -35,12 +35,12 @@ def gap(cells, reference="groups", aggregate="max"):
     if reference not in _KINDS:
         raise ValueError(
             f"reference must be one of {list(_KINDS)}; got {reference!r}."
-            + suggest(reference, _KINDS)
+            + spelling_hint(reference, _KINDS)
         )
     if aggregate not in _KINDS[reference]:
         raise ValueError(
             f"With reference={reference!r}, aggregate must be one of {list(_KINDS[reference])}; "
-            f"got {aggregate!r}." + suggest(aggregate, _KINDS[reference])
+            f"got {aggregate!r}." + spelling_hint(aggregate, _KINDS[reference])
         )
     if reference == "groups":
         ranges = [_range(rates) for rates, _ in cells]
@@ -76,6 +76,6 @@ def report_unknown(known, names, what, advice=""):
     """
     if known.all():
         return
-    unknown = listing(repr(names[group]) for group in np.flatnonzero(~known))
+    unknown = join_names(repr(names[group]) for group in np.flatnonzero(~known))
     rest = "The others are compared." if known.sum() > 1 else "That leaves no two to compare."
     warn(f"{what}: {unknown}. {rest}{advice}", UndefinedMetricWarning)

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.groups import check_groups
-from skfair.utils._graph import cluster_links, degrees_of, group_constraint
+from skfair.utils._graph import cluster_links, group_constraint, node_degrees
 
 
 def normalized_cut(labels, affinity):
@@ -109,7 +109,7 @@ def spectral_objective(embedding, affinity):
     """
     affinity = _check_square(affinity)
     H = _check_embedding(embedding, affinity)
-    degrees, _ = degrees_of(affinity)
+    degrees, _ = node_degrees(affinity)
     T = H / np.sqrt(degrees)[:, None]
     return float(np.sum(T * (affinity @ T)))
 
@@ -168,7 +168,7 @@ def group_constraint_residual(embedding, affinity, *, sensitive_features):
     affinity = _check_square(affinity)
     H = _check_embedding(embedding, affinity)
     groups = check_groups(sensitive_features, len(H))
-    degrees, _ = degrees_of(affinity)
+    degrees, _ = node_degrees(affinity)
     C = group_constraint(groups.codes, len(groups.labels), degrees)
     return float(np.linalg.norm(C.T @ H))
 

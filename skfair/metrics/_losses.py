@@ -8,7 +8,7 @@ from skfair.losses import LOSSES, as_pointwise
 from skfair.metrics._gaps import gap, report_unknown
 from skfair.metrics._rates import find_positive
 from skfair.metrics._registry import metric
-from skfair.utils._messages import by_name
+from skfair.utils._messages import look_up_name
 
 
 @metric("labelled_margin")
@@ -226,7 +226,7 @@ def largest_group_loss(
 
 def _check(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
     """People, their classes -1 and +1, and their losses."""
-    loss = by_name(LOSSES, loss, "loss")
+    loss = look_up_name(LOSSES, loss, "loss")
     people, (truth, scores) = check_columns(
         sensitive_features, sample_weight, y_true=y_true, y_score=y_score
     )

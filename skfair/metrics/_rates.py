@@ -7,7 +7,7 @@ import numpy as np
 from skfair.groups import check_columns, merge_duplicate_rows, unique_values
 from skfair.metrics._gaps import gap, report_unknown
 from skfair.utils._classes import positive_class
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 
 class Confusions(NamedTuple):
@@ -172,13 +172,14 @@ def find_positive(*columns, pos_label):
     if len(labels) > 2:
         raise ValueError(
             "There must be at most two classes in all, in the same words everywhere, but "
-            f"{len(labels)} labels came: {listing(sorted(map(repr, labels)))}. Compare each "
+            f"{len(labels)} labels came: {join_names(sorted(map(repr, labels)))}. Compare each "
             "class with the others by skfair.metrics.metric_by_class and class_report, or one of "
             "them as in y == label; if y_pred holds scores, pass the predicted classes."
         )
     if pos_label is None and len({isinstance(label, str) for label in labels}) > 1:
         raise TypeError(
             "The labels of y_true and y_pred are of different kinds "
-            f"({listing(sorted(map(repr, labels)))}); write the classes in the same words in both."
+            f"({join_names(sorted(map(repr, labels)))}); write the classes in the same words in "
+            "both."
         )
     return positive_class(labels, pos_label)

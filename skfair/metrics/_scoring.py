@@ -14,7 +14,7 @@ from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.groups import HOW_TO_PASS_GROUPS, check_alignment
 from skfair.metrics._registry import METRICS, Metric
 from skfair.utils._classes import positive_class
-from skfair.utils._messages import listing, suggest
+from skfair.utils._messages import join_names, spelling_hint
 from skfair.utils._sklearn import search_error
 
 
@@ -241,7 +241,7 @@ def _check_task(estimator, metric):
         fitting = sorted(_scorer_name(n, one) for n, one in known if one.kind in TASKS[task])
         raise ValueError(
             f"{metric_name} is not a metric of a {task}, but {name} is one. Pass one "
-            f"of {listing(map(repr, fitting), limit=40)} to get_scorer."
+            f"of {join_names(map(repr, fitting), limit=40)} to get_scorer."
         )
     if task != "classifier":
         return
@@ -279,7 +279,7 @@ def _binary_views(estimator, y, sensitive_features, pos_label):
         return [(estimator, y, pos_label)]
     if pos_label is not None and pos_label not in classes:
         raise ValueError(
-            f"pos_label must be one of the classes {listing(map(repr, classes))}; got "
+            f"pos_label must be one of the classes {join_names(map(repr, classes))}; got "
             f"{pos_label!r}."
         )
     aware = _WithGroups(estimator, sensitive_features)
@@ -485,6 +485,7 @@ def get_scorer(scoring, *, pos_label=None):
     if scoring not in scorers:
         raise ValueError(
             f"scoring must be one of {sorted(scorers)}, a Metric, or the name of a scorer of "
-            f"scikit-learn; got {scoring!r}." + suggest(scoring, [*scorers, *get_scorer_names()])
+            f"scikit-learn; got {scoring!r}."
+            + spelling_hint(scoring, [*scorers, *get_scorer_names()])
         )
     return FairnessScorer(scorers[scoring], pos_label)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from skfair.partitions._partitions import BLOCK, blocks
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 PARQUET = (".parquet", ".pq")
 """How names of Parquet files end."""
@@ -285,7 +285,7 @@ class _ParquetFile(_StoredFile):
         if repeated := [name for name, n in Counter(names).items() if n > 1]:
             raise ValueError(
                 f"The columns of {path} must have different names, but it has more than one "
-                f"column {listing(map(repr, repeated))}."
+                f"column {join_names(map(repr, repeated))}."
             )
         self.folder_values = {k: v for k, v in folder_values.items() if k not in names}
         self.kinds = {name: _kind(schema.field(name).type) for name in names}
@@ -396,8 +396,8 @@ def _check_same_columns(files):
         if file.kinds.keys() != kinds.keys():
             raise ValueError(
                 f"All files must have the same columns, but those of {first.path} are "
-                f"{listing(map(repr, kinds), 20)} and those of {file.path} are "
-                f"{listing(map(repr, file.kinds), 20)}."
+                f"{join_names(map(repr, kinds), 20)} and those of {file.path} are "
+                f"{join_names(map(repr, file.kinds), 20)}."
             )
         for name, kind in file.kinds.items():
             if None not in (kind, kinds[name]) and kind != kinds[name]:

@@ -10,7 +10,7 @@ from skfair.partitions._here import Stored
 from skfair.partitions._lazily import is_lazy
 from skfair.partitions._on_dask import ReadOnDask, active_client, check_workers, gather
 from skfair.partitions._partitions import blocks
-from skfair.utils._messages import listing, warn
+from skfair.utils._messages import join_names, warn
 
 
 def is_partitioned(*data):
@@ -107,8 +107,9 @@ def partitions_of(n_jobs=None, **columns):
         here = [name for name, lies_in_parts in kinds.items() if not lies_in_parts]
         there = [name for name, lies_in_parts in kinds.items() if lies_in_parts]
         raise TypeError(
-            f"{listing(there)} lies in parts, but {listing(here)} in memory. Pass all of them from "
-            "one collection, as columns of one dataframe of Dask or of one open_blocks(...)."
+            f"{join_names(there)} lies in parts, but {join_names(here)} in memory. Pass all of "
+            "them from one collection, as columns of one dataframe of Dask or of one "
+            "open_blocks(...)."
         )
     if all(isinstance(rows, Blocks) for rows in columns.values()):
         return _parts_of_blocks(columns, n_jobs)
@@ -148,7 +149,7 @@ def _divided(number, part):
     """The blocks of a part, all of whose columns have the same rows."""
     lengths = {name: len(rows) for name, rows in part.items()}
     if len(set(lengths.values())) > 1:
-        shown = listing([f"{name} has {length}" for name, length in lengths.items()])
+        shown = join_names([f"{name} has {length}" for name, length in lengths.items()])
         raise ValueError(
             f"All collections must be divided at the same rows, but in part {number} {shown}. Make "
             "them columns of one dataframe, or give arrays the same chunks of rows."
@@ -166,7 +167,7 @@ def _some(rows, taken):
 
 def _check_same_number(numbers, what):
     if len(set(numbers.values())) > 1:
-        shown = listing([f"{name} has {number}" for name, number in numbers.items()])
+        shown = join_names([f"{name} has {number}" for name, number in numbers.items()])
         raise ValueError(
             f"All collections must be divided at the same rows, but their numbers of {what} "
             f"differ: {shown}. Make them columns of one dataframe, or give arrays the same chunks."

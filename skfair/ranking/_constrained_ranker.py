@@ -12,8 +12,8 @@ from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_sa
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
 from skfair.training import ConstrainedLinearModel, Training
-from skfair.utils._fit import all_or_nothing
-from skfair.utils._messages import by_name, warn
+from skfair.utils._fit import restore_on_failure
+from skfair.utils._messages import look_up_name, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 _BY_NAME = {"ranking_parity": RankingParity}
@@ -186,7 +186,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @all_or_nothing
+    @restore_on_failure
     @with_callbacks
     def fit(self, X, y, *, query_id=None, sensitive_features=None, sample_weight=None):
         """Train the ranker.
@@ -221,7 +221,9 @@ class ConstrainedRanker(ConstrainedLinearModel):
         validate_params(self)
         constraints = [] if self.constraint is None else self.constraint
         constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
-        constraints = [by_name(_BY_NAME, one, "constraint", RankingParity) for one in constraints]
+        constraints = [
+            look_up_name(_BY_NAME, one, "constraint", RankingParity) for one in constraints
+        ]
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         who = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         X_, y_, query, documents = _check_documents(

@@ -14,7 +14,7 @@ from skfair.training import (
     fit_collected,
     in_units_of_spread,
 )
-from skfair.utils._fit import all_or_nothing
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 
@@ -215,7 +215,7 @@ class PartialParityRegressor(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
+    @restore_on_failure
     @with_callbacks
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
         """Train the regressor.

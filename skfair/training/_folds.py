@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from skfair.utils._held_out import refuse_seen_test_rows
+from skfair.utils._held_out import check_disjoint_folds
 from skfair.utils._sklearn import Interval, StrOptions
 
 CV_CONSTRAINTS = [
@@ -67,7 +67,7 @@ def make_folds(cv, X, y, strata, params=None, groups=None):
             "StratifiedKFold; for a single hold-out set, fit the classifier on the others and pass "
             "it as sklearn.frozen.FrozenEstimator."
         )
-    refuse_seen_test_rows(folds)
+    check_disjoint_folds(folds)
     for number, (train, _) in enumerate(folds):
         missing = sorted(set(y.tolist()) - set(y[train].tolist()))
         if missing:

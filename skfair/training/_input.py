@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from skfair.groups import Samples, check_one_label_type, check_samples, unique_values
 from skfair.partitions import is_partitioned
 from skfair.utils._classes import positive_class
-from skfair.utils._features import check_squares
+from skfair.utils._features import check_finite_squares
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import safe_indexing
 
@@ -228,7 +228,7 @@ def check_real_training(estimator, X, y, people, request):
     """
     X, y, found, lacks_groups = _check_rows(estimator, X, y, people, request)
     target = y.astype(np.float64)
-    check_squares(target, "y")
+    check_finite_squares(target, "y")
     return Training(X, None, found._replace(target=target), lacks_groups=lacks_groups)
 
 
@@ -263,7 +263,7 @@ def _check_rows(estimator, X, y, people, request):
     checked, target = check_X_y(
         X, y, accept_sparse="csr", dtype=np.float64, y_numeric=False, estimator=estimator
     )
-    check_squares(checked, "X")
+    check_finite_squares(checked, "X")
     missing = request and (
         f"{request}, but fit got no sensitive_features: everybody is one group and the fit is "
         "unconstrained. Pass fit(X, y, sensitive_features=...)."

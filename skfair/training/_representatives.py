@@ -21,8 +21,8 @@ from skfair.groups import (
 )
 from skfair.models import moments
 from skfair.training._input import Training, Unit, positive_of
-from skfair.utils._features import check_squares
-from skfair.utils._messages import listing
+from skfair.utils._features import check_finite_squares
+from skfair.utils._messages import join_names
 
 
 class Representatives:
@@ -107,7 +107,7 @@ def _of_classes(classes, own, people, estimator, is_compared):
     if len(classes) != 2:
         raise ValueError(
             f"{type(estimator).__name__} needs 2 classes among people in parts, but there are "
-            f"{len(classes)}: {listing(classes.tolist())}."
+            f"{len(classes)}: {join_names(classes.tolist())}."
         )
     positive = positive_of(classes, estimator.pos_label, is_compared)
     target = np.where(classes[own] == positive, 1.0, -1.0)
@@ -268,7 +268,7 @@ def _numbers(y, name):
         y, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
     )
     y = column_or_1d(y)
-    check_squares(y, "y")
+    check_finite_squares(y, "y")
     return y
 
 

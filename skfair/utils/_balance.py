@@ -63,7 +63,7 @@ def data_balance(counts_per_group):
     return float(np.min(counts_per_group) / np.max(counts_per_group))
 
 
-def least_balances(tables):
+def smallest_balances(tables):
     """Balance of each cluster, the least of its attributes, and that of the data as one cluster.
 
     Of several attributes only balances relative to the data's own can be compared: these are taken
@@ -86,7 +86,7 @@ def least_balances(tables):
     return np.min([b / r for b, r in zip(balances, of_data, strict=True)], axis=0), 1.0
 
 
-def least_share_ratios(tables):
+def smallest_share_ratios(tables):
     """Least ratio of two groups' shares in each cluster, the least of its attributes.
 
     Parameters

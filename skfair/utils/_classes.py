@@ -1,6 +1,6 @@
 """Which of two classes is the positive one."""
 
-from skfair.utils._messages import listing
+from skfair.utils._messages import join_names
 
 _UNDERSTOOD = ({0, 1}, {-1, 1})
 """Pairs of labels of which everybody knows the positive one; False and True equal 0 and 1."""
@@ -26,7 +26,7 @@ def positive_class(labels, pos_label):
     ValueError
         If there are two labels and pos_label is neither, or if it is needed and not given.
     """
-    listed = f"[{listing(sorted(map(repr, labels)))}]"
+    listed = f"[{join_names(sorted(map(repr, labels)))}]"
     if pos_label is not None:
         if len(labels) == 2 and pos_label not in labels:
             raise ValueError(f"pos_label must be one of {listed}; got {pos_label!r}.")

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 
-def check_squares(values, name):
+def check_finite_squares(values, name):
     """Refuse numbers whose squares overflow: variances and distances would be infinite.
 
     Parameters

@@ -5,7 +5,7 @@ import functools
 from skfair._kernels import announce_compilation
 
 
-def all_or_nothing(fit):
+def restore_on_failure(fit):
     """Decorate a ``fit`` so that one that raises leaves the estimator as it was.
 
     Whatever raises counts: bad input, Ctrl-C, a callback and its teardown, a warning that is

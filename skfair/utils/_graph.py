@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def degrees_of(affinity):
+def node_degrees(affinity):
     """Row sums, and the median of them for nodes without any edge.
 
     Any other constant would give these nodes a share in the group constraint that depends on the
@@ -20,10 +20,10 @@ def degrees_of(affinity):
     isolated : ndarray of bool, shape (n_nodes,)
         True for nodes without any edge.
     """
-    return degrees_from(np.asarray(affinity @ np.ones((affinity.shape[0], 1))).ravel())
+    return degrees_from_sums(np.asarray(affinity @ np.ones((affinity.shape[0], 1))).ravel())
 
 
-def degrees_from(sums):
+def degrees_from_sums(sums):
     """The same from row sums.
 
     Parameters

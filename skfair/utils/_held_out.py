@@ -46,7 +46,7 @@ def refuse_training_data(X, X_fit):
         )
 
 
-def refuse_seen_test_rows(folds):
+def check_disjoint_folds(folds):
     """Raise a ValueError if a fold's training rows contain rows of its test set.
 
     Parameters

@@ -28,7 +28,7 @@ def _is_ours(frame):
     return frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_USERS
 
 
-def listing(names, limit=10):
+def join_names(names, limit=10):
     """Names for a message, cut off where the list would drown it.
 
     Parameters
@@ -48,7 +48,7 @@ def listing(names, limit=10):
     return ", ".join(names[:limit]) + more
 
 
-def suggest(name, known):
+def spelling_hint(name, known):
     """A question that names the closest of the known names, to end an error message with.
 
     Parameters
@@ -67,7 +67,7 @@ def suggest(name, known):
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def by_name(registry, what, parameter, kind=object):
+def look_up_name(registry, what, parameter, kind=object):
     """Look up a name in a registry, or pass on the object given.
 
     Parameters
@@ -97,7 +97,7 @@ def by_name(registry, what, parameter, kind=object):
         such = "" if kind is object else f" of {' or '.join(one.__name__ for one in kinds)}"
         raise ValueError(
             f"{parameter} must be one of {sorted(registry)} or an instance{such}; got {what!r}."
-            + suggest(what, registry)
+            + spelling_hint(what, registry)
         )
     found = registry[what]
     return found() if isinstance(found, type) else found

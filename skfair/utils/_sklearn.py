@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 from skfair.exceptions import SearchError
-from skfair.utils._messages import suggest
+from skfair.utils._messages import spelling_hint
 
 if "allow_all_zero_weights" not in inspect.signature(check_sample_weight).parameters:
     check_any_weight = check_sample_weight
@@ -71,7 +71,7 @@ def validate_parameter_constraints(constraints, params, caller):
             validate_by_sklearn(constraints, {name: value}, caller)
         except InvalidParameterError as error:
             options = [one.options for one in constraints[name] if isinstance(one, StrOptions)]
-            hint = suggest(value, [option for names in options for option in names])
+            hint = spelling_hint(value, [option for names in options for option in names])
             raise InvalidParameterError(f"{error}{hint}") from None
 
 

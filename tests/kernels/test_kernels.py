@@ -26,7 +26,7 @@ from skfair._kernels._cache import digest
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
-from skfair.utils._fit import all_or_nothing
+from skfair.utils._fit import restore_on_failure
 
 timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on Windows")
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
@@ -325,7 +325,7 @@ def test_a_verbose_fit_says_what_is_compiled_for_it(monkeypatch, capsys):
     class Doubler:
         verbose = 0
 
-        @all_or_nothing
+        @restore_on_failure
         def fit(self, kernel, x):
             kernel(x)
 

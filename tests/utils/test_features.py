@@ -6,7 +6,7 @@ from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.datasets import open_blocks
 from skfair.regression import ConstrainedERMRegressor
-from skfair.utils._features import check_squares
+from skfair.utils._features import check_finite_squares
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 LARGE = X.copy()
@@ -20,20 +20,20 @@ GROUPS = np.arange(60) // 2 % 2
     "kind", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array]
 )
 def test_squares_that_overflow(kind):
-    check_squares(kind(X), "X")
+    check_finite_squares(kind(X), "X")
     with pytest.raises(ValueError, match=OF_X):
-        check_squares(kind(LARGE), "X")
+        check_finite_squares(kind(LARGE), "X")
 
 
 def test_one_column():
-    check_squares(X[:, 1], "y")
+    check_finite_squares(X[:, 1], "y")
     with pytest.raises(ValueError, match=OF_Y):
-        check_squares(LARGE[:, 1], "y")
+        check_finite_squares(LARGE[:, 1], "y")
 
 
 def test_what_is_not_refused():
-    check_squares(np.full((3, 2), 1e38, dtype=np.float32), "X")
-    check_squares(np.empty((0, 2)), "X")
+    check_finite_squares(np.full((3, 2), 1e38, dtype=np.float32), "X")
+    check_finite_squares(np.empty((0, 2)), "X")
 
 
 FITS = {

@@ -2,11 +2,11 @@
 
 import pytest
 
-from skfair.utils._fit import all_or_nothing
+from skfair.utils._fit import restore_on_failure
 
 
 class Model:
-    @all_or_nothing
+    @restore_on_failure
     def fit(self, value, error=None):
         """Set two attributes, and raise between them if asked to."""
         self.first_ = value

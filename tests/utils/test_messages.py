@@ -3,7 +3,7 @@ import warnings
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.utils._messages import by_name, listing, suggest, warn
+from skfair.utils._messages import join_names, look_up_name, spelling_hint, warn
 
 
 def test_a_warning_points_at_the_first_line_outside_the_package():
@@ -35,10 +35,10 @@ def test_a_program_of_nothing_but_package_frames_still_warns(monkeypatch):
 
 
 def test_listing_counts_what_it_leaves_out():
-    assert listing([]) == ""
-    assert listing(map(repr, ["a", 1])) == "'a', 1"
-    assert listing("abc", limit=2) == "a, b and 1 more"
-    assert listing("abc", limit=3) == "a, b, c"
+    assert join_names([]) == ""
+    assert join_names(map(repr, ["a", 1])) == "'a', 1"
+    assert join_names("abc", limit=2) == "a, b and 1 more"
+    assert join_names("abc", limit=3) == "a, b, c"
 
 
 class Square:
@@ -48,22 +48,24 @@ class Square:
 def test_a_name_an_instance_and_an_object_in_the_registry():
     registry = {"square": Square, "unit": 1.0}
     mine = Square()
-    assert isinstance(by_name(registry, "square", "shape"), Square)
-    assert by_name(registry, "unit", "shape") == 1.0
-    assert by_name(registry, mine, "shape") is mine
-    assert by_name(registry, mine, "shape", kind=Square) is mine
+    assert isinstance(look_up_name(registry, "square", "shape"), Square)
+    assert look_up_name(registry, "unit", "shape") == 1.0
+    assert look_up_name(registry, mine, "shape") is mine
+    assert look_up_name(registry, mine, "shape", kind=Square) is mine
 
 
 @pytest.mark.parametrize("what", ["circle", 3, None])
 def test_an_unknown_name_is_refused_with_the_known_ones(what):
     with pytest.raises(ValueError, match=r"shape must be one of \['square'\] or an instance of Sq"):
-        by_name({"square": Square}, what, "shape", kind=(Square,))
+        look_up_name({"square": Square}, what, "shape", kind=(Square,))
     with pytest.raises(ValueError, match=r"one of \['square'\] or an instance; got 'disc'"):
-        by_name({"square": Square}, "disc", "shape")
+        look_up_name({"square": Square}, "disc", "shape")
 
 
 def test_the_closest_name_is_suggested():
-    assert suggest("demografic", ["equalized", "demographic"]) == " Did you mean 'demographic'?"
-    assert suggest("xyz", ["equalized", "demographic"]) == suggest(3, ["three"]) == ""
+    assert (
+        spelling_hint("demografic", ["equalized", "demographic"]) == " Did you mean 'demographic'?"
+    )
+    assert spelling_hint("xyz", ["equalized", "demographic"]) == spelling_hint(3, ["three"]) == ""
     with pytest.raises(ValueError, match=r"got 'aplha'\. Did you mean 'alpha'\?"):
-        by_name({"alpha": 1}, "aplha", "name")
+        look_up_name({"alpha": 1}, "aplha", "name")

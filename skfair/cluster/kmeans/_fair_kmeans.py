@@ -14,8 +14,8 @@ from skfair.cluster.kmeans._population import check_population
 from skfair.cluster.kmeans._samples import check_runs, point_of
 from skfair.groups import check_alignment, encode_known_groups, encode_known_values
 from skfair.partitions import row_by_row
-from skfair.utils._fit import all_or_nothing
-from skfair.utils._messages import by_name
+from skfair.utils._fit import restore_on_failure
+from skfair.utils._messages import look_up_name
 from skfair.utils._sklearn import (
     Interval,
     StrOptions,
@@ -249,7 +249,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
+    @restore_on_failure
     @with_callbacks
     def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
         """Cluster the rows of X.
@@ -376,7 +376,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return check_population(self, X, sensitive_features, sample_weight)
 
     def _cluster(self, population, random_state, rounds):
-        algorithm = by_name(ALGORITHMS, self.algorithm, "algorithm")
+        algorithm = look_up_name(ALGORITHMS, self.algorithm, "algorithm")
         return population.cluster(
             algorithm, check_runs(self, population.mean), random_state, rounds
         )
@@ -386,7 +386,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return population.describe(point) | {"labels_": labels}
 
     def _advice(self, population):
-        return by_name(ALGORITHMS, self.algorithm, "algorithm").advice
+        return look_up_name(ALGORITHMS, self.algorithm, "algorithm").advice
 
     def _cut_short(self, population, is_stopped):
         if is_stopped:

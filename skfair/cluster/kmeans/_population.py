@@ -14,7 +14,7 @@ from skfair.cluster.kmeans._samples import ClusteringProblem, compared, weights_
 from skfair.groups import GroupSummary, check_samples, refuse_continuous_attributes
 from skfair.partitions import is_partitioned
 from skfair.utils._balance import count_table
-from skfair.utils._features import check_squares
+from skfair.utils._features import check_finite_squares
 
 
 class Population(NamedTuple):
@@ -107,7 +107,7 @@ def check_population(estimator, X, sensitive_features, sample_weight):
         return check_everybody(estimator, X, sensitive_features, sample_weight)
     given = X
     X = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator)
-    check_squares(X, "X")
+    check_finite_squares(X, "X")
     missing = groups_missing(estimator)
     people, present = check_samples(sensitive_features, sample_weight, missing=missing, X=given)
     refuse_continuous_attributes(people.groups)

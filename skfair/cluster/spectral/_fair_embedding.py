@@ -13,7 +13,7 @@ from skfair.cluster.spectral._orthonormalize import orthonormalize
 from skfair.groups import check_groups
 from skfair.partitions import InMemory, blocks
 from skfair.utils._graph import group_constraint
-from skfair.utils._messages import suggest
+from skfair.utils._messages import spelling_hint
 
 SMALL = 600  # nodes up to which the dense eigenproblem is fastest
 SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities that single precision can take
@@ -138,7 +138,7 @@ def fair_embedding(
     if not isinstance(eigen_solver, SFSC | DCADMM) and eigen_solver not in ("auto", *EIGEN_SOLVERS):
         raise ValueError(
             f"eigen_solver must be one of {['auto', *EIGEN_SOLVERS]}, an SFSC or a DCADMM, got "
-            f"{eigen_solver!r}." + suggest(eigen_solver, EIGEN_SOLVERS)
+            f"{eigen_solver!r}." + spelling_hint(eigen_solver, EIGEN_SOLVERS)
         )
     operator = NormalizedAffinity(check_affinity(affinity, n_jobs), n_jobs)
     groups = check_groups(sensitive_features, operator.n_nodes)

@@ -15,7 +15,7 @@ from skfair.cluster.spectral._network import check_network
 from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.metrics import normalized_cut
 from skfair.partitions import row_by_row
-from skfair.utils._fit import all_or_nothing
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 
@@ -236,7 +236,7 @@ class FairSpectralClustering(FairClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
+    @restore_on_failure
     @with_callbacks
     def fit(self, X, y=None, *, sensitive_features=None):
         """Cluster the rows of X, or the nodes of a graph.

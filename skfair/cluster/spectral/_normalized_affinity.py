@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.partitions import InMemory, blocks
-from skfair.utils._graph import degrees_from, degrees_of
+from skfair.utils._graph import degrees_from_sums, node_degrees
 
 ROWS = 256  # of a dense affinity, multiplied by one thread at a time: few, so that none waits long
 STRIPE = 4096  # rows of a sparse one
@@ -87,9 +87,9 @@ class NormalizedAffinity:
 
     def _degrees(self):
         if not isinstance(self.affinity, np.ndarray):
-            return degrees_of(self.affinity)
+            return node_degrees(self.affinity)
         ones = np.ones(self.n_nodes)
-        return degrees_from(
+        return degrees_from_sums(
             np.concatenate(self._rows().collect(_sums_of_rows, self.affinity, ones))
         )
 

@@ -36,7 +36,7 @@ def top_shares(shares, end, length):
     return np.diff(ranks - (past**2 - beyond**2) / (2.0 * length))
 
 
-class Ascending:
+class SortedScores:
     """Samples by ascending score, with what they count.
 
     Parameters
@@ -55,7 +55,7 @@ class Ascending:
         powers = shares * np.array([np.ones_like(moved), moved, moved**2])
         self._moments = np.pad(np.cumsum(powers, axis=1), ((0, 0), (1, 0)))
 
-    def below(self, points):
+    def sums_below(self, points):
         r"""Sums over the samples below given points.
 
         Parameters
