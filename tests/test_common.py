@@ -77,7 +77,7 @@ around it has."""
     # The checks know nothing of groups.
     f"ignore::{MissingSensitiveFeaturesWarning.__module__}.MissingSensitiveFeaturesWarning",
     # Some fit noise: nothing is to be learned of it.
-    "ignore:The scores of .* do not tell",
+    "ignore:The out-of-fold scores of .* do not predict",
 )
 @parametrize_with_checks(
     [estimator(**QUICK.get(estimator.__name__, {})) for estimator in ESTIMATORS],

@@ -36,8 +36,10 @@ MAY_IMPORT = {
     "enforcement": {"_kernels", "constraints", "problems", "solvers"},
     "training": {"constraints", "enforcement", "exceptions", "losses", "models", "partitions"}
     | {"groups", "problems", "solvers", "surrogates", "utils"},
-    "classification": {"constraints", "enforcement", "exceptions", "losses", "metrics", "models"}
-    | {"partitions", "groups", "surrogates", "training", "utils"},
+    "postprocessing": {"constraints", "enforcement", "groups", "losses", "models", "partitions"}
+    | {"problems", "solvers", "surrogates", "training", "utils"},
+    "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
+    | {"partitions", "postprocessing", "surrogates", "training", "utils"},
     "regression": {"constraints", "partitions", "training", "utils"},
     "ranking": {"constraints", "losses", "groups", "surrogates", "training", "utils"},
     "torch": {"classification", "models", "training", "utils"},

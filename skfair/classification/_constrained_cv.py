@@ -1,48 +1,89 @@
-"""Any classifier, with decisions that keep fairness constraints on people it has not seen."""
+"""Any classifier, with decisions that satisfy fairness constraints out of sample."""
 
 from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
+from scipy.special import expit
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
 
-from skfair.classification._column_classifier import (
-    ColumnClassifier,
-    known_features,
-    of_everybody,
-)
-from skfair.classification._event_columns import check_decisions, check_folds_know, events_of
-from skfair.classification._event_model import (
-    ColumnMaker,
-    EventModel,
-    say_if_told,
-    unseen_probabilities,
-)
-from skfair.classification._probabilities import calibrate, log_odds
 from skfair.constraints import CONSTRAINTS, MIN_GROUP_SIZES, Constraint
+from skfair.groups import check_alignment, encode_groups_to_predict
+from skfair.partitions import row_by_row
+from skfair.postprocessing import (
+    CV_CONSTRAINTS,
+    EventFeatures,
+    calibrate,
+    calibrated_log_odds,
+    check_folds_cover,
+    check_held_out,
+    check_out_of_bag,
+    check_rows,
+    check_several_classes,
+    cross_fit,
+    feature_attributes,
+    find_events,
+    fit_event_models,
+    fit_final_model,
+    fit_rows,
+    log_odds_parameters,
+    make_folds,
+    match_classes,
+    match_decisions,
+    mean_scores,
+    out_of_fold_probabilities,
+    route_metadata,
+    stratify,
+    warn_if_groups_predictable,
+)
 from skfair.training import (
     CONFIDENCE_LEVELS,
-    CV_CONSTRAINTS,
     FitProgress,
+    GroupScoreMixin,
+    Storable,
     Subtask,
-    check_held_out,
     constraints_of,
-    cross_fit,
-    fit_head,
-    fit_rows,
+    label_positive,
     promised,
+    refuse_partitioned,
     status_of,
     store_fit,
     unconstrained,
     warn_of_cost,
+    warn_of_duplicates,
     warn_of_outcome,
 )
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._messages import warn
-from skfair.utils._sklearn import HasMethods, Interval, StrOptions, validate_params, with_callbacks
+from skfair.utils._sklearn import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    StrOptions,
+    check_method_params,
+    safe_indexing,
+    validate_params,
+    with_callbacks,
+)
+
+_N_FOLDS = 5
 
 
-class ConstrainedClassifierCV(ColumnClassifier):
+class ConstrainedClassifierCV(
+    Storable,
+    CallbackSupportMixin,
+    GroupScoreMixin,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
+):
     r"""Any classifier, its decisions moved until fairness constraints hold for unseen people.
 
     Among all decisions that do not look at the group, the best ones under constraints on rates of
@@ -201,6 +242,9 @@ class ConstrainedClassifierCV(ColumnClassifier):
     """
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
+    __metadata_request__predict = {"sensitive_features": True}
+    __metadata_request__decision_function = {"sensitive_features": True}
+    __metadata_request__predict_proba = {"sensitive_features": True}
 
     _parameter_constraints = {
         "estimator": [
@@ -264,19 +308,19 @@ class ConstrainedClassifierCV(ColumnClassifier):
         X_fit=None,
         **params,
     ):
-        """Fit the classifier, the models of groups, and the decisions.
+        """Fit the classifier, the models of groups, and the final linear model.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Whatever the classifier takes.
         y : array-like of shape (n_samples,)
-            Classes, by labels of any kind; more than two only if the classifier does them.
+            Classes, by labels of any kind; more than two only if the classifier takes them.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
                 sparse matrix of bool, shape (n_samples, n_groups), default=None
             Group of each sample, by labels of any kind; with several attributes, groups are the
-            combinations that occur. A sparse matrix says who belongs to which of several groups
-            that may overlap. None makes one group of everybody, with a warning.
+            combinations that occur. The columns of a sparse matrix are groups that may overlap.
+            None puts all samples in one group, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the rates, and in all fits that take them; samples of weight 0
             count as absent.
@@ -289,8 +333,8 @@ class ConstrainedClassifierCV(ColumnClassifier):
             `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by
             `skfair.audit.certify`.
         **params : dict
-            What else is passed to the ``fit`` of the classifier; with metadata routing, to whoever
-            asks for it.
+            Further arguments of the classifier's ``fit``; with metadata routing, of all that
+            request them.
 
         Returns
         -------
@@ -305,154 +349,393 @@ class ConstrainedClassifierCV(ColumnClassifier):
         """
         validate_params(self)
         constraints = constraints_of(self.constraint)
-        people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        training, present = self._check_people(X, y, people | {"groups": groups}, constraints)
-        check_held_out(self._unfitted(), self.cv, X, X_fit, np.flatnonzero(present))
-        contests = training.contests()
-        check_decisions(contests, constraints, self.confidence_level)
+        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        training, rows = self._check(X, y, metadata | {"groups": groups}, constraints)
+        check_held_out(self._base, self.cv, X, X_fit, rows)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        to_fit, to_split = self._routed(present, people, params)
-        folds = self._folds(X, y, training, present, to_split, groups)
-        estimators, margins = self._cross_fit(training, folds, to_fit, context)
-        margins = training.unit.to_unit(margins)
-        events = events_of(contests, constraints)
-        check_folds_know(events, folds, training.groups)
-        models, probabilities = self._cross_learn(events, estimators, training, folds)
-        if not self.ensemble:
-            estimators, models = self._refitted(estimators, training, to_fit, events, context)
-        calibrations = [calibrate(own, one) for own, one in zip(margins.T, contests, strict=True)]
-        model = _labels_of(training) | {
-            "estimators_": estimators,
-            "calibration_": np.squeeze(calibrations),
-            "_events": ColumnMaker(models, events.table, events.sources, events.compares_scores),
-        }
-        columns = model["_events"].columns(log_odds(margins, calibrations), probabilities)
-        heads = [one._replace(X=own) for one, own in zip(contests, columns, strict=True)]
+        fit_params, folds = self._split(X, y, training, rows, metadata, groups, params)
+        estimators, scores = self._cross_fit(training, folds, fit_params, context)
+        rule, problems = self._fit_features(
+            training, constraints, estimators, scores, folds, fit_params, context
+        )
         with Subtask(self, context, "final linear model", max_subtasks=None) as step:
-            watch = FitProgress(self, step.context, lambda e: model | _predictor(e), step.name)
-            problem, promise, fitted = self._fit_head(heads, constraints, watch)
-        fitted["oof_scores_"] = of_everybody(present, fitted["oof_scores_"])
-        store_fit(self, model | fitted | known_features(estimators[0]))
-        self._warn(problem, promise)
+            progress = FitProgress(self, step.context, lambda e: rule | _coefficients(e), step.name)
+            constraints = [] if training.lacks_groups else constraints
+            problem, guarantee = fit_final_model(
+                problems, constraints, self.tolerance, self.confidence_level, progress
+            )
+        outcome = self._outcome(problem, guarantee, problems, constraints)
+        outcome["oof_scores_"] = _scatter(outcome["oof_scores_"], rows, len(y))
+        known = feature_attributes(rule["estimators_"][0])
+        store_fit(self, rule | outcome | known | {"n_iter_": progress.n_iter})
+        self._warn(problem, guarantee)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _cross_fit(self, training, folds, params, context):
+    def _check(self, X, y, metadata, constraints):
+        """Training data of positive weight, with the rows of X as they were passed; positions."""
+        refuse_partitioned(self, X)
+        request = f"constraint={self.constraint!r} asks for equal rates of groups"
+        training, rows = check_rows(self, X, y, metadata, request if constraints else None)
+        if self.group_estimator == "sensitive_features" and not training.groups.is_disjoint:
+            raise ValueError(
+                "group_estimator='sensitive_features' needs one group per sample, but the groups "
+                "of a sparse sensitive_features may overlap; pass one label per sample."
+            )
+        (X,) = indexable(X)
+        training = training._replace(people=training.people._replace(X=safe_indexing(X, rows)))
+        check_several_classes(training.one_vs_rest(), constraints, self.confidence_level)
+        if self.confidence_level is not None:
+            warn_of_duplicates(training.people.X, training)
+        return training, rows
+
+    def _split(self, X, y, training, rows, metadata, groups, params):
+        """Parameters of the classifier's ``fit`` for the training samples, and folds of these."""
+        fit_params, split_params = route_metadata(self, self._base, metadata, params)
+        is_refitted = self.cv != "prefit" and not isinstance(self._base, FrozenEstimator)
+        is_routed = get_config()["enable_metadata_routing"]
+        has_weights = metadata["sample_weight"] is not None
+        if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
+            warn(
+                f"The fit of {type(self._base).__name__} takes no sample_weight, so that weights "
+                "count in the rates alone. Turn on metadata routing to pass them through a "
+                "pipeline: sklearn.set_config(enable_metadata_routing=True) and "
+                "set_fit_request(sample_weight=True) of its last step."
+            )
+        check_out_of_bag(self.cv, groups)
+        cv = _N_FOLDS if self.cv is None or isinstance(self.cv, str) else self.cv
+        y = column_or_1d(y)
+        folds = make_folds(cv, X, y, stratify(training, rows, len(y)), split_params, groups)
+        return check_method_params(y, fit_params, indices=rows), folds
+
+    def _cross_fit(self, training, folds, fit_params, context):
         """The fitted classifiers, and out-of-fold scores."""
-        X, labels = training.people.X, training.labels
         cv, n_fits = (self.cv, None) if isinstance(self.cv, str) else (folds, len(folds))
         with Subtask(self, context, "classifiers", max_subtasks=n_fits) as step:
             return cross_fit(
-                self._unfitted(),
-                X,
-                labels,
+                self._base,
+                training.people.X,
+                training.labels,
                 cv,
-                params=params,
+                params=fit_params,
                 n_jobs=self.n_jobs,
-                task_of=step.subtask,
+                subtask=step.subtask,
             )
 
-    def _refitted(self, estimators, training, params, events, context):
-        """One classifier, and one model of groups, of all samples."""
-        rows = np.arange(len(training.target))
-        if len(estimators) > 1:
-            X, labels = training.people.X, training.labels
-            task = Subtask(self, context, "classifier of all samples")
-            estimators = [fit_rows(self._unfitted(), X, labels, params, rows, task)]
-        return estimators, self._learn(events, estimators, training, [rows])
+    def _fit_features(self, training, constraints, estimators, scores, folds, fit_params, context):
+        """Fitted attributes of the features, and the one-vs-rest problems that have them as X."""
+        problems, scores = training.one_vs_rest(), training.unit.to_unit(scores)
 
-    def _cross_learn(self, events, estimators, training, folds):
-        """Models of the events, one for each fold, and their out-of-fold probabilities."""
-        models = self._learn(events, estimators, training, [train for train, _ in folds])
-        probabilities = unseen_probabilities(models, events, training.people.X, folds)
+        # Out-of-fold probabilities of the events that the constraints compare.
+        events = find_events(problems, constraints)
+        check_folds_cover(events, folds, training.groups)
+        models = fit_event_models(
+            estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
+        )
+        probabilities = out_of_fold_probabilities(models, events, training.people.X, folds)
         if self.group_estimator != "sensitive_features":
-            say_if_told(events, probabilities)
-        return models, probabilities
+            warn_if_groups_predictable(events, probabilities)
 
-    def _learn(self, events, estimators, training, seen):
-        """A model of the events by each of the estimators, from those whom it has seen."""
-        bases = estimators if len(estimators) == len(seen) else estimators * len(seen)
-        learn = delayed(EventModel.learn)
-        return Parallel(n_jobs=self.n_jobs)(
-            learn(base, self.group_estimator, training, events, rows)
-            for base, rows in zip(bases, seen, strict=True)
-        )
+        # New samples get the mean of the folds' models, or one model of all samples.
+        if not self.ensemble:
+            all_rows = np.arange(len(training.target))
+            if len(estimators) > 1:
+                data = training.people.X, training.labels, fit_params, all_rows
+                task = Subtask(self, context, "classifier of all samples")
+                estimators = [fit_rows(self._base, *data, task)]
+            models = fit_event_models(
+                estimators, self.group_estimator, training, events, [all_rows], self.n_jobs
+            )
+        features = EventFeatures(models, events.table, events.sources, events.compares_scores)
 
-    def _fit_head(self, heads, constraints, watch):
-        """Train the linear model, or one for each class, and tell how that ended."""
-        unit, lacks_groups = heads[0].unit, heads[0].lacks_groups
-        constraints = [] if lacks_groups else constraints
-        problem, promise = fit_head(
-            heads, constraints, self.tolerance, self.confidence_level, watch
-        )
-        found = promise.found
-        coef, intercept = problem.model.coefficients(found.parameters)
-        report = problem.constraint.report(found.scores)
-        if len(heads) > 1:
-            scores = problem.model.class_scores(found.parameters)
-            labels = [one.pos_label for one in heads for _ in constraints]
-            rows = [len(part.reported_names) for part in problem.constraint.parts]
-            report.insert(0, "class", np.repeat(labels, rows))
+        calibration = [
+            calibrate(column, problem) for column, problem in zip(scores.T, problems, strict=True)
+        ]
+        columns = features.features(calibrated_log_odds(scores, calibration), probabilities)
+        problems = [one._replace(X=own) for one, own in zip(problems, columns, strict=True)]
+        rule = {
+            "estimators_": estimators,
+            "calibration_": np.squeeze(calibration),
+            "classes_": training.classes,
+            "pos_label_": training.pos_label,
+            "groups_": training.groups.summary,
+            "_event_features": features,
+            "_unit": training.unit,
+        }
+        return rule, problems
+
+    def _outcome(self, problem, guarantee, problems, constraints):
+        """Fitted attributes of the final linear model, or of those of several classes."""
+        unit, candidate = problems[0].unit, guarantee.found
+        coef, intercept = problem.model.coefficients(candidate.parameters)
+        report = problem.constraint.report(candidate.scores)
+        status = status_of(candidate, "auto")
+        if len(problems) > 1:
+            scores = problem.model.class_scores(candidate.parameters)
+            labels = [one.pos_label for one in problems for _ in constraints]
+            sizes = [len(part.reported_names) for part in problem.constraint.parts]
+            report.insert(0, "class", np.repeat(labels, sizes))
+            # No solver certifies the scores of several classes.
+            status = "feasible" if candidate.keeps_bound else status
         else:
-            # Decisions leave the unit of scores open.
-            in_odds = coef[0] > 0 and problem.constraint.counts_decisions
-            size = 1.0 / coef[0] if in_odds else 1.0
-            coef, intercept = coef * size, float(intercept * size)
-            scores = unit.from_unit(found.scores * size)
+            # Decisions do not depend on the scale of scores: that of log-odds is chosen.
+            is_scalable = coef[0] > 0 and problem.constraint.counts_decisions
+            scale = 1.0 / coef[0] if is_scalable else 1.0
+            coef, intercept = coef * scale, float(intercept * scale)
+            scores = unit.from_unit(candidate.scores * scale)
             report["threshold"] = unit.from_unit(report["threshold"])
-        fitted = {
+        outcome = {
             "coef_": np.array(coef),
             "intercept_": intercept,
             "oof_scores_": scores,
-            "multipliers_": found.result.multipliers,
-            "constraint_violation_": found.violation,
+            "multipliers_": candidate.result.multipliers,
+            "constraint_violation_": candidate.violation,
             "constraint_report_": report,
-            "n_iter_": watch.n_iter,
         }
-        status = status_of(found, "auto")
-        if len(heads) > 1 and found.keeps_bound:
-            status = "feasible"  # which no solver certifies
-        fitted |= promised(self, promise, status)
-        fitted |= unconstrained(report) if lacks_groups else {}
-        return problem, promise, fitted
+        outcome |= promised(self, guarantee, status)
+        return outcome | (unconstrained(report) if problems[0].lacks_groups else {})
 
-    def _warn(self, problem, promise):
+    def _warn(self, problem, guarantee):
+        """Warn of useless scores, and of what `warn_of_outcome` and `warn_of_cost` find."""
         if (np.atleast_2d(self.calibration_)[:, 0] <= 0).all():
-            one = "any class" if self.pos_label_ is None else f"the class {self.pos_label_}"
+            label = "any class" if self.pos_label_ is None else f"the class {self.pos_label_}"
             warn(
-                f"The scores of {type(self._unfitted()).__name__} do not tell who is of {one}, for "
-                "people whom it has not seen: decisions by them are no better than chance. Pass "
-                "another estimator, or more data."
+                f"The out-of-fold scores of {type(self._base).__name__} do not predict {label}: "
+                "decisions by them are no better than chance. Pass another estimator, or more data."
             )
-        if len(self.classes_) > 2:  # the searches end the fit, where the solver has stopped or not
-            ended = replace(promise.found.result, status="optimal")
-            promise = promise._replace(found=promise.found._replace(result=ended))
-        warn_of_outcome(self, problem.constraint, promise)
+        if len(self.classes_) > 2:  # the searches end the fit, whatever the solver's status
+            result = replace(guarantee.found.result, status="optimal")
+            guarantee = guarantee._replace(found=guarantee.found._replace(result=result))
+        warn_of_outcome(self, problem.constraint, guarantee)
         if problem.constraint.parts:
-            warn_of_cost(problem, promise.found.parameters, _odds_alone(problem.model))
+            parameters = guarantee.found.parameters
+            warn_of_cost(problem, parameters, log_odds_parameters(problem.model))
+
+    @row_by_row(lambda self: np.empty((0, len(self.classes_)) if len(self.classes_) > 2 else 0))
+    def decision_function(self, X, *, sensitive_features=None):
+        """Score of each row; above 0 it is the second of two classes, else the largest decides.
+
+        Where constraints count decisions between two classes, it is the log-odds less those of the
+        sample's threshold.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the classifier takes.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+        """
+        scores = self._scores(X, sensitive_features)[1]
+        return scores if scores.shape[1] > 1 else self._unit.from_unit(scores[:, 0])
+
+    @row_by_row(lambda self: self.classes_[:0])
+    def predict(self, X, *, sensitive_features=None):
+        """Class of each row; with ``group_estimator="sensitive_features"`` it depends on the group.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the classifier takes.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        scores = self._scores(X, sensitive_features)[1]
+        if len(self.classes_) > 2:
+            return self.classes_[scores.argmax(axis=1)]
+        return label_positive(scores[:, 0] > 0, self.classes_, self.pos_label_)
+
+    @row_by_row(lambda self: np.empty((0, len(self.classes_))))
+    def predict_proba(self, X, *, sensitive_features=None):
+        r"""Probabilities of the classes, calibrated but for what the decision asks.
+
+        A decision between two classes says that :math:`\eta(x)` is above a threshold t(x). The
+        probability is :math:`\eta`, stretched on both sides of t such that t becomes 1/2. Of more
+        classes the one that is decided for, and those that are likelier, get the mean of theirs.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the classifier takes.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        odds, scores = self._scores(X, sensitive_features)
+        if len(self.classes_) > 2:
+            return match_classes(expit(odds), scores.argmax(axis=1))
+        success = match_decisions(odds[:, 0], scores[:, 0], self.coef_[0])
+        pair = np.column_stack((1.0 - success, success))
+        return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
+
+    def export_rule(self):
+        r"""Describe the decision between two classes in plain numbers, to serve it elsewhere.
+
+        With s the score of the estimator, and P the probabilities of events, both as
+        `rule_inputs` gives them, the positive class is decided for where
+
+        .. math::
+
+            a z + b + \sum_{t, e, g} w_{teg} \, q_t P_{eg} > 0, \qquad
+            z = slope \cdot s + offset, \quad \eta = \frac{1}{1 + e^{-z}}, \quad
+            q = (1, \eta, z, \eta z).
+
+        Returns
+        -------
+        rule : dict
+            Of numbers and lists, which can be stored as JSON. ``slope`` and ``offset`` make
+            calibrated log-odds z of scores, ``log_odds`` is a, ``intercept`` is b, ``weights`` is
+            w of shape (4, n_events, n_groups), and ``pos_label`` the class decided for.
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from skfair.classification import ConstrainedClassifierCV
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.integers(2, size=400)
+        >>> X = rng.normal(size=(400, 2)) + sex[:, np.newaxis]
+        >>> y = (X.sum(axis=1) + rng.normal(size=400) > 1).astype(int)
+        >>> model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.05)
+        >>> rule = model.fit(X, y, sensitive_features=sex).export_rule()
+        >>> sorted(rule)
+        ['intercept', 'log_odds', 'offset', 'pos_label', 'slope', 'weights']
+        """
+        self._check_two_classes()
+        slope = self.calibration_[0] / self._unit.spread
+        return {
+            "slope": float(slope),
+            "offset": float(self.calibration_[1] - slope * self._unit.center),
+            "log_odds": float(self.coef_[0]),
+            "intercept": float(self.intercept_),
+            "weights": self._event_features.weights(self.coef_[1:]).tolist(),
+            "pos_label": np.asarray(self.pos_label_).item(),
+        }
+
+    def rule_inputs(self, X, *, sensitive_features=None):
+        """What the rule of `export_rule` is applied to: scores, and probabilities of events.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the classifier takes.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_estimator="sensitive_features"``, else not
+            used.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Mean of the decision functions of ``estimators_``, or of their log-odds where they have
+            probabilities only, softened as log(p / (1 - p)) with p = .001 + .998 times these.
+        probabilities : ndarray of shape (n_samples, n_events, n_groups)
+            Probability of each group within each event that the constraints compare, by the models
+            of groups; with ``group_estimator="sensitive_features"`` 1 for the own group, and 0 for
+            the others.
+
+        Raises
+        ------
+        ValueError
+            If there are more than two classes, or groups are needed and were not passed.
+        """
+        self._check_two_classes()
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        scores = mean_scores(self.estimators_, X)[:, 0]
+        codes = self._codes(sensitive_features, len(scores))
+        probabilities = self._event_features.probabilities(X, codes)
+        if probabilities is None:
+            probabilities = np.zeros((len(scores), 1, 1))
+        return scores, probabilities
+
+    def get_metadata_routing(self):
+        """Routing of metadata: to this estimator, the classifier's ``fit`` and the splitter.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router.add(estimator=self._base, method_mapping=to_fit)
+        splitter = self.cv if hasattr(self.cv, "split") else check_cv()
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return router.add(splitter=splitter, method_mapping=to_split)
+
+    def __sklearn_tags__(self):
+        tags, base_tags = super().__sklearn_tags__(), get_tags(self._base)
+        tags.classifier_tags.multi_class = base_tags.classifier_tags.multi_class
+        tags.input_tags.sparse = base_tags.input_tags.sparse
+        tags.input_tags.allow_nan = base_tags.input_tags.allow_nan
+        return tags
+
+    @property
+    def _base(self):
+        """The classifier that is wrapped."""
+        if self.estimator is not None:
+            return self.estimator
+        return HistGradientBoostingClassifier(random_state=0)
+
+    def _check_two_classes(self):
+        """Refuse to export the decision for one of several classes."""
+        check_is_fitted(self)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"A rule describes the decision between 2 classes, but there are "
+                f"{len(self.classes_)}. Serve the fitted estimator itself."
+            )
+
+    def _scores(self, X, sensitive_features):
+        """Log-odds and scores of the positive class or of each of several, (n_samples, n)."""
+        check_is_fitted(self)
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        scores = self._unit.to_unit(mean_scores(self.estimators_, X))
+        odds = calibrated_log_odds(scores, self.calibration_)
+        codes = self._codes(sensitive_features, len(odds))
+        probabilities = self._event_features.probabilities(X, codes)
+        features = self._event_features.features(odds, probabilities)
+        coef = np.atleast_2d(self.coef_)
+        return odds, np.einsum("cir,cr->ic", features, coef) + self.intercept_
+
+    def _codes(self, sensitive_features, n_samples):
+        """Group of each row, where it is used."""
+        if self.group_estimator != "sensitive_features":
+            return None
+        reason = (
+            "With group_estimator='sensitive_features' decisions depend on the group, so "
+            "predictions need sensitive_features: with group_estimator=None the group is "
+            "estimated from X."
+        )
+        return encode_groups_to_predict(sensitive_features, n_samples, self.groups_, reason)
 
 
-def _odds_alone(model):
-    """Parameters by which the log-odds decide alone, as they do without constraint."""
-    coef, _ = model.coefficients(np.zeros(model.n_parameters))
-    first = [np.eye(1, len(own))[0] for own in np.atleast_2d(coef)]
-    if len(first) == 1:
-        return model.parameters(first[0], 0.0)
-    return model.parameters(first, np.zeros(len(first)))
-
-
-def _labels_of(training):
-    """The fitted attributes that tell of labels."""
-    return {
-        "classes_": training.classes,
-        "pos_label_": training.pos_label,
-        "groups_": training.groups.summary,
-        "_unit": training.unit,
-    }
-
-
-def _predictor(evaluation):
-    """The fitted attributes of a linear model that is not yet at its end."""
+def _coefficients(evaluation):
+    """Fitted attributes of a linear model during its fit."""
     coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
     return {"coef_": np.array(coef), "intercept_": intercept}
+
+
+def _scatter(scores, rows, n_samples):
+    """Scores of some rows among all samples, nan for the others."""
+    scattered = np.full((n_samples, *scores.shape[1:]), np.nan)
+    scattered[rows] = scores
+    return scattered

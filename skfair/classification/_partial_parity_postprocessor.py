@@ -1,40 +1,52 @@
-"""Fairness on an interval of percentiles for any scorer, by shifting ranks."""
+"""Fairness on an interval of percentiles for any classifier, by shifting ranks."""
 
 from numbers import Real
 
 import numpy as np
-from sklearn import get_config
-from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.metadata_routing import process_routing
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
 
-from skfair.classification._column_classifier import known_features
-from skfair.classification._rank_classifier import RankClassifier
-from skfair.classification._rank_outcome import outcome_of, rates_of, warn_of_outcome
-from skfair.classification._rank_search import (
-    CRITERIA,
-    check_enough,
-    constraint_of,
-    promised_search,
-    search,
+from skfair.constraints import MIN_GROUP_SIZES, PARTIAL_CRITERIA
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.groups import check_alignment, encode_groups_to_predict
+from skfair.partitions import in_memory, row_by_row
+from skfair.postprocessing import (
+    CV_CONSTRAINTS,
+    N_TRIES,
+    RankedSamples,
+    check_held_out,
+    check_rows,
+    check_sizes,
+    cross_fit_once,
+    feature_attributes,
+    mean_scores,
+    ranks_in_groups,
+    route_metadata,
+    search_rates,
+    search_with_guarantee,
+    shift_ranks,
+    snap_to_levels,
+    stratify,
+    unique_levels,
 )
-from skfair.classification._rank_shift import RankedMembers, ranks_in_groups, shifted
-from skfair.constraints import MIN_GROUP_SIZES
-from skfair.groups import check_alignment
-from skfair.partitions import in_memory, is_partitioned
 from skfair.training import (
     CONFIDENCE_LEVELS,
-    CV_CONSTRAINTS,
+    GroupScoreMixin,
+    Storable,
     Subtask,
-    at_levels,
-    check_held_out,
-    check_training,
-    distinct_levels,
-    fit_and_score,
+    label_positive,
+    promised,
     store_fit,
+    uncertain,
+    unconstrained,
     warn_of_duplicates,
 )
 from skfair.utils._fit import restore_on_failure
+from skfair.utils._messages import warn
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
     HasMethods,
@@ -44,8 +56,17 @@ from skfair.utils._sklearn import (
     with_callbacks,
 )
 
+_CRITERIA = {name for name in PARTIAL_CRITERIA if name != "equalized_odds"}
 
-class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
+
+class PartialParityPostprocessor(
+    Storable,
+    CallbackSupportMixin,
+    GroupScoreMixin,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
+):
     r"""Any classifier, with scores made fair on an interval of percentiles.
 
     The score of a sample is replaced by its rank t in its group, that is the share of the group
@@ -198,6 +219,8 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
     """
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
+    __metadata_request__predict = {"sensitive_features": True}
+    __metadata_request__decision_function = {"sensitive_features": True}
 
     _parameter_constraints = {
         "estimator": [
@@ -205,7 +228,7 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
             HasMethods(["fit", "predict_proba"]),
             None,
         ],
-        "criterion": [StrOptions(CRITERIA)],
+        "criterion": [StrOptions(_CRITERIA)],
         "interval": "no_validation",  # by check_interval, which knows the groups
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "confidence_level": CONFIDENCE_LEVELS,
@@ -279,60 +302,75 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
             in the interval, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
-        # One score, class and group of each person come here; X stays where it is.
+        # Scores, classes and groups are gathered; X stays where it is stored.
         y, sensitive_features, sample_weight, groups = map(
             in_memory, (y, sensitive_features, sample_weight, groups)
         )
-        people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        training = self._check(X, y, people | {"groups": groups})
-        check_held_out(self._unfitted(), self.cv, X, X_fit, training.X[:, 0].astype(np.intp))
-        constraint = constraint_of(self.criterion, self.interval, self.tolerance_scale)
-        reported = constraint.bind(training.people, None, None, self.tolerance)
-        compared, positions = _compared(training.people)
-        bound = constraint.bind(training.people.take(compared), None, None, self.tolerance)
+        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        training, rows = self._check(X, y, metadata | {"groups": groups})
+        check_held_out(self._base, self.cv, X, X_fit, rows)
+        criterion = self._criterion()
+        # Groups that are not compared are in the report alone.
+        reported = criterion.bind(training.people, None, None, self.tolerance)
+        compared, positions = _compared_groups(training.people)
+        bound = criterion.bind(training.people.take(compared), None, None, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        estimator, scores = self._fit_and_score(X, y, people, training, groups, context)
-        levels = distinct_levels(scores)
-        y_score = training.unit.to_unit(at_levels(scores, levels))
-        members = RankedMembers.of(y_score[compared], bound.people, self.interval)
-        check_enough(members, self.criterion)
-        fitted = {
+        estimator, scores = self._cross_fit(X, y, training, rows, metadata, groups, context)
+        levels = unique_levels(scores)
+        y_score = training.unit.to_unit(snap_to_levels(scores, levels))
+        samples = RankedSamples.of(y_score[compared], bound)
+        check_sizes(samples, criterion, self.criterion)
+        rule = {
             "estimator_": estimator,
             "classes_": training.classes,
             "pos_label_": training.pos_label,
             "groups_": training.groups.summary,
-            "_curves": [members.curves[position] for position in positions],
+            "_curves": [samples.curves[position] for position in positions],
             "_levels": levels,
             "_unit": training.unit,
         }
-        promise = promised_search(
-            members,
-            bound,
-            self.confidence_level if len(members.groups.names) > 1 else None,
-            lambda some, tolerance: self._search(context, some, fitted, tolerance, positions),
-            bound.people.clusters,
-        )
-        fitted |= rates_of(promise.found, members, positions)
+
+        guarantee = self._search(samples, bound, rule, positions, context)
+        fitted = rule | guarantee.found.attributes(samples, positions)
         codes = training.groups.codes
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
-        report = reported.report(shifted(ranks, fitted["_zeros"][codes], fitted["center_"]))
-        fitted |= outcome_of(self, promise, bound, report, sensitive_features is not None)
-        fitted |= known_features(estimator)
-        store_fit(self, fitted)
-        warn_of_outcome(self, promise)
+        shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])
+        fitted |= self._outcome(guarantee, bound.tolerance, reported.report(shifted))
+        fitted |= unconstrained(fitted["constraint_report_"]) if training.lacks_groups else {}
+        store_fit(self, fitted | feature_attributes(estimator))
+        self._warn(guarantee)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _check(self, X, y, people):
-        """The people of a fit; for X stand the positions of its rows."""
-        check_alignment(X=X, y=y, **people)
-        # What X may be is for the classifier to say.
-        positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
-        if not is_partitioned(X):
-            check_consistent_length(X, positions)
+    def _search(self, samples, bound, rule, positions, context):
+        """Guarantee of the best rates; callbacks see the best so far after every gap tried."""
+
+        def search(subset, tolerance):
+            def callback(best):
+                task = context.subcontext(task_name="gap")
+                task.call_on_fit_task_begin(estimator=self)
+                return task.call_on_fit_task_end(
+                    estimator=self,
+                    reconstruction_attributes=lambda: rule | best.attributes(subset, positions),
+                )
+
+            return search_rates(subset, bound.constraint, tolerance, callback)
+
+        # One group has no gap that the population could exceed.
+        confidence = self.confidence_level if len(samples.groups.names) > 1 else None
+        return search_with_guarantee(samples, bound, confidence, search, bound.people.clusters)
+
+    def _criterion(self):
+        """What the tolerance bounds, as a constraint."""
+        criterion = PARTIAL_CRITERIA[self.criterion](self.interval)
+        has_scale = "scale" in criterion.get_params()
+        return criterion.set_params(scale=self.tolerance_scale) if has_scale else criterion
+
+    def _check(self, X, y, metadata):
+        """Training data of positive weight, without features; positions of the samples."""
         request = f"criterion={self.criterion!r} compares groups"
-        training = check_training(self, positions, y, people, request)
+        training, rows = check_rows(self, X, y, metadata, request)
         if not training.groups.is_disjoint:
             raise ValueError(
                 "sensitive_features is a sparse matrix, which means groups that may overlap, but "
@@ -341,54 +379,141 @@ class PartialParityPostprocessor(CallbackSupportMixin, RankClassifier):
             )
         if self.confidence_level is not None:
             warn_of_duplicates(X, training)
-        return training
+        return training, rows
 
-    def _search(self, context, members, fitted, tolerance, positions):
-        """All rates tried, shown to the callbacks one after the other."""
-
-        def watch(tried):
-            task = context.subcontext(task_name="gap")
-            task.call_on_fit_task_begin(estimator=self)
-            return task.call_on_fit_task_end(
-                estimator=self,
-                reconstruction_attributes=lambda: fitted | rates_of(tried, members, positions),
-            )
-
-        return search(members, self.criterion, tolerance, self.tolerance_scale, watch)
-
-    def _fit_and_score(self, X, y, people, training, groups, context):
-        """The fitted classifier, and the scores of those who are present."""
-        given = {name: value for name, value in people.items() if value is not None}
-        if get_config()["enable_metadata_routing"]:
-            params = process_routing(self, "fit", **given).estimator.fit
-        else:
-            known = self._unfitted()
-            params = {n: value for n, value in given.items() if has_fit_parameter(known, n)}
-        rows = training.X[:, 0].astype(np.intp)
-        second = training.labels == training.classes[1]
+    def _cross_fit(self, X, y, training, rows, metadata, groups, context):
+        """The fitted classifier, and out-of-fold scores."""
+        fit_params, _ = route_metadata(self, self._base, metadata, {})
         y = column_or_1d(y)
-        strata = np.full(len(y), -1)
-        strata[rows] = second * len(training.groups.labels) + training.groups.codes
+        strata = stratify(training, rows, len(y))
         with Subtask(self, context, "classifiers", max_subtasks=None) as step:
-            return fit_and_score(
-                self._unfitted(), X, y, params, self.cv, strata, groups, step.subtask
+            return cross_fit_once(
+                self._base, X, y, fit_params, self.cv, strata, groups, step.subtask
             )
 
+    def _outcome(self, guarantee, tolerance, report):
+        """Fitted attributes that describe how the fit ended."""
+        best = guarantee.found
+        # The search may exceed the tightened tolerance and keep the requested one.
+        excess = max(0.0, best.excess - (tolerance - guarantee.tolerances[0]))
+        # Rates at the first gap are the best of all; a search stopped by a callback is incomplete.
+        status = {1: "optimal", N_TRIES: "feasible"}.get(best.n_tries, "max_iter")
+        outcome = {"constraint_report_": report, "constraint_violation_": excess}
+        return outcome | promised(self, guarantee, "infeasible" if excess else status)
 
-def _compared(people):
-    """Samples of groups that are compared, and whose ranks each group takes.
+    def _warn(self, guarantee):
+        """Warn of an exceeded tolerance, of a search cut short, of constant decisions."""
+        if self.status_ == "infeasible":
+            warn(
+                f"The difference exceeds the tolerance of {self.tolerance:g} by at least "
+                f"{self.constraint_violation_:.4f} on the training data. Tied scores "
+                "cannot be separated, and groups of different size never have quite the same "
+                "distribution: raise the tolerance, widen the interval, or use a classifier whose "
+                "scores have fewer ties.",
+                InfeasibleConstraintWarning,
+            )
+        elif self.status_ == "uncertain":
+            warn(uncertain(self, guarantee), InfeasibleConstraintWarning)
+        elif self.status_ == "max_iter":
+            warn(
+                f"A callback stopped the search after {self.n_iter_} gaps: there may be rates that "
+                "keep the tolerance with fewer errors.",
+                ConvergenceWarning,
+            )
+        if self.status_ in ("infeasible", "max_iter"):
+            return
+        if len(self.rates_) > 1 and (np.all(self.rates_ == 0) or np.all(self.rates_ == 1)):
+            label = label_positive(self.rates_[:1] > 0, self.classes_, self.pos_label_)[0]
+            warn(
+                f"Every training sample is given the class {label}: of all rates that keep the "
+                "tolerance, these make the fewest errors. Raise the tolerance."
+            )
 
-    Parameters
-    ----------
-    people : Samples
-        Of disjoint groups.
+    @row_by_row(lambda self: np.empty(0))
+    def decision_function(self, X, *, sensitive_features=None):
+        """Fair score of each row; above 0 it is the second of the ``classes_``.
 
-    Returns
-    -------
-    rows : ndarray of int, shape (n_compared,)
-    positions : ndarray of int, shape (n_groups,)
-        Groups among those of the rows.
-    """
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the classifier takes.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
+                default=None
+            Group of each sample; needed unless there was one group at fit.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Between -1 and 1: a difference of ranks.
+
+        Raises
+        ------
+        ValueError
+            If groups are needed and not given, or unknown.
+        """
+        scores = self._fair_scores(X, sensitive_features)
+        return self._unit.from_unit(scores)
+
+    @row_by_row(lambda self: self.classes_[:0])
+    def predict(self, X, *, sensitive_features=None):
+        """Class of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the classifier takes.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
+                default=None
+            Group of each sample; needed unless there was one group at fit.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        positive = self._fair_scores(X, sensitive_features) > 0
+        return label_positive(positive, self.classes_, self.pos_label_)
+
+    def get_metadata_routing(self):
+        """Routing of metadata: to this estimator, and to the classifier's ``fit``.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self._base, method_mapping=to_fit)
+
+    def __sklearn_tags__(self):
+        tags, base_tags = super().__sklearn_tags__(), get_tags(self._base)
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = base_tags.input_tags.sparse
+        tags.input_tags.allow_nan = base_tags.input_tags.allow_nan
+        return tags
+
+    @property
+    def _base(self):
+        """The classifier that is wrapped."""
+        return LogisticRegression() if self.estimator is None else self.estimator
+
+    def _fair_scores(self, X, sensitive_features):
+        """Fair score of each row, positive for the positive class."""
+        check_is_fitted(self)
+        check_alignment(X=X, sensitive_features=sensitive_features)
+        scores = mean_scores([self.estimator_], X)[:, 0]
+        scores = snap_to_levels(scores, self._levels)
+        # New samples of equal features get equal scores too, though none of the training levels.
+        y_score = self._unit.to_unit(snap_to_levels(scores, unique_levels(scores)))
+        reason = (
+            "Scores are ranks within the sample's group, so predictions need sensitive_features."
+        )
+        codes = encode_groups_to_predict(sensitive_features, len(y_score), self.groups_, reason)
+        ranks = ranks_in_groups(self._curves, y_score, codes)
+        return shift_ranks(ranks, self._zeros[codes], self.center_)
+
+
+def _compared_groups(people):
+    """Rows of groups that are compared, and whose rank curve each group has, among these groups."""
     _, positions = people.merge_small_groups()
     is_large = people.is_large(people.groups)
     return np.flatnonzero(is_large[people.groups.codes]), positions

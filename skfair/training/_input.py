@@ -15,7 +15,7 @@ from skfair.utils._messages import warn
 from skfair.utils._sklearn import safe_indexing
 
 _FEW = 200
-"""Samples that show of most columns that they do not tell the group."""
+"""Samples that show of most columns that they do not reveal the group."""
 
 
 class Unit(NamedTuple):
@@ -79,13 +79,13 @@ class Training(NamedTuple):
             return self.classes[self.target.astype(np.intp)]
         return label_positive(self.target > 0, self.classes, self.pos_label)
 
-    def contests(self):
-        """The same people by what is decided about them, one class against the rest.
+    def one_vs_rest(self):
+        """The same samples as binary problems, one per class; themselves with two classes.
 
         Returns
         -------
-        contests : list of Training
-            For two classes these people themselves; else one per class, which is the positive one.
+        problems : list of Training
+            Of more than two classes, each is the positive one of a problem.
         """
         if len(self.classes) == 2:
             return [self]
@@ -277,25 +277,15 @@ def _check_rows(estimator, X, y, people, request):
     lacks_groups = request is not None and people["sensitive_features"] is None
     found = found._replace(X=given, min_group_size=estimator.min_group_size)
     sees_groups = getattr(estimator, "group_interactions", False)
-    if request is not None and not sees_groups and told_attributes(checked, found.groups):
-        warn_of_told_groups("with group_interactions")
+    if request is not None and not sees_groups and attributes_in_features(checked, found.groups):
+        warn_of_group_in_features("with group_interactions")
     return checked, target, found, lacks_groups
 
 
-def told_attributes(X, groups):
-    """Sensitive attributes that columns of X hold, as they are or one column per value.
+def attributes_in_features(X, groups):
+    """Names of sensitive attributes that are columns of X, as they are or one-hot encoded.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        Features.
-    groups : Groups
-        Groups that overlap are told by no column.
-
-    Returns
-    -------
-    attributes : list
-        What they are called.
+    Groups that overlap are not looked for.
     """
     if not groups.is_disjoint:
         return []
@@ -305,13 +295,13 @@ def told_attributes(X, groups):
         codes = np.unique(of_group, return_inverse=True)[1][groups.codes]
         first = np.unique(codes, return_index=True)[1]
         is_known = 1 < len(first) <= len(codes) / 2  # in groups of one sample nothing varies
-        if is_known and _is_told(X, codes, first):
+        if is_known and _identify_groups(X, codes, first):
             found.append(name)
     return found
 
 
-def _is_told(X, codes, first):
-    """Whether columns that are constant within every group tell all groups apart.
+def _identify_groups(X, codes, first):
+    """Whether columns that are constant within every group identify all groups.
 
     ``first`` are positions of one sample of each group.
     """
@@ -328,18 +318,12 @@ def _is_told(X, codes, first):
     return len(np.unique(typical, axis=0)) == len(first)
 
 
-def warn_of_told_groups(alike):
-    """Warn that X tells the group.
-
-    Parameters
-    ----------
-    alike : str
-        Settings under which decisions may depend on the group.
-    """
+def warn_of_group_in_features(setting):
+    """Warn that X reveals the group, so that decisions depend on it as with a setting."""
     warn(
-        f"X tells the group of nearly everybody, so that decisions depend on the group as {alike}. "
-        "If they must not, leave out the columns that tell it, such as the sensitive feature "
-        "itself."
+        f"X reveals the group of nearly all samples, so that decisions depend on the group as "
+        f"{setting}. If they must not, leave out the columns that reveal it, such as the sensitive "
+        "feature itself."
     )
 
 

@@ -360,7 +360,7 @@ def test_one_group_has_nothing_to_compare():
         ({"sensitive_features": np.arange(N)}, "by attribute 1 there are 1200, more than 1000"),
     ],
 )
-def test_bad_input_is_told_what_to_do(settings, message):
+def test_bad_input_identify_groups_what_to_do(settings, message):
     with pytest.raises(ValueError, match=message):
         report(**settings)
 

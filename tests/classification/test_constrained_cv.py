@@ -225,7 +225,7 @@ def test_a_group_that_is_given_is_used(people, strangers):
 def test_a_group_estimator_of_ones_own(people):
     model = fit(people, group_estimator=LogisticRegression())
     assert model.constraint_violation_ == 0.0
-    learned = model._events.models[0].parts[0]
+    learned = model._event_features.models[0].group_models[0]
     assert isinstance(learned, LogisticRegression)
 
 
@@ -289,7 +289,7 @@ def test_a_forest_is_fitted_once_and_scores_those_out_of_its_bags(people, strang
     model = fit(people, estimator=Counted(n_estimators=60, random_state=0), cv="oob")
     assert Counted.fits == 1
     assert gap("demographic_parity_difference", people, model.oof_scores_) <= 0.05
-    # Its own people it knows by heart: they tell nothing.
+    # Its training samples are memorised: their scores show nothing.
     assert np.mean(model.estimators_[0].predict(people[0]) == people[1]) > 0.99
     assert np.mean((model.oof_scores_ > 0) == people[1]) < 0.8
 

@@ -239,7 +239,7 @@ def test_classifiers_of_two_classes_are_asked_for_more(people):
 
 def test_useless_scores_are_said(people):
     X, y, group = people
-    with pytest.warns(UserWarning, match="do not tell who is of any class"):
+    with pytest.warns(UserWarning, match="do not predict any class"):
         model = fit((np.zeros_like(X), y, group))
     assert len(set(model.predict(X))) == 1
 

@@ -103,7 +103,7 @@ def test_parameters_that_mean_nothing(people, params, message):
 
 
 def test_folds_must_be_a_partition(people):
-    with pytest.raises(ValueError, match="no partition of the people. .*FrozenEstimator"):
+    with pytest.raises(ValueError, match="no partition of the samples. .*FrozenEstimator"):
         fit(people, cv=ShuffleSplit(2, random_state=0))
 
 
@@ -201,7 +201,9 @@ def test_every_fold_needs_both_classes(people):
     X, y, sex = people
     order = np.argsort(y, kind="stable")
     halves = np.array_split(order, [np.sum(y == 0)])
-    with pytest.raises(ValueError, match="Fold 0 of 2 leaves nobody of class 0 .* StratifiedKFold"):
+    with pytest.raises(
+        ValueError, match="Fold 0 of 2 leaves no sample of class 0 .* StratifiedKFold"
+    ):
         fit(people, cv=[(halves[1], halves[0]), (halves[0], halves[1])])
     few = np.append(np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1])
     with pytest.raises(ValueError, match="only one sample of the class 1"):
@@ -211,7 +213,7 @@ def test_every_fold_needs_both_classes(people):
 def test_every_fold_needs_every_group_that_is_compared(people):
     X, y, sex = people
     by_sex = [(np.flatnonzero(sex != s), np.flatnonzero(sex == s)) for s in ("f", "m")]
-    with pytest.raises(ValueError, match="Fold 0 of 2 leaves no people of group 'f' .*min_group"):
+    with pytest.raises(ValueError, match="Fold 0 of 2 leaves no samples of group 'f' .*min_group"):
         fit(people, cv=by_sex)
     some = sex.copy()
     some[np.flatnonzero(y == 1)[0]] = "x"
@@ -243,10 +245,10 @@ def test_a_forest_needs_enough_trees(people):
         fit(people, forest, cv="oob")
 
 
-def test_given_groups_do_not_overlap(people):
+def test_known_groups_do_not_overlap(people):
     X, y, sex = people
     members = sparse.csr_array(np.column_stack((sex == "m", X[:, 1] > 0)))
-    with pytest.raises(ValueError, match="everybody's one group as known"):
+    with pytest.raises(ValueError, match="needs one group per sample"):
         fit((X, y, members), group_estimator="sensitive_features")
 
 
@@ -281,7 +283,7 @@ def test_a_fitted_classifier_is_fitted_again(people):
 def test_groups_that_the_features_tell(people):
     X, y, sex = people
     told = np.column_stack((X, sex == "m"))
-    with pytest.warns(UserWarning, match="X tells the group of nearly everybody"):
+    with pytest.warns(UserWarning, match="X reveals the group of nearly all samples"):
         model = fit((told, y, sex))
     assert gap(people, model) <= 0.05
     fit((told, y, sex), group_estimator="sensitive_features")  # who says so hears nothing
@@ -290,7 +292,7 @@ def test_groups_that_the_features_tell(people):
 def test_scores_that_tell_nothing(people):
     X, y, sex = people
     noise = np.zeros_like(X)
-    with pytest.warns(UserWarning, match="do not tell who is of the class 1"):
+    with pytest.warns(UserWarning, match="do not predict the class 1"):
         model = fit((noise, y, sex), LogisticRegression())
     assert len(np.unique(model.predict(noise))) == 1
 

@@ -219,7 +219,7 @@ def test_a_forced_constant_warns():
     groups = np.repeat([0, 1], 20)
     y = np.r_[np.tile([0, 0, 0, 1], 5), np.tile([1, 1, 1, 0], 5)]
     with (
-        pytest.warns(UserWarning, match="X tells the group"),
+        pytest.warns(UserWarning, match="X reveals the group"),
         pytest.warns(UserWarning, match="Every training sample is given the class"),
     ):
         fitted = model().fit(groups[:, None].astype(float), y, sensitive_features=groups)

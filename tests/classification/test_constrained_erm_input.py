@@ -237,7 +237,7 @@ def test_one_class_and_three_are_refused(data):
         model().fit(X, np.arange(300) % 3, sensitive_features=groups)
 
 
-@pytest.mark.filterwarnings("ignore:X tells the group")
+@pytest.mark.filterwarnings("ignore:X reveals the group")
 def test_without_an_intercept_the_tolerance_is_kept_too(data):
     X, y, groups = data
     fitted = model(fit_intercept=False).fit(X, y, sensitive_features=groups)
@@ -297,7 +297,7 @@ def test_bad_parameters_are_refused_and_the_known_ones_listed(params, message, d
         ConstrainedERMClassifier(**params).fit(X, y, sensitive_features=groups)
 
 
-def test_a_loss_that_returns_its_mean_is_told_what_to_return(data):
+def test_a_loss_that_returns_its_mean_identify_groups_what_to_return(data):
     X, y, groups = data
 
     def mean_loss(scores, target):

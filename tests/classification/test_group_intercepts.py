@@ -22,7 +22,9 @@ from skfair.metrics import (
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
 
 # A column of the group stands for its intercepts here.
-pytestmark = pytest.mark.filterwarnings("ignore:X tells the group of nearly everybody:UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:X reveals the group of nearly all samples:UserWarning"
+)
 
 GAPS = {
     name: METRICS[CONSTRAINTS[name].metric]

@@ -24,7 +24,7 @@ def law_school():
     return X, np.asarray(data.target), np.asarray(data.sensitive_features)
 
 
-@pytest.mark.filterwarnings("ignore:X tells the group")  # race is one of the columns
+@pytest.mark.filterwarnings("ignore:X reveals the group")  # race is one of the columns
 @pytest.mark.parametrize("tolerance", [0.05, 0.1, 0.2])
 def test_the_tolerance_is_kept_and_used(law_school, tolerance):
     X, y, race = law_school

@@ -118,7 +118,7 @@ def test_a_tolerance_is_a_difference(kind, tolerance, data):
 
 @every
 @pytest.mark.parametrize("scale", ["normalized", "raw"])
-def test_a_tolerance_of_0_is_approached_and_the_rest_is_told(kind, scale, data):
+def test_a_tolerance_of_0_is_approached_and_the_rest_identify_groups(kind, scale, data):
     model = make(kind, tolerance=0.0, tolerance_scale=scale)
     X, _, groups = data
     plain = difference(fit(make(kind, tolerance=1.0, tolerance_scale=scale), *data), X, groups)

@@ -309,7 +309,7 @@ def test_the_report_names_groups_and_their_rates():
         ("oob", RandomForestClassifier(2, random_state=0), "in the bag of every tree"),
         (1, None, "cv"),
         ("folds", None, "cv"),
-        (ShuffleSplit(2, random_state=0), None, "no partition of the people"),
+        (ShuffleSplit(2, random_state=0), None, "no partition of the samples"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")

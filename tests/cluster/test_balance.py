@@ -50,7 +50,7 @@ def test_a_missed_balance_comes_before_how_the_search_ended(search):
     assert told == {"status_": search, "constraint_violation_": 0.0}
 
 
-def test_each_thing_that_is_missed_is_told():
+def test_each_thing_that_is_missed_identify_groups():
     counts = np.array([[10.0, 40.0], [30.0, 20.0]])  # shares of 1/4, 2/3 and 3/4, 1/3
     asked = Asked(balance=0.9, share_ratio=0.8, smallest=49.0, largest=51.0)
     told = describe(counts, asked)

@@ -199,7 +199,7 @@ def test_verbose_prints_every_round(model, data, capsys):
 
 
 @pytest.mark.callbacks
-def test_an_embedding_that_has_not_converged_is_told(data):
+def test_an_embedding_that_has_not_converged_identify_groups(data):
     X, groups = data
     model = FairSpectralClustering(3, eigen_solver="dca-admm", random_state=0)
     with pytest.warns(ConvergenceWarning, match="'dca-admm'.*3e-05.*Use eigen_solver") as caught:

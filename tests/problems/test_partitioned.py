@@ -54,7 +54,7 @@ def vars_of(problem):
 
 
 @specs
-def test_what_is_told_of_a_model_is_what_the_whole_tells(spec):
+def test_what_identify_groups_of_a_model_is_what_the_whole_tells(spec):
     whole = make_problem(spec)
     parameters = RNG.normal(size=whole.n_parameters)
     (objective, n_rows, report), (other, n_other, other_report) = (

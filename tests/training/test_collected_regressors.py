@@ -102,7 +102,7 @@ def test_means_of_everybody_keep_the_tolerance_to_the_last_digit(people, loss):
     assert model.status_ == "optimal"
 
 
-def test_a_bound_that_nobody_can_keep_is_told(people):
+def test_a_bound_that_nobody_can_keep_identify_groups(people):
     few = chunked(*(own[:200] for own in people), chunks=100)
     with pytest.warns(InfeasibleConstraintWarning, match="BoundedGroupLoss"):
         model = fitted(*few, constraint=BoundedGroupLoss(0.01), max_iter=20)

@@ -231,7 +231,7 @@ def test_columns_of_X_that_tell_the_group_are_warned_of(model, data):
     kept = groups != "tiny"
     X, y, groups = X[kept], y[kept], groups[kept]
     told = np.column_stack((X, groups == "a"))
-    with pytest.warns(UserWarning, match="X tells the group of nearly everybody"):
+    with pytest.warns(UserWarning, match="X reveals the group of nearly all samples"):
         model.fit(told, y, sensitive_features=groups)
     model.fit(X, y, sensitive_features=groups)  # no warning
 
@@ -241,7 +241,7 @@ def test_one_column_per_value_tells_the_group_as_well(data):
     codes = np.arange(len(y)) % 3
     told = np.column_stack((X, codes == 1, codes == 2))
     both = np.column_stack((codes, np.arange(len(y)) // 5 % 2))
-    with pytest.warns(UserWarning, match="X tells the group"):
+    with pytest.warns(UserWarning, match="X reveals the group"):
         ConstrainedERMClassifier(tolerance=0.5).fit(told, y, sensitive_features=both)
     # One of three groups alone is told.
     ConstrainedERMClassifier(tolerance=0.5).fit(told[:, :4], y, sensitive_features=codes)

@@ -1,10 +1,9 @@
-"""Events of constraints as parts, codes and columns."""
+"""Events of constraints as subsets, codes and features."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.classification._event_columns import check_folds_know, events_of, group_codes
 from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
@@ -13,6 +12,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.groups import Samples, check_groups
+from skfair.postprocessing._events import check_folds_cover, find_events, group_codes
 from skfair.training import Training
 
 TARGET = np.array([1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
@@ -25,8 +25,8 @@ def training(groups=LABELS, weights=None):
     return Training(None, None, Samples(TARGET, groups, weights))
 
 
-def test_everybody_is_compared_by_the_probability_of_the_group():
-    events = events_of([training()], [DemographicParity()])
+def test_demographic_parity_has_the_probability_of_the_group():
+    events = find_events([training()], [DemographicParity()])
     assert events.sources == [(0, "everybody")]
     # P(a | x) / P(a) against P(b | x) / P(b), and each group is one half.
     np.testing.assert_allclose(np.abs(events.table), 2.0)
@@ -34,8 +34,8 @@ def test_everybody_is_compared_by_the_probability_of_the_group():
     assert not events.compares_scores
 
 
-def test_classes_are_parts():
-    events = events_of([training()], [EqualizedOdds()])
+def test_classes_are_subsets():
+    events = find_events([training()], [EqualizedOdds()])
     # There is no negative of group a to compare with.
     assert events.sources == [(0, "positives")]
     assert events.table.shape == (1, 1, 2, 1)
@@ -44,14 +44,14 @@ def test_classes_are_parts():
     assert second / first == pytest.approx(-3.0)
 
 
-def test_both_classes_are_parts():
-    events = events_of([training(list("ababab"))], [EqualizedOdds()])
+def test_both_classes_are_subsets():
+    events = find_events([training(list("ababab"))], [EqualizedOdds()])
     assert events.sources == [(0, "positives"), (0, "negatives")]
     assert events.table.shape == (1, 2, 2, 2)
 
 
 def test_a_positive_decision_is_wrong_for_one_class_and_right_for_the_other():
-    events = events_of([training(list("ababab"))], [ErrorRateParity()])
+    events = find_events([training(list("ababab"))], [ErrorRateParity()])
     assert sorted(events.sources) == [(0, "negatives"), (0, "positives")]
     wrong, right = (
         events.table[0, events.sources.index((0, s))] for s in ("negatives", "positives")
@@ -61,57 +61,57 @@ def test_a_positive_decision_is_wrong_for_one_class_and_right_for_the_other():
 
 def test_weights_count():
     weights = np.array([1.0, 1.0, 1.0, 5.0, 5.0, 2.0])
-    events = events_of([training(weights=weights)], [DemographicParity()])
+    events = find_events([training(weights=weights)], [DemographicParity()])
     first, second = events.table[0, 0, :, 0]
     assert first / second == pytest.approx(-12.0 / 3.0)
 
 
-def test_columns_of_several_constraints_come_once():
+def test_features_of_several_constraints_come_once():
     constraints = [DemographicParity(), PartialStatisticalParity()]
-    events = events_of([training()], constraints)
+    events = find_events([training()], constraints)
     assert events.table.shape == (1, 1, 2, 1)
     assert events.compares_scores
-    assert events_of([training()], [*constraints, EqualOpportunity()]).table.shape == (1, 2, 2, 2)
+    assert find_events([training()], [*constraints, EqualOpportunity()]).table.shape == (1, 2, 2, 2)
 
 
 def test_overlapping_groups_are_unions_of_codes():
     members = sparse.csr_array(
         np.array([[1, 0], [1, 1], [0, 1], [0, 0], [1, 1], [1, 0]], dtype=bool)
     )
-    found = training(members)
-    codes = group_codes(found.groups)
+    data = training(members)
+    codes = group_codes(data.groups)
     assert len(set(codes)) == 4
     assert codes[0] == codes[5]
     assert codes[1] == codes[4]
-    assert events_of([found], [DemographicParity()]).table.shape == (1, 1, 4, 1)
+    assert find_events([data], [DemographicParity()]).table.shape == (1, 1, 4, 1)
 
 
-def test_one_group_has_no_columns():
-    events = events_of([training(["all"] * 6)], [DemographicParity()])
+def test_one_group_has_no_features():
+    events = find_events([training(["all"] * 6)], [DemographicParity()])
     assert events.table.size == 0
-    assert events.parts == []
+    assert events.subsets == []
 
 
 def test_classes_share_what_they_can():
     codes = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0])
-    found = training(list("ababab"))
-    found = found._replace(people=found.people._replace(target=codes), classes=np.arange(3))
-    contests = found.contests()
-    assert [one.pos_label for one in contests] == [0, 1, 2]
-    events = events_of(contests, [DemographicParity()])
+    data = training(list("ababab"))
+    data = data._replace(people=data.people._replace(target=codes), classes=np.arange(3))
+    problems = data.one_vs_rest()
+    assert [one.pos_label for one in problems] == [0, 1, 2]
+    events = find_events(problems, [DemographicParity()])
     assert events.sources == [(0, "everybody")]
     assert events.table.shape == (3, 1, 2, 1)
-    events = events_of(contests, [EqualOpportunity()])
+    events = find_events(problems, [EqualOpportunity()])
     assert events.sources == [(k, "positives") for k in range(3)]
-    # The score of a class has columns of its own events alone.
+    # The score of a class depends on the events of this class alone.
     assert not events.table[[0, 1, 2], [1, 2, 0]].any()
     assert events.table[[0, 1, 2], [0, 1, 2]].all()
 
 
 def test_a_fold_without_a_group():
-    found = training(list("aaabbb"))
-    events = events_of([found], [EqualOpportunity()])
-    everybody = np.arange(6)
+    data = training(list("aaabbb"))
+    events = find_events([data], [EqualOpportunity()])
+    rows = np.arange(6)
     with pytest.raises(ValueError, match="Fold 1 of 2 leaves no positives of group 'b'"):
-        folds = [(everybody, everybody), (everybody[:5], everybody[5:])]
-        check_folds_know(events, folds, found.groups)
+        folds = [(rows, rows), (rows[:5], rows[5:])]
+        check_folds_cover(events, folds, data.groups)

@@ -1,4 +1,4 @@
-"""Scores of people by classifiers that have not seen them."""
+"""Out-of-fold and out-of-bag scores."""
 
 import numpy as np
 import pytest
@@ -14,14 +14,15 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.tree import DecisionTreeClassifier
 
-from skfair.training import before_last_step, cross_fit, make_folds, mean_margins
+from skfair.postprocessing import cross_fit, make_folds, mean_scores
+from skfair.postprocessing._scores import final_step_features
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] + np.random.default_rng(1).normal(size=60) > 0).astype(int)
 
 
 class Memory(ClassifierMixin, BaseEstimator):
-    """Scores 1 for those whom it has seen."""
+    """Scores 1 for its training samples."""
 
     def fit(self, X, y, sample_weight=None):
         self.classes_ = np.unique(y)
@@ -37,22 +38,22 @@ def folds(cv=3, strata=Y):
     return make_folds(cv, X, Y, strata)
 
 
-def test_nobody_is_scored_by_a_model_that_has_seen_them():
+def test_each_sample_is_scored_by_a_model_that_was_not_fitted_to_it():
     estimators, scores = cross_fit(Memory(), X, Y, folds())
     assert not scores.any()
     assert len(estimators) == 3
-    # A third of the models has not seen somebody.
-    np.testing.assert_allclose(mean_margins(estimators, X), 2 / 3)
+    # Each sample is out of the training folds of a third of the models.
+    np.testing.assert_allclose(mean_scores(estimators, X), 2 / 3)
 
 
-def test_what_is_passed_on_is_divided_too():
+def test_fit_parameters_are_indexed_like_the_samples():
     weights = np.arange(60.0)
     estimators, _ = cross_fit(Memory(), X, Y, folds(), params={"sample_weight": weights})
     for estimator, (train, _) in zip(estimators, folds(), strict=True):
         np.testing.assert_array_equal(estimator.weights_, weights[train])
 
 
-def test_folds_have_alike_shares_and_leave_out_the_absent():
+def test_folds_have_equal_shares_and_leave_out_samples_without_weight():
     strata = Y.copy()
     strata[:10] = -1
     found = make_folds(4, X, Y, strata)
@@ -148,13 +149,13 @@ def test_out_of_bag_scores_behind_preprocessing_without_y():
     assert np.mean((scores[:, 0] > 0) == labels) < 0.65
 
 
-def test_what_the_last_step_sees():
+def test_features_of_the_final_step():
     pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
     expected = StandardScaler().fit_transform(X)
     search = GridSearchCV(pipeline, {"logisticregression__C": [1.0]}, cv=2).fit(X, Y)
     for estimator in (pipeline, search, FrozenEstimator(pipeline), FrozenEstimator(search)):
-        np.testing.assert_allclose(before_last_step(estimator, X), expected)
-    assert before_last_step(pipeline[-1], X) is X
+        np.testing.assert_allclose(final_step_features(estimator, X), expected)
+    assert final_step_features(pipeline[-1], X) is X
 
 
 class Vote(ClassifierMixin, BaseEstimator):

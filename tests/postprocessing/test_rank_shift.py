@@ -5,23 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skfair.classification._rank_shift import (
-    Alignment,
-    Candidates,
-    RankCurve,
-    RankedMembers,
-    _largest_in_ranges,
-    ranks_in_groups,
-    shifted,
-)
 from skfair.groups import check_groups
 from skfair.metrics import (
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,
     partial_statistical_parity_difference,
 )
-
-WHOLE = Alignment(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+from skfair.postprocessing._rank_shift import (
+    RankedSamples,
+    _argmax_in_ranges,
+    align_intervals,
+    best_rates,
+    rank_curve,
+    ranks_in_groups,
+    shift_ranks,
+)
 
 
 def members(y_score, positive, groups, weights=None, intervals=((0.0, 1.0),)):
@@ -29,7 +27,16 @@ def members(y_score, positive, groups, weights=None, intervals=((0.0, 1.0),)):
     weights = np.ones(len(y_score)) if weights is None else np.asarray(weights, dtype=float)
     pairs = [np.array(intervals)] * len(groups.labels)
     scores, positive = np.asarray(y_score, dtype=float), np.asarray(positive, dtype=bool)
-    return RankedMembers(scores, positive, groups, weights, pairs)
+    return RankedSamples(scores, positive, groups, weights, pairs)
+
+
+def keywords(samples):
+    """Keywords of a partial metric of the samples."""
+    return {
+        "sensitive_features": samples.groups.codes,
+        "interval": dict(enumerate(samples.intervals)),
+        "sample_weight": samples.weights,
+    }
 
 
 def random_members(rng, n_samples=60, n_groups=2):
@@ -40,7 +47,7 @@ def random_members(rng, n_samples=60, n_groups=2):
 
 def test_a_score_is_zero_at_the_rate_and_minus_the_rank_far_from_it():
     ranks, rates = np.array([0.3, 0.2, 0.8]), np.array([0.3, 0.3, 0.3])
-    scores = shifted(ranks, rates, center=0.25)
+    scores = shift_ranks(ranks, rates, center=0.25)
     # The shift is .05 at .3; at .2, .1 away, it is .05 - .1 / 4; at .8 it is over.
     np.testing.assert_allclose(scores, [0.0, 0.25 - 0.2 + 0.025, 0.25 - 0.8])
 
@@ -52,34 +59,43 @@ def test_a_score_is_zero_at_the_rate_and_minus_the_rank_far_from_it():
 )
 def test_shifted_scores_keep_the_order_and_the_rate(ranks, rate, center):
     ranks = np.sort(ranks)
-    scores = shifted(ranks, np.full(len(ranks), rate), center)
+    scores = shift_ranks(ranks, np.full(len(ranks), rate), center)
     assert np.all(np.diff(scores) <= -0.74 * np.diff(ranks) + 1e-15)
     clear = np.abs(ranks - rate) > 1e-12
     assert np.array_equal((scores > 0)[clear], (ranks < rate)[clear])
 
 
 def test_ranks_count_the_weight_above_and_half_of_that_at_a_score():
-    curve = RankCurve.of(np.array([3.0, 1.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0, 4.0]), WHOLE)
-    np.testing.assert_allclose(curve(np.array([3.0, 2.0, 1.0])), [0.5 / 8, 3 / 8, 6.5 / 8])
+    curve = rank_curve(np.array([3.0, 1.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0, 4.0]))
+
+    def ranks(*y_score):
+        return ranks_in_groups([curve], np.array(y_score), np.zeros(len(y_score)))
+
+    np.testing.assert_allclose(ranks(3.0, 2.0, 1.0), [0.5 / 8, 3 / 8, 6.5 / 8])
     # Linear between the scores, constant beyond them.
-    np.testing.assert_allclose(curve(np.array([2.5, 9.0, -9.0])), [3.5 / 16, 0.5 / 8, 6.5 / 8])
+    np.testing.assert_allclose(ranks(2.5, 9.0, -9.0), [3.5 / 16, 0.5 / 8, 6.5 / 8])
 
 
 def test_intervals_of_all_groups_meet_on_the_common_scale():
-    one, other = Alignment.of([np.array([[0.1, 0.5]]), np.array([[0.2, 0.6]])])
-    np.testing.assert_allclose(one([0.0, 0.1, 0.3, 0.5, 1.0]), [0.0, 0.15, 0.35, 0.55, 1.0])
-    np.testing.assert_allclose(other([0.0, 0.2, 0.4, 0.6, 1.0]), [0.0, 0.15, 0.35, 0.55, 1.0])
-    same, _ = Alignment.of([np.array([[0.1, 0.5]])] * 2)
-    np.testing.assert_allclose(same(np.linspace(0, 1, 7)), np.linspace(0, 1, 7))
+    (first, second), common = align_intervals([np.array([[0.1, 0.5]]), np.array([[0.2, 0.6]])])
+    np.testing.assert_allclose(first, [0.0, 0.1, 0.5, 1.0])
+    np.testing.assert_allclose(second, [0.0, 0.2, 0.6, 1.0])
+    np.testing.assert_allclose(common, [0.0, 0.15, 0.55, 1.0])
     with pytest.raises(ValueError, match="same number of pairs"):
-        Alignment.of([np.array([[0.1, 0.5]]), np.array([[0.1, 0.2], [0.3, 0.4]])])
+        align_intervals([np.array([[0.1, 0.5]]), np.array([[0.1, 0.2], [0.3, 0.4]])])
 
 
-def test_everyone_is_ranked_by_the_curve_of_the_own_group():
-    curves = [
-        RankCurve.of(np.array([0.0, 1.0]), np.ones(2), WHOLE),
-        RankCurve(np.zeros(1), np.ones(1)),
-    ]
+def test_curves_are_on_the_common_scale():
+    scores, codes = np.array([3.0, 2.0, 1.0] * 2), np.repeat([0, 1], 3)
+    intervals = [np.array([[0.0, 0.5]]), np.array([[0.0, 0.75]])]
+    ranked = RankedSamples(scores, scores > 2, check_groups(codes, 6), np.ones(6), intervals)
+    # The rank .5 of the one and .75 of the other become .625; in between it is linear.
+    np.testing.assert_allclose(ranked.curves[0][1], [1 - 0.375 / 3, 0.625, 0.625 / 3])
+    np.testing.assert_allclose(ranked.curves[1][1], [0.625 + 0.375 / 3, 1.25 / 3, 0.625 / 4.5])
+
+
+def test_samples_are_ranked_by_the_curve_of_their_group():
+    curves = [rank_curve(np.array([0.0, 1.0]), np.ones(2)), (np.zeros(1), np.ones(1))]
     ranks = ranks_in_groups(curves, np.array([0.0, 0.0, 1.0]), np.array([0, 1, 0]))
     np.testing.assert_allclose(ranks, [0.75, 1.0, 0.25])
 
@@ -90,7 +106,7 @@ def test_the_largest_value_of_a_range(values, data):
     bound = st.integers(0, len(values))
     ranges = data.draw(st.lists(st.tuples(bound, bound), min_size=1, max_size=10))
     first, stop = np.array([sorted(pair) for pair in ranges]).T
-    found = _largest_in_ranges(values, first, stop)
+    found = _argmax_in_ranges(values, first, stop)
     for position, begin, end in zip(found, first, stop, strict=True):
         if end > begin:
             assert begin <= position < end
@@ -103,35 +119,34 @@ def test_the_window_scan_finds_the_best_of_all_rates(gap, n_groups):
     rng = np.random.default_rng(0)
     for _ in range(10):
         people = random_members(rng, 30, n_groups)
-        found = people.candidates.best(gap)
+        found = best_rates(people.rates, people.rates, people.gain, gap)
         assert np.ptp(found) <= gap + 1e-12
-        options = [np.unique(own) for own in people.candidates.rates]
+        options = [np.unique(own) for own in people.rates]
         kept = [rates for rates in itertools.product(*options) if np.ptp(rates) <= gap + 1e-12]
         lowest = min(decision_error(people, np.array(rates)) for rates in kept)
         assert decision_error(people, found) == pytest.approx(lowest)
 
 
 def decision_error(people, rates):
-    return people.error(shifted(people.ranks, rates[people.groups.codes], rates.mean()))
+    return people.error(shift_ranks(people.ranks, rates[people.groups.codes], rates.mean()))
 
 
 def test_positions_need_not_be_rates():
     rates = np.array([[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]])
     positions = np.array([[0.0, 0.0, 1.0], [0.0, 0.2, 1.0]])
     gain = np.array([[0.0, 3.0, 1.0], [0.0, 2.0, 1.0]])
-    candidates = Candidates(rates, positions, gain)
-    np.testing.assert_array_equal(candidates.best(0.1), [0.5, 0.0])
-    np.testing.assert_array_equal(candidates.best(0.2), [0.5, 0.5])
+    np.testing.assert_array_equal(best_rates(rates, positions, gain, 0.1), [0.5, 0.0])
+    np.testing.assert_array_equal(best_rates(rates, positions, gain, 0.2), [0.5, 0.5])
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.floats(0, 0.5))
 def test_on_whole_groups_scores_differ_by_the_gap_of_the_rates(seed, gap):
     people = random_members(np.random.default_rng(seed), 200)
-    rates = people.candidates.best(gap)
+    rates = best_rates(people.rates, people.rates, people.gain, gap)
     center = (rates.min() + rates.max()) / 2
-    scores = shifted(people.ranks, rates[people.groups.codes], center)
-    difference = partial_statistical_parity_difference(scores, **people.people)
+    scores = shift_ranks(people.ranks, rates[people.groups.codes], center)
+    difference = partial_statistical_parity_difference(scores, **keywords(people))
     ties = max(np.unique(people.y_score, return_counts=True)[1]) / 100
     assert np.ptp(rates) - 1e-12 <= difference <= np.ptp(rates) + 2 * ties + 0.02
 
@@ -151,7 +166,7 @@ def test_shares_above_are_those_of_the_metrics(interval):
         for scale, total in (("normalized", compared), ("raw", eligible)):
             shares = people.shares_above(compared, total)
             expected = [
-                metric(*labels, people.y_score, threshold=t, scale=scale, **people.people)
+                metric(*labels, people.y_score, threshold=t, scale=scale, **keywords(people))
                 for t in np.maximum(thresholds, -1e9)
             ]
             np.testing.assert_allclose(np.abs(np.diff(shares, axis=0)[0]), expected, atol=1e-12)
@@ -172,4 +187,5 @@ def test_integer_weights_are_repeated_samples():
     rows = np.repeat(np.arange(40), weights)
     repeated = members(people.y_score[rows], people.positive[rows], people.groups.codes[rows])
     np.testing.assert_allclose(once.ranks[rows], repeated.ranks)
-    np.testing.assert_allclose(once.candidates.best(0.1), repeated.candidates.best(0.1))
+    found, expected = (best_rates(one.rates, one.rates, one.gain, 0.1) for one in (once, repeated))
+    np.testing.assert_allclose(found, expected)

@@ -1,0 +1,122 @@
+"""The final linear model: few features, under constraints that its decisions keep exactly."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from skfair.constraints import ConstraintSystem, bind_all
+from skfair.enforcement import Guarantee, Task, enforce, enforce_for_all
+from skfair.losses import LogisticLoss
+from skfair.models import ArgmaxModel, LinearModel
+from skfair.problems import ConstrainedProblem
+from skfair.solvers import SQP
+from skfair.surrogates import Sigmoid
+
+_TEMPERATURES = (1.0, 0.5, 0.25)
+"""Of the sigmoid surrogate. A wide sigmoid moves all samples, where few are near the threshold; a
+narrow one moves those that change their decision."""
+
+_ALPHA = 1e-5
+_SOLVER = SQP()
+_RANKS_SOLVER = SQP(tol=1e-4)
+"""Rows of percentiles have breakpoints, at which no solver reaches the last digit."""
+
+_ARGMAX_SOLVER = SQP(max_iter=30, tol=1e-3, hessian="lbfgs")
+"""Leads of classes have breakpoints wherever two other classes overtake one another: a Hessian does
+not show these, and no solver ends in a point that it could certify. The exact searches follow."""
+
+
+def fit_final_model(problems, constraints, tolerance, confidence=None, callback=None):
+    """The solved problem, linearised at its solution, and the guarantee of the enforced model.
+
+    Problems are the one-vs-rest problems with their features: one score that decides by its sign,
+    or several, the largest of which decides, and each of which keeps the constraints. ``callback``
+    sees every iteration. The loss is logistic.
+    """
+    tasks = _tasks(problems, constraints, tolerance, callback)
+    # Of several temperatures the enforced model with the fewest errors is taken.
+    task, candidate = _most_accurate(tasks if len(problems) > 1 else _preselect(tasks))
+    guarantee = Guarantee(candidate, task.constraint.tolerances)
+    if confidence is not None:
+        start, clusters = replace(task, start=candidate.parameters), problems[0].people.clusters
+        guarantee = enforce_for_all(start, "auto", confidence, clusters=clusters)
+    problem = task.problem
+    constraint = problem.constraint.seen_from(guarantee.found.scores)
+    return replace(problem, constraint=constraint), guarantee
+
+
+def _tasks(problems, constraints, tolerance, callback):
+    """The constrained problem at each temperature of the surrogate; one where none is used."""
+    loss, model = LogisticLoss(), _make_model(problems)
+    target = np.concatenate([problem.target for problem in problems])
+    weights = np.concatenate([problem.weights for problem in problems])
+    tasks = []
+    for temperature in _TEMPERATURES:
+        with warnings.catch_warnings():
+            if tasks:
+                warnings.simplefilter("ignore")  # of small groups, once is enough
+            system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
+        solver = _RANKS_SOLVER if system.is_local else _SOLVER
+        solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
+
+        def solve(problem, x, other=None, solver=solver):
+            return (other or solver).solve(problem, x, callback=callback)
+
+        problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
+        tasks.append(Task(problem, solve, model.initial(), solver))
+        if system.is_local or not any(part.counts_decisions for part in system.parts):
+            break
+    return tasks
+
+
+def _preselect(tasks):
+    """The task of the best temperature, where an intercept alone shows which it is, or all tasks.
+
+    A search along the intercept is cheap, and leads a single row to its bound.
+    """
+    constraint = tasks[0].constraint
+    if len(tasks) == 1 or len(constraint.lower) != 1 or not constraint.counts_decisions:
+        return tasks
+    task, candidate = _most_accurate(tasks, "sweep")
+    is_constant = len(candidate.decisions) == 1
+    if is_constant or not candidate.keeps_bound:
+        return tasks
+    return [replace(task, start=candidate.parameters)]
+
+
+def _most_accurate(tasks, strategy="auto"):
+    """The task whose enforced model has the fewest errors, and this model."""
+    enforced = [(task, enforce(task, strategy)) for task in tasks]
+    return min(enforced, key=lambda pair: pair[1].rank)
+
+
+def _make_model(problems):
+    """The linear model of one problem's score, or of the scores of several."""
+    features, weights = [problem.X for problem in problems], problems[0].weights
+    if len(features) == 1:
+        return LinearModel.standardized(features[0], weights)
+    return ArgmaxModel.standardized(features, weights)
+
+
+def _bind(problems, constraints, settings):
+    """Every constraint on every problem, as a function of the scores of all problems."""
+    n_samples, n_scores = len(problems[0].target), len(problems) * len(problems[0].target)
+    bound = bind_all(constraints, [problem.people for problem in problems], *settings)
+    if len(problems) == 1:
+        return ConstraintSystem(tuple(bound[0]))
+    placed = [
+        constraint.placed(slice(number * n_samples, (number + 1) * n_samples), n_scores)
+        for number, of_problem in enumerate(bound)
+        for constraint in of_problem
+    ]
+    return ConstraintSystem(tuple(placed))
+
+
+def log_odds_parameters(model):
+    """Parameters by which the log-odds alone decide, as they do without constraint."""
+    coef, _ = model.coefficients(np.zeros(model.n_parameters))
+    first = [np.eye(1, len(one))[0] for one in np.atleast_2d(coef)]
+    if len(first) == 1:
+        return model.parameters(first[0], 0.0)
+    return model.parameters(first, np.zeros(len(first)))

@@ -1,0 +1,206 @@
+r"""Scores by rank within groups, shifted near the decision threshold.
+
+Scores ``center - rank`` have the same distribution in all groups, but so have then the decisions.
+The shift lets every group have its own rate of positive decisions. With r_k the rate of group k,
+:math:`\bar u` the center and :math:`s_k = r_k - \bar u`,
+
+.. math::
+
+    h = \bar u - (t - b_k(t)), \qquad
+    b_k(t) = \operatorname{sgn}(s_k) \, \bigl( |s_k| - \tfrac14 |t - r_k| \bigr)_+ ,
+
+so that h is 0 at the rank t = r_k, and a rank again where t is farther than :math:`4 |s_k|` from
+r_k. The slope of b_k is below 1, so the order within a group stays. The shares above a score h
+differ between two groups by the difference of their shifts, which is largest at h = 0:
+:math:`|r_k - r_{k'}|`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skfair.groups import Groups, Samples, tabulate_scores
+
+_SLOPE = 0.25
+"""Slope of the shift; below 1, so that the order within a group stays."""
+
+_ROUNDING = 1e-12
+
+
+def shift_ranks(ranks, rates, center):
+    """Scores of ranks, positive where a rank is below the rate of its group, (n_samples,)."""
+    shift = rates - center
+    bump = np.maximum(0.0, np.abs(shift) - _SLOPE * np.abs(ranks - rates))
+    return center - ranks + np.sign(shift) * bump
+
+
+def align_intervals(intervals):
+    """Ends of each group's interval, and their means over the groups: a common scale of ranks."""
+    n_pairs = sorted({len(pairs) for pairs in intervals})
+    if len(n_pairs) > 1:
+        raise ValueError(
+            "The intervals of all groups must have the same number of pairs, so that each pair "
+            f"has its match in the other groups; got intervals of {n_pairs} pairs. Split the "
+            "longer pairs."
+        )
+    ends = [np.concatenate(([0.0], pairs.ravel(), [1.0])) for pairs in intervals]
+    return ends, np.mean(ends, axis=0)
+
+
+def rank_curve(y_score, weights):
+    """Distinct scores of a group, ascending, and the rank of each.
+
+    The rank is the share of the group's weight above the score, and half of that at it.
+    """
+    scores, position = np.unique(y_score, return_inverse=True)
+    at_score = np.bincount(position, weights)
+    return scores, 1.0 - (np.cumsum(at_score) - at_score / 2) / at_score.sum()
+
+
+def ranks_in_groups(curves, y_score, codes):
+    """Rank of each sample in its group, linear between the scores of the group's `rank_curve`."""
+    ranks = np.empty(len(y_score))
+    for code, (scores, ranks_at_scores) in enumerate(curves):
+        members = codes == code
+        ranks[members] = np.interp(y_score[members], scores, ranks_at_scores)
+    return ranks
+
+
+def best_rates(rates, positions, gain, gap):
+    """Rates of the groups with the largest total gain, of positions at most a gap apart.
+
+    Each argument has one row per group and one column per threshold of the scores, positions
+    ascending from 0. Every window of length ``gap`` that begins at a position is searched.
+    """
+    starts = np.unique(positions)
+    total, choices = np.zeros(len(starts)), []
+    for group_positions, group_gain in zip(positions, gain, strict=True):
+        first = np.searchsorted(group_positions, starts, side="left")
+        stop = np.searchsorted(group_positions, starts + gap + _ROUNDING, side="right")
+        choice = _argmax_in_ranges(group_gain, first, stop)
+        total += np.where(stop > first, group_gain[choice], -np.inf)
+        choices.append(choice)
+    window = np.argmax(total)
+    chosen = [choice[window] for choice in choices]
+    return rates[np.arange(len(chosen)), chosen]
+
+
+def _argmax_in_ranges(values, first, stop):
+    """Position of the largest value in each range [first, stop), 0 where that is empty."""
+    positions = np.zeros(len(first), dtype=np.intp)
+    # Sparse table: a range is the union of two of length 2 ** level, the largest power within it.
+    level = np.frexp(stop - first)[1] - 1  # -1 if empty
+    best = np.arange(len(values))  # argmax in [i, i + 2 ** exponent)
+    for exponent in range(level.max() + 1):
+        span = 2**exponent
+        at = np.flatnonzero(level == exponent)
+        positions[at] = _argmax_of_two(values, best[first[at]], best[stop[at] - span])
+        best = _argmax_of_two(values, best[:-span], best[span:])
+    return positions
+
+
+def _argmax_of_two(values, left, right):
+    """The position of the larger value, the left one of equal values."""
+    return np.where(values[right] > values[left], right, left)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedSamples:
+    """Training samples, ranked within their groups.
+
+    ``positive`` marks those of the positive class, and ``intervals`` has the percentile intervals
+    of each group, (n_pairs, 2).
+    """
+
+    y_score: np.ndarray
+    positive: np.ndarray
+    groups: Groups
+    weights: np.ndarray
+    intervals: list
+
+    @classmethod
+    def of(cls, y_score, bound):
+        """The samples of a bound constraint on percentiles, by their scores."""
+        samples = bound.people
+        return cls(y_score, samples.target > 0, samples.groups, samples.weights, bound.intervals)
+
+    def take(self, rows):
+        """Some of the samples, ranked among themselves."""
+        y_score, positive = self.y_score[rows], self.positive[rows]
+        groups, weights = self.groups.take(rows), self.weights[rows]
+        return RankedSamples(y_score, positive, groups, weights, self.intervals)
+
+    @cached_property
+    def _table(self):
+        return tabulate_scores(self.y_score, self.groups.codes, len(self.groups.labels))
+
+    @cached_property
+    def _aligned_ends(self):
+        return align_intervals(self.intervals)
+
+    def _align(self, ranks, code):
+        """Ranks of a group on the common scale, where the intervals of all groups are one."""
+        ends, common = self._aligned_ends
+        return np.interp(ranks, ends[code], common)
+
+    @cached_property
+    def curves(self):
+        """The `rank_curve` of each group, on the common scale."""
+        curves = []
+        for code in range(len(self.intervals)):
+            members = self.groups.codes == code
+            scores, ranks = rank_curve(self.y_score[members], self.weights[members])
+            curves.append((scores, self._align(ranks, code)))
+        return curves
+
+    @cached_property
+    def ranks(self):
+        """Rank of each sample on the common scale, (n_samples,)."""
+        return ranks_in_groups(self.curves, self.y_score, self.groups.codes)
+
+    @cached_property
+    def inside(self):
+        """Whether the rank of each sample is in the interval of its group, (n_samples,)."""
+        return self._table.select(self.intervals, self.weights)
+
+    @cached_property
+    def rates(self):
+        """Share of each group above each threshold, on the common scale, (n_groups, n_thresholds).
+
+        Ascending from 0 in each row.
+        """
+        shares = self._table.rates(self.weights)
+        return np.array([self._align(share, code) for code, share in enumerate(shares)])
+
+    @cached_property
+    def gain(self):
+        """Weight classified correctly above each threshold less that classified wrongly.
+
+        Shape (n_groups, n_thresholds): what the threshold gains over negative decisions alone.
+        """
+        return self._table.weight_above(np.where(self.positive, self.weights, -self.weights))
+
+    def gap(self, criterion, scores):
+        """The public metric of a constraint on percentiles, for other scores of the samples."""
+        target = np.where(self.positive, 1.0, -1.0)
+        samples = Samples(target, self.groups, self.weights)
+        return criterion.difference(samples, self.intervals, scores)
+
+    def positive_rates(self, scores):
+        """Share of each group with a positive score, (n_groups,)."""
+        codes, n_groups = self.groups.codes, len(self.groups.labels)
+        above = np.bincount(codes, self.weights * (scores > 0), n_groups)
+        return above / np.bincount(codes, self.weights, n_groups)
+
+    def error(self, scores):
+        """Weighted share of wrong decisions."""
+        return float(self.weights @ ((scores > 0) != self.positive) / self.weights.sum())
+
+    def shares_above(self, compared, total):
+        """Share of each group's ``total`` that is ``compared`` and above each threshold.
+
+        Both are masks of samples; the shape is (n_groups, n_thresholds).
+        """
+        above = self._table.weight_above(self.weights * compared)
+        return above / self._table.weight_above(self.weights * total)[:, -1:]
