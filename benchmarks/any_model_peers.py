@@ -6,8 +6,8 @@ from fairlearn.reductions import ExponentiatedGradient, GridSearch
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.erm_peers import MOMENTS
-from skfair.constraints import CONSTRAINTS, Samples
-from skfair.groups import check_groups
+from skfair.constraints import CONSTRAINTS
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 

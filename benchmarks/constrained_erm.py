@@ -16,8 +16,8 @@ from benchmarks.erm_peers import (
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds, timed
 from skfair.classification import ConstrainedERMClassifier
-from skfair.constraints import CONSTRAINTS, Constraint, Samples
-from skfair.groups import check_groups
+from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
 from skfair.models import LinearModel

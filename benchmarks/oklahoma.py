@@ -12,9 +12,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.erm_cases import Split
-from skfair.constraints import CONSTRAINTS, ConstraintSystem, Samples
+from skfair.constraints import CONSTRAINTS, ConstraintSystem
 from skfair.datasets import fetch_acs_income
-from skfair.groups import check_groups
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import MLPModel
 from skfair.problems import ConstrainedProblem

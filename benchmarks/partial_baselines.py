@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.constraints import ConstraintValues, ScoreJacobian
 from skfair.groups import Events
 from skfair.losses import LogisticLoss
 from skfair.models import GroupwiseModel

@@ -127,7 +127,7 @@ class ConvexDemographicParity:
         """No unknowns."""
         return NO_UNKNOWNS
 
-    def of_constraint(self, multipliers):
+    def original_multipliers(self, multipliers):
         """Multipliers of the rows that are majorised: the same."""
         return multipliers
 

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints import ConstraintSystem, DemographicParity, Samples
-from skfair.groups import check_groups
+from skfair.constraints import ConstraintSystem, DemographicParity
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem

@@ -226,7 +226,7 @@ def certify(
 
 def _answer(bound, scores, tolerance, level):
     """The certificate of one gap."""
-    estimates, contrasts = bound.sampled(scores)
+    estimates, contrasts = bound.estimates(scores)
     limit = upper_limit(estimates, contrasts, level)
     is_exact = _is_exact(estimates, contrasts)
     certified = limit <= tolerance
@@ -296,7 +296,7 @@ def limit_metric(constraint, *, confidence_level=0.95):
 
 def _limit(*predictions, sensitive_features, constraint, level, sample_weight=None, **params):
     bound, scores = bind_to(constraint, predictions, sensitive_features, sample_weight, **params)
-    return upper_limit(*bound.sampled(scores), level)
+    return upper_limit(*bound.estimates(scores), level)
 
 
 def bind_to(constraint, predictions, sensitive_features, sample_weight, X=None, **params):
@@ -388,7 +388,7 @@ def _named(bound, estimates, events):
     """Some of the events with their numbers of samples, as text."""
     return join_names(
         f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"
-        for event, (cell, group) in ((event, bound.names[event]) for event in events)
+        for event, (cell, group) in ((event, bound.means.labels[event]) for event in events)
     )
 
 
@@ -401,7 +401,7 @@ def _needed(bound, estimates, left, level):
     half = 0.5 / (estimates.sizes + 1.0)
     rates = np.clip(estimates.values, half, 1.0 - half)
     rate = float(rates[np.abs(rates - 0.5).argmin()])
-    n_groups = max(2, len({group for _, group in bound.names}))
+    n_groups = max(2, len({group for _, group in bound.means.labels}))
     return required_sample_size(
         min(left, 0.99), n_groups=n_groups, rate=rate, confidence_level=level
     )

@@ -124,7 +124,7 @@ def fairness_front(
         # Of several classes the widest gap counts; each has its share of the error.
         own_level = 1.0 - (1.0 - level) / len(parts)
         bounds = [bind_to(constraint, two, *tested.values(), **params) for two, params in parts]
-        gaps = [contrast_interval(*bound.sampled(own), own_level) for bound, own in bounds]
+        gaps = [contrast_interval(*bound.estimates(own), own_level) for bound, own in bounds]
         gap, right = np.max(gaps, axis=0), _share(right, tested["sample_weight"], level)
         rows.append((np.nan if value is None else value, *right, *gap))
     return pd.DataFrame(rows, columns=list(_COLUMNS))

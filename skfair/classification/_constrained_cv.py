@@ -474,13 +474,13 @@ class ConstrainedClassifierCV(
         if len(problems) > 1:
             scores = problem.model.class_scores(candidate.parameters)
             labels = [one.pos_label for one in problems for _ in constraints]
-            sizes = [len(part.reported_names) for part in problem.constraint.parts]
+            sizes = [len(one.moments(candidate.scores)[0]) for one in problem.constraint]
             report.insert(0, "class", np.repeat(labels, sizes))
             # No solver certifies the scores of several classes.
             status = "feasible" if candidate.keeps_bound else status
         else:
             # Decisions do not depend on the scale of scores: that of log-odds is chosen.
-            is_scalable = coef[0] > 0 and problem.constraint.counts_decisions
+            is_scalable = coef[0] > 0 and problem.constraint.statistics <= {"decisions"}
             scale = 1.0 / coef[0] if is_scalable else 1.0
             coef, intercept = coef * scale, float(intercept * scale)
             scores = unit.from_unit(candidate.scores * scale)
@@ -508,7 +508,7 @@ class ConstrainedClassifierCV(
             result = replace(guarantee.found.result, status="optimal")
             guarantee = guarantee._replace(found=guarantee.found._replace(result=result))
         warn_of_outcome(self, problem.constraint, guarantee)
-        if problem.constraint.parts:
+        if len(problem.constraint):
             parameters = guarantee.found.parameters
             warn_of_cost(problem, parameters, log_odds_parameters(problem.model))
 

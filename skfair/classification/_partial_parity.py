@@ -69,9 +69,6 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         the published experiments agree with this reading.
     n_percentiles : int, default=10
         Number of percentiles p, for "statistical_parity".
-    grid : {"inclusive", "lemma"}, default="inclusive"
-        Whether they reach both ends of the interval, or stop short of its end by the tolerance as
-        in Lemma 5.1 of [1]_, which leaves a gap next to that end.
     surrogate_width : float or None, default=None
         Width of the ramp, in units of the score. None takes 2 for "statistical_parity" and
         "group_auc", and 0.5 for the criteria at the decision threshold, whose decisions a wide ramp
@@ -224,7 +221,6 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         min_group_size="auto",
         tolerance_scale="normalized",
         n_percentiles=10,
-        grid="inclusive",
         surrogate_width=None,
         rank_within="group",
         group_interactions=False,
@@ -245,8 +241,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         self.interval = interval
         self.tolerance, self.confidence_level = tolerance, confidence_level
         self.min_group_size, self.tolerance_scale = min_group_size, tolerance_scale
-        self.n_percentiles, self.grid = n_percentiles, grid
-        self.surrogate_width = surrogate_width
+        self.n_percentiles, self.surrogate_width = n_percentiles, surrogate_width
         self.rank_within = rank_within
         self.group_interactions = group_interactions
         self.enforcement = enforcement

@@ -355,11 +355,13 @@ class PartialParityPostprocessor(
                     reconstruction_attributes=lambda: rule | best.attributes(subset, positions),
                 )
 
-            return search_rates(subset, bound.constraint, tolerance, callback)
+            return search_rates(subset, bound.criterion, tolerance, callback)
 
         # One group has no gap that the population could exceed.
         confidence = self.confidence_level if len(samples.groups.names) > 1 else None
-        return search_with_guarantee(samples, bound, confidence, search, bound.people.clusters)
+        return search_with_guarantee(
+            samples, bound, confidence, search, bound.ranked.samples.clusters
+        )
 
     def _criterion(self):
         """What the tolerance bounds, as a constraint."""

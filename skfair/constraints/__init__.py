@@ -1,4 +1,4 @@
-"""Fairness constraints: what must be equal, between whom, and up to which tolerance."""
+"""Fairness constraints: what must be equal, between which groups, up to which tolerance."""
 
 from skfair.constraints._check import check_constraint
 from skfair.constraints._conditional import ConditionalDemographicParity
@@ -6,31 +6,33 @@ from skfair.constraints._constraint import MIN_GROUP_SIZES as MIN_GROUP_SIZES
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._constraint import bind_all as bind_all
 from skfair.constraints._constraint import report_small_groups as report_small_groups
-from skfair.constraints._joint import ConstraintSystem
 from skfair.constraints._losses import (
     BoundedGroupLoss,
     EqualizedOddsLoss,
     EqualOpportunityLoss,
     LossParity,
 )
-from skfair.constraints._means import MeanParity
 from skfair.constraints._parity import (
     DemographicParity,
     EqualizedOdds,
     EqualOpportunity,
     ErrorRateParity,
     FalsePositiveRateParity,
+    MeanParity,
 )
-from skfair.constraints._partial_parity import PartialGroupAUC, PartialStatisticalParity
-from skfair.constraints._protocols import MetricConstraint, SmoothConstraint
+from skfair.constraints._protocols import MetricConstraint as MetricConstraint
+from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._ranking_parity import RankingParity
-from skfair.constraints._threshold_parity import (
+from skfair.constraints._rows import ConstraintValues as ConstraintValues
+from skfair.constraints._rows import ScoreJacobian as ScoreJacobian
+from skfair.constraints._system import ConstraintSystem as ConstraintSystem
+from skfair.constraints.partial._specs import (
     PartialDemographicParity,
     PartialEqualizedOdds,
     PartialEqualOpportunity,
+    PartialGroupAUC,
+    PartialStatisticalParity,
 )
-from skfair.constraints._values import ConstraintValues, ScoreJacobian
-from skfair.groups import Samples
 
 PARTIAL_CRITERIA = {
     "statistical_parity": PartialStatisticalParity,
@@ -39,7 +41,7 @@ PARTIAL_CRITERIA = {
     "equalized_odds": PartialEqualizedOdds,
     "group_auc": PartialGroupAUC,
 }
-"""The criteria by the name that they have among themselves."""
+"""Criteria on an interval of percentiles by the name of `PartialParityClassifier`."""
 
 CONSTRAINTS = {
     "demographic_parity": DemographicParity,
@@ -53,7 +55,7 @@ CONSTRAINTS = {
     "equalized_odds_loss": EqualizedOddsLoss,
     **{f"partial_{name}": criterion for name, criterion in PARTIAL_CRITERIA.items()},
 }
-"""Constraints that have a name of their own."""
+"""Constraints by name; entries may be added."""
 
 
 def constraints_on(prediction):
@@ -62,19 +64,12 @@ def constraints_on(prediction):
 
 
 def refuse_inapplicable(constraint, model):
-    """Refuse a constraint that is not about numbers for a model that predicts numbers.
-
-    Parameters
-    ----------
-    constraint : Constraint
-        What was asked for.
-    model : str
-        What the regressor is called, for the error.
+    """Refuse a constraint on decisions or classes for a regressor, which is named by `model`.
 
     Raises
     ------
     ValueError
-        If it compares decisions or classes; the error names constraints that do not.
+        If it does not apply to numbers; the error names constraints that do.
     """
     if "numbers" not in constraint.applies_to:
         raise ValueError(
@@ -86,11 +81,9 @@ def refuse_inapplicable(constraint, model):
 
 __all__ = [
     "CONSTRAINTS",
-    "MetricConstraint",
     "BoundedGroupLoss",
     "ConditionalDemographicParity",
     "Constraint",
-    "ConstraintValues",
     "DemographicParity",
     "EqualOpportunity",
     "EqualOpportunityLoss",
@@ -98,7 +91,6 @@ __all__ = [
     "EqualizedOddsLoss",
     "ErrorRateParity",
     "FalsePositiveRateParity",
-    "ConstraintSystem",
     "LossParity",
     "MeanParity",
     "PartialDemographicParity",
@@ -106,9 +98,6 @@ __all__ = [
     "PartialEqualizedOdds",
     "PartialGroupAUC",
     "PartialStatisticalParity",
-    "Samples",
     "RankingParity",
-    "SmoothConstraint",
-    "ScoreJacobian",
     "check_constraint",
 ]

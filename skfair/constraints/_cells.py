@@ -1,4 +1,4 @@
-"""Cells, the samples that a constraint looks at, and its events: every group within every cell."""
+"""Cells, the samples that a constraint compares, and its events: every group within every cell."""
 
 from typing import NamedTuple
 
@@ -8,197 +8,114 @@ from scipy import sparse
 from skfair.groups import Events
 
 
-def everybody(people):
-    """Everybody in one cell.
-
-    Parameters
-    ----------
-    people : Samples
-        Targets (classes -1 and +1), groups and weights.
-
-    Returns
-    -------
-    cells : dict of str to ndarray of bool, shape (n_samples,)
-        Name of a cell -> who is in it.
-    """
-    return {"all": np.ones(len(people.target), dtype=bool)}
+def all_samples(samples):
+    """One cell with all samples."""
+    return {"all": np.ones(len(samples.target), dtype=bool)}
 
 
-def positives(people):
-    """The positive class.
-
-    Parameters
-    ----------
-    people : Samples
-        Targets (classes -1 and +1), groups and weights.
-
-    Returns
-    -------
-    cells : dict of str to ndarray of bool, shape (n_samples,)
-        Name of a cell -> who is in it.
-    """
-    return {"positives": people.target > 0}
+def positives(samples):
+    """One cell with the positive class."""
+    return {"positives": samples.target > 0}
 
 
-def negatives(people):
-    """The negative class.
-
-    Parameters
-    ----------
-    people : Samples
-        Targets (classes -1 and +1), groups and weights.
-
-    Returns
-    -------
-    cells : dict of str to ndarray of bool, shape (n_samples,)
-        Name of a cell -> who is in it.
-    """
-    return {"negatives": people.target < 0}
+def negatives(samples):
+    """One cell with the negative class."""
+    return {"negatives": samples.target < 0}
 
 
-def each_class(people):
-    """The positive and the negative class.
-
-    Parameters
-    ----------
-    people : Samples
-        Targets (classes -1 and +1), groups and weights.
-
-    Returns
-    -------
-    cells : dict of str to ndarray of bool, shape (n_samples,)
-        Name of a cell -> who is in it.
-    """
-    return positives(people) | negatives(people)
+def each_class(samples):
+    """The positive and the negative class as cells."""
+    return positives(samples) | negatives(samples)
 
 
-def check_cells(cells, people, constraint):
-    """Refuse cells that are not masks of the people.
-
-    Parameters
-    ----------
-    cells : dict of str to array-like
-        What `Constraint.cells` returned.
-    people : Samples
-        Whom it was asked about.
-    constraint : Constraint
-        Named in the message.
-
-    Returns
-    -------
-    cells : dict of str to ndarray of bool, shape (n_samples,)
-
-    Raises
-    ------
-    ValueError
-        If a cell is not a boolean mask with one entry per person.
-    """
-    cells, shape = {name: np.asarray(inside) for name, inside in cells.items()}, people.target.shape
+def check_cells(cells, samples, constraint):
+    """The cells of a constraint as boolean masks; others are refused."""
+    cells = {name: np.asarray(inside) for name, inside in cells.items()}
+    shape = samples.target.shape
     for name, inside in cells.items():
         if inside.dtype != bool or inside.shape != shape:
             raise ValueError(
-                f"cells must be boolean masks of shape {shape}, one entry for each of the people "
-                f"that it is given, but the cell {name!r} of {constraint} is of type "
+                f"cells must be boolean masks of shape {shape}, one entry per sample that is "
+                f"passed to cells, but the cell {name!r} of {constraint} is of type "
                 f"{inside.dtype} and shape {inside.shape}. Make it from the argument of cells: a "
-                "fit gives it only the samples of its own fold, and of those only the ones of "
+                "fit passes only the samples of its own fold, and of those only the ones of "
                 "positive weight."
             )
     return cells
 
 
 class CellEvents(NamedTuple):
-    """Groups within cells, each with somebody in it; made by `cell_events`.
+    """Groups within cells, each with at least one sample; made by `cell_events`.
 
     Attributes
     ----------
     members : csr_array of bool, shape (n_events, n_samples)
-        Who is in which event.
-    names : list of (str, object)
-        Cell and group of each event; the group is "overall" for everybody in the cell.
+        Samples of each event.
+    labels : list of (str, object)
+        Cell and group of each event; the group is "overall" for all samples of the cell.
     blocks : list of tuples of int
-        Events of the groups, one tuple per cell in which there is anybody.
+        Events of the groups, one tuple per cell that has samples.
     overall : list of int
-        Event of everybody, one per block; empty unless it was asked for.
+        Event of all samples of a cell, one per block; empty unless requested.
     empty : list of (str, object)
         Cells and groups without members.
     """
 
     members: sparse.csr_array
-    names: list
+    labels: list
     blocks: list
     overall: list
     empty: list
 
     @property
     def counts(self):
-        """Samples in each event, (n_events,)."""
+        """Rows in each event, (n_events,)."""
         return np.diff(self.members.indptr)
 
-    def counted(self, people):
-        """People in each event, (n_events,), of whom one may stand for many."""
-        return self.counts if people.multiplicity is None else self.members @ people.multiplicity
+    def count(self, samples):
+        """Samples in each event, (n_events,), where a row may stand for many."""
+        return self.counts if samples.multiplicity is None else self.members @ samples.multiplicity
 
     def weighted(self, weights):
-        """Weighted means over the events.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_samples,)
-            Positive sample weights.
-
-        Returns
-        -------
-        events : Events
-            Disjoint ones if nobody is in two, which are the faster ones.
-        """
+        """The `Events` with sample weights; disjoint ones, which are faster, where they are."""
         n_events, n_samples = self.members.shape
-        samples = self.members.indices
+        rows = self.members.indices
         codes = np.full(n_samples, -1)
-        codes[samples] = np.repeat(np.arange(n_events), self.counts)
-        if np.count_nonzero(codes >= 0) < len(samples):  # somebody is in several
+        codes[rows] = np.repeat(np.arange(n_events), self.counts)
+        if np.count_nonzero(codes >= 0) < len(rows):  # a sample is in several
             return Events.overlapping(self.members.T, weights)
         return Events.disjoint(codes, n_events, weights)
 
 
-def cell_events(cells, groups, with_overall):
-    """Select each group's members within each cell.
+def cell_events(cells, groups, with_overall=False):
+    """The members of each group within each cell, as `CellEvents`.
 
-    Parameters
-    ----------
-    cells : dict of str to ndarray of bool, shape (n_samples,)
-        Who is in which cell.
-    groups : Groups
-        Who belongs to which group.
-    with_overall : bool
-        Whether everybody in a cell is an event too.
-
-    Returns
-    -------
-    events : CellEvents
+    `with_overall` adds an event of all samples of each cell.
     """
     by_group, n_groups = sparse.csr_array(groups.matrix.T), len(groups.names)
     n_samples = by_group.shape[1]
     if with_overall:
-        everybody = sparse.csr_array(np.ones((1, n_samples), dtype=bool))
-        by_group = sparse.csr_array(sparse.vstack((by_group, everybody)))
-    samples, counts = [np.empty(0, dtype=by_group.indices.dtype)], []
-    names, blocks, overall, empty = [], [], [], []
+        overall_row = sparse.csr_array(np.ones((1, n_samples), dtype=bool))
+        by_group = sparse.csr_array(sparse.vstack((by_group, overall_row)))
+    rows, counts = [np.empty(0, dtype=by_group.indices.dtype)], []
+    labels, blocks, overall, empty = [], [], [], []
     for cell, inside in cells.items():
-        kept = inside[by_group.indices]
+        # Count the members of each group in the cell; empty ones are no events.
+        is_inside = inside[by_group.indices]
         of_group = map(slice, by_group.indptr[:-1], by_group.indptr[1:])
-        n_members = np.array([np.count_nonzero(kept[own]) for own in of_group])
+        n_members = np.array([np.count_nonzero(is_inside[own]) for own in of_group])
         occupied = np.flatnonzero(n_members[:n_groups])
         empty += [(cell, groups.names[g]) for g in np.flatnonzero(n_members[:n_groups] == 0)]
         if not len(occupied):
             continue
-        blocks.append(tuple(range(len(names), len(names) + len(occupied))))
-        names += [(cell, groups.names[g]) for g in occupied]
+        blocks.append(tuple(range(len(labels), len(labels) + len(occupied))))
+        labels += [(cell, groups.names[g]) for g in occupied]
         if with_overall:
-            overall.append(len(names))
-            names.append((cell, "overall"))
-        samples.append(by_group.indices[kept])
+            overall.append(len(labels))
+            labels.append((cell, "overall"))
+        rows.append(by_group.indices[is_inside])
         counts += n_members[n_members > 0].tolist()
-    samples, indptr = np.concatenate(samples), np.cumsum([0, *counts])
-    present = (np.ones(len(samples), dtype=bool), samples, indptr)
-    members = sparse.csr_array(present, shape=(len(names), n_samples))
-    return CellEvents(members, names, blocks, overall, empty)
+    rows, indptr = np.concatenate(rows), np.cumsum([0, *counts])
+    present = (np.ones(len(rows), dtype=bool), rows, indptr)
+    members = sparse.csr_array(present, shape=(len(labels), n_samples))
+    return CellEvents(members, labels, blocks, overall, empty)

@@ -1,4 +1,4 @@
-"""A check for constraints that people write themselves."""
+"""A check for constraints of one's own."""
 
 import numpy as np
 from sklearn.base import clone
@@ -18,15 +18,15 @@ def check_constraint(constraint, *, X=None, random_state=0):
     constraint : Constraint
         The constraint, for instance of a class of one's own.
     X : array-like of shape (n_samples, n_features), default=None
-        Features that the constraint looks at, of a few dozen people at least; groups and classes
-        are drawn for them.
+        Features that the constraint uses, of at least a few dozen samples; groups and classes are
+        drawn for them.
     random_state : int, default=0
         Seed of the data.
 
     Returns
     -------
     None
-        If all is well.
+        If no check fails.
 
     Raises
     ------
@@ -43,38 +43,39 @@ def check_constraint(constraint, *, X=None, random_state=0):
     n_samples = 240 if X is None else len(X)
     target = np.where(rng.random(n_samples) < 0.5, 1.0, -1.0)
     groups = check_groups(np.arange(n_samples) % 3, n_samples)
-    people = Samples(target, groups, np.ones(n_samples), X)
-    check_cells(constraint.cells(people), people, constraint)
+    samples = Samples(target, groups, np.ones(n_samples), X)
+    check_cells(constraint.cells(samples), samples, constraint)
     scores = rng.normal(size=n_samples)
     surrogate, loss, step = Sigmoid(), LogisticLoss(), 1e-6
-    if type(constraint).rate is not Constraint.rate:  # rows may be made in another way
+    if type(constraint).rate is not Constraint.rate:  # criteria on ranks have no rate
         rate = constraint.rate(surrogate, loss)
         _, slope, curvature = rate(scores, target)
         above, below = rate(scores + step, target), rate(scores - step, target)
         _compare(constraint, "slope", slope, (above.value - below.value) / (2 * step))
         _compare(constraint, "curvature", curvature, (above.slope - below.slope) / (2 * step))
-    everybody = clone(constraint).set_params(min_group_size=None)
-    bound = everybody.bind(people, surrogate, loss, tolerance=0.1).seen_from(scores)
-    _check_rows(constraint, bound, scores, rng)
+    of_all_groups = clone(constraint).set_params(min_group_size=None)
+    bound = of_all_groups.bind(samples, surrogate, loss, tolerance=0.1)
+    _check_rows(constraint, bound.linearize_at(scores).rows, scores, rng)
 
 
-def _check_rows(constraint, bound, scores, rng):
+def _check_rows(constraint, rows, scores, rng):
     """Compare the change of all rows along a random move of the scores with their derivative."""
     move, step = rng.normal(size=len(scores)), 1e-6
-    aux = bound.initial_aux(scores)
-    jacobian = bound(scores, aux).jacobian
-    expected = bound(scores + step * move, aux).values - bound(scores - step * move, aux).values
-    found = jacobian.combine @ (jacobian.cells @ move)
-    wrong = np.abs(found - expected / (2 * step)) > 1e-4 * (1.0 + np.abs(found))
+    aux = rows.initial_aux(scores)
+    jacobian = rows(scores, aux).jacobian
+    expected = rows(scores + step * move, aux).values - rows(scores - step * move, aux).values
+    slopes = jacobian.combine @ (jacobian.cells @ move)
+    wrong = np.abs(slopes - expected / (2 * step)) > 1e-4 * (1.0 + np.abs(slopes))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(
             f"The derivative of row {row} of {constraint} by the scores is wrong: along a random "
-            f"move it gives {found[row]:.6g}, finite differences {expected[row] / (2 * step):.6g}."
+            f"move it gives {slopes[row]:.6g}, finite differences {expected[row] / (2 * step):.6g}."
         )
 
 
 def _compare(constraint, what, given, expected):
+    """Refuse a derivative of the rate that differs from finite differences."""
     given = np.asarray(given, dtype=np.float64)
     if given.shape != expected.shape:
         raise ValueError(

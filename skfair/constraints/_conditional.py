@@ -1,4 +1,4 @@
-"""Parity of decision rates within strata of people who are alike in what may count."""
+"""Parity of rates of decisions within strata."""
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,7 @@ class ConditionalDemographicParity(DecisionRateParity):
     r"""Equal selection rates within strata: :math:`P(\hat y = 1 \mid z, g)` is the same for all g.
 
     Where groups differ in something that may count, such as the education that a post asks for,
-    only people of the same stratum z are compared [1]_. The largest of the strata's gaps counts, or
+    only samples of the same stratum z are compared [1]_. The largest gap of all strata counts, or
     their sum.
 
     Parameters
@@ -23,9 +23,9 @@ class ConditionalDemographicParity(DecisionRateParity):
         The column of the X given to ``fit`` whose values are the strata: its name if X is a
         DataFrame, or its position; of several columns, strata are the combinations that occur. A
         callable maps X to one label per row, as in
-        ``lambda X: pandas.cut(X["income"], [0, 1000, 2000, 5000], labels=False)``. It is given the
-        rows that are fitted alone: those of the fold, of positive weight. In a pipeline X is what
-        the steps before hand over.
+        ``lambda X: pandas.cut(X["income"], [0, 1000, 2000, 5000], labels=False)``. It receives
+        only the rows that are fitted: those of the fold, of positive weight. In a pipeline X is the
+        output of the steps before.
     tolerance : float or None, default=None
         Largest gap allowed; None takes the estimator's.
     reference, aggregate, attributes, min_group_size
@@ -80,35 +80,35 @@ class ConditionalDemographicParity(DecisionRateParity):
         )
         self.strata = strata
 
-    def cells(self, people):
+    def cells(self, samples):
         """One cell for each stratum that occurs.
 
         Parameters
         ----------
-        people : Samples
-            With the features X that the strata are read off.
+        samples : Samples
+            With the features X that define the strata.
 
         Returns
         -------
         cells : dict of str to ndarray of bool, shape (n_samples,)
-            Name of a cell -> who is in it.
+            Name of a cell -> mask of its samples.
 
         Raises
         ------
         ValueError
-            If there is no such column, a label is missing, or there are nearly as many strata as
-            people.
+            If there is no such column, a label is missing, or there are more strata than a
+            tenth of the samples, and more than 10.
         """
-        n_people = len(people.target)
+        n_samples = len(samples.target)
         try:
-            strata = check_groups(self._labels(people.X), n_people)
+            strata = check_groups(self._labels(samples.X), n_samples)
         except (TypeError, ValueError) as error:
-            said = str(error).replace("sensitive_features", "the strata")
-            raise ValueError(f"{self} finds no strata. {said}") from error
-        if len(strata.names) > max(10, n_people / 10):
+            reason = str(error).replace("sensitive_features", "the strata")
+            raise ValueError(f"{self} finds no strata. {reason}") from error
+        if len(strata.names) > max(10, n_samples / 10):
             raise ValueError(
-                f"{self} finds {len(strata.names)} strata among {n_people} people, too few in each "
-                "to compare groups. Pass bands instead, as in "
+                f"{self} finds {len(strata.names)} strata among {n_samples} samples, too few in "
+                "each to compare groups. Pass bands instead, as in "
                 'strata=lambda X: pandas.qcut(X["income"], 5, labels=False).'
             )
         return {f"stratum {name}": strata.codes == code for code, name in enumerate(strata.names)}
@@ -116,23 +116,23 @@ class ConditionalDemographicParity(DecisionRateParity):
     def _labels(self, X):
         """One label, or several, for each row of X."""
         if X is None:
-            raise ValueError("No X came with the people; pass Samples(target, groups, weights, X).")
+            raise ValueError("The samples have no X; pass Samples(target, groups, weights, X).")
         if callable(self.strata):
             return self.strata(X)
-        wanted = self.strata if isinstance(self.strata, list) else [self.strata]
-        if any(isinstance(one, str) for one in wanted) and not hasattr(X, "columns"):
+        columns = self.strata if isinstance(self.strata, list) else [self.strata]
+        if any(isinstance(one, str) for one in columns) and not hasattr(X, "columns"):
             raise ValueError(
                 "Columns are named, but X is not a DataFrame; name their positions. In a pipeline "
                 'the steps before pass a DataFrame on after set_output(transform="pandas").'
             )
         names, positions = list(getattr(X, "columns", ())), range(X.shape[1])
         absent = [
-            one for one in wanted if one not in (names if isinstance(one, str) else positions)
+            one for one in columns if one not in (names if isinstance(one, str) else positions)
         ]
         if absent:
             raise ValueError(
                 f"X has no column {join_names(map(repr, absent))}; its {len(positions)} columns "
                 f"are {join_names(map(repr, names or positions))}."
             )
-        columns = safe_indexing(X, wanted, axis=1)
-        return columns.toarray() if sparse.issparse(columns) else columns
+        labels = safe_indexing(X, columns, axis=1)
+        return labels.toarray() if sparse.issparse(labels) else labels

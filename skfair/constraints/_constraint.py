@@ -1,4 +1,4 @@
-"""What all fairness constraints share: hyper-parameters, and how they are bound to data."""
+"""Base of all fairness constraints: hyper-parameters, and how they are bound to samples."""
 
 from abc import abstractmethod
 from numbers import Integral, Real
@@ -6,9 +6,10 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skfair.constraints._aggregates import AGGREGATES
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._cells import cell_events, check_cells
+from skfair.constraints._event_means import EventMeans
+from skfair.constraints._gap import AGGREGATES, compare_groups
 from skfair.groups import AUTO_MIN_GROUP_SIZE
 from skfair.surrogates import Step
 from skfair.utils._messages import join_names, warn
@@ -21,7 +22,7 @@ MIN_GROUP_SIZES = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto
 class Constraint(BaseEstimator):
     """Base of all constraints on means of a rate over groups.
 
-    A constraint holds hyper-parameters only; `bind` makes a function of the scores of it. A
+    A constraint holds hyper-parameters only; `bind` makes it a function of the scores of samples. A
     constraint of one's own needs two methods: `cells`, the sets of samples whose rates are
     compared, and `rate`, what is averaged over them. It declares in ``applies_to`` which
     predictions it is about.
@@ -32,11 +33,11 @@ class Constraint(BaseEstimator):
         Largest gap allowed; None takes the estimator's.
     reference : {"groups", "overall"}, default="groups"
         "groups": the gap is the largest minus the smallest rate of all groups. "overall": it is
-        the largest excess of a group over everybody in the same cell, one-sided.
+        the largest excess of a group over all samples of the same cell, one-sided.
     aggregate : {"max", "sum", "mean", "signed_mean"}, default="max"
         The largest gap over the cells counts, or their sum (with ``reference="groups"``). With
         ``reference="overall"`` it may be a mean over all groups and cells: "mean" of the positive
-        parts of the excesses, so that no group makes up for another, or "signed_mean" of the
+        parts of the excesses, so that no group offsets another, or "signed_mean" of the
         excesses themselves, as equation (18) of [1]_ is printed.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur; "each" compares
@@ -58,8 +59,8 @@ class Constraint(BaseEstimator):
     >>> import numpy as np
     >>> from skfair.constraints import Constraint, check_constraint
     >>> class HighScoreParity(Constraint):
-    ...     def cells(self, people):
-    ...         return {"all": np.ones(len(people.target), dtype=bool)}
+    ...     def cells(self, samples):
+    ...         return {"all": np.ones(len(samples.target), dtype=bool)}
     ...
     ...     def rate(self, surrogate, loss):
     ...         return lambda scores, target: surrogate(scores - 2.0)
@@ -101,22 +102,22 @@ class Constraint(BaseEstimator):
 
     @property
     def counts_decisions(self):
-        """Whether the public metric sees of a score only whether it is positive."""
+        """Whether the public metric depends on the signs of the scores alone."""
         return "decisions" in self.applies_to
 
     @abstractmethod
-    def cells(self, people):
+    def cells(self, samples):
         """Sets of samples whose rates are compared between groups.
 
         Parameters
         ----------
-        people : Samples
+        samples : Samples
             Targets (classes -1 and +1), groups and weights.
 
         Returns
         -------
         cells : dict of str to ndarray of bool, shape (n_samples,)
-            Name of a cell -> who is in it.
+            Name of a cell -> mask of its samples.
         """
 
     @abstractmethod
@@ -137,16 +138,16 @@ class Constraint(BaseEstimator):
             (scores, target) -> Pointwise, for any samples, with targets -1 and +1.
         """
 
-    def bind(self, people, surrogate, loss, tolerance):
-        """Make a function of the scores of the people given.
+    def bind(self, samples, surrogate, loss, tolerance):
+        """Make a function of the scores of the given samples.
 
         Parameters
         ----------
-        people : Samples
+        samples : Samples
             Targets, groups and weights.
         surrogate : callable
-            scores -> Pointwise: what the optimiser sees of a decision; smooth. The public metric
-            counts decisions themselves (:class:`skfair.surrogates.Step`).
+            scores -> Pointwise: the smooth stand-in for decisions that solvers see. The public
+            metric counts decisions themselves (:class:`skfair.surrogates.Step`).
         loss : callable
             (scores, target) -> Pointwise: the loss of the model being trained.
         tolerance : float
@@ -160,7 +161,7 @@ class Constraint(BaseEstimator):
         ------
         ValueError
             If a parameter is out of range, a tolerance of rates of decisions is above 1, a cell is
-            no boolean mask of the people, no group has anyone in any cell, or an attribute is a
+            no boolean mask of the samples, all cells of all groups are empty, or an attribute is a
             measurement of more than 30 numbers.
 
         Warns
@@ -169,31 +170,39 @@ class Constraint(BaseEstimator):
             If groups are smaller than ``min_group_size``, or cells are empty: they are not
             compared.
         """
-        return bind_all([self], [people], surrogate, loss, tolerance)[0][0]
+        return bind_all([self], [samples], surrogate, loss, tolerance)[0][0]
 
-    def _bind(self, people, groups, surrogate, loss, tolerance):
+    def _bind(self, samples, groups, surrogate, loss, tolerance):
         """Bind to groups that are large enough, and to the others for the report alone."""
         large, small = groups
-        tolerance = self._own_tolerance(tolerance)
-        cells = check_cells(self.cells(people), people, self)
+        tolerance = self._check_tolerance(tolerance if self.tolerance is None else self.tolerance)
+        cells = check_cells(self.cells(samples), samples, self)
         events = cell_events(cells, large, self.reference == "overall")
-        self._report_empty_cells(events)
-        bound = BoundConstraint(
-            name=type(self).__name__,
-            events=events.weighted(people.weights),
-            rate=self.rate(surrogate, loss),
-            decision_rate=self.rate(Step(), loss),
-            target=people.target,
-            aggregate=self._aggregate(events),
-            tolerance=tolerance,
-            names=events.names,
-            counts=events.counted(people),
-            counts_decisions=self.counts_decisions,
+        if events.empty:
+            self._report_empty_cells(events)
+
+        def means_of(events):
+            return EventMeans(
+                type(self).__name__,
+                events.weighted(samples.weights),
+                events.labels,
+                events.count(samples),
+                samples.target,
+                smooth=self.rate(surrogate, loss),
+                exact=self.rate(Step(), loss),
+            )
+
+        others = None if small is None else cell_events(cells, small)
+        return BoundConstraint(
+            means_of(events),
+            self._gap(events),
+            tolerance,
+            "decisions" if self.counts_decisions else "values",
+            uncompared=means_of(others) if others and others.labels else None,
         )
-        events = cell_events(cells, small, False)
-        return bound.with_uncompared(events, people) if events.names else bound
 
     def _check_parameters(self):
+        """Refuse parameters that are out of range, or do not fit one another."""
         validate_parameter_constraints(
             self._parameter_constraints, self.get_params(deep=False), type(self).__name__
         )
@@ -204,92 +213,93 @@ class Constraint(BaseEstimator):
                 f"reference={self.reference!r}; change one of them."
             )
 
-    def _own_tolerance(self, tolerance):
-        """The tolerance of this constraint, else the estimator's."""
-        tolerance = tolerance if self.tolerance is None else self.tolerance
+    def _check_tolerance(self, tolerance):
+        """The tolerance; one that no gap of decisions can exceed is refused."""
         largest = 2.0 if self.aggregate == "sum" else 1.0
         if self.counts_decisions and tolerance > largest:
             raise ValueError(
                 f"tolerance={tolerance:g} is more than any gap between rates of decisions can be, "
-                f"which is {largest:g} for {self}: nothing would be asked. Rates are shares; "
+                f"which is {largest:g} for {self}, so it requires nothing. Rates are shares: "
                 "tolerance=0.05 is five percentage points."
             )
         return tolerance
 
-    def compared_groups(self, people):
+    def compared_groups(self, samples):
         """The groups that are compared, and those that are too small for it.
 
         Parameters
         ----------
-        people : Samples
+        samples : Samples
             Groups and weights; their ``min_group_size`` counts where this constraint has none.
 
         Returns
         -------
-        large, small : Groups
-            Of the same samples, who may be in none of them.
+        large : Groups
+            Of the same samples, which may be in none of them.
+        small : Groups or None
+            None if no group is too small.
 
         Raises
         ------
         ValueError
             If no group is large enough, or an attribute is a measurement and not a group.
         """
-        groups = people.groups
+        groups = samples.groups
         if self.attributes == "each":
             groups = groups.single_attribute_groups()
-        is_large = people.check_group_sizes(groups, self.min_group_size)
+        is_large = samples.check_group_sizes(groups, self.min_group_size)
         if is_large.all():
-            return groups, groups.select(np.empty(0, dtype=np.intp))
+            return groups, None
         return groups.select(np.flatnonzero(is_large)), groups.select(np.flatnonzero(~is_large))
 
     def _report_empty_cells(self, events):
-        if not events.empty:
-            return
+        """Warn of cells without members; refuse data in which all are empty."""
         named = [f"{cell} of group {group!r}" for cell, group in events.empty]
-        if not events.names:
+        if not events.labels:
             raise ValueError(
                 f"{type(self).__name__} has no rate to compare, for there are no "
                 f"{join_names(named)}. Drop the constraint, or fit on data that has such samples."
             )
         warn(
-            f"{type(self).__name__} cannot hold a rate of nobody: there are no "
+            f"{type(self).__name__} cannot bound the rate of an empty group: there are no "
             f"{join_names(named)}; {len(named)} empty cell(s) are left out of the constraint."
         )
 
-    def _aggregate(self, events):
+    def _gap(self, events):
         """How the means of the events become one gap."""
-        return AGGREGATES[self.reference, self.aggregate](events)
+        return compare_groups(events, self.reference, self.aggregate)
 
 
-def bind_all(constraints, contests, surrogate, loss, tolerance):
+def bind_all(constraints, problems, surrogate, loss, tolerance):
     """Bind several constraints, with one warning that names all groups that are not compared.
 
     Parameters
     ----------
     constraints : list of Constraint
         What must be fair.
-    contests : list of Samples
-        The same samples with the target of each decision about them: one, or one per class.
+    problems : list of Samples
+        The same samples with the target of each decision: one, or one per class.
     surrogate, loss, tolerance
         As in `Constraint.bind`.
 
     Returns
     -------
     bound : list of lists of MetricConstraint
-        For each contest one bound constraint per constraint.
+        For each problem one bound constraint per constraint.
     """
-    bound, sizes, are_alone = [[] for _ in contests], {}, False
+    bound, sizes, is_one_left = [[] for _ in problems], {}, False
     for constraint in constraints:
         constraint._check_parameters()
-        large, small = groups = constraint.compared_groups(contests[0])
-        own = getattr(constraint, "min_group_size", None) or contests[0].min_group_size
-        counts = contests[0].group_counts(small)
-        sizes.setdefault(own, {}).update(zip(small.names, counts, strict=True))
-        are_alone |= len(large.names) == 1
-        for people, of_contest in zip(contests, bound, strict=True):
-            of_contest.append(constraint._bind(people, groups, surrogate, loss, tolerance))
-    for own, found in sizes.items():
-        report_small_groups(own, found, are_alone)
+        large, small = groups = constraint.compared_groups(problems[0])
+        if small is not None:
+            own = getattr(constraint, "min_group_size", None) or problems[0].min_group_size
+            counts = problems[0].group_counts(small)
+            sizes.setdefault(own, {}).update(zip(small.names, counts, strict=True))
+            is_one_left |= len(large.names) == 1
+        for samples, of_problem in zip(problems, bound, strict=True):
+            of_problem.append(constraint._bind(samples, groups, surrogate, loss, tolerance))
+    for min_group_size, own in sizes.items():
+        report_small_groups(min_group_size, own, is_one_left)
     return bound
 
 
@@ -299,11 +309,11 @@ def report_small_groups(min_group_size, sizes, is_one_left=False):
     Parameters
     ----------
     min_group_size : int or "auto"
-        Samples that they lack.
+        Smallest size that is compared.
     sizes : dict
-        How many they have, by their names; nothing is said if there are none.
+        Size of each group that is smaller, by its name; without any there is no warning.
     is_one_left : bool, default=False
-        Whether only one group is large enough, which has none to be compared with.
+        Whether only one group is large enough, so that nothing is compared.
     """
     if not sizes:
         return

@@ -2,14 +2,14 @@
 
 from numbers import Real
 
-from skfair.constraints._aggregates import Largest
-from skfair.constraints._cells import each_class, everybody, positives
+from skfair.constraints._cells import all_samples, each_class, positives
 from skfair.constraints._constraint import Constraint
+from skfair.constraints._gap import Largest
 from skfair.losses import LOSSES, HingeLoss, LogisticLoss, SquaredHingeLoss
 from skfair.utils._messages import look_up_name
 from skfair.utils._sklearn import Interval, StrOptions
 
-_OF_CLASSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
+_CLASS_LOSSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
 
 
 class GroupLoss(Constraint):
@@ -28,9 +28,9 @@ class GroupLoss(Constraint):
 
     @property
     def applies_to(self):
-        """Losses of the classes -1 and +1 are none of numbers."""
+        """Kinds of predictions: losses of the classes -1 and +1 do not apply to numbers."""
         loss = look_up_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
-        return ("scores",) if isinstance(loss, _OF_CLASSES) else ("scores", "numbers")
+        return ("scores",) if isinstance(loss, _CLASS_LOSSES) else ("scores", "numbers")
 
     _parameter_constraints = {
         **Constraint._parameter_constraints,
@@ -57,26 +57,15 @@ class GroupLoss(Constraint):
         self.loss = loss
 
     def rate(self, surrogate, loss):
-        """The loss of each sample.
-
-        Parameters
-        ----------
-        surrogate, loss : callable
-            As in :meth:`Constraint.rate`.
-
-        Returns
-        -------
-        rate : callable
-            (scores, target) -> Pointwise.
-        """
+        """The loss of each sample, as in :meth:`Constraint.rate`."""
         return loss if self.loss is None else look_up_name(LOSSES, self.loss, "loss")
 
 
 class LossParity(GroupLoss):
     r"""Equal mean losses: :math:`E[\ell(s, y) \mid g]` is the same for all groups g.
 
-    With ``reference="overall"`` no group's mean loss may exceed everybody's by more than the
-    tolerance, one-sided.
+    With ``reference="overall"`` no group's mean loss may exceed that of all samples by more than
+    the tolerance, one-sided.
 
     Parameters
     ----------
@@ -99,7 +88,7 @@ class LossParity(GroupLoss):
     """
 
     metric = "loss_parity_difference"
-    cells = staticmethod(everybody)
+    cells = staticmethod(all_samples)
 
 
 class EqualOpportunityLoss(GroupLoss):
@@ -199,7 +188,7 @@ class BoundedGroupLoss(GroupLoss):
         """The bound, under the name that all constraints share."""
         return self.upper_bound
 
-    cells = staticmethod(everybody)
+    cells = staticmethod(all_samples)
 
-    def _aggregate(self, events):
-        return Largest(tuple(range(len(events.names))))
+    def _gap(self, events):
+        return Largest(tuple(range(len(events.labels))))

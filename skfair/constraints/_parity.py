@@ -1,8 +1,8 @@
-"""Parity of decision rates between groups."""
+"""Parity of rates of decisions, and of mean scores, between groups."""
 
 import numpy as np
 
-from skfair.constraints._cells import each_class, everybody, negatives, positives
+from skfair.constraints._cells import all_samples, each_class, negatives, positives
 from skfair.constraints._constraint import Constraint
 from skfair.losses import Pointwise
 
@@ -14,18 +14,7 @@ class DecisionRateParity(Constraint):
     unit = "rate"
 
     def rate(self, surrogate, loss):
-        """The decision's surrogate, whatever the target.
-
-        Parameters
-        ----------
-        surrogate, loss : callable
-            As in :meth:`Constraint.rate`.
-
-        Returns
-        -------
-        rate : callable
-            (scores, target) -> Pointwise.
-        """
+        """The surrogate of the decision, as in :meth:`Constraint.rate`."""
         return lambda scores, target: surrogate(scores)
 
 
@@ -47,7 +36,7 @@ class DemographicParity(DecisionRateParity):
     """
 
     metric = "demographic_parity_difference"
-    cells = staticmethod(everybody)
+    cells = staticmethod(all_samples)
 
 
 class EqualOpportunity(DecisionRateParity):
@@ -133,25 +122,44 @@ class ErrorRateParity(Constraint):
     metric = "accuracy_score_difference"
     applies_to = ("decisions",)
     unit = "rate"
-    cells = staticmethod(everybody)
+    cells = staticmethod(all_samples)
 
     def rate(self, surrogate, loss):
-        """The decision's surrogate where it is wrong, its complement where it is right.
-
-        Parameters
-        ----------
-        surrogate, loss : callable
-            As in :meth:`Constraint.rate`.
-
-        Returns
-        -------
-        rate : callable
-            (scores, target) -> Pointwise.
-        """
+        """The surrogate of a wrong decision, as in :meth:`Constraint.rate`."""
 
         def errors(scores, target):
             value, slope, curvature = surrogate(scores)
-            missed = np.where(target > 0, 1.0 - value, value)
-            return Pointwise(missed, -target * slope, -target * curvature)
+            wrong = np.where(target > 0, 1.0 - value, value)
+            return Pointwise(wrong, -target * slope, -target * curvature)
 
         return errors
+
+
+class MeanParity(Constraint):
+    r"""Equal mean scores: :math:`E[s \mid g]` is the same for all groups g.
+
+    For a real target the scores are predictions. Decisions and ranks may differ all the same.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest gap allowed; None takes the estimator's. In a fit of a classifier it is in units of
+        the decision function, in that of a regressor in standard deviations of the training target
+        (``target_scale_``). :func:`skfair.audit.certify` reads it in units of the target, and of a
+        classifier in units of its predicted probability, if it has one.
+    reference, aggregate, attributes, min_group_size
+        See :class:`Constraint`.
+
+    Examples
+    --------
+    >>> from skfair.constraints import MeanParity
+    >>> MeanParity(tolerance=0.1)
+    MeanParity(tolerance=0.1)
+    """
+
+    metric = "mean_score_difference"
+    cells = staticmethod(all_samples)
+
+    def rate(self, surrogate, loss):
+        """The score of each sample, as in :meth:`Constraint.rate`."""
+        return lambda scores, target: Pointwise(scores, np.ones_like(scores), np.zeros_like(scores))

@@ -1,8 +1,7 @@
-"""What the rest of the package asks of a constraint that is bound to people.
+"""Protocols of bound constraints: what solvers see, and what enforcement sees.
 
-Solvers see rows between bounds (`SmoothConstraint`). Enforcement sees the public metric besides,
-and moves the rows until the metric keeps its tolerance (`MetricConstraint`). Both are met by what
-`Constraint.bind` returns, and solvers' part of them by any rows of one's own.
+Solvers see rows between bounds (`SmoothConstraint`). Enforcement sees the public metric as well,
+and adjusts the rows until the metric keeps its tolerance (`MetricConstraint`).
 """
 
 from typing import Protocol
@@ -26,13 +25,15 @@ REPORT_COLUMNS = (
 class SmoothConstraint(Protocol):
     """Rows ``lower <= c(scores, aux) <= upper``: what solvers need.
 
-    Three methods more are asked for where they are needed, and may be missing elsewhere:
+    Some solvers need further methods, which may be missing elsewhere:
 
-    - ``single()``: the same constraint by the one row ``gap <= tolerance``, for solvers with
-      ``one_row``; rows that lack it are given to these as they are;
     - ``majorant(scores, aux)``: convex rows that are nowhere easier to keep and equal at the given
       point, for solvers that convexify;
-    - ``take(rows)``: the same constraint on some of the samples, for solvers that sample.
+    - ``draw(n_per_event, random_state, beside)``: positions of the samples of a mini-batch, and the
+      rows on them, with the number of events ``n_events``, for stochastic solvers;
+    - ``corrected(scores)``: the rows with the means that the metric counts at these scores, for
+      solvers that count decisions;
+    - ``take(rows)``: the rows on a subset of the samples.
 
     Attributes
     ----------
@@ -43,7 +44,7 @@ class SmoothConstraint(Protocol):
 
     Examples
     --------
-    Rows of one's own, that hold the mean score of everybody at 0:
+    Rows of one's own, which bound the mean score of all samples at 0:
 
     >>> import numpy as np
     >>> from scipy import sparse
@@ -99,14 +100,14 @@ class SmoothConstraint(Protocol):
         """
 
 
-class MetricConstraint(SmoothConstraint, Protocol):
-    """Rows that know the public metric which they stand for: what enforcement needs of each part.
+class MetricConstraint(Protocol):
+    """A gap with its tolerance, and the rows that bound it: what enforcement needs.
 
-    Where the metric counts decisions (``counts_decisions``), searches over decisions also ask for
-    ``decision_values``, ``decision_effects``, ``decision_pressure``, ``sweep`` and ``names``, as
-    `BoundConstraint` has them. Rows that are not correctable are held to other tolerances instead,
-    and have ``narrowed(factor)``: the same rows, with a surrogate that much nearer to the step; and
-    ``refined()``: the same constraint by more rows, if more are nearer to the metric.
+    What `Constraint.bind` returns. Constraints are frozen dataclasses with a tolerance and an
+    offset, which :func:`dataclasses.replace` changes. Constraints on decisions and values have the
+    means that they compare, ``means``, and their gap, ``aggregate``; those on ranks a ``criterion``
+    with ``narrowed(factor)``, the same with a surrogate that much steeper, and ``refined()``, the
+    same at more percentiles.
 
     Attributes
     ----------
@@ -114,38 +115,39 @@ class MetricConstraint(SmoothConstraint, Protocol):
         What the constraint is called in messages and reports.
     tolerance : float
         Largest gap allowed.
-    counts_decisions : bool
-        Whether the metric sees of a score only whether it is positive.
-    jumps : bool
-        Whether the metric jumps as scores move, as that of decisions and ranks does and that of
-        mean losses does not: then no tolerance of solvers is granted to it.
-    is_local : bool
-        Whether the rows suit only scores near those that they are `seen_from`.
+    rows : SmoothConstraint
+        What solvers see.
+    statistic : {"decisions", "ranks", "values"}
+        What of the scores the metric depends on: their signs, their order, or their values. Only
+        "values" change continuously with the scores, and only they are subject to the tolerance of
+        a solver. Rows of "ranks" suit scores near those where they are linearised.
     is_correctable : bool
-        Whether the rows can be shifted by what they miss of the metric.
-    strata : ndarray of int, shape (n_samples,)
-        Code of the events that a sample counts in; -1 for none.
+        Whether an offset by the residual makes the rows count what the metric counts.
+    adds_up : bool
+        Whether rows of partitions of the samples add up.
+    events : Events
+        Sets of samples that are compared.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import DemographicParity, Samples
+    >>> from skfair.constraints import DemographicParity
+    >>> from skfair.groups import Samples, check_groups
     >>> from skfair.losses import LogisticLoss
-    >>> from skfair.groups import check_groups
     >>> from skfair.surrogates import Sigmoid
-    >>> people = Samples(np.array([1.0, -1.0]), check_groups(["a", "b"], 2), np.ones(2))
-    >>> parity = DemographicParity().bind(people, Sigmoid(), LogisticLoss(), tolerance=0.1)
+    >>> samples = Samples(np.array([1.0, -1.0]), check_groups(["a", "b"], 2), np.ones(2))
+    >>> parity = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), tolerance=0.1)
     >>> parity.gap(np.array([2.0, -1.0]))
     1.0
     """
 
     name: str
     tolerance: float
-    counts_decisions: bool
-    jumps: bool
-    is_local: bool
+    rows: SmoothConstraint
+    statistic: str
     is_correctable: bool
-    strata: np.ndarray
+    adds_up: bool
+    events: object
 
     def gap(self, scores):
         """The gap by the public metric.
@@ -158,27 +160,11 @@ class MetricConstraint(SmoothConstraint, Protocol):
         Returns
         -------
         gap : float
-            nan where it is not known.
+            nan where it is unknown.
         """
 
-    def sampled(self, scores):
-        """What the people tell of the population's gap.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores that do not depend on these people.
-
-        Returns
-        -------
-        estimates : Estimates
-            Numbers that are compared.
-        contrasts : csr_array
-            Linear forms of them, of which the gap is the largest.
-        """
-
-    def violation(self, scores):
-        """Excess of the gap over the tolerance; 0 when it is kept, infinite where it is not known.
+    def linearize_at(self, scores):
+        """The same constraint with the rows that suit scores near the given ones.
 
         Parameters
         ----------
@@ -187,25 +173,41 @@ class MetricConstraint(SmoothConstraint, Protocol):
 
         Returns
         -------
-        violation : float
+        constraint : MetricConstraint
         """
 
-    def posterior(self, scores, clusters=None):
-        """What the samples tell of the gap in the population that they were drawn from.
+    def estimates(self, scores):
+        """Estimates of the numbers that are compared in the population.
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples,)
-            Scores; for an honest answer, out-of-fold.
+            Scores that do not depend on these samples.
+
+        Returns
+        -------
+        estimates : Estimates
+            Numbers that are compared.
+        forms : csr_array
+            Linear forms of them, of which the gap is the largest.
+        """
+
+    def posterior(self, scores, clusters=None):
+        """Posterior of the gap in the population.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores; out-of-fold for an unbiased answer.
         clusters : ndarray of int, shape (n_samples,), default=None
             Samples of equal code belong together; None means that samples are independent.
 
         Returns
         -------
         posterior : object
-            With ``probability(factor=1.0, people=1.0)``: how likely the population's gap is at most
-            the tolerance, as if the gap that was counted were so many times as large, and counted
-            on so many times as many people.
+            With ``probability(factor=1.0, multiple=1.0)``: the probability that the population's
+            gap is at most the tolerance, if the measured gap were multiplied by the one and the
+            sample size by the other.
 
         Raises
         ------
@@ -213,85 +215,38 @@ class MetricConstraint(SmoothConstraint, Protocol):
             If the metric is none of rates or means.
         """
 
-    def remedy(self, scores):
-        """What helps where the tolerance cannot be kept, beside raising it.
+    def take(self, rows):
+        """The same constraint on a subset of the samples.
 
         Parameters
         ----------
-        scores : ndarray of shape (n_samples,)
-            Scores of the model that misses it.
-
-        Returns
-        -------
-        remedy : str
-            Words that go on after "Raise the tolerance, ".
-        """
-
-    def seen_from(self, scores):
-        """The same constraint, its rows those that suit scores near the given ones.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
+        rows : ndarray of int or bool
+            Positions of the samples, or a mask over all of them.
 
         Returns
         -------
         constraint : MetricConstraint
+
+        Raises
+        ------
+        ValueError
+            If an event has too few samples in the subset.
         """
 
-    def held_to(self, tolerance):
-        """The same constraint with another tolerance.
-
-        Parameters
-        ----------
-        tolerance : float
-            Largest gap allowed.
-
-        Returns
-        -------
-        constraint : MetricConstraint
-        """
-
-    def missed(self, scores):
-        """What the smooth rates lack of those of the metric.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
-
-        Returns
-        -------
-        missed : ndarray
-            To be passed to `shifted`.
-        """
-
-    def shifted(self, offset):
-        """The same constraint, where something is added to the smooth rates.
-
-        Parameters
-        ----------
-        offset : ndarray
-            What is added; as `missed` returns it.
-
-        Returns
-        -------
-        constraint : MetricConstraint
-        """
-
-    def report(self, scores):
+    def report(self, scores=None, moments=None):
         """One row per rate that is compared.
 
         Parameters
         ----------
-        scores : ndarray of shape (n_samples,)
+        scores : ndarray of shape (n_samples,), default=None
             Scores.
+        moments : tuple, default=None
+            Instead of scores, sums over partitioned data.
 
         Returns
         -------
         report : DataFrame
             Columns ``REPORT_COLUMNS``: n counts samples; the threshold is that of the decisions
-            counted, nan if none are; the standard error is that of the rate, as if the samples
-            were drawn anew; gap and tolerance are those of the whole constraint.
+            counted, nan if none are; the standard error is the sampling error of the rate; gap and
+            tolerance are those of the whole constraint.
         """

@@ -1,12 +1,12 @@
-"""Parity between groups of how often a more relevant document is ranked above a less relevant."""
+"""Parity between groups of the order of documents of different relevance."""
 
 from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._aggregates import Range
-from skfair.constraints._cells import everybody
+from skfair.constraints._cells import all_samples
+from skfair.constraints._gap import Range
 from skfair.constraints._parity import DecisionRateParity
 from skfair.groups import Groups
 from skfair.utils._sklearn import Interval
@@ -57,7 +57,7 @@ class RankingParity(DecisionRateParity):
     }
 
     metric = "ranking_parity_difference"
-    cells = staticmethod(everybody)
+    cells = staticmethod(all_samples)
     reference, aggregate = "groups", "max"
 
     def __init__(self, *, tolerance=None, per_query=False, min_pairs=1):
@@ -65,21 +65,21 @@ class RankingParity(DecisionRateParity):
         self.per_query = per_query
         self.min_pairs = min_pairs
 
-    def compared_groups(self, people):
-        """Pairs of groups that are compared, with enough pairs of documents of either order.
+    def compared_groups(self, samples):
+        """Pairs of groups with enough pairs of documents of either order; None is too small.
 
         Parameters
         ----------
-        people : Samples
+        samples : Samples
             Pairs of documents, by query and groups; those of small groups are in no group.
 
         Returns
         -------
-        large, small : Groups
-            Of the same pairs; none are small.
+        large : Groups
+            Of the same pairs of documents.
+        small : None
         """
-        large = self._crossed_groups(people.groups)
-        return large, large.select(np.empty(0, dtype=np.intp))
+        return self._crossed_groups(samples.groups), None
 
     def _crossed_groups(self, groups):
         """Pairs of two different groups, with enough pairs of documents of either order."""
@@ -94,20 +94,22 @@ class RankingParity(DecisionRateParity):
         is_crossed = np.array([a != b for _, a, b in groups.labels], dtype=bool)
         if not is_crossed.any():
             return groups  # all documents are of one group
+        # Each pair of groups counts as often as the rarer of its two orders.
         number = {tuple(label): at for at, label in enumerate(groups.labels)}
         partners = np.array([number.get((q, b, a), -1) for q, a, b in groups.labels])
         counts = np.append(groups.counts, 0)
-        is_kept = is_crossed & (np.minimum(counts[:-1], counts[partners]) >= self.min_pairs)
-        if not is_kept.any():
+        is_large = is_crossed & (np.minimum(counts[:-1], counts[partners]) >= self.min_pairs)
+        if not is_large.any():
             raise ValueError(
                 f"{self} has nothing to compare: no two groups have {self.min_pairs} pair(s) of "
                 "documents of one query of either order. Lower min_pairs, pass per_query=False, or "
                 "drop the constraint."
             )
-        return groups.select(np.flatnonzero(is_kept))
+        return groups.select(np.flatnonzero(is_large))
 
-    def _aggregate(self, events):
-        number = {label: at for at, (_, label) in enumerate(events.names)}
+    def _gap(self, events):
+        number = {label: at for at, (_, label) in enumerate(events.labels)}
+        # Each order of a pair of groups is compared with the other one.
         blocks = ((at, number[q, b, a]) for (q, a, b), at in number.items())
         return Range(tuple(block for block in blocks if block[0] < block[1]))
 

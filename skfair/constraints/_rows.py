@@ -1,87 +1,408 @@
-"""Rows that means of events and auxiliary unknowns must keep."""
+"""Rows that solvers see: values and derivatives at given scores and auxiliary unknowns."""
 
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
+
+from skfair.constraints._event_means import EventMeans
+from skfair.constraints._gap import Polyhedron
 
 
-class Rows(NamedTuple):
-    """The polyhedron ``lower <= combine @ means + aux @ unknowns <= upper``.
+class ScoreJacobian:
+    """Derivative of the rows by the scores, as the product ``combine @ cells``.
+
+    Parameters
+    ----------
+    combine : csr_array or ndarray of shape (n_rows, n_cells)
+        How cells make up rows.
+    cells : csr_array of shape (n_cells, n_samples)
+        Derivative of each cell's mean by each score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from skfair.constraints import ScoreJacobian
+    >>> cells = sparse.csr_array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    >>> ScoreJacobian(combine=np.array([[1.0, -1.0]]), cells=cells).adjoint(np.ones(1))
+    array([ 0.5,  0.5, -1. ])
+    """
+
+    def __init__(self, combine, cells):
+        self.combine = combine
+        self.cells = cells
+
+    def adjoint(self, v):
+        """One weight per sample from one per row.
+
+        Parameters
+        ----------
+        v : ndarray of shape (n_rows,)
+            Weight of each row.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_samples,)
+        """
+        return self.cells.T @ (self.combine.T @ v)
+
+
+class EventJacobian(ScoreJacobian):
+    """A `ScoreJacobian` whose cells are means of events; sparse matrices are made lazily."""
+
+    def __init__(self, combine, events, slope):
+        self.combine = combine
+        self.events = events
+        self.slope = slope
+
+    @cached_property
+    def cells(self):
+        """Derivative of each mean by each score, a csr_array of shape (n_events, n_samples)."""
+        averaging = self.events.averaging
+        return sparse.csr_array(
+            (averaging.data * self.slope[averaging.indices], averaging.indices, averaging.indptr),
+            shape=averaging.shape,
+        )
+
+    def adjoint(self, v):
+        """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
+        return self.events.means_adjoint(self.combine.T @ v) * self.slope
+
+
+class StackedJacobian(ScoreJacobian):
+    """The Jacobians of several constraints, one below the other."""
+
+    def __init__(self, jacobians, n_samples):
+        self.jacobians = jacobians
+        self.n_samples = n_samples
+
+    @cached_property
+    def combine(self):
+        """How cells make up rows, a csr_array of shape (n_rows, n_cells)."""
+        blocks = [sparse.csr_array((0, 0)), *(one.combine for one in self.jacobians)]
+        return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
+
+    @cached_property
+    def cells(self):
+        """Derivative of each cell's mean by each score, a csr_array of (n_cells, n_samples)."""
+        blocks = [sparse.csr_array((0, self.n_samples)), *(one.cells for one in self.jacobians)]
+        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
+
+    def adjoint(self, v):
+        """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
+        shares = split(v, [one.combine.shape[0] for one in self.jacobians])
+        pairs = zip(self.jacobians, shares, strict=True)
+        return sum((one.adjoint(own) for one, own in pairs), np.zeros(self.n_samples))
+
+
+class ConstraintValues(NamedTuple):
+    """Rows of a constraint at given scores and auxiliary unknowns.
 
     Attributes
     ----------
-    combine : ndarray or csr_array of shape (n_rows, n_events)
-        What the rows take of the means of events.
-    aux : ndarray of shape (n_rows, n_aux)
-        What they take of auxiliary unknowns, such as the free centre of several rates.
-    lower, upper : ndarray of shape (n_rows,)
-        Bounds; infinite where there is none.
+    values : ndarray of shape (n_rows,)
+        To be held between the constraint's ``lower`` and ``upper``.
+    jacobian : ScoreJacobian
+        Derivative by the scores.
+    aux_jacobian : ndarray of shape (n_rows, n_aux)
+        Derivative by the auxiliary unknowns.
+    curvature : callable
+        v -> (n_samples,): second derivative of ``v @ values`` by each score.
+    aux_curvature : callable or None
+        v -> (combine, hessian): its second derivatives by unknown and score, as
+        ``combine @ jacobian.cells`` of shape (n_aux, n_samples), and by two unknowns, (n_aux,
+        n_aux). None if the rows are linear in the unknowns.
+    exact : callable or None
+        () -> ConstraintValues: the same rows with their exact second derivatives, where `curvature`
+        is convexified. None where `curvature` is exact.
+    at_shift : callable or None
+        shift -> (values, combine): the rows, and what they take of the cells, if the cells' means
+        were moved by ``shift`` of shape (n_cells,). None if the rows are linear in the means;
+        otherwise they are polyhedral, and smooth only between their breakpoints.
+
+    See Also
+    --------
+    SmoothConstraint : What returns it, with an example.
+
+    Examples
+    --------
+    >>> from skfair.constraints import ConstraintValues
+    >>> ConstraintValues._fields
+    ('values', 'jacobian', 'aux_jacobian', 'curvature', 'aux_curvature', 'exact', 'at_shift')
     """
 
-    combine: np.ndarray | sparse.csr_array
-    aux: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
+    values: np.ndarray
+    jacobian: ScoreJacobian
+    aux_jacobian: np.ndarray
+    curvature: Callable
+    aux_curvature: Callable | None = None
+    exact: Callable | None = None
+    at_shift: Callable | None = None
 
-    def at(self, means, unknowns):
-        """Values of the rows, (n_rows,), and what they take of the means there."""
-        return self.combine @ means + self.aux @ unknowns, self.combine
+
+@dataclass(frozen=True, eq=False)
+class MeanRows:
+    """Rows of a polyhedron of event means, ``lower <= combine @ (m + offset) + aux @ a <= upper``.
+
+    The offset corrects the smooth means m for their residual.
+    """
+
+    means: EventMeans
+    polyhedron: Polyhedron
+    offset: np.ndarray | float
+
+    @property
+    def lower(self):
+        """Lower bounds, (n_rows,)."""
+        return self.polyhedron.lower
+
+    @property
+    def upper(self):
+        """Upper bounds, (n_rows,)."""
+        return self.polyhedron.upper
+
+    @property
+    def n_aux(self):
+        """Number of auxiliary unknowns."""
+        return self.polyhedron.aux.shape[1]
+
+    @property
+    def aux_jacobian(self):
+        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
+        return self.polyhedron.aux
+
+    @property
+    def events(self):
+        """Events from each of which samples are drawn."""
+        return self.means.events
+
+    @property
+    def n_events(self):
+        """Number of events from which samples are drawn."""
+        return self.events.n_events
+
+    def initial_aux(self, scores):
+        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
+        if not self.n_aux:
+            return np.empty(0)
+        return self.polyhedron.unknowns(self.means.at(scores)[1] + self.offset)
+
+    def __call__(self, scores, aux):
+        """Rows and derivatives, as `ConstraintValues`."""
+        (_, slope, curvature), means = self.means.at(scores)
+        means, polyhedron, spread = means + self.offset, self.polyhedron, self.events.means_adjoint
+        values, combine = polyhedron.at(means, aux)
+        is_linear = polyhedron.combine is not None
+        return ConstraintValues(
+            values,
+            EventJacobian(combine, self.events, slope),
+            polyhedron.aux,
+            lambda v: spread(combine.T @ v) * curvature,
+            at_shift=None if is_linear else lambda shift: polyhedron.at(means + shift, aux),
+        )
+
+    def at_zero(self, aux):
+        """Value of the rows where all means are 0 before the offset, (n_rows,)."""
+        return self.polyhedron.at(np.zeros(self.n_events) + self.offset, aux)[0]
+
+    def exact_at(self, scores):
+        """Rows as the metric counts them, at suitable unknowns, and their slope by the means."""
+        means = self.means.exact_at(scores)
+        return self.polyhedron.at(means, self.polyhedron.unknowns(means))
+
+    def residual(self, scores):
+        """What the smooth means lack of the exact ones, an offset, (n_events,)."""
+        return self.means.residual(scores)
+
+    def corrected(self, scores, share=1.0):
+        """The same rows with an offset that is moved, by a share, to the residual at the scores."""
+        offset = self.offset + share * (self.residual(scores) - self.offset)
+        return replace(self, offset=offset)
+
+    def draw(self, n_per_event, random_state=None, beside=()):
+        """Draw equally many samples from every event, as `draw_rows`."""
+        return draw_rows([self], n_per_event, random_state, beside)
+
+    def drawn(self, rows, start, n_per_event):
+        """The rows on drawn samples, of which those from `start` on come from the events."""
+        return replace(self, means=self.means.drawn(rows, start, n_per_event))
 
 
-class GapRow(NamedTuple):
-    """The one row ``gap(means) <= upper``: kinked, without auxiliary unknowns.
+class StackedRows:
+    """The rows of several constraints, one below the other."""
 
-    Attributes
+    def __init__(self, components):
+        self.components = components
+
+    @cached_property
+    def lower(self):
+        """Lower bounds, (n_rows,)."""
+        return joined(one.lower for one in self.components)
+
+    @cached_property
+    def upper(self):
+        """Upper bounds, (n_rows,)."""
+        return joined(one.upper for one in self.components)
+
+    @cached_property
+    def n_aux(self):
+        """Number of auxiliary unknowns."""
+        return sum(one.n_aux for one in self.components)
+
+    @property
+    def n_events(self):
+        """Number of events from which samples are drawn."""
+        return sum(one.n_events for one in self.components)
+
+    @property
+    def aux_jacobian(self):
+        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
+        return block_diagonal([one.aux_jacobian for one in self.components])
+
+    def _with_aux(self, aux):
+        """Each component, and its auxiliary unknowns."""
+        own = split(aux, [one.n_aux for one in self.components])
+        return zip(self.components, own, strict=True)
+
+    def initial_aux(self, scores):
+        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
+        return joined(one.initial_aux(scores) for one in self.components)
+
+    def __call__(self, scores, aux):
+        """Rows and derivatives, as `ConstraintValues`."""
+        return _stack([one(scores, own) for one, own in self._with_aux(aux)], len(scores))
+
+    def at_zero(self, aux):
+        """Value of the rows where all means are 0 before the offsets, (n_rows,)."""
+        return joined(one.at_zero(own) for one, own in self._with_aux(aux))
+
+    def corrected(self, scores, share=1.0):
+        """The same rows, each corrected at the scores."""
+        return StackedRows(tuple(one.corrected(scores, share) for one in self.components))
+
+    def majorant(self, scores, aux):
+        """Convex rows that are nowhere easier to keep, and equal to these at one point."""
+        return StackedRows(tuple(one.majorant(scores, own) for one, own in self._with_aux(aux)))
+
+    def original_multipliers(self, multipliers):
+        """Multipliers of the original rows from those of these rows, which majorise them."""
+        shares = split(multipliers, [len(one.lower) for one in self.components])
+        pairs = zip(self.components, shares, strict=True)
+        return joined(one.original_multipliers(own) for one, own in pairs)
+
+    def draw(self, n_per_event, random_state=None, beside=()):
+        """Draw equally many samples from every event of every component, as `draw_rows`."""
+        return draw_rows(self.components, n_per_event, random_state, beside)
+
+
+def draw_rows(components, n_per_event, random_state=None, beside=()):
+    """Draw equally many samples from every event, and the rows on them.
+
+    Means over the drawn events are unbiased estimates of those over all samples.
+
+    Parameters
     ----------
-    aggregate : Range, Excess or Largest
-        Whose gap it is.
-    aux : ndarray of shape (1, 0)
-        No unknowns.
-    lower, upper : ndarray of shape (1,)
-        Bounds; the lower one is infinite.
+    components : sequence of MeanRows or Majorant
+        Rows of one constraint each.
+    n_per_event : int
+        Samples drawn from every event, each by its weight, with replacement.
+    random_state : int, RandomState instance or None, default=None
+        Determines the draws.
+    beside : sequence of int, default=()
+        Positions of samples that come first, in no event, as those of a loss.
+
+    Returns
+    -------
+    positions : ndarray of int, shape (n_drawn,)
+        Positions of the samples: first those beside, then event by event.
+    rows : MeanRows, Majorant or StackedRows
+        A function of their scores.
     """
-
-    aggregate: object
-    aux: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-    def at(self, means, unknowns):
-        """The gap, (1,), and a subgradient of it by the means, as a row."""
-        subgradient = self.aggregate.subgradient(means)[np.newaxis, :]
-        return np.array([self.aggregate.gap(means)]), subgradient
-
-
-class RowWriter:
-    """Collects rows one by one."""
-
-    def __init__(self):
-        self._means, self._unknowns, self._bounds = [], [], []
-
-    def add(self, lower, means, unknowns, upper):
-        """Add ``lower <= sum(means) + sum(unknowns) <= upper``; both map a position to a factor."""
-        self._means.append(means)
-        self._unknowns.append(unknowns)
-        self._bounds.append((lower, upper))
-
-    def rows(self, n_events, n_aux):
-        bounds = np.array(self._bounds, dtype=np.float64).reshape(-1, 2)
-        aux = np.zeros((len(self._unknowns), n_aux))
-        for row, unknowns in zip(aux, self._unknowns, strict=True):
-            row[list(unknowns)] = list(unknowns.values())
-        return Rows(_matrix(self._means, n_events), aux, bounds[:, 0], bounds[:, 1])
+    random_state = check_random_state(random_state)
+    draws = [one.events.draw(n_per_event, random_state) for one in components]
+    positions = np.concatenate((np.array(beside, dtype=np.intp), *draws))
+    starts = len(beside) + np.cumsum([0, *map(len, draws)])[:-1]
+    drawn = [
+        one.drawn(positions, start, n_per_event)
+        for one, start in zip(components, starts.tolist(), strict=True)
+    ]
+    return positions, drawn[0] if len(drawn) == 1 else StackedRows(tuple(drawn))
 
 
-_FEW = 4096
-"""Numbers up to which a matrix is dense: products with it are then much faster."""
+def _stack(values, n_samples):
+    """The `ConstraintValues` of several constraints, of which there may be none, as one."""
+
+    def with_weights(v):
+        return zip(values, split(v, [len(one.values) for one in values]), strict=True)
+
+    def curvature(v):
+        return sum((one.curvature(own) for one, own in with_weights(v)), np.zeros(n_samples))
+
+    def aux_curvature(v):
+        pairs = (_aux_curvature(one, own) for one, own in with_weights(v))
+        combines, hessians = zip(*pairs, strict=True)
+        return block_diagonal(combines), block_diagonal(hessians)
+
+    def exact():
+        return _stack([one.exact() if one.exact else one for one in values], n_samples)
+
+    def at_shift(shift):
+        shifts = split(shift, [one.jacobian.combine.shape[1] for one in values])
+        rows = [_rows_at(one, own) for one, own in zip(values, shifts, strict=True)]
+        return joined(own for own, _ in rows), block_diagonal([combine for _, combine in rows])
+
+    is_linear = all(one.aux_curvature is None for one in values)
+    return ConstraintValues(
+        joined(one.values for one in values),
+        StackedJacobian([one.jacobian for one in values], n_samples),
+        block_diagonal([one.aux_jacobian for one in values]),
+        curvature,
+        None if is_linear else aux_curvature,
+        exact if any(one.exact for one in values) else None,
+        at_shift if any(one.at_shift for one in values) else None,
+    )
 
 
-def _matrix(rows, n_columns):
-    """The matrix whose rows map a column to a factor; sparse if it is large."""
-    columns = [column for row in rows for column in row]
-    factors = [factor for row in rows for factor in row.values()]
-    indptr = np.cumsum([0, *map(len, rows)])
-    shape = (len(rows), n_columns)
-    matrix = sparse.csr_array((factors, columns, indptr), shape=shape, dtype=np.float64)
-    return matrix.toarray() if len(rows) * n_columns <= _FEW else matrix
+def _rows_at(values, shift):
+    """Rows and their derivatives by the means of the cells, moved by a shift."""
+    if values.at_shift is not None:
+        return values.at_shift(shift)
+    combine = values.jacobian.combine
+    dense = combine.toarray() if sparse.issparse(combine) else combine
+    return values.values + combine @ shift, dense
+
+
+def _aux_curvature(values, v):
+    """Second derivatives that involve auxiliary unknowns; 0 of rows that are linear in them."""
+    if values.aux_curvature is not None:
+        return values.aux_curvature(v)
+    n_aux, n_cells = values.aux_jacobian.shape[1], values.jacobian.combine.shape[1]
+    return np.zeros((n_aux, n_cells)), np.zeros((n_aux, n_aux))
+
+
+def joined(vectors):
+    """Vectors one after the other, of which there may be none."""
+    return np.concatenate([np.empty(0), *vectors])
+
+
+def block_diagonal(matrices):
+    """Dense matrices along the diagonal of one; there may be none."""
+    whole = np.zeros(np.sum([(0, 0), *(one.shape for one in matrices)], axis=0))
+    row = column = 0
+    for one in matrices:
+        n_rows, n_columns = one.shape
+        whole[row : row + n_rows, column : column + n_columns] = one
+        row, column = row + n_rows, column + n_columns
+    return whole
+
+
+def split(vector, lengths):
+    """Consecutive pieces of a vector."""
+    ends = np.cumsum([0, *lengths])
+    return [vector[start:end] for start, end in itertools.pairwise(ends)]

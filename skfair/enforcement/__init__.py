@@ -66,24 +66,25 @@ def enforce(task, strategy):
     ValueError
         If the strategy moves decisions, but the constraint compares ranks.
     """
-    if isinstance(task.problem, PartitionedProblem) and not task.constraint.is_local:
+    compares_ranks = "ranks" in task.constraint.statistics
+    if isinstance(task.problem, PartitionedProblem) and not compares_ranks:
         return _at_large(task, strategy)
-    if not task.constraint.parts:
+    if not len(task.constraint):
         return task.plain()
     if strategy is None:
         return task.smooth()
-    if task.constraint.is_local and strategy not in ("auto", "calibration"):
-        local = next(part.name for part in task.constraint.parts if part.is_local)
+    if compares_ranks and strategy not in ("auto", "calibration"):
+        name = next(one.name for one in task.constraint if one.statistic == "ranks")
         raise ValueError(
-            f"enforcement={strategy!r} leads decisions to their bounds, but {local} compares "
+            f"enforcement={strategy!r} leads decisions to their bounds, but {name} compares "
             "ranks; pass enforcement='auto'."
         )
-    if task.constraint.is_local:
+    if compares_ranks:
         found = calibrate(task)
         return found if found.keeps_bound else search_metric(task, found)
     first = task.smooth()
     pressure = np.abs(first.result.multipliers).max(initial=0.0)
-    counts_any = any(part.counts_decisions for part in task.constraint.parts)
+    counts_any = "decisions" in task.constraint.statistics
     # Smooth rates of decisions may ask for more than these need: perhaps they need nothing. Those
     # of losses are the metric itself, and press if their multipliers are more than rounding.
     is_known = task.presses or (pressure > task.tol and not counts_any)
@@ -134,7 +135,7 @@ def enforce_for_all(task, strategy, confidence, unseen=None, clusters=None):
         )
 
     # All fits are searched alike, and a dozen are needed.
-    if strategy == "auto" and not requested.is_local:
+    if strategy == "auto" and "ranks" not in requested.statistics:
         strategy = "brief"
 
     def make_fit(rows, start):
@@ -147,7 +148,7 @@ def enforce_for_all(task, strategy, confidence, unseen=None, clusters=None):
 
         def fit(tolerances):
             nonlocal start  # each fit starts where the one before has ended
-            tighter = own.held_to(tolerances)
+            tighter = own.with_tolerances(tolerances)
             start = enforce(tighter if start is None else tighter.from_there(start), strategy)
             return whole.judge(start.parameters, start.result)
 
@@ -160,7 +161,7 @@ def _at_large(task, strategy):
     """What everybody does where the problem lies in parts, after some have rehearsed it."""
     few = task.rehearsed_by(task.problem.few)
     # Searches would lead the decisions of these few to bounds that everybody's do not keep.
-    is_searched = strategy == "auto" and task.constraint.counts_decisions
+    is_searched = strategy == "auto" and task.constraint.statistics <= {"decisions"}
     rehearsed = enforce(few, "correction" if is_searched else strategy)
     return enforce_at_large(task, strategy, few, rehearsed)
 
@@ -193,17 +194,17 @@ def _as_it_is(task, candidate):
 
 
 def _auto(task, start, refine=polish):
-    counts_any = any(part.counts_decisions for part in task.constraint.parts)
+    counts_any = "decisions" in task.constraint.statistics
     if not counts_any and start.keeps_bound:
         return start  # of mean losses, the smooth rates are the public metric themselves
-    if not task.constraint.counts_decisions:
+    if not task.constraint.statistics <= {"decisions"}:
         return _correction(task, start)
     return _best(task, corrections(task, start), refine)
 
 
 def _brief(task, start):
     """As "auto", with a shorter search: of many models it is by chance that one seems fairer."""
-    counts_any = any(part.counts_decisions for part in task.constraint.parts)
+    counts_any = "decisions" in task.constraint.statistics
     if not counts_any and start.result.status == "infeasible":
         return start  # mean losses are the public metric: no correction changes them
     return _auto(task, start, partial(polish, max_rounds=2, max_breadth=1))

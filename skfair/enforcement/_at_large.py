@@ -6,6 +6,8 @@ corrected by that, and searches along a few lines, all of them counted at once. 
 look at all parts, and there are about a dozen.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from skfair.constraints import ConstraintSystem
@@ -55,7 +57,7 @@ def enforce_at_large(task, strategy, few, rehearsed):
         if plain.keeps_bound:
             return plain
     found = people.corrected(start)
-    if task.constraint.counts_decisions:
+    if task.constraint.statistics <= {"decisions"}:
         found = people.searched(found)
     if found.keeps_bound:
         return found
@@ -84,9 +86,9 @@ class _Everybody:
 
     def _candidates(self, counted, points, result):
         errors, decided, unclear, means = counted
-        pairs = zip(self.task.constraint.parts, means, strict=True)
-        gaps = np.array([one.aggregate.gap(own.T) for one, own in pairs]).reshape(-1, len(points))
-        counts_any = any(one.counts_decisions for one in self.task.constraint.parts)
+        pairs = zip(self.task.constraint, means, strict=True)
+        gaps = np.array([one.aggregate(own.T) for one, own in pairs]).reshape(-1, len(points))
+        counts_any = "decisions" in self.task.constraint.statistics
         return [
             Candidate(
                 own,
@@ -118,14 +120,14 @@ class _Everybody:
         task, best = self.task, None
         for _ in range(_MAX_CORRECTIONS):
             offsets = self.missed(start)
-            held = zip(task.constraint.parts, offsets, strict=True)
-            constraint = ConstraintSystem(tuple(one.shifted(own) for one, own in held))
+            constraint = task.constraint.map(_with_offset, offsets)
             found = self.solved(task.under(constraint), self._rehearsed(start))
             best = found if best is None else min(best, found, key=rank)
             # Searches lead decisions to their bounds, if there are any to flip. What misses nothing
             # of the metric, as mean losses do, would be fitted again as it is.
             misses = any(own.any() for own in offsets)
-            if found.keeps_bound or task.constraint.counts_decisions or not misses:
+            counts_all = task.constraint.statistics <= {"decisions"}
+            if found.keeps_bound or counts_all or not misses:
                 break
             start = found.parameters
         return best
@@ -163,9 +165,9 @@ class _Everybody:
         errors, means, negative = self.parts.total(flips, origin, directions, typical)
         errors = np.round(np.cumsum(errors, axis=1), DIGITS)
         violations = np.zeros_like(errors)
-        for one, own, low in zip(self.task.constraint.parts, means, negative, strict=True):
+        for one, own, low in zip(self.task.constraint, means, negative, strict=True):
             at = np.cumsum(own, axis=2).transpose(1, 0, 2) + low[:, np.newaxis, np.newaxis]
-            violations = np.maximum(violations, one.aggregate.gap(at) - one.tolerance)
+            violations = np.maximum(violations, one.aggregate(at) - one.tolerance)
         violations = np.where(violations > TIE, np.round(violations, DIGITS), 0.0)
         better = violations < start.violation
         better |= (violations == start.violation) & (errors < start.error)
@@ -188,6 +190,10 @@ class _Everybody:
                 directions.append(direction)
                 typical.append(np.exp2(np.rint(np.log2(near))))
         return np.array(directions), np.array(typical)
+
+
+def _with_offset(constraint, offset):
+    return replace(constraint, offset=offset)
 
 
 def _decide_one(part, point):

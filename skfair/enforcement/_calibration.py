@@ -11,6 +11,7 @@ So fits follow one another, and after each of them every part of the constraint 
 Of very many people some go through all of this first; everybody's fits begin where theirs ended.
 """
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -81,12 +82,12 @@ def _finished(task, candidate):
 
 
 def _rescaled(constraint, earlier):
-    """The rows of an earlier fit, their tolerances changed as the requested ones have changed."""
-    rows = earlier.result.evaluation.problem.constraint.parts
+    """The constraints of an earlier fit, their tolerances changed as the requested ones were."""
+    rows = earlier.result.evaluation.problem.constraint
     aims = [_aim(tolerance) for tolerance in constraint.tolerances]
     ratios = aims / np.maximum(earlier.gaps, TIE)
     return [
-        row.held_to(row.tolerance * ratio if row.tolerance > 0 else aim)
+        replace(row, tolerance=row.tolerance * ratio if row.tolerance > 0 else aim)
         for row, ratio, aim in zip(rows, ratios, aims, strict=True)
     ]
 
@@ -101,25 +102,24 @@ def _rehearse(task, start):
     rows : list of MetricConstraint or None
         What everybody's rows are first made like; None where nobody rehearsed, or without need.
     """
-    parts = task.constraint.parts
+    n_constraints = len(task.constraint)
     few = task.rehearsal(start.parameters)
     if few is None:
-        return start, [None] * len(parts)
+        return start, [None] * n_constraints
     try:
         found = calibrate(few)
-    except ValueError:  # seen from their scores, too few of a class rank in an interval
-        return start, [None] * len(parts)
-    rows = found.result.evaluation.problem.constraint.parts
-    if not rows:
-        return start, [None] * len(parts)
-    return found._replace(scores=task.predicted(found.parameters)), rows
+    except ValueError:  # linearised at their scores, too few of a class rank in an interval
+        return start, [None] * n_constraints
+    rows = found.result.evaluation.problem.constraint
+    if not len(rows):
+        return start, [None] * n_constraints
+    return found._replace(scores=task.predicted(found.parameters)), list(rows)
 
 
 def _calibrations(task, latest, rehearsed):
     """Yield fits, each under rows that were told what the last fit left."""
-    parts = task.constraint.parts
-    pairs = zip(parts, rehearsed, strict=True)
-    loops = [(_corrections if part.is_correctable else _secant)(part, rows) for part, rows in pairs]
+    pairs = zip(task.constraint, rehearsed, strict=True)
+    loops = [(_corrections if one.is_correctable else _secant)(one, rows) for one, rows in pairs]
     for loop in loops:
         next(loop)
     while True:
@@ -131,7 +131,7 @@ def _calibrations(task, latest, rehearsed):
         problem = task.under(ConstraintSystem(tuple(rows)))
         # Thresholds go on from where they were; levels, which are easily placed, do not.
         is_warm = len(latest.result.x) == problem.n_unknowns
-        is_warm = is_warm and not any(part.is_correctable for part in parts)
+        is_warm = is_warm and not any(one.is_correctable for one in task.constraint)
         x = latest.result.x if is_warm else problem.initial_point(latest.parameters)
         latest = task.roughly(problem, x)
         yield latest
@@ -148,7 +148,7 @@ def _uses_up(task, rows, candidate):
 
     Multipliers up to the solver's tolerance are rounding: an interior point leaves no exact 0.
     """
-    ends = np.cumsum([len(row.lower) for row in rows])[:-1]
+    ends = np.cumsum([len(row.rows.lower) for row in rows])[:-1]
     prices = np.split(np.abs(candidate.result.multipliers), ends)
     pressing = [own.max(initial=0.0) > task.tol for own in prices]
     return (candidate.gaps >= task.constraint.tolerances - SLACK)[pressing].all()
@@ -169,10 +169,10 @@ def _corrections(part, rehearsed):
     scores, *_ = yield
     missed = None
     while True:
-        rows = part.seen_from(scores).held_to(effective)
-        misses = rows.missed(scores)
+        rows = replace(part.linearize_at(scores), tolerance=effective)
+        misses = rows.rows.residual(scores)
         missed = misses if missed is None else (missed + misses) / 2
-        scores, gap, _ = yield rows.shifted(missed)
+        scores, gap, _ = yield replace(rows, offset=missed)
         # Decisions come in persons: what still exceeds the aim is asked for in advance.
         effective = min(aim, max(0.0, effective + (aim - _known(gap)) / 2))
 
@@ -193,11 +193,12 @@ def _secant(part, rehearsed):
         high = (max(asked, _known(gap)), _known(gap))
         is_guessed = rehearsed is not None
         if is_guessed:  # nearly right: the bracket is as narrow
-            part, effective = part.by(rehearsed.criterion), rehearsed.tolerance
+            part, effective = _with_criterion(part, rehearsed.criterion), rehearsed.tolerance
             high, rehearsed = (2.0 * effective, 2.0 * aim), None
         measured = False  # the plain fit stands for any tolerance above
         while True:
-            scores, gap, is_infeasible = yield part.seen_from(scores).held_to(effective)
+            rows = replace(part.linearize_at(scores), tolerance=effective)
+            scores, gap, is_infeasible = yield rows
             if effective == 0.0:
                 of_zero.append(_known(gap))
                 if of_zero[-1] <= asked or _in_vain(of_zero):
@@ -222,8 +223,12 @@ def _secant(part, rehearsed):
             if effective < 0.02 * asked:
                 effective = 0.0
         if is_narrowed and asked > 0.0:  # of a tolerance of 0 more rows are only missed by more
-            part = part.refined()
-        part, is_narrowed = part.narrowed(_NARROWER), True
+            part = _with_criterion(part, part.criterion.refined())
+        part, is_narrowed = _with_criterion(part, part.criterion.narrowed(_NARROWER)), True
+
+
+def _with_criterion(part, criterion):
+    return replace(part, criterion=criterion)
 
 
 def _in_vain(gaps):

@@ -34,13 +34,13 @@ def tighten(task, candidate):
 
     Gaps of decisions jump: a smooth rate that is right at the bound leaves them on either side.
     """
-    best, room = candidate, np.zeros(len(task.constraint.parts))
+    best, room = candidate, np.zeros(len(task.constraint))
     for _ in range(_MAX_TIGHTENINGS):
         if best.keeps_bound:
             break
-        room += [part.violation(best.scores) for part in task.constraint.parts]
+        room += np.maximum(0.0, task.constraint.gaps(best.scores) - task.constraint.tolerances)
         left = np.maximum(0.0, task.constraint.tolerances - room)
-        tightened = task.under(task.constraint.corrected(best.scores).held_to(left))
+        tightened = task.under(task.constraint.corrected(best.scores).with_tolerances(left))
         found = task.candidate(tightened, tightened.initial_point(best.parameters))
         if found.result.status == "infeasible":
             break
@@ -58,7 +58,7 @@ def path(task, start):
     """
     yield start
     problem, prices = task.problem, start.result.multipliers
-    effects = problem.constraint.decision_effects(start.scores, prices)
+    effects = _decision_effects(problem.constraint, start.scores, prices)
     low, high, parameters = 0.0, np.inf, start.parameters
     length = 1.0
     for _ in range(_MAX_PRICES):
@@ -73,6 +73,32 @@ def path(task, start):
         yield found._replace(result=replace(found.result, multipliers=length * prices))
         parameters = found.parameters
         # Rows that still press beyond their bounds want a higher price, rows within a lower one.
-        pressing = problem.constraint.decision_pressure(found.scores, prices)
+        pressing = _weighted_excess(problem.constraint, found.scores, prices)
         low, high = (length, high) if pressing > 0 else (low, length)
         length = 2.0 * low if np.isinf(high) else (low + high) / 2
+
+
+def _decision_effects(constraint, scores, multipliers):
+    """What each sample's positive decision adds to ``multipliers @ rows``, as the metric counts."""
+    effects = np.zeros(len(scores))
+    pairs = zip(constraint, constraint.by_constraint(multipliers), strict=True)
+    for one, own in pairs:
+        means = one.means
+        positive, negative = (means.exact_rate(np.full(len(scores), sign)) for sign in (1.0, -1.0))
+        _, combine = one.rows.exact_at(scores)
+        effects = effects + means.events.means_adjoint(combine.T @ own) * (positive - negative)
+    return effects
+
+
+def _weighted_excess(constraint, scores, multipliers):
+    """Multipliers times the excess of the rows over their bounds, as the metric counts.
+
+    It is positive if the rows lie beyond their bounds on the whole. Multipliers are positive at
+    upper bounds, negative at lower ones.
+    """
+    total = 0.0
+    for one, own in zip(constraint, constraint.by_constraint(multipliers), strict=True):
+        active = own != 0
+        bounds = np.where(own > 0, one.rows.upper, one.rows.lower)[active]
+        total += float(own[active] @ (one.rows.exact_at(scores)[0][active] - bounds))
+    return total

@@ -35,8 +35,7 @@ def decide(part, points):
     wrong = [part.share.dot((scores > 0) != (part.target > 0)) for scores in all_scores]
     positives = np.array([np.count_nonzero(scores > 0) for scores in all_scores])
     means = tuple(
-        np.array([one.decision_means(scores) for scores in all_scores])
-        for one in part.constraint.parts
+        np.array([one.means.exact_at(scores) for scores in all_scores]) for one in part.constraint
     )
     decided = np.column_stack((len(part.target) - positives, positives))
     unclear = [_n_unclear(scores) for scores in all_scores]
@@ -63,7 +62,7 @@ def missed(part, parameters):
     missed : tuple of ndarray, each of shape (n_events,)
     """
     scores = part.model.at(parameters).scores
-    return tuple(one.missed(scores) for one in part.constraint.parts)
+    return tuple(one.means.residual(scores) for one in part.constraint)
 
 
 def flips(part, start, directions, typical):
@@ -93,7 +92,7 @@ def flips(part, start, directions, typical):
     count = partial(_flips_of_line, part, scores)
     found = [count(*line) for line in zip(directions, typical, strict=True)]
     errors, means = zip(*found, strict=True)
-    negative = tuple(one._flip_effects[1] for one in part.constraint.parts)
+    negative = tuple(one.means.flip_effects[1] for one in part.constraint)
     return np.array(errors), tuple(map(np.array, zip(*means, strict=True))), negative
 
 
@@ -112,7 +111,7 @@ def _flips_of_line(part, scores, direction, typical):
     errors = added(everybody, np.zeros_like(everybody), -part.share * part.target, 1)[0]
     errors[0] += part.share @ (part.target > 0)
     means = []
-    for one in part.constraint.parts:
+    for one in part.constraint:
         samples, events, _ = one.events.memberships
-        means.append(added(samples, events, one._flip_effects[0], one.events.n_events))
+        means.append(added(samples, events, one.means.flip_effects[0], one.events.n_events))
     return errors, tuple(means)

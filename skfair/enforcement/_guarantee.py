@@ -87,7 +87,7 @@ def promise(constraint, confidence, make_fit, clusters=None):
     level = 1.0 - (1.0 - confidence) / max(1, len(requested))
     fit = make_fit(None, None)
     first = fit(requested)
-    training = _gaps(constraint, first.scores)
+    training = constraint.gaps(first.scores)
     seen = _Evidence(constraint, first.scores, training, clusters)
     tolerances = seen.lowered(requested, training, level)
     folds = _Folds(constraint, make_fit, first, clusters)
@@ -101,7 +101,7 @@ def promise(constraint, confidence, make_fit, clusters=None):
             break
     found = first if np.array_equal(tolerances, requested) else fit(tolerances)
     # The tolerance is the smallest that a round has led to: the last one alone would say too much.
-    training = _gaps(constraint, found.scores)
+    training = constraint.gaps(found.scores)
     probability = float(np.mean([one.joint_probability(training) for one in rounds]))
     if probability >= confidence:
         return Guarantee(found, tolerances, probability)
@@ -119,10 +119,10 @@ class _Evidence:
     """
 
     def __init__(self, constraint, scores, training, clusters):
-        self.posteriors = [part.posterior(scores, clusters) for part in constraint.parts]
-        self.gaps = _gaps(constraint, scores)
+        self.posteriors = [one.posterior(scores, clusters) for one in constraint]
+        self.gaps = constraint.gaps(scores)
         self.training = training
-        pairs = zip(constraint.parts, self.posteriors, strict=True)
+        pairs = zip(constraint, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(part, one) for part, one in pairs])
 
     def lowered(self, tolerances, reached, level):
@@ -199,17 +199,13 @@ class _Folds:
         """
         scores = np.array(self.first.scores)
         if not self.fits:
-            return scores, _gaps(self.constraint, scores)
+            return scores, self.constraint.gaps(scores)
         training = []
         for number, (rows, fit, own) in enumerate(self.fits):
             found, outside = fit(tolerances), self.fold == number
             scores[outside] = found.scores[outside]
-            training.append(_gaps(own, found.scores[rows]))
+            training.append(own.gaps(found.scores[rows]))
         return scores, np.mean(training, axis=0)
-
-
-def _gaps(constraint, scores):
-    return np.array([part.gap(scores) for part in constraint.parts])
 
 
 def _smallest_tolerance(part, posterior):
@@ -218,8 +214,9 @@ def _smallest_tolerance(part, posterior):
     Ranks are compared at many thresholds. A gap far below the requested one costs hundreds of
     iterations, and overfits the training data.
     """
-    smallest = part.jumps / posterior.sizes.min()
-    return max(smallest, _LEAST_OF_RANKS * part.tolerance) if part.is_local else smallest
+    smallest = (part.statistic != "values") / posterior.sizes.min()
+    is_ranked = part.statistic == "ranks"
+    return max(smallest, _LEAST_OF_RANKS * part.tolerance) if is_ranked else smallest
 
 
 def _folds(constraint, n_samples, clusters=None):
@@ -237,9 +234,9 @@ def _folds(constraint, n_samples, clusters=None):
 
 
 def _strata(constraint, n_samples):
-    if not constraint.parts:
+    if not len(constraint):
         return np.zeros(n_samples, dtype=np.intp)
-    candidates = [part.strata for part in constraint.parts]
+    candidates = [one.events.membership_codes for one in constraint]
     return min(candidates, key=lambda codes: ((codes < 0).sum(), codes.max()))
 
 
@@ -253,4 +250,5 @@ def _dealt(strata, rng):
 
 def _all_occur(constraint, rows):
     """Whether each event that is compared occurs among some of the samples."""
-    return all(np.isin(part.strata, part.strata[rows]).all() for part in constraint.parts)
+    strata = [one.events.membership_codes for one in constraint]
+    return all(np.isin(own, own[rows]).all() for own in strata)

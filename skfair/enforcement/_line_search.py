@@ -107,7 +107,7 @@ class _Layer:
 
     @cached_property
     def n_events(self):
-        return sum(len(part.names) for part in self.task.constraint.parts)
+        return sum(one.events.n_events for one in self.task.constraint)
 
     @cached_property
     def _effects(self):
@@ -241,16 +241,16 @@ def _newton_directions(evaluation):
 
 def _missed(constraint, scores):
     """What each row, counted by decisions, lacks to its bounds, (n_rows,); 0 within them."""
-    values = np.concatenate([part.decision_values(scores) for part in constraint.parts])
-    return np.clip(values, constraint.lower, constraint.upper) - values
+    values = np.concatenate([one.rows.exact_at(scores)[0] for one in constraint])
+    return np.clip(values, constraint.rows.lower, constraint.rows.upper) - values
 
 
 def _violations(constraint, stops):
     """Largest excess of a gap at every stop; 0 where all tolerances are kept."""
     n_turns = len(stops.low) - 1
     excess = [
-        part.sweep(stops.decisions, stops.turns, n_turns) - part.tolerance
-        for part in constraint.parts
+        one.aggregate(one.means.along_flips(stops.decisions, stops.turns, n_turns)) - one.tolerance
+        for one in constraint
     ]
     worst = np.max(excess, axis=0)
     return np.where(worst > TIE, worst, 0.0)

@@ -118,11 +118,10 @@ class Task:
         """The candidate that parameters make."""
         if isinstance(self.problem, PartitionedRankProblem):
             return self._judge_ranks(parameters, result)
-        problem, parts = self.problem, self.constraint.parts
-        scores = problem.predicted(parameters)
+        problem, scores = self.problem, self.problem.predicted(parameters)
         wrong = (scores > 0) != (problem.target > 0)
-        gaps = np.array([part.gap(scores) for part in parts])
-        is_clear = not any(part.counts_decisions for part in parts) or is_clear_of_0(scores)
+        gaps = self.constraint.gaps(scores)
+        is_clear = "decisions" not in self.constraint.statistics or is_clear_of_0(scores)
         error = round(float(problem.share @ wrong), 12)
         violation, decisions = self.violation(gaps), np.unique(scores > 0)
         return Candidate(parameters, scores, error, gaps, violation, is_clear, result, decisions)
@@ -154,7 +153,7 @@ class Task:
         solver returns the bound to the last digit: unless hardly anything is allowed, they are held
         to so much less.
         """
-        missed = np.array([0.0 if part.jumps else self.tol for part in constraint.parts])
+        missed = np.array([self.tol if one.statistic == "values" else 0.0 for one in constraint])
         return missed, np.where(constraint.tolerances > missed, missed, 0.0)
 
     def solved(self, problem, x, solver=None):
@@ -176,7 +175,7 @@ class Task:
         constraint = problem.constraint
         _, room = self._missed_and_room(constraint)
         if room.any():
-            held = constraint.held_to(constraint.tolerances - room)
+            held = constraint.with_tolerances(constraint.tolerances - room)
             problem = replace(problem, constraint=held)
         return self.solve(problem, x, solver)
 
@@ -213,9 +212,9 @@ class Task:
         """The problem under another constraint."""
         return replace(self.problem, constraint=constraint)
 
-    def held_to(self, tolerances):
+    def with_tolerances(self, tolerances):
         """The same task with other tolerances, (n_parts,)."""
-        return replace(self, problem=self.under(self.constraint.held_to(tolerances)))
+        return replace(self, problem=self.under(self.constraint.with_tolerances(tolerances)))
 
     def take(self, rows):
         """The same task among some of the people."""
@@ -223,8 +222,8 @@ class Task:
 
     def from_there(self, found):
         """The same task begun where a candidate is that has met it before, or one much like it."""
-        constraint = self.constraint
-        if not constraint.is_local:
+        constraint, compares_ranks = self.constraint, "ranks" in self.constraint.statistics
+        if not compares_ranks:
             constraint = constraint.corrected(found.scores)
         presses = found.result.multipliers.any() or (found.gaps > constraint.tolerances).any()
         return replace(
@@ -232,7 +231,7 @@ class Task:
             problem=self.under(constraint),
             start=found.parameters,
             presses=bool(presses),
-            earlier=found if presses and constraint.is_local and _has_rows(found) else None,
+            earlier=found if presses and compares_ranks and _has_rows(found) else None,
         )
 
     def plain(self, parameters=None, solver=None):
@@ -293,18 +292,18 @@ class Task:
     def smooth(self):
         """The fit under the smooth rates, as the papers have it."""
         start, constraint = self.start, self.constraint
-        if len(self.problem.target) > _MANY and not constraint.is_local:
-            start = self.rehearsed(constraint)
-        if constraint.is_local:
+        if "ranks" in constraint.statistics:
             rough = self.rough()
-            start, constraint = rough.parameters, constraint.seen_from(rough.scores)
+            start, constraint = rough.parameters, constraint.linearize_at(rough.scores)
+        elif len(self.problem.target) > _MANY:
+            start = self.rehearsed(constraint)
         problem = self.under(constraint)
         return self.candidate(problem, problem.initial_point(start))
 
 
 def _has_rows(found):
     """Whether a fit was under constraints, and its gaps are known."""
-    return found.result.evaluation.problem.constraint.parts and not np.isnan(found.gaps).any()
+    return len(found.result.evaluation.problem.constraint) and not np.isnan(found.gaps).any()
 
 
 def is_clear_of_0(scores):

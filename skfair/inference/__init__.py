@@ -6,6 +6,12 @@ from skfair.inference._contrasts import all_pairs
 from skfair.inference._curves import Curves, curve_pairs
 from skfair.inference._estimates import Estimates, LogRates, Means, Rates, estimates_of
 from skfair.inference._exact import exact_pair_test
+from skfair.inference._gap_posterior import (
+    CurvePosterior,
+    cluster_effects,
+    gap_posterior,
+    kish_sizes,
+)
 from skfair.inference._gaps import (
     Interval,
     contrast_interval,

@@ -42,7 +42,7 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
         start, clusters = replace(task, start=candidate.parameters), problems[0].people.clusters
         guarantee = enforce_for_all(start, "auto", confidence, clusters=clusters)
     problem = task.problem
-    constraint = problem.constraint.seen_from(guarantee.found.scores)
+    constraint = problem.constraint.linearize_at(guarantee.found.scores)
     return replace(problem, constraint=constraint), guarantee
 
 
@@ -57,7 +57,7 @@ def _tasks(problems, constraints, tolerance, callback):
             if tasks:
                 warnings.simplefilter("ignore")  # of small groups, once is enough
             system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
-        solver = _RANKS_SOLVER if system.is_local else _SOLVER
+        solver = _RANKS_SOLVER if "ranks" in system.statistics else _SOLVER
         solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
 
         def solve(problem, x, other=None, solver=solver):
@@ -65,7 +65,7 @@ def _tasks(problems, constraints, tolerance, callback):
 
         problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
         tasks.append(Task(problem, solve, model.initial(), solver))
-        if system.is_local or not any(part.counts_decisions for part in system.parts):
+        if "ranks" in system.statistics or "decisions" not in system.statistics:
             break
     return tasks
 
@@ -76,7 +76,8 @@ def _preselect(tasks):
     A search along the intercept is cheap, and leads a single row to its bound.
     """
     constraint = tasks[0].constraint
-    if len(tasks) == 1 or len(constraint.lower) != 1 or not constraint.counts_decisions:
+    counts_all = constraint.statistics <= {"decisions"}
+    if len(tasks) == 1 or not counts_all or len(constraint.rows.lower) != 1:
         return tasks
     task, candidate = _most_accurate(tasks, "sweep")
     is_constant = len(candidate.decisions) == 1
@@ -105,12 +106,19 @@ def _bind(problems, constraints, settings):
     bound = bind_all(constraints, [problem.people for problem in problems], *settings)
     if len(problems) == 1:
         return ConstraintSystem(tuple(bound[0]))
-    placed = [
-        constraint.placed(slice(number * n_samples, (number + 1) * n_samples), n_scores)
+    embedded = [
+        _embed(constraint, slice(number * n_samples, (number + 1) * n_samples), n_scores)
         for number, of_problem in enumerate(bound)
         for constraint in of_problem
     ]
-    return ConstraintSystem(tuple(placed))
+    return ConstraintSystem(tuple(embedded))
+
+
+def _embed(constraint, rows, n_scores):
+    """A constraint on some of more scores."""
+    uncompared = constraint.uncompared and constraint.uncompared.embed(rows, n_scores)
+    means = constraint.means.embed(rows, n_scores)
+    return replace(constraint, means=means, uncompared=uncompared)
 
 
 def log_odds_parameters(model):

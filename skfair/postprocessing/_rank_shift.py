@@ -122,8 +122,8 @@ class RankedSamples:
     @classmethod
     def of(cls, y_score, bound):
         """The samples of a bound constraint on percentiles, by their scores."""
-        samples = bound.people
-        return cls(y_score, samples.target > 0, samples.groups, samples.weights, bound.intervals)
+        samples, percentiles = bound.ranked.samples, bound.ranked.percentiles
+        return cls(y_score, samples.target > 0, samples.groups, samples.weights, percentiles)
 
     def take(self, rows):
         """Some of the samples, ranked among themselves."""

@@ -60,7 +60,7 @@ class Evaluation:
 
         Parameters
         ----------
-        constraint : BoundConstraint or ConstraintSystem
+        constraint : MetricConstraint, ConstraintSystem or SmoothConstraint
             With as many auxiliary unknowns.
 
         Returns
@@ -86,21 +86,21 @@ class Evaluation:
         """Gradient of the objective, (n_unknowns,)."""
         slopes = self.problem.share * self._losses.slope
         gradient = self.point.pull_back(slopes) + self.problem.ridge * self.parameters
-        return np.append(gradient, np.zeros(self.problem.constraint.n_aux))
+        return np.append(gradient, np.zeros(self.problem.rows.n_aux))
 
     @cached_property
-    def _constraint(self):
-        return self.problem.constraint(self.scores, self.aux)
+    def _rows(self):
+        return self.problem.rows(self.scores, self.aux)
 
     @property
     def values(self):
         """The rows c(x), (n_rows,)."""
-        return self._constraint.values
+        return self._rows.values
 
     @property
     def aux_jacobian(self):
         """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
-        return self._constraint.aux_jacobian
+        return self._rows.aux_jacobian
 
     @cached_property
     def excess(self):
@@ -125,8 +125,8 @@ class Evaluation:
         -------
         gradient : ndarray of shape (n_unknowns,)
         """
-        slopes = self._constraint.jacobian.adjoint(v)
-        return np.append(self.point.pull_back(slopes), v @ self._constraint.aux_jacobian)
+        slopes = self._rows.jacobian.adjoint(v)
+        return np.append(self.point.pull_back(slopes), v @ self._rows.aux_jacobian)
 
     def lagrangian_gradient(self, multipliers):
         """Gradient of ``fun + multipliers @ values``; one pass over the data.
@@ -142,20 +142,20 @@ class Evaluation:
         """
         problem = self.problem
         slopes = problem.share * self._losses.slope
-        slopes = slopes + self._constraint.jacobian.adjoint(multipliers)
+        slopes = slopes + self._rows.jacobian.adjoint(multipliers)
         gradient = self.point.pull_back(slopes) + problem.ridge * self.parameters
-        return np.append(gradient, multipliers @ self._constraint.aux_jacobian)
+        return np.append(gradient, multipliers @ self._rows.aux_jacobian)
 
     @cached_property
     def jacobian(self):
         """Derivative of the rows, (n_rows, n_unknowns)."""
-        by_parameters = self._constraint.jacobian.combine @ self.cell_jacobian
-        return np.column_stack((by_parameters, self._constraint.aux_jacobian))
+        by_parameters = self._rows.jacobian.combine @ self.cell_jacobian
+        return np.column_stack((by_parameters, self._rows.aux_jacobian))
 
     @property
     def rows_at_shift(self):
         """Rows by the means of their cells, as `ConstraintValues.at_shift`; None if linear."""
-        return self._constraint.at_shift
+        return self._rows.at_shift
 
     def jacobian_of(self, rows):
         """Derivative of some rows, without that of the others.
@@ -169,15 +169,15 @@ class Evaluation:
         -------
         jacobian : ndarray of shape (n_taken, n_unknowns)
         """
-        jacobian = self._constraint.jacobian
+        jacobian = self._rows.jacobian
         by_scores = sparse.csr_array(sparse.csr_array(jacobian.combine)[rows] @ jacobian.cells)
         by_parameters = self.point.pull_back_rows(by_scores)
-        return np.column_stack((by_parameters, self._constraint.aux_jacobian[rows]))
+        return np.column_stack((by_parameters, self._rows.aux_jacobian[rows]))
 
     @cached_property
     def cell_jacobian(self):
         """Derivative of the cells that rows are made of, (n_cells, n_parameters)."""
-        return self.point.pull_back_rows(self._constraint.jacobian.cells)
+        return self.point.pull_back_rows(self._rows.jacobian.cells)
 
     @property
     def loss_curvature(self):
@@ -196,12 +196,12 @@ class Evaluation:
         -------
         curvature : ndarray of shape (n_samples,)
         """
-        return self.loss_curvature + self._constraint.curvature(multipliers)
+        return self.loss_curvature + self._rows.curvature(multipliers)
 
     @property
     def is_bent_safely(self):
         """Whether curvatures of the rows are others than those that they have, and safer."""
-        return self._constraint.exact is not None
+        return self._rows.exact is not None
 
     def hessian(self, multipliers, is_near=False):
         """Second derivative of the Lagrangian, with the curvatures that the constraint gives.
@@ -217,14 +217,14 @@ class Evaluation:
         -------
         hessian : ndarray of shape (n_unknowns, n_unknowns)
         """
-        p, constraint = self.problem.n_parameters, self._constraint
-        if is_near and constraint.exact is not None:
-            constraint = constraint.exact()
+        p, rows = self.problem.n_parameters, self._rows
+        if is_near and rows.exact is not None:
+            rows = rows.exact()
         hessian = np.zeros((len(self.x), len(self.x)))
-        hessian[:p, :p] = self.point.gram(self.loss_curvature + constraint.curvature(multipliers))
+        hessian[:p, :p] = self.point.gram(self.loss_curvature + rows.curvature(multipliers))
         hessian[:p, :p] += np.diag(self.problem.ridge)
-        if constraint.aux_curvature is not None:
-            combine, hessian[p:, p:] = constraint.aux_curvature(multipliers)
+        if rows.aux_curvature is not None:
+            combine, hessian[p:, p:] = rows.aux_curvature(multipliers)
             hessian[p:, :p] = combine @ self.cell_jacobian
             hessian[:p, p:] = hessian[p:, :p].T
         return hessian

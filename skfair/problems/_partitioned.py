@@ -1,6 +1,6 @@
 """A problem whose samples lie in parts: every question is one look at them all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -88,11 +88,11 @@ class PartitionedProblem(ConstrainedProblem):
         x : ndarray of shape (n_unknowns,)
         """
         parameters = self.model.initial(random_state) if parameters is None else parameters
-        if not self.constraint.n_aux:
+        if not self.rows.n_aux:
             return np.array(parameters)
         means = self.parts.total(_means, parameters)
-        pairs = zip(self.constraint.parts, means, strict=True)
-        unknowns = [part.aggregate.unknowns(own + part.offset) for part, own in pairs]
+        pairs = zip(self.constraint, means, strict=True)
+        unknowns = [one.rows.polyhedron.unknowns(own + one.offset) for one, own in pairs]
         return np.concatenate((parameters, *unknowns))
 
     def told(self, parameters):
@@ -116,7 +116,7 @@ class PartitionedProblem(ConstrainedProblem):
             self._known[key] = self.parts.total(_told, parameters)
         objective, moments = self._known[key]
         penalty = float(self.ridge @ parameters**2 / 2)
-        report = self.constraint.report_of(moments)
+        report = self.constraint.report(moments=moments)
         return float(objective) + penalty, len(self.lower), report
 
     def total_and_told(self, function, parameters):
@@ -162,7 +162,12 @@ class PartitionedProblem(ConstrainedProblem):
         """
         is_near = multipliers is not None if is_near is None else is_near
         multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
-        return PartitionedEvaluation(self, x, multipliers, is_near and self.constraint.bends_safely)
+        return PartitionedEvaluation(self, x, multipliers, is_near and self.has_exact_hessian)
+
+    @property
+    def has_exact_hessian(self):
+        """Whether curvatures are convexified and exact ones differ, as those of ranks do."""
+        return "ranks" in self.constraint.statistics
 
     def look(self, x, multipliers, is_near):
         """Sums of what `PartitionedEvaluation` is made of.
@@ -186,8 +191,8 @@ class PartitionedProblem(ConstrainedProblem):
         key = (x.tobytes(), multipliers.tobytes(), is_near)
         if key not in self._latest:
             self._latest.clear()
-            asked = x, multipliers, is_near, self.constraint.criteria
-            self._latest[key] = self.parts.total(_look, *asked)
+            criteria = [one.criterion for one in self.constraint]
+            self._latest[key] = self.parts.total(_look, x, multipliers, is_near, criteria)
         return self._latest[key]
 
     @cached_property
@@ -229,12 +234,12 @@ class PartitionedEvaluation(Evaluation):
     def grad(self):
         """Gradient of the objective, (n_unknowns,)."""
         gradient = self._sums[1] + self.problem.ridge * self.parameters
-        return np.append(gradient, np.zeros(self.problem.constraint.n_aux))
+        return np.append(gradient, np.zeros(self.problem.rows.n_aux))
 
     @cached_property
     def values(self):
         """The rows c(x), (n_rows,)."""
-        return self._sums[2] + self.problem.constraint.shift(self.aux)
+        return self._sums[2] + self.problem.rows.at_zero(self.aux)
 
     @cached_property
     def aux_jacobian(self):
@@ -245,7 +250,7 @@ class PartitionedEvaluation(Evaluation):
     def jacobian(self):
         """Derivative of the rows, (n_rows, n_unknowns)."""
         jacobian = self._sums[3].copy()
-        jacobian[:, self.problem.n_parameters :] += self.problem.constraint.aux_jacobian
+        jacobian[:, self.problem.n_parameters :] += self.problem.rows.aux_jacobian
         return jacobian
 
     def jacobian_of(self, rows):
@@ -262,11 +267,11 @@ class PartitionedEvaluation(Evaluation):
 
     def hessian(self, multipliers, is_near=False):
         """Second derivative of the Lagrangian; another look for other multipliers than foretold."""
-        is_near = is_near and self.problem.constraint.bends_safely
+        is_near = is_near and self.problem.has_exact_hessian
         if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
             there = self.problem.evaluate(self.x, multipliers, is_near)
             return there.hessian(multipliers, is_near)
-        ridge = np.append(self.problem.ridge, np.zeros(self.problem.constraint.n_aux))
+        ridge = np.append(self.problem.ridge, np.zeros(self.problem.rows.n_aux))
         return self._sums[4] + np.diag(ridge)
 
 
@@ -276,17 +281,22 @@ def _look(part, x, multipliers, is_near, criteria):
     if not len(multipliers):  # of the plain problem, whatever constraint its parts could answer for
         no_rows = np.empty(0), np.empty((0, p))
         return found.fun, found.grad[:p], *no_rows, found.point.gram(found.loss_curvature)
-    constraint = part.constraint.by(criteria)
-    found, aux = found.under(constraint), x[p:]
-    values, jacobian = found.values - constraint.shift(aux), found.jacobian
-    jacobian[:, p:] -= constraint.aux_jacobian
+    found, aux = found.under(part.constraint.map(_with_criterion, criteria)), x[p:]
+    rows, jacobian = found.problem.rows, found.jacobian
+    values = found.values - rows.at_zero(aux)
+    jacobian[:, p:] -= rows.aux_jacobian
     return found.fun, found.grad[:p], values, jacobian, found.hessian(multipliers, is_near)
+
+
+def _with_criterion(constraint, criterion):
+    """A constraint with the present settings of its criterion, if it has any."""
+    return constraint if criterion is None else replace(constraint, criterion=criterion)
 
 
 def _told(part, parameters):
     """What a part adds to the objective, and to the moments of the report."""
-    found = part.evaluate(parameters)
-    return found.fun, part.constraint.moments(part.predicted(parameters))
+    found, scores = part.evaluate(parameters), part.predicted(parameters)
+    return found.fun, tuple(one.moments(scores) for one in part.constraint)
 
 
 def _with_told(part, function, parameters):
@@ -297,4 +307,4 @@ def _with_told(part, function, parameters):
 def _means(part, parameters):
     """What a part adds to the smooth means, constraint by constraint."""
     scores = part.model.at(parameters).scores
-    return tuple(one.means(scores) for one in part.constraint.parts)
+    return tuple(one.means.at(scores)[1] for one in part.constraint)

@@ -21,11 +21,11 @@ class PartitionedRankProblem(PartitionedProblem):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import ConstraintSystem, PartialStatisticalParity, Samples
+    >>> from skfair.constraints import ConstraintSystem, PartialStatisticalParity
     >>> from skfair.losses import LogisticLoss
     >>> from skfair.models import LinearModel
     >>> from skfair.partitions import InMemory, blocks
-    >>> from skfair.groups import check_groups
+    >>> from skfair.groups import Samples, check_groups
     >>> from skfair.problems import ConstrainedProblem, PartitionedRankProblem
     >>> X, weights = np.arange(80.0)[:, np.newaxis], np.ones(80)
     >>> y, groups = np.where(X[:, 0] > 40, 1.0, -1.0), check_groups(X[:, 0] > 39, 80)
@@ -59,7 +59,8 @@ class PartitionedRankProblem(PartitionedProblem):
             count = partial(self.parts.total, _count, number, parameters)
             collect = partial(self.parts.collect, _within, number, parameters)
             some = np.zeros(1) if self.few is None else self.few.predicted(parameters)
-            found = self.constraint.parts[number].condensed(some, count, collect)
+            constraint = self.constraint.constraints[number]
+            found = constraint.partitioned.condense(some, count, collect)
             self._latest_condensed[key] = found
         return self._latest_condensed[key]
 
@@ -96,7 +97,9 @@ class PartitionedRankProblem(PartitionedProblem):
         """
         parameters = self.model.initial(random_state) if parameters is None else parameters
         found = [self.condensed(number, parameters) for number in self._numbers]
-        return np.concatenate([parameters, *(one.initial_aux(scores) for one, scores in found)])
+        return np.concatenate(
+            [parameters, *(one.rows.initial_aux(scores) for one, scores in found)]
+        )
 
     def told(self, parameters):
         """What is told of a model once it is taken, as in `PartitionedProblem`.
@@ -111,30 +114,34 @@ class PartitionedRankProblem(PartitionedProblem):
         objective, n_rows, report
         """
         found = [self.condensed(number, parameters) for number in self._numbers]
-        thresholds = [constraint.thresholds(scores) for constraint, scores in found]
+        thresholds = [
+            one.criterion.thresholds(one.ranked, one.tolerance, scores) for one, scores in found
+        ]
         gaps = [constraint.gap(scores) for constraint, scores in found]
         objective, moments = self.parts.total(_told_of_ranks, parameters, thresholds)
         penalty = float(self.ridge @ parameters**2 / 2)
-        report = self.constraint.report_of(list(zip(gaps, thresholds, moments, strict=True)))
+        report = self.constraint.report(moments=zip(gaps, thresholds, moments, strict=True))
         return float(objective) + penalty, len(self.lower), report
 
     @property
     def _numbers(self):
-        return range(len(self.constraint.parts))
+        return range(len(self.constraint))
 
 
 def _count(part, number, parameters, cuts):
     """What a part adds to the bins of one constraint's events."""
-    return part.constraint.parts[number].count(part.predicted(parameters), cuts)
+    return part.constraint.constraints[number].partitioned.count(part.predicted(parameters), cuts)
 
 
 def _within(part, number, parameters, cuts, bins):
     """Those of a part who are in some of the bins."""
-    return part.constraint.parts[number].within(part.predicted(parameters), cuts, bins)
+    scores = part.predicted(parameters)
+    return part.constraint.constraints[number].partitioned.gather(scores, cuts, bins)
 
 
 def _told_of_ranks(part, parameters, thresholds):
     """What a part adds to the objective, and to the shares above thresholds, by constraint."""
-    pairs = zip(part.constraint.parts, thresholds, strict=True)
+    pairs = zip(part.constraint, thresholds, strict=True)
     scores = part.predicted(parameters)
-    return part.evaluate(parameters).fun, tuple(one.moments(scores, own) for one, own in pairs)
+    moments = tuple(one.partitioned.moments(scores, own) for one, own in pairs)
+    return part.evaluate(parameters).fun, moments

@@ -32,8 +32,8 @@ class ConstrainedProblem:
         Sample weights.
     alpha : float
         Strength of the l2 penalty.
-    constraint : BoundConstraint or ConstraintSystem
-        Constraint on the scores, with the auxiliary unknowns that it needs.
+    constraint : MetricConstraint, ConstraintSystem or SmoothConstraint
+        Constraint on the scores with its public metric, or rows alone. Solvers see its `rows`.
     region : object, default=None
         Closed convex set of model parameters, with a method ``project(parameters)`` to its nearest
         point, such as :class:`Box` or :class:`Ball`; None is all of them.
@@ -44,12 +44,12 @@ class ConstrainedProblem:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import DemographicParity, Samples
+    >>> from skfair.constraints import DemographicParity
     >>> from skfair.losses import LogisticLoss
     >>> from skfair.models import LinearModel
     >>> from skfair.problems import ConstrainedProblem
     >>> from skfair.surrogates import Sigmoid
-    >>> from skfair.groups import check_groups
+    >>> from skfair.groups import Samples, check_groups
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
     >>> people = Samples(y, check_groups(["a", "b", "a", "b"], 4), np.ones(4))
     >>> loss = LogisticLoss()
@@ -90,17 +90,22 @@ class ConstrainedProblem:
     @property
     def n_unknowns(self):
         """Length of x."""
-        return self.n_parameters + self.constraint.n_aux
+        return self.n_parameters + self.rows.n_aux
+
+    @cached_property
+    def rows(self):
+        """What solvers see of the constraint, as `SmoothConstraint`: rows are callable."""
+        return self.constraint if callable(self.constraint) else self.constraint.rows
 
     @property
     def lower(self):
         """Lower bounds of the rows, (n_rows,)."""
-        return self.constraint.lower
+        return self.rows.lower
 
     @property
     def upper(self):
         """Upper bounds of the rows, (n_rows,)."""
-        return self.constraint.upper
+        return self.rows.upper
 
     @cached_property
     def ridge(self):
@@ -139,7 +144,7 @@ class ConstrainedProblem:
         loss, scores = self.loss, evaluation.scores
         if over_pairs(loss):
             loss = loss.majorant(scores, self.target, self.share)
-        return replace(self, loss=loss, constraint=self.constraint.majorant(scores, evaluation.aux))
+        return replace(self, loss=loss, constraint=self.rows.majorant(scores, evaluation.aux))
 
     def initial_point(self, parameters=None, random_state=None):
         """Parameters, and the auxiliary unknowns that suit them.
@@ -156,9 +161,9 @@ class ConstrainedProblem:
         x : ndarray of shape (n_unknowns,)
         """
         parameters = self.model.initial(random_state) if parameters is None else parameters
-        if not self.constraint.n_aux:
+        if not self.rows.n_aux:
             return np.array(parameters)
-        return np.append(parameters, self.constraint.initial_aux(self.model.at(parameters).scores))
+        return np.append(parameters, self.rows.initial_aux(self.model.at(parameters).scores))
 
     def single(self):
         """The same problem with each gap held by one row, kinked and without auxiliary unknowns.
@@ -168,9 +173,11 @@ class ConstrainedProblem:
         problem : ConstrainedProblem
             The problem itself where a constraint has no such row.
         """
-        if not hasattr(self.constraint, "single"):
+        if callable(self.constraint):
             return self
-        return replace(self, constraint=self.constraint.single())
+        is_system = hasattr(self.constraint, "map")
+        one_row = self.constraint.map(_as_one_row) if is_system else _as_one_row(self.constraint)
+        return replace(self, constraint=one_row)
 
     def project(self, x):
         """The nearest unknowns whose model parameters lie in the region.
@@ -239,7 +246,7 @@ class ConstrainedProblem:
             Of the constraint.
         """
         scores = self.model.at(parameters).scores
-        seen = replace(self, constraint=self.constraint.seen_from(scores))
+        seen = replace(self, constraint=self.constraint.linearize_at(scores))
         evaluation = seen.evaluate(seen.initial_point(parameters))
         report = seen.constraint.report(self.predicted(parameters))
         return evaluation.fun, len(seen.lower), report
@@ -287,7 +294,7 @@ class ConstrainedProblem:
             target=self.target[rows],
             weights=self.weights[rows],
             alpha=0.0,
-            constraint=self.constraint.part(rows),
+            constraint=self.constraint.subset(rows),
             total=float(self.weights.sum()) if self.total is None else self.total,
         )
 
@@ -316,20 +323,21 @@ class ConstrainedProblem:
         random_state = check_random_state(random_state)
         lots = random_state.random_sample(n_samples) * self._running_share[-1]
         drawn = np.searchsorted(self._running_share, lots, side="right")
-        rows, constraint = drawn, self.constraint
+        positions, rows = drawn, self.rows
         if n_per_event:
-            rows, constraint = constraint.draw(n_per_event, random_state, beside=drawn)
-        counts = np.zeros(len(rows))
+            positions, rows = rows.draw(n_per_event, random_state, beside=drawn)
+        counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
         batch = getattr(self.model, "batch", self.model.take)
         problem = object.__new__(type(self))  # one is made in every step: nothing is made twice
         vars(problem).update(
-            model=batch(rows),
+            model=batch(positions),
             loss=self.loss,
-            target=self.target[rows],
+            target=self.target[positions],
             weights=counts,
             alpha=self.alpha,
-            constraint=constraint,
+            constraint=rows,
+            rows=rows,
             region=self.region,
             share=counts / max(1, n_samples),
             ridge=self.ridge,
@@ -357,7 +365,12 @@ class ConstrainedProblem:
         Returns
         -------
         Evaluation
-            Of the problem whose smooth rates are shifted by what they miss of the decisions at x.
+            Of the problem whose smooth means are offset to the exact ones at x.
         """
         smooth = self.evaluate(x)
-        return smooth.under(self.constraint.corrected(smooth.scores))
+        return smooth.under(self.rows.corrected(smooth.scores))
+
+
+def _as_one_row(constraint):
+    """A bound constraint with its gap in one row; criteria on ranks have none, and stay."""
+    return replace(constraint, one_row=True) if hasattr(constraint, "one_row") else constraint

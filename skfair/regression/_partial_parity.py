@@ -49,8 +49,6 @@ class PartialParityRegressor(
         Prediction above which "demographic_parity" compares shares.
     n_percentiles : int, default=10
         Number of percentiles at which "statistical_parity" is enforced.
-    grid : {"inclusive", "lemma"}, default="inclusive"
-        Whether they reach both ends of the interval, or stop short of its end by the tolerance.
     surrogate_width : float or None, default=None
         Width of the ramp that stands for decisions, in standard deviations of y. None takes 2 for
         "statistical_parity" and 0.5 for "demographic_parity".
@@ -179,7 +177,6 @@ class PartialParityRegressor(
         tolerance_scale="normalized",
         threshold=0.0,
         n_percentiles=10,
-        grid="inclusive",
         surrogate_width=None,
         group_interactions=False,
         enforcement="auto",
@@ -201,7 +198,6 @@ class PartialParityRegressor(
         self.tolerance_scale = tolerance_scale
         self.threshold = threshold
         self.n_percentiles = n_percentiles
-        self.grid = grid
         self.surrogate_width = surrogate_width
         self.group_interactions = group_interactions
         self.enforcement = enforcement

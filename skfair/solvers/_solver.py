@@ -312,32 +312,32 @@ REQUIREMENTS = {
     ),
     "majorant": (
         "a constraint that is a difference of convex functions, with a majorant",
-        lambda evaluation: _has_each("majorant", evaluation.problem.constraint),
+        lambda evaluation: _has_each("majorant", evaluation.problem.rows),
         "use solver='sqp'",
     ),
     "drawn majorant": (
-        "a constraint whose majorant is a mean over people, of whom mini-batches can be drawn",
-        lambda evaluation: _has_each("draws_majorant", evaluation.problem.constraint),
-        "use solver='sqp', or IDCA, which looks at everybody",
+        "a constraint whose majorant is a mean over samples, of which mini-batches can be drawn",
+        lambda evaluation: _has_each("draws_majorant", evaluation.problem.rows),
+        "use solver='sqp', or IDCA, which uses all samples at once",
     ),
     "batches": (
         "a constraint that mini-batches can be drawn from, by its method draw",
-        lambda evaluation: _has_each("draw", evaluation.problem.constraint),
+        lambda evaluation: _has_each("draw", evaluation.problem.rows),
         "use solver='sqp', or for networks 'sqp-lbfgs'",
     ),
     "decisions": (
         "a constraint that can be shifted to count decisions, by its method corrected",
-        lambda evaluation: hasattr(evaluation.problem.constraint, "corrected"),
+        lambda evaluation: _has_each("corrected", evaluation.problem.rows),
         "use solver='sqp'",
     ),
 }
 """What a solver may require: in words, whether a problem has it, and the remedy where not."""
 
 
-def _has_each(name, constraint):
-    joined = getattr(constraint, "parts", None)  # where it is several ones
-    parts = joined if isinstance(joined, tuple) else (constraint,)
-    return all(getattr(part, name, False) for part in parts)
+def _has_each(name, rows):
+    """Whether rows, or each component of stacked ones, have an attribute."""
+    components = getattr(rows, "components", (rows,))
+    return all(getattr(one, name, False) for one in components)
 
 
 def check_requirements(solver, evaluation):

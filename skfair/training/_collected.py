@@ -153,7 +153,7 @@ def _among(frame, training, X, target, places, weights):
         target=target,
         weights=frame.weights[places] * factors,
         alpha=0.0,
-        constraint=frame.constraint.part(places, factors, target),
+        constraint=frame.constraint.subset(places, factors, target),
     )
 
 

@@ -31,7 +31,7 @@ def warn_of_cost_to(task, found, is_real):
         Whether losses are compared, as for real targets and pairs of documents, and not accuracies.
     """
     is_plain = found.is_solution and not found.result.multipliers.any()
-    if is_plain or not task.constraint.parts or over_pairs(task.problem.loss):
+    if is_plain or not len(task.constraint) or over_pairs(task.problem.loss):
         return
     problem = task.among_few(task.problem)
     free = replace(problem, constraint=ConstraintSystem(()))
@@ -114,8 +114,8 @@ def _costly_group(constraint, scores):
     scores : ndarray of shape (n_samples,)
         Scores of the fit without constraint.
     """
-    gaps = np.array([part.gap(scores) for part in constraint.parts])
-    part = constraint.parts[int(np.argmax(np.nan_to_num(gaps - constraint.tolerances)))]
+    excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
+    part = constraint.constraints[int(np.argmax(excess))]
     report = part.report(scores).dropna(subset="tolerance").reset_index(drop=True)
     report["total"] = report["rate"] * report["n"]
     sums = report.groupby(["cell", "threshold"], dropna=False)[["total", "n"]].transform("sum")

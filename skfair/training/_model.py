@@ -66,7 +66,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         surrogate = look_up_name(SURROGATES, self.surrogate, "surrogate")
         (parts,) = bind_all(constraints, [training.people], surrogate, loss, self.tolerance)
         if training.lacks_groups:  # not even by bounds that hold for one group
-            parts = [part for part in parts if not len(part.lower)]
+            parts = [part for part in parts if not len(part.rows.lower)]
         if over_pairs(loss):
             _refuse_cut_offs(loss, parts)
         weights = training.weights * loss_weights
@@ -123,7 +123,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
 def _refuse_cut_offs(loss, parts):
     """Refuse criteria that a loss of pairs can keep by moving all scores."""
     for part in parts:
-        if not part.is_local or part.is_correctable:
+        if part.statistic != "ranks" or part.is_correctable:
             raise ValueError(
                 f"{type(loss).__name__} orders people and knows no cut-off, but {part.name} is "
                 "about decisions or about the losses of single people; pass a criterion on ranks "

@@ -127,16 +127,18 @@ class ConstrainedNetwork(ConstrainedModel):
 
     def _of_batches(self, constraint, solver):
         """The constraints that the solver can see in part of the samples; ranks need everybody."""
-        seen = "draws_majorant" if "majorant" in solver.requires else "draw"
-        drawn = tuple(part for part in constraint.parts if getattr(part, seen, False))
-        others = [part.name for part in constraint.parts if part not in drawn]
+        if "majorant" in solver.requires:
+            drawn = [one for one in constraint if getattr(one.rows, "draws_majorant", False)]
+        else:
+            drawn = [one for one in constraint if one.statistic != "ranks"]
+        others = [one.name for one in constraint if one not in drawn]
         if others and self.enforcement is None:
             raise ValueError(
                 f"enforcement=None trains all layers on mini-batches, but {others[0]} compares "
                 "ranks, which batches do not show; pass enforcement='auto', which keeps it in the "
                 "last layer."
             )
-        return ConstraintSystem(drawn)
+        return ConstraintSystem(tuple(drawn))
 
 
 class _Epochs:

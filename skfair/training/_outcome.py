@@ -7,6 +7,9 @@ from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.training._input import label_positive
 from skfair.utils._messages import warn
 
+_NEARLY_EQUAL = 0.1
+"""Standard deviation of scores below which ranks depend on tiny differences."""
+
 
 def status_of(found, enforcement):
     """The ``status_`` of a candidate.
@@ -104,7 +107,7 @@ def warn_of_outcome(estimator, constraint, promise):
         warn(found.result.message, ConvergenceWarning)
     was_shaped = found.result.multipliers.any() or not found.is_solution
     # A constraint on ranks leaves decisions alone, but a small tolerance may make them all equal.
-    counted = any(part.counts_decisions for part in constraint.parts)
+    counted = "decisions" in constraint.statistics
     counted = counted or estimator.confidence_level is not None
     counted = counted and hasattr(estimator, "classes_")  # those of pairs have none
     given = _decided(found, estimator) if counted and was_shaped else []
@@ -157,20 +160,32 @@ def uncertain(estimator, promise):
 
 
 def _missed_metric(constraint, found):
-    excess = [gap - part.tolerance for gap, part in zip(found.gaps, constraint.parts, strict=True)]
+    excess = found.gaps - constraint.tolerances
     worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
-    part, gap = constraint.parts[worst], found.gaps[worst]
-    also = ", or drop one of several constraints" if len(constraint.parts) > 1 else ""
+    part, gap = constraint.constraints[worst], found.gaps[worst]
+    also = ", or drop one of several constraints" if len(constraint) > 1 else ""
     if np.isnan(gap):
         return (
             f"The gap of {part.name} cannot be measured on the training data. Raise the tolerance, "
-            f"{part.remedy(found.scores)}{also}."
+            f"{_advise(part, found.scores)}{also}."
         )
     return (
         f"The tolerance is exceeded by {found.violation:.2g} on the training data: the gap of "
         f"{part.name} is {gap:.4g}, its tolerance {part.tolerance:g}. See constraint_report_ for "
-        f"the groups that miss it. Raise the tolerance, {part.remedy(found.scores)}{also}."
+        f"the groups that miss it. Raise the tolerance, {_advise(part, found.scores)}{also}."
     )
+
+
+def _advise(constraint, scores):
+    """What helps where the tolerance cannot be kept, in addition to raising it."""
+    if constraint.statistic != "ranks":
+        return "leave small groups out (min_group_size)"
+    if scores is not None and np.std(scores) < _NEARLY_EQUAL:
+        return (
+            "or give the model more features that predict the target: the scores are nearly equal "
+            f"(standard deviation {np.std(scores):.2g}), but ranks depend on any difference"
+        )
+    return "widen the interval, or try group_interactions=True"
 
 
 def _missed_rates(constraint, found):

@@ -32,7 +32,6 @@ class PartialParityModel:
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "tolerance_scale": [StrOptions({"normalized", "raw"})],
         "n_percentiles": [Interval(Integral, 2, None, closed="left")],
-        "grid": [StrOptions({"inclusive", "lemma"})],
         "surrogate_width": [Interval(Real, 0, None, closed="neither"), None],
         "enforcement": [StrOptions({"auto", "calibration"}), None],
         "solver": [StrOptions(PARTIAL_SOLVERS), Solver],
@@ -52,7 +51,6 @@ class PartialParityModel:
         given = {
             "scale": self.tolerance_scale,
             "n_percentiles": self.n_percentiles,
-            "grid": self.grid,
             "width": self.surrogate_width or constraint.width,
             **of_subclass,
         }

@@ -58,7 +58,9 @@ def problem_of_parts(problem, parts, few):
     -------
     problem : PartitionedProblem
     """
-    kind = PartitionedRankProblem if problem.constraint.is_local else PartitionedProblem
+    kind = (
+        PartitionedRankProblem if "ranks" in problem.constraint.statistics else PartitionedProblem
+    )
     return kind.of(problem, parts, few)
 
 

@@ -4,8 +4,8 @@ import pytest
 from benchmarks.courses import Looks, course, draw_quartiles
 from benchmarks.erm_cases import Split
 from benchmarks.mlp_methods import _figures
-from skfair.constraints import ConstraintSystem, DemographicParity, Samples
-from skfair.groups import check_groups
+from skfair.constraints import ConstraintSystem, DemographicParity
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
@@ -37,7 +37,7 @@ def test_steps_of_a_course_are_those_of_the_solver(problem):
     last = problem.evaluate(x)
     assert points[-1]["train objective"] == points[-1]["test objective"] == last.fun
     assert points[-1]["train violation"] == last.violation
-    assert points[-1]["train gap"] == problem.constraint.parts[0].gap(last.scores)
+    assert points[-1]["train gap"] == problem.constraint.constraints[0].gap(last.scores)
 
 
 @pytest.mark.parametrize(

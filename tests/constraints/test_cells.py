@@ -13,7 +13,7 @@ CELLS = {
 def test_groups_within_cells():
     groups = check_groups(["a", "b", "a", "b", "b"], 5)
     events = cell_events(CELLS, groups, with_overall=False)
-    assert events.names == [
+    assert events.labels == [
         ("positives", "a"),
         ("positives", "b"),
         ("negatives", "a"),
@@ -31,7 +31,7 @@ def test_groups_within_cells():
 def test_everybody_comes_after_the_groups_of_a_cell():
     groups = check_groups(["a", "b", "b", "b", "b"], 5)
     events = cell_events(CELLS, groups, with_overall=True)
-    assert events.names == [
+    assert events.labels == [
         ("positives", "a"),
         ("positives", "b"),
         ("positives", "overall"),
@@ -56,7 +56,7 @@ def test_a_cell_of_nobody_is_no_block():
     groups = check_groups(["a", "b"], 2)
     cells = {"none": np.zeros(2, dtype=bool), "all": np.ones(2, dtype=bool)}
     events = cell_events(cells, groups, with_overall=True)
-    assert events.names == [("all", "a"), ("all", "b"), ("all", "overall")]
+    assert events.labels == [("all", "a"), ("all", "b"), ("all", "overall")]
     assert events.blocks == [(0, 1)] and events.overall == [2]
     assert events.empty == [("none", "a"), ("none", "b")]
 
@@ -64,4 +64,4 @@ def test_a_cell_of_nobody_is_no_block():
 def test_nobody_at_all():
     groups = check_groups(["a", "b"], 2)
     events = cell_events({"none": np.zeros(2, dtype=bool)}, groups, with_overall=True)
-    assert events.members.shape == (0, 2) and events.names == []
+    assert events.members.shape == (0, 2) and events.labels == []

@@ -10,10 +10,9 @@ from skfair.constraints import (
     ConditionalDemographicParity,
     Constraint,
     DemographicParity,
-    Samples,
     check_constraint,
 )
-from skfair.groups import check_groups
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 
@@ -56,7 +55,7 @@ def gaps_by_stratum(strata):
 )
 def test_groups_are_compared_within_each_stratum(strata, X):
     bound = bind(ConditionalDemographicParity(strata), X)
-    assert len(bound.names) == 6
+    assert len(bound.means.labels) == 6
     gaps = gaps_by_stratum(DEGREE)
     assert bound.gap(SCORES) == pytest.approx(max(gaps), rel=1e-13)
     summed = bind(ConditionalDemographicParity(strata, aggregate="sum"), X)
@@ -67,7 +66,7 @@ def test_strata_of_several_columns_are_their_combinations():
     bound = bind(ConditionalDemographicParity(["degree", "town"]))
     expected = max(gaps_by_stratum(np.column_stack((DEGREE, TOWN))))
     assert bound.gap(SCORES) == pytest.approx(expected, rel=1e-13)
-    assert ("stratum (0, 1)", 0) in bound.names
+    assert ("stratum (0, 1)", 0) in bound.means.labels
 
 
 def test_it_is_hyper_parameters():
@@ -86,10 +85,10 @@ def missing(X):
         ("school", FRAME, "finds no strata. X has no column 'school'; its 3 columns are 'degree'"),
         ("degree", FRAME.to_numpy(), r"X is not a DataFrame; name their positions.*set_output"),
         (7, FRAME.to_numpy(), "X has no column 7; its 3 columns are 0, 1, 2"),
-        ("degree", None, "No X came with the people; pass Samples"),
+        ("degree", None, "The samples have no X; pass Samples"),
         (missing, FRAME, "attribute 0 of the strata has 1 missing value.*in row 0"),
         (lambda X: np.arange(119), FRAME, "the strata has 119 rows but there are 120 samples"),
-        ("income", FRAME, r"finds 120 strata among 120 people.*Pass bands .*pandas.qcut"),
+        ("income", FRAME, r"finds 120 strata among 120 samples.*Pass bands .*pandas.qcut"),
         (0.5, FRAME, "'strata' parameter of ConditionalDemographicParity"),
     ],
 )

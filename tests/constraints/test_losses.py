@@ -1,14 +1,8 @@
 import numpy as np
 import pytest
 
-from skfair.constraints import (
-    BoundedGroupLoss,
-    EqualizedOddsLoss,
-    EqualOpportunityLoss,
-    LossParity,
-    Samples,
-)
-from skfair.groups import check_groups
+from skfair.constraints import BoundedGroupLoss, EqualizedOddsLoss, EqualOpportunityLoss, LossParity
+from skfair.groups import Samples, check_groups
 from skfair.losses import HingeLoss, LogisticLoss, SquaredLoss
 from skfair.surrogates import Sigmoid
 

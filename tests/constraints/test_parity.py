@@ -7,9 +7,8 @@ from skfair.constraints import (
     EqualOpportunity,
     ErrorRateParity,
     FalsePositiveRateParity,
-    Samples,
 )
-from skfair.groups import check_groups
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid, Step
 
@@ -45,7 +44,7 @@ def test_what_constant_decisions_keep(constraint, kept, sign):
     people = Samples(target, check_groups(["a", "a", "b", "b", "b"], 5), np.ones(5))
     bound = constraint.bind(people, Step(), LogisticLoss(), tolerance=0.0)
     assert (bound.gap(np.full(5, sign)) == 0.0) is kept
-    assert bound.counts_decisions
+    assert bound.statistic == "decisions"
 
 
 def test_errors_are_wrong_decisions():

@@ -1,6 +1,7 @@
 """What solvers and enforcement ask of bound constraints is there."""
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,10 @@ from skfair.constraints import (
     ConditionalDemographicParity,
     ConstraintSystem,
     MetricConstraint,
-    Samples,
     SmoothConstraint,
 )
 from skfair.constraints._protocols import REPORT_COLUMNS
-from skfair.groups import check_groups
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 
@@ -36,7 +36,6 @@ SPECS = {
     "bounded_group_loss": BoundedGroupLoss(0.5),
     "conditional_demographic_parity": ConditionalDemographicParity(0),
 }
-DECISIONS = {"decision_values", "decision_effects", "decision_pressure", "sweep", "names"}
 
 
 @pytest.fixture(params=SPECS.values(), ids=SPECS.keys())
@@ -47,28 +46,34 @@ def bound(request):
 
 
 def test_solvers_find_what_they_need(bound):
+    scores = np.random.default_rng(0).normal(size=200)
+    bound = bound.linearize_at(scores)
     assert members(SmoothConstraint) == {"lower", "upper", "n_aux", "initial_aux", "__call__"}
-    assert members(SmoothConstraint) <= set(dir(bound))
-    assert members(SmoothConstraint) <= set(dir(ConstraintSystem((bound,))))
+    assert members(SmoothConstraint) <= set(dir(bound.rows))
+    assert members(SmoothConstraint) <= set(dir(ConstraintSystem((bound, bound)).rows))
 
 
 def test_enforcement_finds_what_it_needs(bound):
-    assert members(SmoothConstraint) < members(MetricConstraint)
     assert members(MetricConstraint) <= set(dir(bound))
-    assert not bound.counts_decisions or set(dir(bound)) >= DECISIONS
-    assert bound.is_correctable or hasattr(bound, "narrowed")
+    assert bound.statistic in {"decisions", "ranks", "values"}
+    assert not callable(bound), "rows are callable, and told from constraints by that"
+    assert bound.is_correctable or hasattr(bound.criterion, "narrowed")
+    assert hasattr(bound, "means") == (bound.statistic != "ranks")
 
 
-def test_a_constraint_can_be_held_to_another_tolerance_and_shifted(bound):
+def test_a_constraint_can_have_another_tolerance_and_offset(bound):
     scores = np.random.default_rng(0).normal(size=200)
-    tighter = bound.held_to(0.01).seen_from(scores)
+    tighter = replace(bound, tolerance=0.01).linearize_at(scores)
     assert (tighter.tolerance, bound.tolerance) != (bound.tolerance, 0.01)
     assert tighter.gap(scores) == bound.gap(scores)
-    assert tighter.violation(scores) >= bound.violation(scores)
     if bound.is_correctable:
-        seen = bound.seen_from(scores)
-        shifted = seen.shifted(seen.missed(scores))
-        assert shifted.gap(scores) == bound.gap(scores)
+        here = bound.linearize_at(scores)
+        offset = replace(here, offset=here.rows.residual(scores))
+        assert offset.gap(scores) == bound.gap(scores)
+        if bound.statistic != "ranks":
+            aux = offset.rows.initial_aux(scores)
+            exact = offset.rows.exact_at(scores)[0]
+            np.testing.assert_allclose(offset.rows(scores, aux).values, exact, atol=1e-14)
 
 
 def test_all_reports_have_the_same_columns(bound):

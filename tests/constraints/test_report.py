@@ -4,14 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.constraints import (
-    ConstraintSystem,
-    DemographicParity,
-    EqualizedOdds,
-    LossParity,
-    Samples,
-)
-from skfair.groups import check_groups
+from skfair.constraints import ConstraintSystem, DemographicParity, EqualizedOdds, LossParity
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 

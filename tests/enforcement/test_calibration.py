@@ -1,5 +1,6 @@
 """The search for the surrogate's tolerance, on metrics that are made up."""
 
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,30 +11,32 @@ from skfair.enforcement._calibration import MAX_SOLVES, _uses_up, calibrate
 from skfair.enforcement._task import Candidate
 
 
-class Part:
-    """A constraint that is held to a tolerance, and never made narrower."""
+@dataclass(frozen=True)
+class Criterion:
+    """The width of a ramp, and a number of rows."""
 
-    is_correctable = False
-    lower = np.zeros(1)
-    criterion = None
-
-    def by(self, criterion):
-        return self
-
-    def __init__(self, tolerance, width=1.0, n_rows=1):
-        self.tolerance, self.width, self.n_rows = tolerance, width, n_rows
-
-    def seen_from(self, scores):
-        return self
-
-    def held_to(self, tolerance):
-        return Part(tolerance, self.width, self.n_rows)
+    width: float = 1.0
+    n_rows: int = 1
 
     def narrowed(self, factor):
-        return Part(self.tolerance, self.width * factor, self.n_rows)
+        return replace(self, width=self.width * factor)
 
     def refined(self):
-        return Part(self.tolerance, self.width, 4 * self.n_rows)
+        return replace(self, n_rows=4 * self.n_rows)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A constraint with a tolerance, on ranks."""
+
+    tolerance: float
+    criterion: Criterion = Criterion()
+
+    is_correctable = False
+    rows = SimpleNamespace(lower=np.zeros(1))
+
+    def linearize_at(self, scores):
+        return self
 
 
 class Curve:
@@ -70,11 +73,13 @@ class Curve:
         )
 
     def candidate(self, problem, x, solver=None):
-        (part,) = problem.constraint.parts
+        (part,) = problem.constraint
         self.tolerances.append(part.tolerance)
-        self.widths.append(part.width)
-        self.n_rows.append(part.n_rows)
-        found = self._candidate(self.gap(part.tolerance, part.width), 1.0 - part.tolerance)
+        self.widths.append(part.criterion.width)
+        self.n_rows.append(part.criterion.n_rows)
+        found = self._candidate(
+            self.gap(part.tolerance, part.criterion.width), 1.0 - part.tolerance
+        )
         found.result.evaluation = SimpleNamespace(problem=problem)
         return found
 
@@ -82,7 +87,7 @@ class Curve:
         return self.candidate(problem, x)
 
     def _candidate(self, gap, fun):
-        (part,) = self.constraint.parts
+        (part,) = self.constraint
         violation = np.inf if np.isnan(gap) else max(0.0, gap - part.tolerance)
         status = "optimal" if 1.0 - fun >= self.least else "infeasible"
         nothing = np.empty(0)
@@ -200,9 +205,9 @@ def test_rows_that_press_by_rounding_alone_do_not_go_on():
     multipliers = np.array([0.3, -1e-9])
     gaps = np.array([0.099, 0.01])
     candidate = SimpleNamespace(gaps=gaps, result=SimpleNamespace(multipliers=multipliers))
-    assert _uses_up(task, constraint.parts, candidate)
+    assert _uses_up(task, constraint, candidate)
     multipliers[1] = -1e-3
-    assert not _uses_up(task, constraint.parts, candidate)
+    assert not _uses_up(task, constraint, candidate)
 
 
 def test_an_earlier_fit_tells_where_to_begin():

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skfair.constraints import ConstraintSystem, DemographicParity, EqualOpportunity, Samples
+from skfair.constraints import ConstraintSystem, DemographicParity, EqualOpportunity
 from skfair.enforcement import promise
 from skfair.enforcement._guarantee import N_FOLDS, _folds
-from skfair.groups import check_groups
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 

@@ -5,14 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
-from skfair.constraints import (
-    BoundedGroupLoss,
-    EqualizedOddsLoss,
-    EqualOpportunityLoss,
-    LossParity,
-    Samples,
-)
-from skfair.groups import check_groups
+from skfair.constraints import BoundedGroupLoss, EqualizedOddsLoss, EqualOpportunityLoss, LossParity
+from skfair.groups import Samples, check_groups
 from skfair.losses import LOSSES, LogisticLoss
 from skfair.metrics import (
     equal_opportunity_loss_difference,

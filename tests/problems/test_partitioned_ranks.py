@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.constraints import ConstraintSystem, PartialStatisticalParity, Samples, _condensed
-from skfair.groups import check_groups
+from skfair.constraints import ConstraintSystem, PartialStatisticalParity
+from skfair.constraints.partial import _bins
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
 from skfair.partitions import InMemory, blocks
@@ -18,8 +19,8 @@ INTERVALS = [(0.0, 1.0), (0.1, 0.4), [(0.05, 0.3), (0.5, 0.8)], (0.3, 1.0)]
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch):
     """So few bins and people that they are divided several times."""
-    monkeypatch.setattr(_condensed, "_N_BINS", 16)
-    monkeypatch.setattr(_condensed, "_FEW", 40)
+    monkeypatch.setattr(_bins, "_N_BINS", 16)
+    monkeypatch.setattr(_bins, "_MAX_GATHERED", 40)
 
 
 def draw(seed, is_tied, weighted, **criterion):
@@ -48,7 +49,7 @@ def draw(seed, is_tied, weighted, **criterion):
 def test_the_gap_of_parts_is_the_public_metric_of_everybody(is_tied, weighted, scale):
     for seed, interval in enumerate(INTERVALS):
         whole, parts, parameters = draw(seed, is_tied, weighted, interval=interval, scale=scale)
-        (bound,) = whole.constraint.parts
+        (bound,) = whole.constraint
         expected = bound.gap(whole.model.at(parameters).predicted)
         assert parts.gaps(parameters)[0] == pytest.approx(expected, abs=1e-13)
 
@@ -67,8 +68,9 @@ def test_rows_and_derivatives_are_those_of_the_whole(surrogate):
 
 def test_criteria_may_change_after_people_are_divided():
     whole, parts, parameters = draw(1, False, False, interval=(0.1, 0.4))
-    (bound,) = whole.constraint.parts
-    constraint = ConstraintSystem((bound.narrowed(0.3).refined(),))
+    (bound,) = whole.constraint
+    changed = replace(bound, criterion=bound.criterion.narrowed(0.3).refined())
+    constraint = ConstraintSystem((changed,))
     whole, parts = (replace(one, constraint=constraint) for one in (whole, parts))
     x = whole.initial_point(parameters)
     assert len(x) == 3 + 20
@@ -81,9 +83,9 @@ def test_a_report_counts_everybody():
     assert objective == pytest.approx(whole.told(parameters)[0], rel=1e-12)
     assert n_rows == len(whole.lower)
     scores = whole.model.at(parameters).scores
-    (bound,) = whole.constraint.parts
+    (bound,) = whole.constraint
     for row in report.itertuples():
-        samples, shares = bound.members.members(row.group)
+        samples, shares = bound.events.members(row.group)
         above = shares @ (scores[samples] > row.threshold)
         assert row.rate == pytest.approx(np.clip((above - 0.1) / 0.3, 0, 1), abs=1e-12)
         assert row.n == len(samples)

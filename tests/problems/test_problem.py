@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.constraints import (
-    BoundedGroupLoss,
-    ConstraintSystem,
-    DemographicParity,
-    EqualizedOdds,
-    Samples,
-)
-from skfair.groups import check_groups
+from skfair.constraints import BoundedGroupLoss, ConstraintSystem, DemographicParity, EqualizedOdds
+from skfair.groups import Samples, check_groups
 from skfair.losses import LOSSES, LogisticLoss
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
@@ -122,11 +116,11 @@ def test_unknowns_follow_the_parameters(spec):
     problem = make_problem(spec)
     parameters = np.random.default_rng(3).normal(size=problem.n_parameters)
     x = problem.initial_point(parameters)
-    assert len(x) == problem.n_unknowns == problem.n_parameters + problem.constraint.n_aux
+    assert len(x) == problem.n_unknowns == problem.n_parameters + problem.rows.n_aux
     evaluation = problem.evaluate(x)
     np.testing.assert_array_equal(evaluation.parameters, parameters)
     np.testing.assert_array_equal(
-        evaluation.aux, problem.constraint.initial_aux(problem.model.scores(parameters))
+        evaluation.aux, problem.rows.initial_aux(problem.model.scores(parameters))
     )
 
 
@@ -135,7 +129,8 @@ def test_the_single_row_of_each_constraint_is_its_gap():
     single = problem.single()
     parameters = np.random.default_rng(3).normal(size=problem.n_parameters)
     evaluation = single.evaluate(single.initial_point(parameters))
-    gaps = [part.aggregate.gap(part.means(evaluation.scores)) for part in problem.constraint.parts]
+    scores = evaluation.scores
+    gaps = [one.aggregate(one.means.at(scores)[1]) for one in problem.constraint]
     np.testing.assert_array_equal(evaluation.values, gaps)
     np.testing.assert_array_equal(single.upper, [0.2, 0.4])
     assert single.n_unknowns == problem.n_parameters
@@ -145,7 +140,7 @@ def test_the_single_row_of_each_constraint_is_its_gap():
 
 def test_a_constraint_without_a_single_row_keeps_its_own():
     problem = make_problem("parity")
-    with_rows = replace(problem, constraint=object())
+    with_rows = replace(problem, constraint=problem.rows)
     assert with_rows.single() is with_rows
 
 
@@ -175,6 +170,11 @@ def test_what_is_not_asked_for_is_not_computed():
     assert np.isfinite(evaluation.fun) and len(evaluation.grad) and loss.calls == 1
 
 
+def components(problem):
+    """Rows of each constraint."""
+    return getattr(problem.rows, "components", (problem.rows,))
+
+
 @specs
 def test_a_mini_batch_is_the_problem_on_average(spec):
     problem = make_problem(spec)
@@ -185,10 +185,8 @@ def test_a_mini_batch_is_the_problem_on_average(spec):
         values = np.array([getattr(one, name) for one in drawn])
         error = values.std(axis=0) / np.sqrt(len(drawn))
         assert (np.abs(values.mean(axis=0) - getattr(here, name)) <= 5 * error + 1e-12).all()
-    means = np.array(
-        [[p.means(one.scores) for p in one.problem.constraint.parts][0] for one in drawn]
-    )
-    expected = problem.constraint.parts[0].means(here.scores)
+    means = np.array([components(one.problem)[0].means.at(one.scores)[1] for one in drawn])
+    expected = components(problem)[0].means.at(here.scores)[1]
     error = means.std(axis=0) / np.sqrt(len(drawn))
     assert (np.abs(means.mean(axis=0) - expected) <= 5 * error + 1e-12).all()
 
@@ -196,12 +194,12 @@ def test_a_mini_batch_is_the_problem_on_average(spec):
 def test_samples_drawn_for_the_constraint_have_no_loss_and_those_for_the_loss_are_in_no_event():
     problem = make_problem("joint")
     batch = problem.sample(7, 3, random_state=0)
-    n_events = sum(len(part.names) for part in problem.constraint.parts)
+    n_events = sum(one.events.n_events for one in problem.constraint)
     assert len(batch.target) == 7 + 3 * n_events
     np.testing.assert_array_equal(batch.weights, np.arange(len(batch.target)) < 7)
-    for part in batch.constraint.parts:
-        assert not part.events.averaging.toarray()[:, :7].any()
-        np.testing.assert_array_equal(part.counts, 3)
+    for rows in components(batch):
+        assert not rows.events.averaging.toarray()[:, :7].any()
+        np.testing.assert_array_equal(rows.means.counts, 3)
     again = problem.sample(7, 3, random_state=0)
     np.testing.assert_array_equal(again.target, batch.target)
     x = random_point(problem)
@@ -220,8 +218,9 @@ def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogat
     problem = make_problem(spec)
     x = random_point(problem)
     smooth, counted = problem.evaluate(x), problem.counted(x)
-    for part, own in zip(problem.constraint.parts, counted.problem.constraint.parts, strict=True):
-        np.testing.assert_allclose(own.means(counted.scores), part.decision_means(smooth.scores))
+    for rows, own in zip(components(problem), components(counted.problem), strict=True):
+        means = own.means.at(counted.scores)[1] + own.offset
+        np.testing.assert_allclose(means, rows.means.exact_at(smooth.scores))
     assert counted.fun == smooth.fun
     if spec != "single row":  # whose slope is that of the pair which is furthest apart
         np.testing.assert_allclose(counted.jacobian, smooth.jacobian, atol=1e-14)

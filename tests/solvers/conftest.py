@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from skfair.constraints import DemographicParity, Samples
-from skfair.constraints._values import ConstraintValues, ScoreJacobian
-from skfair.groups import check_groups
+from skfair.constraints import DemographicParity
+from skfair.constraints._rows import ConstraintValues, ScoreJacobian
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem

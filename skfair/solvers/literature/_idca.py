@@ -118,4 +118,4 @@ class IDCA(Solver):
             if not (found.x != evaluation.x).any():
                 return
             evaluation = problem.evaluate(found.x)
-            multipliers = convex.constraint.of_constraint(found.multipliers)
+            multipliers = convex.rows.original_multipliers(found.multipliers)

@@ -108,8 +108,7 @@ class StochasticIDCA(StochasticSolver):
     def _steps(self, problem, x, random_state):
         here, Q = self._evaluate(problem, x), 0.0
         while True:
-            constraint = problem.constraint.majorant(here.scores, here.aux)
-            convex = replace(problem, constraint=constraint)
+            convex = replace(problem, constraint=problem.rows.majorant(here.scores, here.aux))
             here, Q = yield from self._inner(convex, here.x, Q, random_state)
 
     def _evaluate(self, problem, x):
@@ -118,7 +117,7 @@ class StochasticIDCA(StochasticSolver):
 
     def _inner(self, problem, x, Q, random_state):
         """Steps on a convex problem; all samples at the mean of them, and the last multipliers."""
-        one_sided, constraint = OneSided(problem.lower, problem.upper), problem.constraint
+        one_sided, rows = OneSided(problem.lower, problem.upper), problem.rows
         n_steps = self.inner_epochs * self._steps_per_epoch(problem)
         weight, length = np.sqrt(n_steps), self.step / (2.0 * n_steps)
         mean, Q = x, np.broadcast_to(Q, len(one_sided.rows))
@@ -129,5 +128,5 @@ class StochasticIDCA(StochasticSolver):
             x = problem.project(x - length * slope)
             Q = np.maximum(0.0, Q + one_sided.values(batch.evaluate(x).values))
             mean = mean + (x - mean) / (t + 1)
-            here = yield mean, constraint.of_constraint(one_sided.multipliers(Q / weight))
+            here = yield mean, rows.original_multipliers(one_sided.multipliers(Q / weight))
         return here, Q

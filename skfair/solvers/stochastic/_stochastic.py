@@ -142,7 +142,7 @@ class StochasticSolver(Solver):
 
     def _n_per_event(self, problem):
         """Samples of each event that make up about a batch."""
-        return -(-self.batch_size // max(1, problem.constraint.n_events))
+        return -(-self.batch_size // max(1, problem.rows.n_events))
 
 
 def settled(evaluation):
@@ -151,9 +151,9 @@ def settled(evaluation):
     Steps on mini-batches leave noise in all unknowns; to get these right costs nothing.
     """
     problem, point = evaluation.problem, evaluation.point
-    if not problem.constraint.n_aux:
+    if not problem.rows.n_aux:
         return evaluation
-    aux = problem.constraint.initial_aux(point.scores)
+    aux = problem.rows.initial_aux(point.scores)
     evaluation = Evaluation(problem, np.concatenate((evaluation.parameters, aux)))
     evaluation.point = point
     return evaluation

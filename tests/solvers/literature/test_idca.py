@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skfair.constraints import (
-    ConstraintSystem,
-    DemographicParity,
-    PartialStatisticalParity,
-    Samples,
-)
-from skfair.constraints._mean_sigmoid import MeanSigmoid
-from skfair.groups import check_groups
+from skfair.constraints import ConstraintSystem, DemographicParity, PartialStatisticalParity
+from skfair.constraints.partial._convex import MeanSigmoid
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
@@ -152,7 +147,7 @@ def test_idca_with_the_papers_settings_is_nearly_feasible():
 
 
 def test_a_sigmoid_is_a_difference_of_convex_functions_too():
-    task, start = problem(rounding=1.0, parts=MeanSigmoid)
+    task, start = problem(rounding=1.0, convex_means=MeanSigmoid)
     direct, found = SQP(tol=1e-6).solve(task, start), IDCA(tol=1e-4).solve(task, start)
     assert direct.status == "optimal"
     assert found.violation <= 1e-4

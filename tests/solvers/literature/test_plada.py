@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from benchmarks.erm_peers import slsqp
-from skfair.constraints import DemographicParity, LossParity, Samples
-from skfair.groups import check_groups
+from skfair.constraints import DemographicParity, LossParity
+from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem

@@ -22,11 +22,11 @@ SPECS = {
 def epigraph(problem, start, multiplier, eta):
     """Minimise the proximal function over x and the gap t, of which each piece is a smooth row."""
     bound, model = problem.constraint, problem.model
-    forms = bound.aggregate.aggregate.contrasts(bound.n_events)
+    forms = bound.aggregate.forms(bound.events.n_events)
     size = len(start.x)
 
     def rows(z):
-        return z[size] - forms @ bound.means(model.at(z[:size]).scores)
+        return z[size] - forms @ bound.means.at(model.at(z[:size]).scores)[1]
 
     def value(z):
         away = z[:size] - start.x
@@ -58,20 +58,20 @@ def joint(problems):
     """Two kinked rows and a linear one on the same data."""
     specs = DemographicParity(), LossParity(reference="overall"), DemographicParity()
     bounds = [problems.fair(spec, 3, 0.01).constraint for spec in specs]
-    constraint = ConstraintSystem((bounds[0].single(), bounds[1].single(), bounds[2]))
+    constraint = ConstraintSystem((*(replace(one, one_row=True) for one in bounds[:2]), bounds[2]))
     return replace(problems.fair(None, 3, 0.01), constraint=constraint)
 
 
 def test_rows_of_several_constraints_at_a_shift_of_their_means(problems):
     problem = joint(problems)
     at = problem.evaluate(problem.initial_point(np.array([0.1, 0.4, 0.2, -0.1])))
-    parity, loss, linear = problem.constraint.parts
+    parity, loss, linear = problem.constraint
     shift = np.random.default_rng(1).normal(size=at.cell_jacobian.shape[0])
-    n, m = parity.n_events, loss.n_events
+    n, m = parity.events.n_events, loss.events.n_events
     values, combine = at.rows_at_shift(shift)
-    assert values[0] == pytest.approx(np.ptp(parity.means(at.scores) + shift[:n]))
+    assert values[0] == pytest.approx(np.ptp(parity.means.at(at.scores)[1] + shift[:n]))
     assert values[1] == pytest.approx(
-        max(0.0, loss.aggregate.gap(loss.means(at.scores) + shift[n : n + m]))
+        max(0.0, loss.aggregate(loss.means.at(at.scores)[1] + shift[n : n + m]))
     )
     np.testing.assert_allclose(values[2:], at.values[2:] + combine[2:] @ shift)
     unmoved, own = at.rows_at_shift(np.zeros_like(shift))
@@ -96,7 +96,7 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
         scores = problem.model.at(z[:4]).scores
         return np.concatenate(
             [
-                gap - one.aggregate.contrasts(one.n_events) @ one.means(scores)
+                gap - one.aggregate.forms(one.events.n_events) @ one.means.at(scores)[1]
                 for gap, one in zip(z[4:], bounds, strict=True)
             ]
         )

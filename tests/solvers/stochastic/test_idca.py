@@ -1,12 +1,10 @@
 """IDCA on mini-batches: agreement with IDCA on all samples, and networks."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from skfair.classification import ConstrainedMLPClassifier, PartialParityClassifier
-from skfair.constraints import ConstraintSystem, PartialGroupAUC, PartialStatisticalParity
+from skfair.constraints import PartialGroupAUC, PartialStatisticalParity
 from skfair.solvers import IDCA, StochasticIDCA
 from tests.solvers.literature.test_idca import people, problem
 
@@ -15,7 +13,6 @@ from tests.solvers.literature.test_idca import people, problem
 def task():
     """A small linear problem, where its plain fit ends, and the answer of IDCA."""
     task, start = problem()
-    task = replace(task, constraint=ConstraintSystem((task.constraint,)))
     return task, start, IDCA(tol=1e-6).solve(task, start)
 
 
@@ -40,7 +37,7 @@ def test_on_mini_batches_it_comes_near(task):
 def test_rows_on_a_batch_are_those_of_everybody_on_average(task):
     task, start, _ = task
     here = task.evaluate(start)
-    majorant = task.constraint.majorant(here.scores, here.aux)
+    majorant = task.rows.majorant(here.scores, here.aux)
     scores = here.scores + np.random.default_rng(0).normal(size=len(here.scores))
     rng, drawn = np.random.RandomState(0), []
     for _ in range(400):

@@ -14,11 +14,10 @@ from skfair.constraints import (
     PartialDemographicParity,
     PartialGroupAUC,
     PartialStatisticalParity,
-    Samples,
 )
-from skfair.constraints._posterior import MeanPosterior, cluster_effects, range_probability
-from skfair.groups import check_groups
+from skfair.groups import Samples, check_groups
 from skfair.inference import estimates_of
+from skfair.inference._gap_posterior import MeanPosterior, cluster_effects, range_probability
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 
@@ -86,7 +85,7 @@ def test_wider_is_likelier(rates, size, width):
 @given(rate=st.floats(0.1, 0.9), gap=st.floats(0.0, 0.08), size=st.integers(20, 5000))
 def test_more_people_and_smaller_gaps_are_more_certain(rate, gap, size):
     parity = _of_rates([rate, min(1.0, rate + gap)], size)
-    fewer, more = parity.probability(people=1.0), parity.probability(people=4.0)
+    fewer, more = parity.probability(multiple=1.0), parity.probability(multiple=4.0)
     assert more >= fewer - 2e-3
     assert parity.probability(factor=0.5) >= fewer - 2e-3
 
@@ -168,8 +167,8 @@ def test_curves_shrink_and_grow_certain(criterion):
     posterior = partial.posterior(scores)
     found = [posterior.probability(factor) for factor in (1.0, 0.5, 0.0)]
     assert found == sorted(found)
-    assert posterior.probability(1e-9, people=1e6) == 1.0
-    assert posterior.probability(0.0, people=10.0) >= found[-1]
+    assert posterior.probability(1e-9, multiple=1e6) == 1.0
+    assert posterior.probability(0.0, multiple=10.0) >= found[-1]
 
 
 def test_pairs_of_people_have_no_posterior():

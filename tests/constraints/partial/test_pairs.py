@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 
 from skfair.classification import PartialParityClassifier
-from skfair.constraints._group_auc import GroupAUCConstraint
-from skfair.constraints._pair_excess import Ranking
+from skfair.constraints.partial._pairs import PairRows, Ranking
 from skfair.groups import Events
 from skfair.metrics import partial_group_auc_difference
 from skfair.solvers import IDCA, SQP
@@ -19,9 +18,7 @@ def bound(width=1.0, weighted=True, pairs=((0.0, 1.0),)):
     membership = sparse.csr_array(codes[:, np.newaxis] == np.arange(3))
     weights = rng.uniform(0.5, 2.0, 60) if weighted else np.ones(60)
     return (
-        GroupAUCConstraint(
-            Events.overlapping(membership, weights), [np.array(pairs)] * 3, width, 0.05
-        ),
+        PairRows(Events.overlapping(membership, weights), [np.array(pairs)] * 3, width, 0.05),
         codes,
         weights,
     )
@@ -73,7 +70,7 @@ def test_weights_taper_off_at_the_ends_of_an_interval():
     ranks, pairs = (np.arange(1000) + 0.5) / 1000, np.array([[0.0, 0.2], [0.5, 0.7]])
     ranking = Ranking(pairs, np.arange(1000), np.full(1000, 1e-3), -ranks)
     window = np.zeros(1000)
-    window[ranking.selected().samples] = ranking.selected().counts / 1e-3 * 0.4
+    window[ranking.selected().samples] = ranking.selected().weights / 1e-3 * 0.4
     np.testing.assert_allclose(window[ranks < 0.18], 1.0)
     assert (window[(ranks > 0.22) & (ranks < 0.48)] == 0.0).all()
     np.testing.assert_allclose(window[(ranks > 0.52) & (ranks < 0.68)], 1.0)
@@ -99,7 +96,7 @@ def test_curvature_is_felt_where_the_ramp_bends_upwards():
     scores = np.append(0.0, -np.arange(0.0025, 5.0, 0.005))
     membership = sparse.csr_array(np.eye(2, dtype=bool)[(scores < 0).astype(int)])
     members = Events.overlapping(membership, np.ones(len(scores)))
-    bound = GroupAUCConstraint(members, [np.array([[0.0, 1.0]])] * 2, width=2.0, tolerance=0.05)
+    bound = PairRows(members, [np.array([[0.0, 1.0]])] * 2, width=2.0, tolerance=0.05)
     curvature = bound(scores, np.empty(0)).curvature
     # A ramp of differences begins at those who score 1, where nobody is, and ends at those at -1.
     assert curvature(np.array([1.0]))[0] == 0.0
@@ -153,7 +150,7 @@ def test_rows_of_the_majorant_have_the_bounds_and_multipliers_of_the_rows():
     majorant = constraint.majorant(np.zeros(60), np.empty(0))
     assert majorant.upper.tolist() == [0.55] * 3 + [np.inf] * 3
     assert majorant.lower.tolist() == [-np.inf] * 3 + [0.45] * 3
-    pressing = majorant.of_constraint(np.array([0.1, 0.0, 0.0, 0.0, -0.2, 0.0]))
+    pressing = majorant.original_multipliers(np.array([0.1, 0.0, 0.0, 0.0, -0.2, 0.0]))
     assert pressing.tolist() == [0.1, -0.2, 0.0]
     curvature = majorant(np.random.default_rng(7).normal(size=60), np.empty(0)).curvature
     assert (curvature(np.array([0.1, 0.0, 0.0, 0.0, -0.2, 0.0])) >= 0).all()

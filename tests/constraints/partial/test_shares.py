@@ -1,23 +1,22 @@
-"""Percentile rows: derivatives, and convex majorants."""
+"""Rows of shares: derivatives, and convex majorants."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.constraints._mean_excess import mean_excess
-from skfair.constraints._mean_sigmoid import MeanSigmoid
-from skfair.constraints._percentile import PercentileConstraint
+from skfair.constraints.partial._convex import MeanExcess, MeanSigmoid
+from skfair.constraints.partial._shares import ShareRows
 from skfair.groups import Events
 from skfair.surrogates import Ramp, Sigmoid
 
 
-def bound(rounding, seed=0, parts=mean_excess):
+def bound(rounding, seed=0, convex_means=MeanExcess):
     """Three overlapping events, two thresholds that depend on three unknowns, and levels."""
     rng = np.random.default_rng(seed)
     members = Events.overlapping(
         sparse.csr_array(rng.random((30, 3)) < 0.6), rng.uniform(0.5, 2.0, 30)
     )
-    return PercentileConstraint(
+    return ShareRows(
         members,
         width=1.5,
         origin=np.array([0.1, -0.2]),
@@ -27,13 +26,13 @@ def bound(rounding, seed=0, parts=mean_excess):
         upper=np.full(6, 0.5),
         initial_aux=lambda scores: np.zeros(3),
         rounding=rounding,
-        parts=parts,
+        convex_means=convex_means,
     )
 
 
 def sigmoid():
     """The same with a sigmoid."""
-    return bound(1.0, parts=MeanSigmoid)
+    return bound(1.0, convex_means=MeanSigmoid)
 
 
 def point(seed):
@@ -47,7 +46,7 @@ def point(seed):
 def test_shares_are_means_of_the_surrogate(constraint, surrogate):
     scores, aux = point(1)
     thresholds = constraint.origin + constraint.by_threshold @ aux
-    members = constraint.members
+    members = constraint.events
     for e in range(3):
         samples, shares = members.members(e)
         expected = [shares @ surrogate(scores[samples] - t).value for t in thresholds]
@@ -156,7 +155,7 @@ def test_multipliers_of_a_majorant_are_those_of_the_rows():
     v = np.random.default_rng(0).normal(size=len(majorant.lower))
     np.testing.assert_allclose(
         gradient(majorant, v, scores, aux),
-        gradient(constraint, majorant.of_constraint(v), scores, aux),
+        gradient(constraint, majorant.original_multipliers(v), scores, aux),
         atol=1e-12,
     )
 

@@ -2,47 +2,47 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from skfair.constraints._percentile import SHAPES
-from skfair.constraints._percentile_rows import Compared, Position, at_percentiles, at_threshold
-from skfair.groups import Events
+from skfair.constraints import PartialStatisticalParity
+from skfair.constraints.partial._convex import CONVEX_MEANS
+from skfair.constraints.partial._ranked import PercentileInterval, RankedEvents
+from skfair.constraints.partial._shares import rows_at_percentiles, rows_at_threshold
+from skfair.groups import Samples, check_groups
 
-UNION = Position(np.array([[0.1, 0.3], [0.6, 0.8]]))
+UNION = PercentileInterval(np.array([[0.1, 0.3], [0.6, 0.8]]))
 
-RAMP = SHAPES["ramp"]
+RAMP = CONVEX_MEANS["ramp"]
 
 
 def test_positions_walk_through_a_union():
     assert UNION.width == pytest.approx(0.4)
     at = np.array([0.0, 0.25, 0.75, 1.0, 1.25])
-    np.testing.assert_allclose(UNION.percentile(at, "left"), [0.1, 0.2, 0.7, 0.8, 0.9])
+    np.testing.assert_allclose(UNION.percentile_at(at, "left"), [0.1, 0.2, 0.7, 0.8, 0.9])
     # Where the first pair ends, any percentile up to the second pair is at the same position.
-    assert UNION.percentile(0.5, "left") == pytest.approx(0.3)
-    assert UNION.percentile(0.5, "right") == pytest.approx(0.6)
+    assert UNION.percentile_at(0.5, "left") == pytest.approx(0.3)
+    assert UNION.percentile_at(0.5, "right") == pytest.approx(0.6)
 
 
 def test_positions_are_found_again_and_end_with_the_interval():
     at = np.linspace(0.0, 1.0, 9)
     for side in ("left", "right"):
-        np.testing.assert_allclose(UNION.of(UNION.percentile(at, side)), at, atol=1e-12)
-    np.testing.assert_allclose(UNION.of([0.0, 0.4, 0.9]), [0.0, 0.5, 1.0])
+        np.testing.assert_allclose(UNION.position_of(UNION.percentile_at(at, side)), at, atol=1e-12)
+    np.testing.assert_allclose(UNION.position_of([0.0, 0.4, 0.9]), [0.0, 0.5, 1.0])
 
 
 def two_groups(scores, pairs=((0.0, 0.5),), tolerance=0.2, weights=(50.0, 50.0)):
-    """Two groups of 50, their scores as given."""
+    """Two groups of 50 samples of given total weights, and their tolerances."""
     codes = np.repeat([0, 1], 50)
-    membership = sparse.csr_array(codes[:, np.newaxis] == np.arange(2))
-    members = Events.overlapping(membership, np.ones(100))
-    positions = [Position(np.array(pairs))] * 2
-    tolerances, one_block = np.full(2, tolerance), np.zeros(2, dtype=int)
-    return Compared(members, positions, tolerances, one_block, np.array(weights))
+    samples = Samples(np.ones(100), check_groups(codes, 100), np.array(weights)[codes] / 50.0)
+    criterion = PartialStatisticalParity(list(pairs))
+    ranked = RankedEvents.of(criterion, samples, [np.array(pairs)] * 2, scores)
+    return ranked, np.full(2, tolerance)
 
 
 def test_free_thresholds_hold_shares_at_their_percentiles():
     scores = np.random.default_rng(0).normal(size=100)
     compared = two_groups(scores, pairs=((0.1, 0.5),), tolerance=0.25)
-    bound = at_percentiles(compared, np.array([0.0, 0.5, 1.0]), width=2.0, shape=RAMP)
+    bound = rows_at_percentiles(*compared, np.array([0.0, 0.5, 1.0]), 2.0, RAMP)
     assert bound.n_aux == 3
     np.testing.assert_allclose(bound.lower.reshape(2, 3), [[0.1, 0.3, 0.5]] * 2)
     np.testing.assert_allclose(bound.upper.reshape(2, 3), [[0.2, 0.4, 0.6]] * 2)
@@ -50,7 +50,7 @@ def test_free_thresholds_hold_shares_at_their_percentiles():
 
 def test_percentiles_0_and_1_bind_nobody():
     compared = two_groups(np.zeros(100), pairs=((0.0, 1.0),), tolerance=0.2)
-    bound = at_percentiles(compared, np.array([0.0, 1.0]), width=2.0, shape=RAMP)
+    bound = rows_at_percentiles(*compared, np.array([0.0, 1.0]), 2.0, RAMP)
     np.testing.assert_array_equal(np.isfinite(bound.lower), [False, True] * 2)
     np.testing.assert_array_equal(np.isfinite(bound.upper), [True, False] * 2)
 
@@ -58,16 +58,16 @@ def test_percentiles_0_and_1_bind_nobody():
 def test_thresholds_start_between_the_groups_quantiles():
     scores = np.concatenate((np.linspace(0, 1, 50), np.linspace(1, 2, 50)))
     compared = two_groups(scores, pairs=((0.4, 0.6),), tolerance=0.0)
-    bound = at_percentiles(compared, np.array([0.5]), width=0.1, shape=RAMP)
+    bound = rows_at_percentiles(*compared, np.array([0.5]), 0.1, RAMP)
     assert bound.initial_aux(scores)[0] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("score", [0.0, -3.5])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", CONVEX_MEANS)
 def test_where_scores_are_equal_thresholds_keep_the_rows(score, shape):
     scores = np.full(100, score)
     compared = two_groups(scores, pairs=((0.1, 0.5),), tolerance=0.25)
-    bound = at_percentiles(compared, np.linspace(0.0, 1.0, 4), width=2.0, shape=SHAPES[shape])
+    bound = rows_at_percentiles(*compared, np.linspace(0.0, 1.0, 4), 2.0, CONVEX_MEANS[shape])
     assert kept(bound, scores)
     middle = np.linspace(0.1, 0.5, 4) + 0.05
     assert bound(scores, bound.initial_aux(scores)).values.reshape(2, 4) == pytest.approx(
@@ -101,7 +101,7 @@ def kept(bound, scores):
 def test_one_threshold_compares_what_lies_in_the_interval(first, second, n_levels, keeps):
     scores = rates_of(first, second)
     compared = two_groups(scores, pairs=((0.2, 0.6),), tolerance=0.25)
-    bound = at_threshold(compared, 0.0, 1e-6, RAMP, scores)
+    bound = rows_at_threshold(*compared, 0.0, 1e-6, RAMP)
     assert kept(bound, scores) == keeps
     if keeps:
         assert bound.n_aux in (n_levels, 1)
@@ -117,15 +117,12 @@ def test_the_case_is_the_one_for_which_the_fewest_change_sides():
     scores = rates_of(3, 27)
     for weights, n_levels in (((50.0, 50.0), 0), ((50.0, 25.0), 1)):
         compared = two_groups(scores, tolerance=0.4, weights=weights)
-        assert at_threshold(compared, 0.0, 1e-6, RAMP, scores).n_aux == n_levels
+        assert rows_at_threshold(*compared, 0.0, 1e-6, RAMP).n_aux == n_levels
 
 
-def test_shifted_rows_count_the_decisions():
+def test_the_residual_leads_to_the_decisions():
     scores = np.random.default_rng(1).normal(size=100)
-    bound = at_threshold(two_groups(scores), 0.3, 2.0, RAMP, scores)
-    missed = bound.missed(scores)
+    bound = rows_at_threshold(*two_groups(scores), 0.3, 2.0, RAMP)
     decided = [(scores[:50] > 0.3).mean(), (scores[50:] > 0.3).mean()]
-    np.testing.assert_allclose(bound.shares(scores, np.zeros(1))[:, 0] + missed, decided)
-    shifted = bound.shifted(missed)
-    np.testing.assert_allclose(bound.lower - shifted.lower, missed)
-    np.testing.assert_allclose(bound.upper - shifted.upper, missed)
+    smooth = bound.shares(scores, np.zeros(1))[:, 0]
+    np.testing.assert_allclose(smooth + bound.residual(scores), decided)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.constraints._mean_excess import mean_excess
+from skfair.constraints.partial._convex import MeanExcess
 from skfair.groups import Events
 
 
@@ -27,7 +27,7 @@ def people():
 @pytest.mark.parametrize("corner", [0.0, 0.1, 3.0])
 def test_values_are_weighted_means(people, corner):
     membership, weights, scores, kinks = people
-    found = mean_excess(Events.overlapping(membership, weights), scores, kinks, corner).values
+    found = MeanExcess(Events.overlapping(membership, weights), scores, kinks, corner).values
     for e, inside in enumerate(membership.toarray().T):
         expected = [
             np.average(rounded(scores[inside] - kink, corner), weights=weights[inside])
@@ -42,9 +42,9 @@ def test_derivatives_are_those_of_finite_differences(people, corner):
     members, step = Events.overlapping(membership, weights), 1e-6
 
     def value(scores, kinks):
-        return mean_excess(members, scores, kinks, corner).values
+        return MeanExcess(members, scores, kinks, corner).values
 
-    found = mean_excess(members, scores, kinks, corner)
+    found = MeanExcess(members, scores, kinks, corner)
     by_scores = found.by_scores(np.eye(4)) @ found.cells.toarray()
     for i in range(len(scores)):
         bump = step * (np.arange(40) == i)
@@ -62,12 +62,12 @@ def test_second_derivatives_are_those_of_corners_twice_as_long(people):
     v = np.random.default_rng(0).normal(size=(3, 4))
 
     def gradients(scores, kinks):
-        found = mean_excess(members, scores, kinks, 2 * 1.0)
+        found = MeanExcess(members, scores, kinks, 2 * 1.0)
         by_scores = v.ravel() @ (found.by_scores(np.eye(4)) @ found.cells.toarray())
         return by_scores, -(v * found.above).sum(axis=0)
 
-    found = mean_excess(members, scores, kinks, 1.0)
-    curvature, (combine, diagonal) = found.curvature(v), found.by_kinks(v)
+    found = MeanExcess(members, scores, kinks, 1.0)
+    curvature, (combine, diagonal) = found.curvature(v), found.by_breakpoints(v)
     mixed = combine @ found.cells.toarray()
     for i in range(len(scores)):
         bump = step * (np.arange(40) == i)
@@ -84,19 +84,19 @@ def test_second_derivatives_are_those_of_corners_twice_as_long(people):
 def test_excesses_lie_above_their_tangents(people, corner):
     membership, weights, scores, kinks = people
     members, rng = Events.overlapping(membership, weights), np.random.default_rng(1)
-    found = mean_excess(members, scores, kinks, corner)
+    found = MeanExcess(members, scores, kinks, corner)
     np.testing.assert_allclose(found.along(np.zeros(40), np.zeros(4)), found.values)
     for _ in range(20):
         by_scores, by_kinks = rng.normal(size=40), rng.normal(size=4)
-        there = mean_excess(members, scores + by_scores, kinks + by_kinks, corner)
+        there = MeanExcess(members, scores + by_scores, kinks + by_kinks, corner)
         assert (there.values >= found.along(by_scores, by_kinks) - 1e-12).all()
 
 
 def test_sorting_does_not_depend_on_the_order_of_kinks(people):
     membership, weights, scores, kinks = people
     members, order = Events.overlapping(membership, weights), [2, 0, 3, 1]
-    found = mean_excess(members, scores, kinks, 0.5)
-    permuted = mean_excess(members, scores, kinks[order], 0.5)
+    found = MeanExcess(members, scores, kinks, 0.5)
+    permuted = MeanExcess(members, scores, kinks[order], 0.5)
     np.testing.assert_allclose(permuted.values, found.values[:, order])
     np.testing.assert_allclose(permuted.above, found.above[:, order])
 
@@ -104,10 +104,10 @@ def test_sorting_does_not_depend_on_the_order_of_kinks(people):
 def test_members_weigh_as_repeated_rows(people):
     membership, _, scores, kinks = people
     times = np.random.default_rng(2).integers(1, 4, 40)
-    weighted = mean_excess(Events.overlapping(membership, times.astype(float)), scores, kinks, 0.3)
+    weighted = MeanExcess(Events.overlapping(membership, times.astype(float)), scores, kinks, 0.3)
     repeated = Events.overlapping(membership[np.repeat(np.arange(40), times)], np.ones(times.sum()))
     np.testing.assert_allclose(
-        weighted.values, mean_excess(repeated, np.repeat(scores, times), kinks, 0.3).values
+        weighted.values, MeanExcess(repeated, np.repeat(scores, times), kinks, 0.3).values
     )
 
 

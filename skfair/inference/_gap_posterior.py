@@ -1,8 +1,12 @@
-"""How likely a population keeps a tolerance, by people who were drawn from it.
+"""Posterior probability that the population's gap is at most a tolerance.
 
-Rates of independent people have Jeffreys' posteriors, Beta(x + 1/2, n - x + 1/2) for x of n, and
-the probability that their range is at most the tolerance is an integral in one dimension.
-Everything else is drawn: overlapping events, sums of gaps, mean losses, shares at many thresholds.
+Independent rates have Jeffreys' posteriors, Beta(x + 1/2, n - x + 1/2) for x of n, and the
+probability that their range is at most the tolerance is an integral in one dimension. Everything
+else is drawn: overlapping events, sums of gaps, mean losses, shares at many thresholds.
+
+Each posterior has ``probability(factor=1.0, multiple=1.0)``: the probability that the population's
+gap is at most the tolerance, if the measured gap were multiplied by ``factor`` and the sample size
+by ``multiple``.
 """
 
 from functools import cached_property
@@ -11,11 +15,46 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betainc
 
+from skfair.inference._estimates import Rates, estimates_of
+
 _N_STEPS = 300
-"""Steps of an integral, over so many standard deviations to either side of a rate."""
+"""Steps of an integral, over `_REACH` standard deviations to either side of a rate."""
 _REACH = 6.5
 
 _N_DRAWS = 1 << 13
+
+
+def gap_posterior(events, values, aggregate, tolerance, clusters=None):
+    """Posterior of a gap between event means.
+
+    Parameters
+    ----------
+    events : Events
+        Sets of samples, with their shares.
+    values : ndarray of shape (n_samples,)
+        A value of every sample, of which the means are compared.
+    aggregate : Gap
+        How means become one gap; with ``blocks`` where that is their largest range.
+    tolerance : float
+        Largest gap allowed.
+    clusters : ndarray of int, shape (n_samples,), default=None
+        Samples of equal code are correlated; None means that all samples are independent.
+
+    Returns
+    -------
+    posterior : RatePosterior or MeanPosterior
+    """
+    estimates = estimates_of(events, values)
+    sizes, correlation = estimates.sizes, estimates.correlation
+    if clusters is not None:
+        effects, correlation = cluster_effects(events, values, clusters)
+        sizes = sizes / effects
+    if not isinstance(estimates, Rates):
+        moments = estimates.values, _spread_within(events, values)
+        return MeanPosterior(moments, sizes, correlation, aggregate, tolerance)
+    if aggregate.is_range and correlation is None:
+        return RatePosterior(estimates.values, sizes, aggregate, tolerance)
+    return MeanPosterior((estimates.values, None), sizes, correlation, aggregate, tolerance)
 
 
 def range_probability(rates, sizes, width):
@@ -30,9 +69,9 @@ def range_probability(rates, sizes, width):
     Parameters
     ----------
     rates : ndarray of shape (n_rates,)
-        Shares that were counted.
+        Measured shares.
     sizes : ndarray of shape (n_rates,)
-        Of so many people.
+        Effective sample size of each.
     width : float
         Largest range allowed.
 
@@ -40,18 +79,19 @@ def range_probability(rates, sizes, width):
     -------
     probability : float
     """
-    tables = [_distribution(rate, size) for rate, size in zip(rates, sizes, strict=True)]
+    tables = [_tabulate_posterior(rate, size) for rate, size in zip(rates, sizes, strict=True)]
     total = 0.0
     for j, (values, shares) in enumerate(tables):
+        # Rate j is the lowest; all others lie within the width above it.
         lowest = (values[1:] + values[:-1]) / 2
         others = np.ones_like(lowest)
         for table in tables[:j] + tables[j + 1 :]:
-            others *= _below(table, lowest + width) - _below(table, lowest)
+            others *= _interpolate(table, lowest + width) - _interpolate(table, lowest)
         total += others @ np.diff(shares)
     return float(min(1.0, total))
 
 
-def _distribution(rate, size):
+def _tabulate_posterior(rate, size):
     """Values of a rate, and the posterior probability that it is below each of them."""
     a, b = rate * size + 0.5, (1.0 - rate) * size + 0.5
     # On the scale of angles the prior is uniform, and the spread is the same for all rates.
@@ -64,22 +104,13 @@ def _distribution(rate, size):
     return values, shares
 
 
-def _below(table, values):
+def _interpolate(table, values):
+    """Posterior probability below some values."""
     return np.interp(values, *table, left=0.0, right=1.0)
 
 
 class RatePosterior:
-    """Independent rates, the range of which is compared with a tolerance in each block.
-
-    Parameters
-    ----------
-    rates, sizes : ndarray of shape (n_events,)
-        Shares that were counted, and of how many people.
-    aggregate : Range
-        Which are compared with one another.
-    tolerance : float
-        Largest gap allowed.
-    """
+    """Independent rates, the range of which is compared with a tolerance in each block."""
 
     def __init__(self, rates, sizes, aggregate, tolerance):
         self.rates = rates
@@ -87,21 +118,14 @@ class RatePosterior:
         self.aggregate = aggregate
         self.tolerance = tolerance
 
-    def probability(self, factor=1.0, people=1.0):
-        """Probability that the population's gap is at most the tolerance.
-
-        Parameters
-        ----------
-        factor : float, default=1.0
-            As if the gap that was counted were so many times as large.
-        people : float, default=1.0
-            As if there were so many times as many people.
-        """
-        rates = np.clip(self.aggregate.shrunk(self.rates, factor), 0.0, 1.0)
-        sizes = people * self.sizes
+    def probability(self, factor=1.0, multiple=1.0):
+        """Probability that the population's gap is at most the tolerance."""
+        rates = np.clip(self.aggregate.shrink(self.rates, factor), 0.0, 1.0)
+        sizes = multiple * self.sizes
         blocks = map(list, self.aggregate.blocks)
-        kept = [range_probability(rates[own], sizes[own], self.tolerance) for own in blocks]
-        return float(np.prod(kept))
+        # Blocks are independent, so their probabilities multiply.
+        within = [range_probability(rates[own], sizes[own], self.tolerance) for own in blocks]
+        return float(np.prod(within))
 
 
 class MeanPosterior:
@@ -111,19 +135,7 @@ class MeanPosterior:
     means are where they share samples, a rate is drawn as
     :math:`\sin^2(\arcsin \sqrt{\tilde r_e} + z / (2 \sqrt{n_e + 1}))`, which is nearly Jeffreys'
     posterior, and a mean loss as :math:`m_e + s_e t(z) / \sqrt{n_e}`, with Student's variable t.
-
-    Parameters
-    ----------
-    moments : tuple of (ndarray of shape (n_events,), ndarray of shape (n_events,) or None)
-        Mean of each event, and standard deviation within it; None for rates.
-    sizes : ndarray of shape (n_events,)
-        Effective sizes.
-    correlation : ndarray of shape (n_events, n_events) or None
-        Of the means; None where they are independent.
-    aggregate : Range or another of its kind
-        How means become one gap.
-    tolerance : float
-        Largest gap allowed.
+    `moments` are the means and the standard deviations within the events; None for rates.
     """
 
     def __init__(self, moments, sizes, correlation, aggregate, tolerance):
@@ -131,34 +143,30 @@ class MeanPosterior:
         self.sizes = sizes
         self.aggregate = aggregate
         self.tolerance = tolerance
-        self.z = _correlated(_lots(len(self.means)), correlation)
+        self.z = _correlate(_draw_normal(len(self.means)), correlation)
 
-    def probability(self, factor=1.0, people=1.0):
-        """Probability that the population's gap is at most the tolerance.
-
-        Parameters
-        ----------
-        factor, people : float, default=1.0
-            As in `RatePosterior.probability`.
-        """
-        means = self.aggregate.shrunk(self.means, factor)[:, np.newaxis]
+    def probability(self, factor=1.0, multiple=1.0):
+        """Probability that the population's gap is at most the tolerance."""
+        means = self.aggregate.shrink(self.means, factor)[:, np.newaxis]
         if self.spread is None:
-            drawn = self._rates(means, people * self.sizes[:, np.newaxis])
+            drawn = self._draw_rates(means, multiple * self.sizes[:, np.newaxis])
         else:
-            drawn = means + (self._errors if people == 1.0 else self._draw_errors(people))
-        return float(np.mean(self.aggregate.gap(drawn) <= self.tolerance))
+            drawn = means + (self._errors if multiple == 1.0 else self._draw_errors(multiple))
+        return float(np.mean(self.aggregate(drawn) <= self.tolerance))
 
     @cached_property
     def _errors(self):
-        """Errors of mean losses at the sample size at hand, which are needed again and again."""
+        """Errors of mean losses at the present sample size, which are needed many times."""
         return self._draw_errors(1.0)
 
-    def _draw_errors(self, people):
-        z, freedom = self.z, np.maximum(people * self.sizes[:, np.newaxis] - 1.0, 1.0)
+    def _draw_errors(self, multiple):
+        """Errors of mean losses: Student's variable, by its expansion in normal ones."""
+        z, freedom = self.z, np.maximum(multiple * self.sizes[:, np.newaxis] - 1.0, 1.0)
         student = z + z * (z * z + 1.0) / (4.0 * freedom)
         return self.spread[:, np.newaxis] * student / np.sqrt(freedom)
 
-    def _rates(self, rates, sizes):
+    def _draw_rates(self, rates, sizes):
+        """Rates by normal variables on the scale of angles."""
         angles = np.arcsin(np.sqrt((np.clip(rates, 0.0, 1.0) * sizes + 0.5) / (sizes + 1.0)))
         angles = angles + self.z / (2.0 * np.sqrt(sizes + 1.0))
         return np.sin(np.clip(angles, 0.0, np.pi / 2)) ** 2
@@ -167,68 +175,53 @@ class MeanPosterior:
 class CurvePosterior:
     """Shares above several thresholds, drawn: their errors are a Brownian bridge in each event.
 
-    Parameters
-    ----------
-    above : ndarray of shape (n_events, n_thresholds)
-        Share of each event that scores above ascending thresholds.
-    sizes : ndarray of shape (n_events,)
-        Effective sizes.
-    positions : list of Position
-        Where a share lies in the interval of each event.
-    units : ndarray of shape (n_events,)
-        What the tolerance calls the length of each interval.
-    blocks : ndarray of int, shape (n_events,)
-        Events of one block are compared with one another.
-    tolerance : float
-        Largest difference allowed, at any threshold.
+    `above` holds shares above ascending thresholds, (n_events, n_thresholds). A share of an event
+    counts by ``unit * interval.position_of(share)``. Events of one block are compared.
     """
 
-    def __init__(self, above, sizes, positions, units, blocks, tolerance):
+    def __init__(self, above, sizes, intervals, units, blocks, tolerance):
         self.above = above
         self.sizes = sizes
-        self.positions = positions
+        self.intervals = intervals
         self.units = units
         self.blocks = [blocks == block for block in np.unique(blocks)]
         self.tolerance = tolerance
-        self.errors = _bridges(above)
+        self.errors = _draw_bridges(above)
 
-    def probability(self, factor=1.0, people=1.0):
-        """Probability that the population's gap is at most the tolerance.
-
-        Parameters
-        ----------
-        factor, people : float, default=1.0
-            As in `RatePosterior.probability`.
-        """
-        counted = self._placed(self.above[..., np.newaxis])
-        drawn = self._drawn if people == 1.0 else self._draw(people)
+    def probability(self, factor=1.0, multiple=1.0):
+        """Probability that the population's gap is at most the tolerance."""
+        measured = self._place(self.above[..., np.newaxis])
+        drawn = self._positions if multiple == 1.0 else self._draw(multiple)
         worst = np.zeros(drawn.shape[-1])
         for block in self.blocks:
-            middle = (counted[block].max(axis=0) + counted[block].min(axis=0)) / 2
-            shrunk = drawn[block] - (1.0 - factor) * (counted[block] - middle)
+            # Measured shares move toward the middle of their block; their errors stay.
+            middle = (measured[block].max(axis=0) + measured[block].min(axis=0)) / 2
+            shrunk = drawn[block] - (1.0 - factor) * (measured[block] - middle)
             worst = np.maximum(worst, np.ptp(shrunk, axis=0).max(axis=0))
         return float(np.mean(worst <= self.tolerance))
 
     @cached_property
-    def _drawn(self):
-        """What is drawn for the sample size at hand, and asked for again and again."""
+    def _positions(self):
+        """Draws at the present sample size, which are needed many times."""
         return self._draw(1.0)
 
-    def _draw(self, people):
-        scale = 1.0 / np.sqrt(people * self.sizes + 1.0)
-        return self._placed(self.above[..., np.newaxis] + self.errors * scale[:, None, None])
+    def _draw(self, multiple):
+        """Positions of drawn shares in the intervals of their events."""
+        scale = 1.0 / np.sqrt(multiple * self.sizes + 1.0)
+        return self._place(self.above[..., np.newaxis] + self.errors * scale[:, None, None])
 
-    def _placed(self, above):
-        own = zip(self.positions, np.clip(above, 0.0, 1.0), self.units, strict=True)
-        return np.stack([unit * position.of(shares) for position, shares, unit in own])
+    def _place(self, above):
+        """Positions of shares in the intervals of their events, in units of the tolerance."""
+        own = zip(self.intervals, np.clip(above, 0.0, 1.0), self.units, strict=True)
+        return np.stack([unit * interval.position_of(shares) for interval, shares, unit in own])
 
 
 def kish_sizes(events):
-    """How many samples of equal weight each event amounts to, (n_events,)."""
+    """Effective sample size of each event: as many samples of equal weight, (n_events,)."""
     return 1.0 / events.averaging.power(2).sum(axis=1)
 
 
-def spread_of(events, values):
+def _spread_within(events, values):
     """Standard deviation of values within each event, (n_events,)."""
     samples, event, shares = events.memberships
     deviations = values[samples] - events.means(values)[event]
@@ -264,11 +257,12 @@ def cluster_effects(events, values, clusters):
     """
     samples, event, shares = events.memberships
     deviations = shares * (values[samples] - events.means(values)[event])
-    # Each sum has an event and a cluster.
+    # Sum the errors, and the shares, of each event and cluster.
     keys, sums = np.unique((event, clusters[samples]), axis=1, return_inverse=True)
     sums = sums.ravel()
     errors, weights = np.bincount(sums, deviations), np.bincount(sums, shares)
     n_clusters = np.bincount(keys[0], minlength=events.n_events)
+    # Compare their squares with those of independent samples.
     squares = np.bincount(keys[0], errors**2, events.n_events)
     independent = np.bincount(event, deviations**2, events.n_events)
     unequal = independent > 0
@@ -276,6 +270,7 @@ def cluster_effects(events, values, clusters):
     independent[~unequal] = np.bincount(event, shares**2, events.n_events)[~unequal]
     few = n_clusters / np.maximum(n_clusters - 1.0, 0.5)  # as of any variance with one mean taken
     effects = np.maximum(1.0, few * squares / independent)
+    # Clusters that span events correlate their means.
     shape = events.n_events, int(clusters.max()) + 1
     shared = sparse.csr_array((errors, tuple(keys)), shape=shape)
     covariance = (shared @ shared.T).toarray()
@@ -287,28 +282,30 @@ def cluster_effects(events, values, clusters):
     return effects, correlation
 
 
-def _correlated(lots, correlation):
-    """The same numbers, (n_rows, n_draws), correlated with one another."""
+def _correlate(draws, correlation):
+    """Standard normal draws, (n_rows, n_draws), with a given correlation between rows."""
     if correlation is None:
-        return lots
+        return draws
     sizes, axes = np.linalg.eigh(correlation)
-    return axes @ (np.sqrt(np.maximum(sizes, 0.0))[:, np.newaxis] * (axes.T @ lots))
+    return axes @ (np.sqrt(np.maximum(sizes, 0.0))[:, np.newaxis] * (axes.T @ draws))
 
 
-def _lots(n_rows):
-    """Standard normal numbers, as many above 0 as below; always the same ones."""
+def _draw_normal(n_rows):
+    """Standard normal numbers, antithetic and the same at each call, (n_rows, n_draws)."""
     half = np.random.default_rng(0).standard_normal((n_rows, _N_DRAWS // 2))
     return np.hstack((half, -half))
 
 
-def _bridges(above):
-    """Errors of the shares above thresholds, times the root of the size."""
+def _draw_bridges(above):
+    """Errors of the shares above thresholds, times the root of the sample size."""
     n_events, n_thresholds = above.shape
     order = np.argsort(above, axis=1)
     ordered = np.clip(np.take_along_axis(above, order, axis=1), 0.0, 1.0)
     steps = np.diff(ordered, axis=1, prepend=0.0, append=1.0)
     n_draws = max(1024, min(_N_DRAWS, (1 << 18) // steps.size))
-    lots = _lots(n_events * (n_thresholds + 1))[:, :n_draws].reshape(*steps.shape, n_draws)
-    walk = np.cumsum(np.sqrt(steps)[..., np.newaxis] * lots, axis=1)
+    draws = _draw_normal(n_events * (n_thresholds + 1))[:, :n_draws]
+    draws = draws.reshape(*steps.shape, n_draws)
+    # A random walk, tied down to 0 where all members are above.
+    walk = np.cumsum(np.sqrt(steps)[..., np.newaxis] * draws, axis=1)
     bridge = walk[:, :-1] - ordered[..., np.newaxis] * walk[:, -1:]
     return np.take_along_axis(bridge, np.argsort(order, axis=1)[..., np.newaxis], axis=1)

@@ -1,0 +1,125 @@
+"""Means over events of a pointwise rate of the scores."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from skfair.groups import Events
+from skfair.inference import estimates_of
+from skfair.losses import as_pointwise
+
+
+@dataclass(frozen=True, eq=False)
+class EventMeans:
+    """Means over events of a rate: a smooth one for solvers, an exact one for the metric.
+
+    Attributes
+    ----------
+    name : str
+        Name of the constraint.
+    events : Events
+        Samples that each mean is taken over.
+    labels : list of (str, object)
+        Cell and group of each event.
+    counts : ndarray of int, shape (n_events,)
+        Samples in each event.
+    target : ndarray of shape (n_samples,)
+        Classes -1 and +1, or real numbers.
+    smooth, exact : callable
+        (scores, target) -> Pointwise: the rate that solvers bound, and the one that the public
+        metric counts.
+    """
+
+    name: str
+    events: Events
+    labels: list
+    counts: np.ndarray
+    target: np.ndarray
+    smooth: Callable
+    exact: Callable
+
+    def at(self, scores):
+        """Smooth rate as Pointwise, and its means, (n_events,)."""
+        rate = self.smooth(scores, self.target)
+        rate = as_pointwise(rate, len(scores), f"The rate of {self.name}")
+        return rate, self.events.means(rate.value)
+
+    def exact_rate(self, scores):
+        """Rate of each sample that the public metric counts, (n_samples,)."""
+        return self.exact(scores, self.target).value
+
+    def exact_at(self, scores):
+        """Means that the public metric compares, (n_events,)."""
+        return self.events.means(self.exact_rate(scores))
+
+    def residual(self, scores):
+        """Exact means less smooth ones, (n_events,)."""
+        return self.exact_at(scores) - self.at(scores)[1]
+
+    def estimates(self, scores):
+        """Estimates of the population's exact means."""
+        return estimates_of(self.events, self.exact_rate(scores))
+
+    def moments(self, scores):
+        """Means of the exact rate and its square, and sums of squared shares; partitions add up."""
+        values = self.exact_rate(scores)
+        # The sum of squared shares is one over the effective number of samples.
+        shares = self.events.averaging.power(2).sum(axis=1)
+        return self.events.means(values), self.events.means(values**2), shares
+
+    @cached_property
+    def flip_effects(self):
+        """What each membership adds to its event's mean by a positive decision; means without any.
+
+        The first is (n_entries,) in the order of ``events.memberships``, the second (n_events,).
+        """
+        positive, negative = (
+            self.exact_rate(np.full(len(self.target), sign)) for sign in (1.0, -1.0)
+        )
+        samples, _, shares = self.events.memberships
+        return shares * (positive - negative)[samples], self.events.means(negative)
+
+    def along_flips(self, decisions, turns, n_turns):
+        """Exact means as decisions flip, (n_events, n_turns + 1): at first, and after each turn.
+
+        A decision, -1 or +1, flips at its turn in [0, n_turns); those that stay have n_turns.
+        """
+        from skfair._kernels.flips import sum_flips
+
+        samples, events, _ = self.events.memberships
+        effects, negative = self.flip_effects
+        n_events = self.events.n_events
+        sums = sum_flips((samples, events, effects), decisions, turns, n_events, n_turns)
+        return negative[:, np.newaxis] + sums
+
+    def take(self, rows):
+        """The means over a subset of the samples; weights within events add up to 1 again."""
+        events = self.events.take(rows)
+        counts = np.diff(events.averaging.indptr)
+        return replace(self, events=events, target=self.target[rows], counts=counts)
+
+    def subset(self, rows, factors=1.0, target=None):
+        """A partition's share of the means, as in `Events.subset`; partitions add up."""
+        target = self.target[rows] if target is None else target
+        return replace(self, events=self.events.subset(rows, factors), target=target)
+
+    def embed(self, rows, n_samples):
+        """The same means as a function of more scores, as in `Events.embed`."""
+        target = np.ones(n_samples)
+        target[rows] = self.target
+        return replace(self, events=self.events.embed(rows, n_samples), target=target)
+
+    def drawn(self, rows, start, n_per_event):
+        """The means over drawn samples, of which those from `start` on come from its events."""
+        events, counts = drawn_events(len(rows), start, self.events.n_events, n_per_event)
+        return replace(self, events=events, counts=counts, target=self.target[rows])
+
+
+@lru_cache(maxsize=128)
+def drawn_events(n_samples, start, n_events, n_per_event):
+    """Events one after the other, from a position on, and counts; equal batches share them."""
+    codes = np.full(n_samples, -1)
+    codes[start : start + n_events * n_per_event] = np.repeat(np.arange(n_events), n_per_event)
+    return Events.disjoint(codes, n_events), np.full(n_events, n_per_event)

@@ -1,0 +1,389 @@
+"""Gaps: polyhedral functions of event means, and the rows that keep them below a tolerance."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import product
+
+import numpy as np
+from scipy import sparse
+
+from skfair.inference import all_pairs
+
+_MAX_FORMS = 100_000
+"""Linear forms up to which a sum or an average of gaps is written as the largest of them."""
+
+_MAX_DENSE = 4096
+"""Entries up to which a matrix is dense: products with it are then much faster."""
+
+_MAX_SIGNED_BLOCKS = 4
+"""Blocks of two events up to which a sum of ranges is written with signs, without unknowns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Polyhedron:
+    """The rows ``lower <= combine @ means + aux @ unknowns <= upper`` that bound a gap.
+
+    Without `combine` it is the one row ``gap(means) <= upper``, which is piecewise linear and has
+    no unknowns.
+    """
+
+    gap: "Gap"
+    combine: np.ndarray | sparse.csr_array | None
+    aux: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def at(self, means, unknowns):
+        """Values of the rows, (n_rows,), and their slope by the means, (n_rows, n_events)."""
+        if self.combine is None:
+            return np.array([self.gap(means)]), self.gap.subgradient(means)[np.newaxis, :]
+        return self.combine @ means + self.aux @ unknowns, self.combine
+
+    def unknowns(self, means):
+        """Auxiliary unknowns at which the rows hold if they can, (n_aux,)."""
+        return self.gap.unknowns(means) if self.aux.shape[1] else np.empty(0)
+
+
+class Gap(ABC):
+    """A polyhedral function of event means: the gap that a tolerance bounds.
+
+    Gaps are frozen dataclasses, so that equal ones share their rows. A gap of one's own says how it
+    is computed, how it changes with the means, and which rows bound it.
+    """
+
+    is_range = False
+    """Whether it is the largest range of a block of events, without further structure."""
+
+    @abstractmethod
+    def __call__(self, means):
+        """The gap, of means of shape (n_events,) or of each column of (n_events, n_columns)."""
+
+    @abstractmethod
+    def subgradient(self, means):
+        """A subgradient by the means, (n_events,)."""
+
+    @abstractmethod
+    def shrink(self, means, factor):
+        """Means whose gap is `factor` times that of the given ones."""
+
+    @abstractmethod
+    def forms(self, n_events):
+        """Linear forms of the means of which the gap is the largest, or 0, (n_forms, n_events)."""
+
+    @abstractmethod
+    def _rows(self, tolerance):
+        """Yield (lower, {event: factor}, {unknown: factor}, upper) for each row."""
+
+    def unknowns(self, means):
+        """Auxiliary unknowns at which the rows hold if they can; none by default."""
+        return np.empty(0)
+
+    def rows(self, n_events, tolerance, as_one_row=False):
+        """Rows that hold for some unknowns if and only if the gap is at most the tolerance."""
+        return _polyhedron(self, n_events, tolerance, as_one_row)
+
+
+@lru_cache(maxsize=128)
+def _polyhedron(gap, n_events, tolerance, as_one_row):
+    """Rows of a gap; constraints on the same events, as on mini-batches, share them."""
+    rows = list(gap._rows(tolerance))
+    if as_one_row and rows:
+        return Polyhedron(
+            gap, None, np.empty((1, 0)), np.array([-np.inf]), np.array([float(tolerance)])
+        )
+    bounds = np.array([(lower, upper) for lower, _, _, upper in rows], dtype=np.float64)
+    bounds = bounds.reshape(-1, 2)
+    n_aux = 1 + max((unknown for _, _, own, _ in rows for unknown in own), default=-1)
+    aux = np.zeros((len(rows), n_aux))
+    for row, (_, _, own, _) in zip(aux, rows, strict=True):
+        row[list(own)] = list(own.values())
+    combine = _to_matrix([means for _, means, _, _ in rows], n_events)
+    return Polyhedron(gap, combine, aux, bounds[:, 0], bounds[:, 1])
+
+
+def _to_matrix(rows, n_columns):
+    """The matrix whose rows map a column to a factor; sparse if it is large."""
+    columns = [column for row in rows for column in row]
+    factors = [factor for row in rows for factor in row.values()]
+    indptr = np.cumsum([0, *map(len, rows)])
+    shape = (len(rows), n_columns)
+    matrix = sparse.csr_array((factors, columns, indptr), shape=shape, dtype=np.float64)
+    return matrix.toarray() if len(rows) * n_columns <= _MAX_DENSE else matrix
+
+
+@dataclass(frozen=True)
+class Range(Gap):
+    """Largest minus smallest mean of each block of events; the largest over the blocks counts.
+
+    `blocks` are tuples of at least two events that are compared with one another: for instance the
+    groups' true positive rates in one block, their false positive rates in another.
+    """
+
+    blocks: tuple
+
+    is_range = True
+
+    def _ranges(self, means):
+        """Range of each block, (n_blocks,) or (n_blocks, n_columns)."""
+        ranges = [np.ptp(means[list(block)], axis=0) for block in self.blocks]
+        return np.reshape(ranges, (len(self.blocks), *means.shape[1:]))
+
+    def __call__(self, means):
+        return self._ranges(means).max(axis=0, initial=0.0)
+
+    def subgradient(self, means):
+        return _range_slope([self.blocks[self._ranges(means).argmax()]], means)
+
+    def shrink(self, means, factor):
+        shrunk = np.array(means)
+        for block in map(list, self.blocks):
+            middle = (means[block].max() + means[block].min()) / 2
+            shrunk[block] = middle + factor * (means[block] - middle)
+        return shrunk
+
+    def forms(self, n_events):
+        blocks = [_differences(block, n_events) for block in self.blocks]
+        return sparse.vstack([sparse.csr_array((0, n_events)), *blocks], format="csr")
+
+    def unknowns(self, means):
+        # A block of three events or more has a free centre: its smallest mean.
+        return np.array([means[list(block)].min() for block in self.blocks if len(block) > 2])
+
+    def _rows(self, tolerance):
+        n_centers = 0
+        for block in self.blocks:
+            if len(block) == 2:
+                first, second = block
+                yield -tolerance, {second: 1.0, first: -1.0}, {}, tolerance
+                continue
+            for event in block:
+                yield 0.0, {event: 1.0}, {n_centers: -1.0}, tolerance
+            n_centers += 1
+
+
+class TotalRange(Range):
+    """Largest minus smallest mean of each block of events, added over the blocks."""
+
+    is_range = False
+
+    def __call__(self, means):
+        return self._ranges(means).sum(axis=0)
+
+    def subgradient(self, means):
+        return _range_slope(self.blocks, means)
+
+    def forms(self, n_events):
+        # One difference of each block, added, in all combinations.
+        _check_forms(np.prod([len(block) * (len(block) - 1.0) for block in self.blocks]))
+        total = sparse.csr_array((1, n_events))
+        for block in self.blocks:
+            own = _differences(block, n_events)
+            first = np.repeat(np.arange(total.shape[0]), own.shape[0])
+            total = total[first] + own[np.tile(np.arange(own.shape[0]), total.shape[0])]
+        return total
+
+    def unknowns(self, means):
+        # Smallest mean and range of each block.
+        lowest = [means[list(block)].min() for block in self.blocks]
+        return np.column_stack((lowest, self._ranges(means))).ravel()
+
+    def _rows(self, tolerance):
+        n_blocks = len(self.blocks)
+        if 0 < n_blocks <= _MAX_SIGNED_BLOCKS and all(len(block) == 2 for block in self.blocks):
+            yield from self._signed_rows(tolerance)
+            return
+        for b, block in enumerate(self.blocks):
+            low, width = 2 * b, 2 * b + 1
+            for event in block:
+                yield 0.0, {event: 1.0}, {low: -1.0}, np.inf
+                yield -np.inf, {event: 1.0}, {low: -1.0, width: -1.0}, 0.0
+        yield -np.inf, {}, dict.fromkeys(range(1, 2 * n_blocks, 2), 1.0), tolerance
+
+    def _signed_rows(self, tolerance):
+        """Yield one row per choice of signs: |a| + |b| is the larger of |a + b| and |a - b|."""
+        for signs in product((1.0, -1.0), repeat=len(self.blocks) - 1):
+            factors = {}
+            for sign, (first, second) in zip((1.0, *signs), self.blocks, strict=True):
+                factors |= {second: sign, first: -sign}
+            yield -tolerance, factors, {}, tolerance
+
+
+def _range_slope(blocks, means):
+    """Derivative of the sum of the ranges of some blocks by the means."""
+    slope = np.zeros_like(means)
+    for block in map(list, blocks):
+        slope[block[means[block].argmax()]] += 1.0
+        slope[block[means[block].argmin()]] -= 1.0
+    return slope
+
+
+def _differences(block, n_events):
+    """Differences of all ordered pairs of a block, (n_pairs, n_events)."""
+    positions = (np.ones(len(block)), (np.arange(len(block)), list(block)))
+    return all_pairs(len(block)) @ sparse.csr_array(positions, shape=(len(block), n_events))
+
+
+def _check_forms(n_forms):
+    """Refuse a gap that is the largest of too many forms."""
+    if n_forms > _MAX_FORMS:
+        raise ValueError(
+            f"A gap that adds up or averages over these cells and groups is the largest of "
+            f"{n_forms:.2g} linear forms, too many for a limit of it; use the largest gap, with "
+            'aggregate="max".'
+        )
+
+
+@dataclass(frozen=True)
+class Excess(Gap):
+    """Excess of a group's mean over the overall mean; the largest over the groups, at least 0.
+
+    `pairs` hold the event of a group, and the event of all samples of its cell.
+    """
+
+    pairs: tuple
+
+    @cached_property
+    def _columns(self):
+        return np.array(self.pairs).T
+
+    def _excesses(self, means):
+        """Excess of each pair, (n_pairs,) or (n_pairs, n_columns)."""
+        group, overall = self._columns
+        return means[group] - means[overall]
+
+    def __call__(self, means):
+        return self._excesses(means).max(axis=0, initial=0.0)
+
+    def subgradient(self, means):
+        excesses = self._excesses(means)
+        return self._slope((excesses > 0) & (np.arange(len(excesses)) == excesses.argmax()), means)
+
+    def _slope(self, weights, means):
+        """Derivative of ``weights @ excesses`` by the means."""
+        slope = np.zeros_like(means)
+        group, overall = self._columns
+        np.add.at(slope, group, weights)
+        np.subtract.at(slope, overall, weights)
+        return slope
+
+    def shrink(self, means, factor):
+        # Groups move toward the overall mean.
+        shrunk, (group, overall) = np.array(means), self._columns
+        shrunk[group] = means[overall] + factor * self._excesses(means)
+        return shrunk
+
+    def forms(self, n_events):
+        rows = np.arange(len(self.pairs))
+        group, overall = self._columns
+        signs = np.repeat([1.0, -1.0], len(rows))
+        positions = np.tile(rows, 2), np.concatenate((group, overall))
+        return sparse.csr_array((signs, positions), shape=(len(rows), n_events))
+
+    def _rows(self, tolerance):
+        for group, overall in self.pairs:
+            yield -np.inf, {group: 1.0, overall: -1.0}, {}, tolerance
+
+
+class MeanPositiveExcess(Excess):
+    """Excess of a group's mean over the overall mean, averaged over the groups.
+
+    Groups below the overall mean count as 0.
+    """
+
+    def __call__(self, means):
+        return np.maximum(0.0, self._excesses(means)).mean(axis=0)
+
+    def subgradient(self, means):
+        return self._slope((self._excesses(means) > 0) / len(self.pairs), means)
+
+    def forms(self, n_events):
+        # The excesses of every set of groups, averaged over all.
+        n_pairs = len(self.pairs)
+        _check_forms(2.0**n_pairs)
+        sets = (np.arange(1, 2**n_pairs)[:, np.newaxis] >> np.arange(n_pairs)) & 1
+        return sparse.csr_array(sets / n_pairs) @ super().forms(n_events)
+
+    def unknowns(self, means):
+        # The positive part of each excess.
+        return np.maximum(0.0, self._excesses(means))
+
+    def _rows(self, tolerance):
+        n_pairs = len(self.pairs)
+        for p, (group, overall) in enumerate(self.pairs):
+            yield -np.inf, {group: 1.0, overall: -1.0}, {p: -1.0}, 0.0
+            yield 0.0, {}, {p: 1.0}, np.inf
+        yield -np.inf, {}, dict.fromkeys(range(n_pairs), 1.0 / n_pairs), tolerance
+
+
+class SignedMeanExcess(Excess):
+    """The same average with its sign: a group below the overall mean offsets one above."""
+
+    def __call__(self, means):
+        return self._excesses(means).mean(axis=0)
+
+    def subgradient(self, means):
+        return self._slope(np.full(len(self.pairs), 1.0 / len(self.pairs)), means)
+
+    def forms(self, n_events):
+        # The gap itself is linear.
+        return sparse.csr_array(self.subgradient(np.zeros(n_events))[np.newaxis])
+
+    def _rows(self, tolerance):
+        n_events = 1 + max(map(max, self.pairs))
+        yield -np.inf, dict(enumerate(self.subgradient(np.zeros(n_events)))), {}, tolerance
+
+
+@dataclass(frozen=True)
+class Largest(Gap):
+    """The largest mean of some events."""
+
+    events: tuple
+
+    def __call__(self, means):
+        return means[list(self.events)].max(axis=0)
+
+    def subgradient(self, means):
+        slope = np.zeros_like(means)
+        slope[self.events[means[list(self.events)].argmax()]] = 1.0
+        return slope
+
+    def shrink(self, means, factor):
+        return factor * means
+
+    def forms(self, n_events):
+        return sparse.eye_array(n_events, format="csr")[list(self.events)]
+
+    def _rows(self, tolerance):
+        for event in self.events:
+            yield -np.inf, {event: 1.0}, {}, tolerance
+
+
+AGGREGATES = {
+    ("groups", "max"): Range,
+    ("groups", "sum"): TotalRange,
+    ("overall", "max"): Excess,
+    ("overall", "mean"): MeanPositiveExcess,
+    ("overall", "signed_mean"): SignedMeanExcess,
+}
+"""Gaps by the reference and aggregate of a constraint."""
+
+
+def compare_groups(cells, reference, aggregate):
+    """The gap between the groups of each cell, or between each of them and all samples of the cell.
+
+    `cells` are the events, as `CellEvents`.
+    """
+    kind = AGGREGATES[reference, aggregate]
+    if reference == "groups":
+        blocks = tuple(block for block in cells.blocks if len(block) > 1)
+        return kind(blocks) if len(blocks) > 1 else Range(blocks)
+    pairs = tuple(
+        (event, overall)
+        for block, overall in zip(cells.blocks, cells.overall, strict=True)
+        for event in block
+    )
+    # Where each cell has one group, which is all of it, nothing is compared.
+    if all(cells.counts[event] == cells.counts[overall] for event, overall in pairs):
+        return Range(())
+    return kind(pairs)

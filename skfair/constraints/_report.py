@@ -1,0 +1,84 @@
+"""Reports of the rates that are compared, from their moments."""
+
+import numpy as np
+
+from skfair.constraints._protocols import REPORT_COLUMNS
+
+
+def report_means(constraint, moments):
+    """One row per rate of a `BoundConstraint`; those of small groups come last.
+
+    `moments` are the means of each rate and of its square, and the sum of the squared shares of its
+    samples, (n_events,) each.
+    """
+    import pandas as pd
+
+    means, uncompared = constraint.means, constraint.uncompared
+    rates, squares, shares = moments
+    labels, counts, n_compared = means.labels, means.counts, len(means.labels)
+    if uncompared is not None:
+        labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
+    variances = np.maximum(0.0, squares - rates**2)
+    cells, groups = zip(*labels, strict=True)
+    is_compared = np.arange(len(rates)) < n_compared
+    gap = float(constraint.aggregate(rates[:n_compared]))
+    threshold = 0.0 if constraint.statistic == "decisions" else np.nan
+    # Whole columns, in order: with single values, or an order of its own, pandas copies the frame.
+    columns = {
+        "cell": list(cells),
+        "group": list(groups),
+        "rate": rates,
+        "n": counts,
+        "standard_error": np.sqrt(variances * shares),
+        "constraint": [constraint.name] * len(rates),
+        "threshold": np.full(len(rates), threshold),
+        "gap": np.where(is_compared, gap, np.nan),
+        "tolerance": np.where(is_compared, float(constraint.tolerance), np.nan),
+    }
+    return pd.DataFrame(columns)
+
+
+def report_shares(constraint, moments):
+    """One row per event and threshold of a `BoundPartialParity`; those of small groups come last.
+
+    `moments` are the gap, the thresholds, and a pair of the shares above them, (n_events,
+    n_thresholds), and the sums of the squared shares of samples, (n_events,).
+    """
+    import pandas as pd
+
+    gap, thresholds, sums = moments
+    rates, n_compared = list(zip(*sums, strict=True)), len(constraint.ranked.labels)
+    bounds = gap, constraint.tolerance
+    frames = [
+        _report_event(constraint.name, constraint.ranked, event, thresholds, own, bounds)
+        for event, own in enumerate(rates[:n_compared])
+    ]
+    frames += [
+        _report_event(
+            constraint.name, constraint.uncompared, event, thresholds, own, (np.nan, np.nan)
+        )
+        for event, own in enumerate(rates[n_compared:])
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _report_event(name, ranked, event, thresholds, sums, bounds):
+    """Rows of an event, one per threshold."""
+    import pandas as pd
+
+    (above, squares), (gap, tolerance) = sums, bounds
+    cell, group = ranked.labels[event]
+    interval = ranked.intervals[event]
+    errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * squares)
+    columns = {
+        "constraint": name,
+        "cell": cell,
+        "group": [group] * len(thresholds),  # it may be a tuple of attributes
+        "n": int(ranked.counts[event]),
+        "threshold": thresholds,
+        "rate": interval.position_of(above),
+        "standard_error": errors / interval.width,
+        "gap": gap,
+        "tolerance": tolerance,
+    }
+    return pd.DataFrame(columns, columns=list(REPORT_COLUMNS))

@@ -1,0 +1,1 @@
+"""Partial parity: criteria on an interval of percentiles of the scores."""

@@ -1,0 +1,149 @@
+"""Gaps by hand; subgradients and rows by what defines them."""
+
+import hypothesis.extra.numpy as hnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skfair.constraints._gap import (
+    Excess,
+    Largest,
+    MeanPositiveExcess,
+    Range,
+    SignedMeanExcess,
+    TotalRange,
+)
+
+BLOCKS = ((0, 1), (2, 3, 4))
+PAIRS = ((0, 2), (1, 2), (3, 4))
+GAPS = {
+    "range": Range(BLOCKS),
+    "total range": TotalRange(BLOCKS),
+    "signed total range": TotalRange(((0, 1), (2, 3))),
+    "excess": Excess(PAIRS),
+    "mean excess": MeanPositiveExcess(PAIRS),
+    "signed mean": SignedMeanExcess(PAIRS),
+    "largest": Largest((0, 2, 4)),
+}
+MEANS = np.array([0.1, 0.5, 0.3, 0.9, 0.2])
+
+gaps = pytest.mark.parametrize("gap", GAPS.values(), ids=GAPS.keys())
+numbers = hnp.arrays(np.float64, 5, elements=st.floats(-1, 1))
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("range", 0.7),
+        ("total range", 1.1),
+        ("signed total range", 1.0),
+        ("excess", 0.7),
+        ("mean excess", (0.2 + 0.7) / 3),
+        ("signed mean", (-0.2 + 0.2 + 0.7) / 3),
+        ("largest", 0.3),
+    ],
+)
+def test_gap_by_hand(name, expected):
+    assert GAPS[name](MEANS) == pytest.approx(expected, rel=1e-15)
+
+
+@gaps
+def test_gaps_of_columns(gap):
+    columns = np.random.default_rng(0).normal(size=(5, 7))
+    expected = [gap(column) for column in columns.T]
+    np.testing.assert_array_equal(gap(columns), expected)
+
+
+@gaps
+@given(means=numbers, others=numbers)
+def test_the_gap_lies_above_its_tangents(gap, means, others):
+    tangent = gap(means) + gap.subgradient(means) @ (others - means)
+    assert gap(others) >= tangent - 1e-12
+
+
+@gaps
+@given(means=numbers, tolerance=st.floats(0, 1))
+def test_rows_at_the_unknowns_say_whether_the_gap_is_kept(gap, means, tolerance):
+    rows = gap.rows(5, tolerance)
+    values, _ = rows.at(means, rows.unknowns(means))
+    excess = np.maximum(values - rows.upper, rows.lower - values).max()
+    assert max(0.0, excess) == pytest.approx(max(0.0, gap(means) - tolerance), rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name, n_rows, n_aux",
+    [
+        ("range", 1 + 3, 1),
+        ("total range", 2 * 5 + 1, 4),
+        ("signed total range", 2, 0),
+        ("excess", 3, 0),
+        ("mean excess", 2 * 3 + 1, 3),
+        ("signed mean", 1, 0),
+        ("largest", 3, 0),
+    ],
+)
+def test_numbers_of_rows_and_unknowns(name, n_rows, n_aux):
+    rows = GAPS[name].rows(5, 0.1)
+    assert rows.aux.shape == (n_rows, n_aux)
+    assert len(rows.lower) == len(rows.upper) == n_rows
+
+
+def test_two_rates_need_one_two_sided_row():
+    rows = Range(((0, 1),)).rows(2, 0.1)
+    np.testing.assert_array_equal(rows.combine, [[-1, 1]])
+    assert (rows.lower[0], rows.upper[0]) == (-0.1, 0.1)
+
+
+@given(means=hnp.arrays(np.float64, 6, elements=st.floats(-1, 1)))
+def test_few_pairs_need_no_unknowns(means):
+    few, many = TotalRange(((0, 1), (2, 3), (4, 5))), TotalRange(((0, 1), (2, 3), (4, 5, 5)))
+    assert few(means) == many(means)
+    assert few.rows(6, 0.1).combine.shape == (4, 6)
+    assert few.rows(6, 0.1).aux.shape[1] == 0 < many.rows(6, 0.1).aux.shape[1]
+
+
+@gaps
+@given(means=numbers)
+def test_one_row_is_the_gap(gap, means):
+    rows = gap.rows(5, 0.1, as_one_row=True)
+    values, slope = rows.at(means, rows.unknowns(means))
+    assert values.tolist() == [gap(means)]
+    np.testing.assert_array_equal(slope, [gap.subgradient(means)])
+    assert (rows.lower, rows.upper, rows.aux.shape) == (-np.inf, 0.1, (1, 0))
+
+
+def test_gaps_of_equal_value_share_their_rows():
+    assert Range(BLOCKS).rows(5, 0.1) is Range(BLOCKS).rows(5, 0.1)
+    assert Range(BLOCKS) != TotalRange(BLOCKS)
+
+
+@pytest.mark.parametrize("as_one_row", [False, True])
+def test_nothing_to_compare(as_one_row):
+    gap, means = Range(()), np.array([0.2, 0.9])
+    rows = gap.rows(2, 0.1, as_one_row)
+    assert gap(means) == 0
+    np.testing.assert_array_equal(gap(np.ones((2, 3))), np.zeros(3))
+    values, combine = rows.at(means, rows.unknowns(means))
+    assert values.shape == (0,) and combine.shape == (0, 2) and rows.aux.shape == (0, 0)
+
+
+@gaps
+@given(means=numbers, factor=st.floats(0, 2))
+def test_shrunk_means_have_a_gap_that_is_so_many_times_as_large(gap, means, factor):
+    assert gap(gap.shrink(means, factor)) == pytest.approx(factor * gap(means), abs=1e-12)
+
+
+@gaps
+@given(means=numbers)
+def test_a_gap_is_the_largest_of_its_linear_forms_or_0(gap, means):
+    forms = gap.forms(5) @ means
+    assert max(0.0, forms.max()) == pytest.approx(max(0.0, gap(means)), abs=1e-12)
+
+
+def test_forms_of_nothing_and_of_too_many():
+    assert Range(()).forms(3).shape == (0, 3)
+    assert TotalRange(()).forms(3).toarray().tolist() == [[0, 0, 0]]
+    many = TotalRange(tuple(tuple(range(10 * b, 10 * b + 10)) for b in range(3)))
+    with pytest.raises(ValueError, match='aggregate="max"'):
+        many.forms(30)
