@@ -6,23 +6,43 @@ import os
 import pytest
 from hypothesis import settings
 
-# A busy machine may take its time over an example.
-settings.register_profile("suite", max_examples=50, deadline=None)
-settings.load_profile("suite")
+# A busy machine may take its time over an example. `make test-all` asks for the thorough profile
+# by --hypothesis-profile, and so for as many examples as a test's own settings allow.
+settings.register_profile("quick", max_examples=10, deadline=None)
+settings.register_profile("thorough", max_examples=50, deadline=None)
+settings.load_profile("quick")
 
 # Figures are drawn into memory; this must be said before matplotlib is imported.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
-@pytest.fixture(scope="module")
-def client():
-    """Whoever asks a Dask cluster of two processes."""
+@pytest.fixture(scope="session")
+def cluster():
+    """A Dask cluster of two processes, one per session: it takes seconds to start."""
     distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-    gc.collect()  # connections to those who were killed, while warnings of that are ignored
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
+    ) as cluster:
+        yield cluster
+    gc.collect()  # connections to killed workers, while warnings of that are ignored
+
+
+@pytest.fixture(scope="module")
+def connection(cluster):
+    """A client of the cluster, closed with its module: other tests fit without a client."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(cluster) as connection:
+        yield connection
+
+
+@pytest.fixture
+def client(cluster, connection):
+    """A client of a cluster that has both workers; without them the test fails at once."""
+    if cluster.status.name == "running":
+        try:
+            connection.wait_for_workers(2, timeout=60)
+        except TimeoutError:
+            cluster.close()
+    if cluster.status.name != "running":
+        pytest.fail("The Dask cluster of the tests lost its workers and did not restart them.")
+    return connection
