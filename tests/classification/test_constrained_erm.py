@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
@@ -73,7 +73,6 @@ def quietly(estimator, *args, **kwargs):
 # The tolerance ------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n_samples=st.integers(0, 60),

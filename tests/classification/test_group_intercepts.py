@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import logit
@@ -63,7 +63,6 @@ def model(constraint="demographic_parity", **params):
 
 @pytest.mark.filterwarnings("ignore:Every training sample")
 @pytest.mark.filterwarnings("ignore:SQP stopped after")  # which its status says too
-@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n_samples=st.integers(0, 80),

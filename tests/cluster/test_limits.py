@@ -40,7 +40,7 @@ def test_limits_of_what_is_asked():
 
 
 @given(st.integers(0, 2**32), st.sampled_from([0, 0.5, 0.8, 1]), st.sampled_from([0, 0.5, 0.8, 1]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_level_is_reached_where_everything_asked_for_is_kept(seed, balance, share_ratio):
     rng = np.random.default_rng(seed)
     n_groups = rng.integers(1, 4)

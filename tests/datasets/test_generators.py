@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.datasets import make_fair_blobs, make_fair_synthetic
@@ -12,7 +12,6 @@ def table(y, groups):
     return counts
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     n_samples=st.integers(20, 200),
     n_clusters=st.integers(1, 6),

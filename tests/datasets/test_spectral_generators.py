@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.cluster import KMeans, SpectralClustering
@@ -74,7 +74,6 @@ def test_every_pair_has_the_probability_of_its_blocks():
 # make_fair_sbm -------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     n_samples=st.integers(12, 80),
     n_clusters=st.integers(1, 4),

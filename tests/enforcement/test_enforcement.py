@@ -5,7 +5,7 @@ from itertools import islice, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.classification import PartialParityClassifier
@@ -62,7 +62,6 @@ def best_by_brute_force(task, candidate, lengths, direction):
     return min((found.violation, found.error) for found in judged)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     spec=st.sampled_from(SPECS),
@@ -86,7 +85,6 @@ def test_the_sweep_finds_the_best_of_all_thresholds(seed, spec, tolerance, ties,
     np.testing.assert_array_equal(found.parameters[:-1], parameters[:-1])
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), ties=st.booleans())
 def test_a_search_along_any_line_finds_its_best_point(seed, ties):
     X, target, groups = draw(seed, ties=ties)

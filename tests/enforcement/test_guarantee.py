@@ -132,7 +132,7 @@ def test_where_the_last_fit_misses_its_tolerance_the_probability_is_of_what_it_r
     assert len(calls) == 1 + N_FOLDS + 1  # less is not asked for
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.floats(0.5, 0.9), st.integers(200, 1000))
 def test_more_confidence_and_fewer_people_want_smaller_tolerances(confidence, n):
     found = []

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, studentized_range
 
@@ -69,7 +69,6 @@ def test_one_rate_has_no_range_and_a_width_of_one_holds_everything():
     assert range_probability(np.array([0.0, 1.0]), np.array([100, 100]), 0.5) < 1e-6
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     rates=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=4),
     size=st.integers(1, 5000),
@@ -81,7 +80,6 @@ def test_wider_is_likelier(rates, size, width):
     assert 0.0 <= narrow <= wide + 1e-9 <= 1.0 + 1e-9
 
 
-@settings(deadline=None, max_examples=25)
 @given(rate=st.floats(0.1, 0.9), gap=st.floats(0.0, 0.08), size=st.integers(20, 5000))
 def test_more_people_and_smaller_gaps_are_more_certain(rate, gap, size):
     parity = _of_rates([rate, min(1.0, rate + gap)], size)

@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
@@ -221,7 +221,6 @@ def test_overlapping_groups_use_their_correlation():
     assert reach == pytest.approx(1.96 * error, rel=0.1)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     hits=st.lists(st.integers(0, 40), min_size=2, max_size=5),
     level=st.floats(0.5, 0.99),

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import MiniBatchKMeans
 
@@ -105,7 +105,6 @@ def test_random_numbers_are_spread_evenly():
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None)
 def test_tables_cost_and_balance_equal_their_definitions(problem):
     samples, codes, labels, n_clusters = problem
     state = new_state(samples, labels, n_clusters)
@@ -123,7 +122,6 @@ def test_tables_cost_and_balance_equal_their_definitions(problem):
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None)
 def test_centers_and_targets_are_the_nearest_and_the_richest(problem):
     samples, _, labels, n_clusters = problem
     state = new_state(samples, labels, n_clusters)
@@ -195,7 +193,6 @@ def test_a_batch_of_one_is_a_uniform_member():
 
 
 @given(problems(), st.data())
-@settings(max_examples=25, deadline=None)
 def test_moves_keep_the_tables_and_the_journal_undoes_them(problem, data):
     samples, codes, labels, n_clusters = problem
     state = new_state(samples, labels, n_clusters)
@@ -281,7 +278,6 @@ def test_no_swap_where_none_is_possible(codes, labels, half):
 
 
 @given(problems(), st.booleans(), st.booleans(), st.integers(1, 40), st.integers(1, 2**60))
-@settings(max_examples=40, deadline=None)
 def test_iterations_keep_every_invariant(problem, local, half, batch, seed):
     samples, codes, labels, n_clusters = problem
     state = new_state(samples, labels, n_clusters)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels import alternating_front as kernels
@@ -26,7 +26,6 @@ def new_members(samples, labellings, n_clusters, room):
 
 
 @given(problems(), st.integers(1, 2**60), st.integers(1, 3))
-@settings(max_examples=25, deadline=None)
 def test_children_join_with_what_a_recomputation_gives(problem, seed, n_repeats):
     samples, codes, labels, n_clusters = problem
     parents = np.stack([labels, labels[::-1]])
@@ -48,7 +47,6 @@ def test_children_join_with_what_a_recomputation_gives(problem, seed, n_repeats)
 
 
 @given(problems(), st.integers(1, 2**60), st.integers(1, 4))
-@settings(max_examples=25, deadline=None)
 def test_a_child_is_what_so_many_iterations_of_algorithm_2_lead_to(problem, seed, n_repeats):
     samples, _, labels, n_clusters = problem
     members = new_members(samples, labels[np.newaxis], n_clusters, room=2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels import balance_path as kernels
@@ -41,7 +41,6 @@ def climb(problem, goal, rows=None, max_moves=100):
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 3), st.booleans())
-@settings(max_examples=25, deadline=None)
 def test_every_prefix_of_a_path_is_what_it_says(seed, n_clusters, n_groups, equal_weights):
     rng = np.random.default_rng(seed)
     problem = unbalanced(rng, 30, n_clusters, n_groups, equal_weights)
@@ -61,7 +60,6 @@ def test_every_prefix_of_a_path_is_what_it_says(seed, n_clusters, n_groups, equa
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 3), st.booleans())
-@settings(max_examples=25, deadline=None)
 def test_the_balance_never_falls_on_a_path_which_comes_to_an_end(
     seed, n_clusters, n_groups, equal_weights
 ):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels import clustering as kernels
@@ -19,7 +19,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:Runtime
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None)
 def test_a_clustering_is_what_its_labels_say(problem):
     X, weights, codes, labels, n_clusters, n_groups, _ = problem
     clustering, masses = problem.clustering(), problem.masses
@@ -93,7 +92,6 @@ def test_the_ratio_after_a_change_leaves_the_table_as_it_is():
 
 
 @given(problems(), st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
 def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, seed):
     X, weights, codes, _, n_clusters, n_groups, _ = problem
     masses = problem.masses

@@ -4,7 +4,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels import exchange as kernels
@@ -43,7 +43,6 @@ def exchange(problem, floor):
 
 
 @given(problems(equal_weights=True), st.sampled_from([0.0, 0.5, 0.9, 1.0]))
-@settings(max_examples=25, deadline=None)
 def test_exchanges_lower_the_cost_and_keep_the_balance(problem, share):
     floor = share * ratios_by_definition(problem).min()
     n_exchanges, after = exchange(problem, floor)
@@ -56,7 +55,6 @@ def test_exchanges_lower_the_cost_and_keep_the_balance(problem, share):
 
 
 @given(problems(equal_weights=True), st.sampled_from([0.0, 0.5, 1.0]))
-@settings(max_examples=25, deadline=None)
 def test_a_pass_without_an_exchange_proves_that_none_lowers_the_cost(problem, share):
     floor = share * ratios_by_definition(problem).min()
     n_exchanges = 1
@@ -66,7 +64,6 @@ def test_a_pass_without_an_exchange_proves_that_none_lowers_the_cost(problem, sh
 
 
 @given(problems(equal_weights=True))
-@settings(max_examples=25, deadline=None)
 def test_two_bounds_add_up_to_less_than_their_exchange(problem):
     clustering = problem.clustering()
     bounds, lowest = kernels.exchange_bounds(
@@ -83,7 +80,6 @@ def test_two_bounds_add_up_to_less_than_their_exchange(problem):
 
 
 @given(problems(equal_weights=True), st.floats(0, 1))
-@settings(max_examples=25, deadline=None)
 def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
     clustering, limits = problem.clustering(), balance_limits(problem.n_groups, bound)
     labels, codes = problem.labels, problem.codes
@@ -99,7 +95,6 @@ def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
 
 
 @given(problems(equal_weights=True), st.sampled_from([0.0, 0.5, 1.0]))
-@settings(max_examples=25, deadline=None)
 def test_candidates_are_all_whom_some_allowed_exchange_could_help(problem, share):
     labels, codes, clustering = problem.labels, problem.codes, problem.clustering()
     floor = share * ratios_by_definition(problem).min()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -145,7 +145,6 @@ def violations(problem, counts):
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None)
 def test_offsets_equal_their_formula(drawn):
     problem, y, _ = drawn
     expected = problem.ratio * np.einsum("kji->ki", y) - np.einsum("kij->ki", y)
@@ -186,7 +185,6 @@ def test_equal_prices_go_to_the_lowest_index():
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None)
 def test_the_counts_are_a_supergradient_of_the_dual(drawn):
     problem, y, z = drawn
     value, assignment = dual(problem, y)
@@ -196,7 +194,6 @@ def test_the_counts_are_a_supergradient_of_the_dual(drawn):
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None)
 def test_any_multipliers_bound_the_cost_from_below(drawn):
     problem, y, _ = drawn
     optimum = programme_optimum(problem)
@@ -453,7 +450,6 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None)
 def test_a_solution_is_consistent(drawn):
     problem, y, _ = drawn
     start = _dual.cold_start(len(problem.distances), problem.n_groups)

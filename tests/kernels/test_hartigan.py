@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels import hartigan as kernels
@@ -35,7 +35,6 @@ def hartigan(problem, floor):
 
 
 @given(problems(), st.sampled_from([0.0, 0.5, 0.9, 1.0]))
-@settings(max_examples=25, deadline=None)
 def test_a_pass_lowers_the_cost_and_keeps_the_balance(problem, share):
     floor = share * ratios_by_definition(problem).min()
     n_moves, after = hartigan(problem, floor)
@@ -47,7 +46,6 @@ def test_a_pass_lowers_the_cost_and_keeps_the_balance(problem, share):
 
 
 @given(problems(), st.sampled_from([0.0, 0.5, 1.0]))
-@settings(max_examples=25, deadline=None)
 def test_a_pass_without_a_move_proves_that_none_lowers_the_cost(problem, share):
     floor = share * ratios_by_definition(problem).min()
     n_moves = 1

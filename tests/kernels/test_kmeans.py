@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels import kmeans as kernels
@@ -49,7 +49,6 @@ def test_no_sample_is_nearest_to_the_nan_centre_of_an_empty_cluster():
 
 
 @given(st.floats(-1e8, 1e8), st.integers(0, 2**32))
-@settings(max_examples=20, deadline=None)
 def test_no_digit_is_lost_far_from_the_origin(offset, seed):
     rng = np.random.default_rng(seed)
     X, centers = rng.integers(-9, 9, (20, 2)) / 1.0, rng.integers(-9, 9, (3, 2)) / 1.0

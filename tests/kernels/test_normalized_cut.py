@@ -125,7 +125,6 @@ def test_an_entry_of_the_affinity(storage):
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None)
 def test_after_the_last_pass_no_move_lowers_the_cut(problem):
     K, groups, labels, n_clusters = problem
     graph, clustering = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
@@ -145,7 +144,7 @@ def test_after_the_last_pass_no_move_lowers_the_cut(problem):
 
 
 @given(problems())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_moves_stay_within_the_bounds(problem):
     K, groups, labels, n_clusters = problem
     graph, clustering = dense_graph(K, groups), partition_of(K, labels, groups, n_clusters)
@@ -178,7 +177,6 @@ def path_cost(costs, path):
 
 
 @given(st.integers(0, 2**32), st.integers(2, 5))
-@settings(max_examples=40, deadline=None)
 def test_the_cheapest_path_is_the_cheapest_of_all(seed, n_clusters):
     rng = np.random.default_rng(seed)
     costs = rng.uniform(0, 1, (n_clusters, n_clusters))
@@ -209,7 +207,6 @@ def test_no_path_comes_back_to_its_own_clusters():
 
 
 @given(problems(), st.integers(0, 100))
-@settings(max_examples=30, deadline=None)
 def test_repair_meets_the_bounds_of_each_group(problem, seed):
     K, groups, labels, n_clusters = problem
     np.fill_diagonal(K, 1)  # nobody is isolated
@@ -280,7 +277,6 @@ def test_an_exchange_mends_what_no_move_may():
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None)
 def test_exchanges_lower_the_cut_and_keep_the_counts(problem):
     K, groups, labels, n_clusters = problem
     graph, clustering = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)
@@ -295,7 +291,6 @@ def test_exchanges_lower_the_cut_and_keep_the_counts(problem):
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None)
 def test_the_price_of_an_exchange(problem):
     K, groups, labels, n_clusters = problem
     graph, clustering = sparse_graph(K, groups), partition_of(K, labels, groups, n_clusters)

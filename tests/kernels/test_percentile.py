@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels.percentile import sort_members
@@ -17,7 +17,6 @@ def people(seed, n_samples=50, n_events=3):
     return scores, samples, events, rng.random(n_members), n_events
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.integers(-6, 6), max_size=8))
 def test_cells_are_those_of_searchsorted(seed, bounds):
     scores, samples, events, shares, n_events = people(seed)

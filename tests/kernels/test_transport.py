@@ -4,14 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair._kernels.transport import transport
 
 
 @given(st.integers(0, 2**32), st.integers(2, 3), st.integers(2, 7))
-@settings(max_examples=40, deadline=None)
 def test_the_counts_are_reached_at_the_least_cost(seed, n_clusters, n_samples):
     rng = np.random.default_rng(seed)
     distances = rng.random((n_samples, n_clusters))

@@ -4,7 +4,7 @@ import hypothesis.extra.numpy as hnp
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import UndefinedMetricWarning
@@ -106,7 +106,6 @@ def same(expected):
 
 
 @every_metric
-@settings(max_examples=30)
 @given(y_true=classes, y_pred=classes, people=groups, repeats=repeats)
 def test_integer_weights_equal_repeated_rows(metric, y_true, y_pred, people, repeats):
     weighted = quietly(metric, y_true, y_pred, sensitive_features=people, sample_weight=repeats)
@@ -115,7 +114,6 @@ def test_integer_weights_equal_repeated_rows(metric, y_true, y_pred, people, rep
 
 
 @every_metric
-@settings(max_examples=30)
 @given(y_true=classes, y_pred=classes, people=groups, order=st.permutations(range(15)))
 def test_order_and_names_do_not_matter(metric, y_true, y_pred, people, order):
     expected = quietly(metric, y_true, y_pred, sensitive_features=people)
@@ -131,7 +129,6 @@ def test_order_and_names_do_not_matter(metric, y_true, y_pred, people, order):
 
 
 @every_metric
-@settings(max_examples=30)
 @given(y_true=classes, y_pred=classes, people=groups)
 def test_memberships_are_the_same_as_labels(metric, y_true, y_pred, people):
     members = sparse.csr_array(people[:, np.newaxis] == np.arange(3))
@@ -140,7 +137,6 @@ def test_memberships_are_the_same_as_labels(metric, y_true, y_pred, people):
 
 
 @every_metric
-@settings(max_examples=30)
 @given(y_true=classes, y_pred=classes, people=groups)
 def test_values_are_between_fair_and_unfair(metric, y_true, y_pred, people):
     value = quietly(metric, y_true, y_pred, sensitive_features=people)

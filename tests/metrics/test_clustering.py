@@ -2,7 +2,7 @@ import hypothesis.extra.numpy as hnp
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.metrics import (
@@ -93,7 +93,6 @@ repeats = hnp.arrays(np.intp, 15, elements=st.integers(0, 3)).filter(np.any)
 
 
 @pytest.mark.parametrize("metric", CLUSTERING.values(), ids=CLUSTERING)
-@settings(deadline=None)
 @given(labels=cluster_labels, people=group_labels, repeats=repeats)
 def test_integer_weights_equal_repeated_rows(metric, labels, people, repeats):
     weighted = metric(labels, sensitive_features=people, sample_weight=repeats)
@@ -102,7 +101,6 @@ def test_integer_weights_equal_repeated_rows(metric, labels, people, repeats):
 
 
 @pytest.mark.parametrize("metric", CLUSTERING.values(), ids=CLUSTERING)
-@settings(deadline=None)
 @given(labels=cluster_labels, people=group_labels)
 def test_names_do_not_matter(metric, labels, people):
     expected = metric(labels, sensitive_features=people)
@@ -111,7 +109,6 @@ def test_names_do_not_matter(metric, labels, people):
     assert renamed == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(cluster_labels, group_labels)
 def test_balance_against_its_definition(labels, people):
     def ratio(k):
@@ -126,7 +123,6 @@ def test_balance_against_its_definition(labels, people):
     assert balance_score(labels, sensitive_features=people, relative=True) <= 1 + 1e-12
 
 
-@settings(deadline=None)
 @given(cluster_labels, group_labels)
 def test_additive_violation_against_its_definition(labels, people):
     departures = {

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import ks_2samp
@@ -252,7 +252,6 @@ intervals = st.lists(st.integers(0, 20), min_size=2, max_size=2, unique=True).ma
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 @pytest.mark.parametrize("function", FUNCTIONS)
 @given(scored_people, intervals, st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
 def test_integer_weights_are_repeated_rows_in_any_order(function, rows, interval, random):
     present = [row for row in rows if row[2] > 0]
     if not present:

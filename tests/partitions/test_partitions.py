@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_info
@@ -37,7 +37,6 @@ def sum_by_eights(values):
     )
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(1, 150))
 def test_neighbours_are_added_by_eights(n_parts):
     rows = numbers(n_parts)

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.groups import check_groups
@@ -139,7 +139,6 @@ def test_positions_need_not_be_rates():
     np.testing.assert_array_equal(best_rates(rates, positions, gain, 0.2), [0.5, 0.5])
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.floats(0, 0.5))
 def test_on_whole_groups_scores_differ_by_the_gap_of_the_rates(seed, gap):
     people = random_members(np.random.default_rng(seed), 200)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
@@ -118,7 +118,6 @@ def test_the_least_violation_is_that_of_a_linear_program():
     assert excess.sum() == pytest.approx(least.fun, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     n=st.integers(1, 5),
     m=st.integers(1, 8),

@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -71,7 +71,6 @@ def keeps_promise(truth, ratio, person, numbers):
 
 @reached_or_not
 @given(people())
-@settings(max_examples=50, deadline=None)
 def test_a_fit_is_what_it_says(from_scratch, drawn):
     X, groups, sample_weight, model = drawn
     model.fit(X, sensitive_features=groups, sample_weight=sample_weight)
@@ -91,7 +90,6 @@ def test_a_fit_is_what_it_says(from_scratch, drawn):
 
 
 @given(people(weighted=False))
-@settings(max_examples=50, deadline=None)
 def test_the_promise_is_kept_wherever_every_group_has_a_member_for_each_cluster(drawn):
     X, groups, _, model = drawn
     if np.unique(groups, return_counts=True)[1].min() >= model.n_clusters:
@@ -192,7 +190,6 @@ def neighbours(labels, n_clusters):
 
 @reached_or_not
 @given(people(weighted=False))
-@settings(max_examples=20, deadline=None)
 def test_no_move_and_no_exchange_improves_on_an_optimal_fit(from_scratch, drawn):
     X, groups, _, model = drawn
     model.fit(X, sensitive_features=groups)

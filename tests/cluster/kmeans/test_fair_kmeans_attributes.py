@@ -130,7 +130,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
 
 @reached_or_not
 @given(st.integers(0, 2**32), st.integers(1, 4), st.sampled_from([0.5, 0.8, 1]), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_attribute_keeps_what_is_promised(seed, n_clusters, asked, sized):
     X, who = make_people(seed, 40, ((0.5, 0.5), (0.5, 0.3, 0.2)))
     smallest = 40 // n_clusters if sized else None

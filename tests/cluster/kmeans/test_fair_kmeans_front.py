@@ -2,7 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.cluster import (
@@ -61,7 +61,6 @@ def check_order(front):
 
 
 @given(people(), st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
 def test_every_point_is_what_it_says(from_scratch, drawn, n_levels):
     X, groups, sample_weight, n_clusters = drawn
     front = fair_kmeans_front(

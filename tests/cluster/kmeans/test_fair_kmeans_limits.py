@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
@@ -60,7 +60,6 @@ def sizes_asked(model):
 
 @reached_or_not
 @given(people())
-@settings(max_examples=60, deadline=None)
 def test_everything_that_is_asked_for_is_kept_up_to_one_person(drawn):
     X, groups, _, model = drawn
     model.fit(X, sensitive_features=groups)
@@ -78,7 +77,6 @@ def test_everything_that_is_asked_for_is_kept_up_to_one_person(drawn):
 
 @reached_or_not
 @given(people(weighted=True))
-@settings(max_examples=40, deadline=None)
 def test_what_is_said_of_weighted_people_is_true(drawn):
     X, groups, weights, model = drawn
     model.fit(X, sensitive_features=groups, sample_weight=weights)

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.cluster._limits import Asked, keeps_sizes, mixes
@@ -36,7 +36,6 @@ def tasks(draw):
 
 
 @given(tasks())
-@settings(max_examples=60, deadline=None)
 def test_a_table_keeps_what_is_promised(task):
     samples, labels, n_clusters = task
     counts = point_of(samples, labels, n_clusters).clustering.counts
@@ -49,7 +48,6 @@ def test_a_table_keeps_what_is_promised(task):
 
 
 @given(tasks())
-@settings(max_examples=60, deadline=None)
 def test_labels_get_the_counts_of_a_table(task):
     samples, labels, n_clusters = task
     point = point_of(samples, labels, n_clusters)
@@ -75,7 +73,6 @@ def test_a_table_is_near_the_counts():
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 4))
-@settings(max_examples=50, deadline=None)
 def test_controlled_rounding_keeps_sums(seed, n_rows, n_columns):
     rng = np.random.default_rng(seed)
     table = rng.uniform(0, 4, (n_rows, n_columns))

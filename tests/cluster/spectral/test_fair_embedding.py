@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import rbf_kernel
@@ -253,7 +253,6 @@ def test_tiles_multiply_like_the_stored_kernel(monkeypatch):
 
 
 @given(seed=st.integers(0, 50), n_groups=st.integers(1, 5), n_components=st.integers(1, 6))
-@settings(max_examples=25, deadline=None)
 def test_every_embedding_is_feasible_and_no_better_than_the_optimum(seed, n_groups, n_components):
     graph, group = block_graph(50, 3, n_groups, seed)
     graph += 0.01  # no isolated nodes

@@ -137,7 +137,7 @@ def test_least_data():
     rounding=st.sampled_from(["ncut", "kmeans"]),
     kind=st.sampled_from(["rbf", "nearest_neighbors", "dense", "csr", "coo", "callable"]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_balance_promised_is_kept(seed, n_clusters, n_groups, min_balance, rounding, kind):
     rng = np.random.default_rng(seed)
     n_samples = int(rng.integers(12, 50))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -148,7 +148,6 @@ def promises(draw):
 
 
 @given(promises())
-@settings(max_examples=40, deadline=None)
 def test_what_min_balance_promises(promise):
     problem, n_clusters, min_balance = promise
     labels = problem.round(n_clusters, min_balance)
@@ -253,7 +252,6 @@ def test_nothing_given_is_changed():
 
 
 @given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 4), st.sampled_from([0.1, 0.8, 1]))
-@settings(max_examples=60, deadline=None)
 def test_bounds_leave_room_for_everybody(seed, n_clusters, n_groups, level):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 30, (n_clusters, n_groups)) * (rng.random((n_clusters, 1)) < 0.7)
