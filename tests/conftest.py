@@ -2,6 +2,8 @@
 
 import gc
 import os
+from collections import defaultdict
+from itertools import combinations
 
 import pytest
 from hypothesis import settings
@@ -14,6 +16,35 @@ settings.load_profile("quick")
 
 # Figures are drawn into memory; this must be said before matplotlib is imported.
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark as slow what a test marked ``covering(t)`` has beyond a cover of its parameters."""
+    cases = defaultdict(list)
+    for item in items:
+        marker = item.get_closest_marker("covering")
+        if marker and hasattr(item, "callspec"):
+            cases[item.nodeid.partition("[")[0], *marker.args].append(item)
+    for (_, strength), own in cases.items():
+        for item in _beyond_cover(own, strength):
+            item.add_marker(pytest.mark.slow)
+
+
+def _beyond_cover(items, strength):
+    """Items that a greedy cover of all combinations of `strength` parameter values leaves out."""
+    combined = {item: _combinations(item.callspec.params, strength) for item in items}
+    missing, left = set().union(*combined.values()), dict.fromkeys(items)
+    while missing:
+        best = max(left, key=lambda item: len(combined[item] & missing))
+        missing -= combined[best]
+        del left[best]
+    return left
+
+
+def _combinations(params, strength):
+    """Combinations of parameters, each a name and a value by identity: few can be hashed."""
+    values = [(name, id(params[name])) for name in sorted(params)]
+    return set(combinations(values, min(strength, len(values))))
 
 
 @pytest.fixture(scope="session")

@@ -162,6 +162,7 @@ def problem(loss, n_samples=400):
     return ConstrainedProblem(model, loss, y, weights, 1e-3, ConstraintSystem(()))
 
 
+@pytest.mark.slow
 def test_solvers_find_what_a_sum_over_all_pairs_has_as_its_least():
     task = problem(AUCLoss())
 

@@ -71,21 +71,35 @@ OF_WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 CHECKED_WITH = {("ConstrainedClassifierCV", OF_WEIGHTS): {"estimator": LogisticRegression()}}
 """Boosting on histograms has no such promise (scikit-learn makes the exception); what is fitted
 around it has."""
+SIBLINGS = {"FairKMeans", "PartialParityClassifier", "PartialParityRegressor"}
+"""Estimators whose base class has another estimator that takes the checks in `make test`."""
 
 
-@pytest.mark.filterwarnings(
-    # The checks know nothing of groups.
-    f"ignore::{MissingSensitiveFeaturesWarning.__module__}.MissingSensitiveFeaturesWarning",
-    # Some fit noise: nothing is to be learned of it.
-    "ignore:The out-of-fold scores of .* do not predict",
-)
-@parametrize_with_checks(
-    [estimator(**QUICK.get(estimator.__name__, {})) for estimator in ESTIMATORS],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
-)
+def checks_of(estimators):
+    """Scikit-learn's checks of estimators as parameters of a test, with the warnings they meet."""
+    checks = parametrize_with_checks(
+        [estimator(**QUICK.get(estimator.__name__, {})) for estimator in estimators],
+        expected_failed_checks=lambda one: EXPECTED_FAILURES.get(type(one).__name__, {}),
+    )
+    ignored = pytest.mark.filterwarnings(
+        # The checks know nothing of groups.
+        f"ignore::{MissingSensitiveFeaturesWarning.__module__}.MissingSensitiveFeaturesWarning",
+        # Some fit noise: nothing is to be learned of it.
+        "ignore:The out-of-fold scores of .* do not predict",
+    )
+    return lambda test: ignored(checks(test))
+
+
+@checks_of([one for one in ESTIMATORS if one.__name__ not in SIBLINGS])
 def test_scikit_learn_checks(estimator, check):
     name = type(estimator).__name__
     check(clone(estimator).set_params(**CHECKED_WITH.get((name, check.func.__name__), {})))
+
+
+@pytest.mark.slow
+@checks_of([one for one in ESTIMATORS if one.__name__ in SIBLINGS])
+def test_scikit_learn_checks_of_siblings(estimator, check):
+    test_scikit_learn_checks(estimator, check)
 
 
 # Documentation ------------------------------------------------------------------------

@@ -119,6 +119,7 @@ def test_importing_skfair_imports_nobody_else():
     assert modules_after("import skfair") - modules_after("") == {"skfair"}
 
 
+@pytest.mark.slow
 def test_importing_cluster_costs_no_more_than_scikit_learn_and_numba():
     needed = modules_after("import sklearn.cluster, sklearn.callback, numba")
     loaded = modules_after("import skfair.cluster")

@@ -96,7 +96,15 @@ def test_missing_groups_stop_every_search(run, scoring, routing):
         run(MODEL, GRID, scoring, {})
 
 
-@pytest.mark.parametrize("name", ["grid, one", "grid, several", "halving", "cross_val_score"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "grid, one",
+        pytest.param("grid, several", marks=pytest.mark.slow),
+        pytest.param("halving", marks=pytest.mark.slow),
+        pytest.param("cross_val_score", marks=pytest.mark.slow),
+    ],
+)
 def test_missing_groups_stop_searches_on_two_processes(name):
     run, scoring = dict(zip(NAMES, CASES, strict=True))[name]
     with pytest.raises(SearchError, match=r"set_config\(enable_metadata_routing=True\)"):
@@ -125,6 +133,7 @@ def test_with_groups_every_search_has_scores(run, scoring):
         assert np.isfinite(found).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
 def test_other_backends_of_joblib_pass_the_error_on(backend):
     search = GridSearchCV(MODEL, GRID, scoring=PARITY, cv=2, n_jobs=2)
@@ -267,6 +276,7 @@ def test_a_metric_of_another_task_stops_a_search(model, target, name, advice):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_each_of_8_estimators_by_6_scorers_has_a_number_or_an_error_that_says_what_to_do():
     table = outcomes()

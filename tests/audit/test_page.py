@@ -165,6 +165,7 @@ READER = """<script>window.onload = () => {
 WIDTHS = (390, 768, 1300, 1600)
 
 
+@pytest.mark.slow
 @in_browser
 @pytest.mark.parametrize("mode, paper", [(1, "rgb(255, 255, 255)"), (0, "rgb(13, 17, 23)")])
 def test_in_a_browser(report, tmp_path, mode, paper):

@@ -306,6 +306,7 @@ def test_gaps_of_a_report_share_one_level():
         assert (alone.low > 0) <= gap["is_significant"] <= (last.low > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [2, 4])
 def test_reports_of_a_fair_model_seldom_claim_a_gap(n_groups):
     """At the level of each gap alone a quarter of reports do, and most show an interval."""

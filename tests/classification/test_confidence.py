@@ -39,6 +39,7 @@ def gap_among(model, people):
     return demographic_parity_difference(y, model.predict(X), sensitive_features=groups)
 
 
+@pytest.mark.slow
 def test_a_promise_is_broken_about_as_seldom_as_said():
     # 40 redraws: without a promise about half are broken, with .9 about four of them.
     everybody, broken = draw(50_000, seed=1000), {None: 0, 0.9: 0}

@@ -141,6 +141,7 @@ def test_groups_may_overlap_and_people_be_weighted(people):
     assert gaps.max() <= 0.04
 
 
+@pytest.mark.slow
 def test_it_is_hardly_worse_than_the_best_of_many_random_shifts():
     people = draw(300, 3)
     X, y, group = people

@@ -386,6 +386,7 @@ def test_a_tolerance_that_random_coefficients_keep_is_not_infeasible(seed, n_fea
     assert partial_statistical_parity_difference(scores, **group, **half) <= tolerance
 
 
+@pytest.mark.slow
 def test_a_tolerance_of_zero_ends_with_the_fairest_found(people):
     with pytest.warns(InfeasibleConstraintWarning, match=r"exceeded by 0\.0.* its tolerance 0\. "):
         model = fitted(people, tolerance=0.0)

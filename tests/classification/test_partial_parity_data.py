@@ -55,6 +55,7 @@ def test_the_papers_problem_is_solved_better_than_published(law_school):
     assert np.mean(model.predict(X, sensitive_features=race) == y) >= 0.889
 
 
+@pytest.mark.slow
 def test_a_tolerance_of_zero_costs_hardly_more_than_a_small_one(law_school):
     X, y, race = law_school
     model = PartialParityClassifier(

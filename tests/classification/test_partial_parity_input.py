@@ -116,6 +116,7 @@ def test_a_tolerance_is_a_difference(kind, tolerance, data):
         fit(make(kind, tolerance=tolerance), *data)
 
 
+@pytest.mark.covering(1)
 @every
 @pytest.mark.parametrize("scale", ["normalized", "raw"])
 def test_a_tolerance_of_0_is_approached_and_the_rest_identify_groups(kind, scale, data):

@@ -210,6 +210,7 @@ def test_a_fitted_classifier_is_taken_as_it_is():
         )
 
 
+@pytest.mark.slow
 def test_a_classifier_that_knows_its_people_by_heart_is_fair_to_others():
     X, y, groups = population(seed=1, n_samples=24000)
     seen, new = slice(6000), slice(6000, None)

@@ -86,6 +86,7 @@ def models(draw):
     return kind(**params)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(models(), st.integers(0, 1000), st.booleans(), st.booleans())
 def test_scores_alone_show_that_the_tolerance_is_kept_unless_the_fit_says_otherwise(

@@ -22,6 +22,8 @@ from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 
+pytestmark = pytest.mark.covering(2)
+
 N_SAMPLES = 40
 SPECS = {
     **{name: CONSTRAINTS[name]() for name in CONSTRAINTS if not name.startswith("partial_")},

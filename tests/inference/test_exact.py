@@ -32,6 +32,7 @@ def test_it_says_more_than_two_exact_intervals():
     assert exact_pair_test((30, 28), (200, 200), 0.1) < 0.05
 
 
+@pytest.mark.slow
 def test_power_is_near_that_of_walds_test():
     rng, n, difference = np.random.default_rng(0), 300, 0.1
     drawn = rng.binomial(n, 0.2, size=(200, 2))

@@ -132,6 +132,7 @@ def test_limits_of_means_do_not_come_nearer_with_skewness(level):
     assert reach[-1] >= 0.97 * free.max()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Limits of means")
 @pytest.mark.parametrize("n", [(200, 200), (300, 30), (100, 1000)])
 def test_coverage_of_skewed_means(n):

@@ -42,6 +42,7 @@ def test_small_rates_have_the_power_asked_for(rate, tolerance, n_groups):
         assert certificate_power(n - 1, tolerance, n_groups, rate, 0.95) < 0.81
 
 
+@pytest.mark.slow
 def test_the_power_is_that_of_certificates():
     """Two routes: binomial sums, and `certify` on drawn decisions."""
     n, rate, tolerance = 62, 0.03, 0.1

@@ -138,6 +138,7 @@ def test_centers_and_targets_are_the_nearest_and_the_richest(problem):
     assert standalone(kernels.local_target)(state.centers, 0) == closest
 
 
+@pytest.mark.slow
 def test_updates_of_kmeans_are_those_of_mini_batches_of_one():
     """Algorithm 1 is scikit-learn's MiniBatchKMeans."""
     X = np.random.default_rng(0).standard_normal((60, 2))

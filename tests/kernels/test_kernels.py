@@ -258,6 +258,7 @@ def test_what_is_stale_is_not_read_as_it_may_name_what_is_gone(cached, monkeypat
     assert not stale.stats.cache_hits
 
 
+@pytest.mark.slow
 @compiled
 def test_compiled_kernels_survive_a_copy_of_the_package(tmp_path):
     code = """
@@ -285,6 +286,7 @@ print(sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels))
     assert hits(second) > 0
 
 
+@pytest.mark.slow
 def test_import_where_nothing_can_be_written():
     code = """
 import numba.core.caching as caching

@@ -61,6 +61,7 @@ def same(found, expected):
         assert found.index.names == expected.index.names
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("metric", OF_DECISIONS, ids=lambda metric: metric.__name__)
 @pytest.mark.parametrize("groups", ["sex", ["sex", "age"]], ids=["one", "two"])
 @pytest.mark.parametrize("weight", [None, "weight"])

@@ -77,7 +77,7 @@ def odds(groups, rank_within, scale, interval):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
-@pytest.mark.parametrize("rank_within", ["group", "class"])
+@pytest.mark.parametrize("rank_within", ["group", pytest.param("class", marks=pytest.mark.slow)])
 def test_both_equal_their_definitions_in_exact_fractions(rank_within):
     rng = np.random.default_rng(0)
     n_known = 0

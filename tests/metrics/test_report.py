@@ -97,6 +97,7 @@ def test_weighted_intervals_are_those_of_the_inference():
     np.testing.assert_allclose(report["true_positive_rate_low"].iloc[:2], rates.limits(0.975)[0])
 
 
+@pytest.mark.slow
 def test_weighted_intervals_hold():
     """At weights of mean 100 intervals that take weights for counts hold in .1 of samples."""
     rng, held = np.random.default_rng(0), []

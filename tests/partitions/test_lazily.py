@@ -43,6 +43,7 @@ BLIND = [
 ]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("estimator", "methods"), BLIND, ids=[type(one).__name__ for one, _ in BLIND]

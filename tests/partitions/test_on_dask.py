@@ -140,6 +140,7 @@ def test_an_interruption_cancels_what_was_asked(client, monkeypatch):
     assert same_bits(parts.total(outer, 1.0), local(20).total(outer, 1.0))
 
 
+@pytest.mark.slow
 def test_parts_of_which_workers_die_ask_for_smaller_ones(client, monkeypatch):
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
     with pytest.raises(MemoryError, match="smaller partitions"):

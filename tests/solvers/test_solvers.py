@@ -49,6 +49,7 @@ SPECS = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("case", SPECS)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smooth_solvers_agree_with_slsqp(name, case, problems):
@@ -65,6 +66,7 @@ def test_smooth_solvers_agree_with_slsqp(name, case, problems):
     )
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("case", SPECS)
 @pytest.mark.parametrize("name", SUBGRADIENT)
 def test_subgradient_solvers_come_near_on_one_kinked_row(name, case, problems):
@@ -93,6 +95,7 @@ def on_batches(name, **changes):
     return make(name, batch_size=16, **LONG_STEPS.get(name, {}), **changes)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("case", SPECS)
 @pytest.mark.parametrize("name", [name for name in BATCHES if name != "sgd"])
 def test_solvers_on_mini_batches_come_near(name, case, problems):

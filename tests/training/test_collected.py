@@ -120,6 +120,7 @@ def test_a_cluster_gives_regressors_the_bits_of_threads_that_read_files(client, 
     same_bits(ConstrainedERMRegressor().fit(X, y, sensitive_features=sex), read)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fit", "most_looks"), [(fitted, 14), (ranked, 26)])
 def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch, fit, most_looks):
     X, y, sex, _ = draw()

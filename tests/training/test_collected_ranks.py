@@ -81,6 +81,7 @@ def test_files_give_the_same_bits_to_any_number_of_threads(tmp_path):
     assert np.array_equal(one.coef_, fitted(*chunked(X, y, sex)).coef_)
 
 
+@pytest.mark.slow
 def test_very_many_people_give_the_same_bits_to_any_number_of_threads():
     X, y, sex, _ = draw(140_000)
     one, two = (fitted(X, y, sex, n_jobs=n_jobs) for n_jobs in (1, 2))

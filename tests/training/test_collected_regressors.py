@@ -218,6 +218,7 @@ def test_ranks_of_predictions_are_alike_among_everybody(people, tmp_path):
         ranked(*chunked(*people), criterion="demographic_parity")
 
 
+@pytest.mark.slow
 def test_very_many_ranks_give_the_same_bits_to_any_number_of_threads():
     rng = np.random.default_rng(1)
     group = rng.integers(2, size=140_000)

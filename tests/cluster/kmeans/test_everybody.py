@@ -60,6 +60,7 @@ def same_bits(one, other):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("chunk", [700, 2500])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_outliers_are_kept_in_partitions_as_in_memory(in_files, chunk, weighted):
@@ -85,6 +86,7 @@ def test_the_scatter_is_that_of_all_samples(in_files, weighted):
     np.testing.assert_allclose(census.scatter, weights @ ((X - mean) ** 2).sum(axis=1), rtol=1e-9)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("min_balance", [None, 0.8, 1.0])
 def test_everybody_is_clustered_about_as_in_memory(in_files, min_balance, weighted):
@@ -152,7 +154,7 @@ def test_everybody_is_looked_at_a_few_times_where_clusters_are_not_clear(monkeyp
     assert parts.constraint_violation_ == 0
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_exact_balance_is_kept_where_nobody_is_near_a_tie(in_files, monkeypatch, weighted):
     monkeypatch.setattr(_everybody, "MIN_MOVABLE", 20)
     rng = np.random.default_rng(0)
@@ -165,12 +167,14 @@ def test_exact_balance_is_kept_where_nobody_is_near_a_tie(in_files, monkeypatch,
     assert parts.objective_ <= 1.005 * fitted(*given, min_balance=1.0).objective_
 
 
+@pytest.mark.slow
 def test_many_equal_people_are_shared_out(in_files):
     X, groups, _ = draw()
     parts = fitted(*in_files(np.round(X - 1e3), groups), min_balance=1.0, max_iter=2)
     assert parts.constraint_violation_ == 0
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("min_balance", [None, 0.8])
 def test_of_many_equal_people_every_cluster_gets_some(in_files, min_balance, weighted):
@@ -247,6 +251,7 @@ def test_a_cluster_gives_the_bits_of_threads_that_read_files(client, in_files):
     assert model.feature_names_in_.tolist() == names
 
 
+@pytest.mark.slow
 def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch):
     X, groups, _ = draw()
     expected, asked = fitted(*chunked(X, groups)), []

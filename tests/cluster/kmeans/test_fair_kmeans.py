@@ -140,6 +140,7 @@ def best_of_all(X, groups, min_balance):
     return costs[exact].min(), costs[promised | (ratio == 0)].min()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("min_balance", "share"), [(0, 1), (0.5, 0.75), (0.8, 0.6)])
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_the_best_of_all_clusterings_is_found_more_often_than_not(min_balance, share, n_groups):

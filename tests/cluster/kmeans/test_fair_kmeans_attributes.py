@@ -128,6 +128,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
 # The promise --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @reached_or_not
 @given(st.integers(0, 2**32), st.integers(1, 4), st.sampled_from([0.5, 0.8, 1]), st.booleans())
 @settings(max_examples=40)
@@ -212,6 +213,7 @@ def test_optimal_means_that_no_allowed_neighbour_is_cheaper(from_scratch):
             check(swapped)
 
 
+@pytest.mark.slow
 def test_attributes_that_contradict_each_other_are_told_with_the_best_reached():
     """Three pairs of rare people, each of whom is in two: two clusters cannot part all pairs."""
     who = np.zeros((30, 3), dtype=int)

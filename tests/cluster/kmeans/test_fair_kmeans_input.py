@@ -408,6 +408,7 @@ print(float(model.inertia_).hex())
 """
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_nothing():
     root = Path(skfair.__file__).parents[1]
     answers = []

@@ -137,6 +137,7 @@ def cheapest(X, groups, n_clusters, allowed):
     return least
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     "asked",
@@ -189,7 +190,7 @@ def costs_and_counts(X, groups, n_clusters):
     return costs, counts
 
 
-@pytest.mark.parametrize("by_share", [True, False])
+@pytest.mark.parametrize("by_share", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_small_problems_have_no_cheaper_clustering_that_is_as_balanced(by_share):
     excess = []
     for seed in range(24):

@@ -58,6 +58,7 @@ print(json.dumps(labels))
 """
 
 
+@pytest.mark.slow
 def test_same_seed_same_labels_for_any_number_of_threads():
     # Thread pools read their size when they are loaded: each number takes a process of its own.
     labels = []

@@ -299,6 +299,7 @@ def test_the_path_of_one_group_is_one_step():
 # Real data ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_figures_on_a_social_network():
     try:
         network = fetch_lastfm_asia(download_if_missing=False)

@@ -136,6 +136,7 @@ def test_idca_keeps_feasible_iterates_feasible_and_lowers_the_objective():
     assert (np.diff(oracles) > 0).all()
 
 
+@pytest.mark.slow
 def test_idca_with_the_papers_settings_is_nearly_feasible():
     task, start = problem(rounding=0.0)
     paper = IDCA.from_paper(epsilon=5e-3, inner_iter=150, max_iter=15)

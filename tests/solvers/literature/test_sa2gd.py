@@ -51,6 +51,7 @@ def test_the_first_iterations_follow_algorithm_4():
     np.testing.assert_allclose(result, x, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_the_gap_falls_like_one_over_the_iterations_under_noise():
     """Theorem 5.1; the slope in log-log scale is that of the mean gap over seeds."""
     numbers = np.array([50, 150, 450, 1350])

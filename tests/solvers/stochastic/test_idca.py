@@ -16,6 +16,7 @@ def task():
     return task, start, IDCA(tol=1e-6).solve(task, start)
 
 
+@pytest.mark.slow
 def test_with_everybody_in_a_batch_it_agrees_with_idca(task):
     task, start, exact = task
     solver = StochasticIDCA(max_iter=600, tol=2e-3, inner_epochs=30, batch_size=400)
