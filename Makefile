@@ -7,13 +7,14 @@ BIN := $(VENV)/bin
 
 export MPLBACKEND = Agg
 
-.PHONY: help demo demo-dask test test-lowest doctest lint format doc bench clean
+.PHONY: help demo demo-dask test test-all test-lowest doctest lint format doc bench clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo    fair clusterings and classifiers beside plain ones, as tables and pictures"
 	@echo "make demo-dask  the same of ten million people in files, by a cluster of two workers"
-	@echo "make test    the whole test suite with the docstrings' examples"
+	@echo "make test    the tests that take at most three minutes, with the docstrings' examples"
+	@echo "make test-all  the whole test suite, slow tests included"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
 	@echo "make doctest every example of the documentation"
 	@echo "make lint    style and formatting, checked"
@@ -33,8 +34,11 @@ demo-dask: $(VENV)/.has-dask
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 test: $(VENV)/.has-test
-	$(PYTEST)
-	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/kernels
+	$(PYTEST) -m "not slow"
+
+test-all: $(VENV)/.has-test
+	$(PYTEST) --hypothesis-profile=thorough
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --hypothesis-profile=thorough tests/kernels
 
 # Old versions warn of one another, and know no callbacks: the tests that need these are skipped.
 LOWEST := .venv-lowest
