@@ -6,16 +6,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib").use("Agg")
-EXAMPLE = runpy.run_path(
-    str(Path(__file__).parents[2] / "examples" / "solvers" / "plot_alternating_gradients.py")
-)
+pytestmark = pytest.mark.slow
+
+PATH = Path(__file__).parents[2] / "examples" / "solvers" / "plot_alternating_gradients.py"
+
+
+@pytest.fixture(scope="module")
+def example():
+    """The names that the example defines."""
+    pytest.importorskip("matplotlib")
+    return runpy.run_path(str(PATH))
 
 
 @pytest.mark.parametrize("name", ["cost", "imbalance"])
-def test_the_slopes_of_fair_k_means_are_those_of_its_two_aims(name):
-    X, one_hot, ridge = EXAMPLE["X"], EXAMPLE["one_hot"], EXAMPLE["RIDGE"]
-    temperature = EXAMPLE["TEMPERATURE"]
+def test_the_slopes_of_fair_k_means_are_those_of_its_two_aims(name, example):
+    X, one_hot, ridge = example["X"], example["one_hot"], example["RIDGE"]
+    temperature = example["TEMPERATURE"]
 
     def aim(theta):
         shares = np.column_stack((1 / (1 + np.exp(-theta)), 1 / (1 + np.exp(theta))))
@@ -29,15 +35,15 @@ def test_the_slopes_of_fair_k_means_are_those_of_its_two_aims(name):
         return len(X) * temperature * np.log(np.exp(-ratios / temperature).sum()) + penalty
 
     theta = np.random.default_rng(1).normal(size=len(X))
-    slope = EXAMPLE[f"{name}_slope"](theta)
+    slope = example[f"{name}_slope"](theta)
     for p in range(0, len(X), 50):
         bump = 1e-5 * (np.arange(len(X)) == p)
         expected = (aim(theta + bump) - aim(theta - bump)) / 2e-5
         assert slope[p] == pytest.approx(expected, abs=1e-6)
 
 
-def test_more_steps_for_the_cost_end_cheaper_and_less_balanced():
-    found, front = EXAMPLE["found"], EXAMPLE["front"]
+def test_more_steps_for_the_cost_end_cheaper_and_less_balanced(example):
+    found, front = example["found"], example["front"]
     assert found[-1, 0] < found[6, 0] < found[0, 0]
     assert found[-1, 1] < found[6, 1] < found[0, 1]
     for cost, balance in found:
