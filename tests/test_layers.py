@@ -127,6 +127,7 @@ def test_importing_cluster_costs_no_more_than_scikit_learn_and_numba():
     assert "matplotlib" not in loaded
 
 
+@pytest.mark.slow
 def test_classifiers_and_regressors_import_numba_with_the_first_kernel_that_they_call():
     assert "numba" not in modules_after("import skfair.classification, skfair.regression")
 

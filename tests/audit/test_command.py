@@ -40,6 +40,7 @@ def refused(path, capsys, *more, columns=COLUMNS):
     return " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_from_a_shell(path, tmp_path):
     out = tmp_path / "page.html"
     command = [sys.executable, "-m", "skfair", "report", str(path), *COLUMNS, "--out", str(out)]

@@ -269,6 +269,7 @@ WITH_GROUPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", WITH_GROUPS, ids=lambda model: type(model).__name__)
 def test_copies_that_are_declared_add_no_certainty(model):
     X, y, sex, ids = _repeated(4)

@@ -85,6 +85,7 @@ def test_decisions_about_unseen_people_keep_the_tolerance(people, constraint):
     assert set(report["group"]) == {"a", "b", "c"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", sorted(set(CONSTRAINTS) - set(DECISIONS)))
 def test_every_other_constraint_is_kept(people, constraint):
     model = fit(people, constraint, tolerance=0.1)
@@ -106,6 +107,7 @@ def test_bounded_group_loss(people):
     assert model.constraint_report_["rate"].max() <= bound + 1e-6
 
 
+@pytest.mark.slow
 def test_several_constraints_each_keep_their_own_tolerance(people):
     parity = DemographicParity(tolerance=0.1)
     model = fit(people, [parity, EqualizedOdds(tolerance=0.06)])
@@ -152,6 +154,7 @@ def test_groups_of_every_attribute(people):
         assert found <= 0.05
 
 
+@pytest.mark.slow
 def test_new_people_are_treated_alike_too(strangers):
     boosting = HistGradientBoostingClassifier(max_iter=30, random_state=0)
     new = draw(30000, 2)

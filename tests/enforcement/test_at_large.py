@@ -42,6 +42,7 @@ def fitted(constraint, n_groups=2, **settings):
     return model.fit(X, y, sensitive_features=groups)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("n_groups", [2, 3])
 @pytest.mark.parametrize(
     "constraint", ["demographic_parity", "equal_opportunity", "equalized_odds", "error_rate_parity"]

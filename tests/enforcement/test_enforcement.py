@@ -354,6 +354,7 @@ def test_the_last_digits_of_the_features_do_not_matter(spec, seed):
     assert errors[0] == errors[1]
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("strategy", ["auto", "correction", "sweep", "path"])
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("fit_intercept", [True, False])

@@ -30,6 +30,7 @@ def test_the_power_is_the_one_asked_for():
     assert 0.78 < shown.mean() < 0.82
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("n_groups", [2, 4, 10])
 @pytest.mark.parametrize("rate", [0.001, 0.005, 0.02])
 @pytest.mark.parametrize("tolerance", [0.05, 0.1, 0.5])

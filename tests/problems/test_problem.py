@@ -175,6 +175,7 @@ def components(problem):
     return getattr(problem.rows, "components", (problem.rows,))
 
 
+@pytest.mark.slow
 @specs
 def test_a_mini_batch_is_the_problem_on_average(spec):
     problem = make_problem(spec)

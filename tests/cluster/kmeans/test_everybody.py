@@ -115,6 +115,7 @@ def test_any_number_of_threads_gives_the_same_bits(in_files):
     same_bits(fitted(*people, n_jobs=1), fitted(*people, n_jobs=2))
 
 
+@pytest.mark.slow
 def test_the_same_people_move_wherever_parts_begin(in_files):
     X, groups, _ = draw()
     one, other = (fitted(*in_files(X, groups, chunk=chunk)) for chunk in (CHUNK, 1100))
@@ -234,6 +235,7 @@ def chunked(*columns, chunks=CHUNK):
     return [da.from_array(own, chunks=(chunks, *own.shape[1:])) for own in columns]
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_bits_of_threads_that_read_files(client, in_files):
     X, groups, _ = draw()
     expected = fitted(*in_files(X, groups))

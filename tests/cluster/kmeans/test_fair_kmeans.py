@@ -406,7 +406,10 @@ def test_alternating_swaps_may_leave_a_group_out_and_say_so():
     assert model.constraint_violation_ == 0 and model.group_counts_.all()
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e12, -1e13])
+@pytest.mark.parametrize(
+    "offset",
+    [pytest.param(0.0, marks=pytest.mark.slow), 1e12, pytest.param(-1e13, marks=pytest.mark.slow)],
+)
 def test_rows_far_from_the_origin_are_measured_as_fit_measured_them(offset):
     # Rows without weight half-way between two clusters: rounded centres would change their minds.
     rng = np.random.RandomState(0)

@@ -157,6 +157,7 @@ def test_rows_of_the_majorant_have_the_bounds_and_multipliers_of_the_rows():
     assert not curvature(np.zeros(6)).any()
 
 
+@pytest.mark.slow
 def test_idca_ends_where_sqp_does():
     rng = np.random.default_rng(8)
     groups = np.arange(400) % 2

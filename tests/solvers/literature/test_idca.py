@@ -115,6 +115,7 @@ def test_contradictory_rows_end_infeasible():
     assert (found.status == "infeasible") == (found.violation > 1e-4)
 
 
+@pytest.mark.slow
 def test_idca_ends_where_sqp_does():
     task, start = problem(rounding=0.3)
     reference = SQP(tol=1e-5).solve(task, start)

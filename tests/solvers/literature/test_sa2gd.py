@@ -25,6 +25,7 @@ def gap(x, weight):
     return away @ (weight * A + (1 - weight) * B) @ away / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_a", "n_b"), [(1, 1), (3, 1), (2, 5), (4, 0), (0, 4)])
 def test_the_steps_weigh_the_objectives(n_a, n_b):
     result = sa2gd(
