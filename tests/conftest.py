@@ -3,10 +3,11 @@
 import gc
 import os
 from collections import defaultdict
-from itertools import combinations
 
 import pytest
 from hypothesis import settings
+
+from tests.covering import cover
 
 # A busy machine may take its time over an example. `make test-all` asks for the thorough profile
 # by --hypothesis-profile, and so for as many examples as a test's own settings allow.
@@ -26,25 +27,10 @@ def pytest_collection_modifyitems(items):
         if marker and hasattr(item, "callspec"):
             cases[item.nodeid.partition("[")[0], *marker.args].append(item)
     for (_, strength), own in cases.items():
-        for item in _beyond_cover(own, strength):
-            item.add_marker(pytest.mark.slow)
-
-
-def _beyond_cover(items, strength):
-    """Items that a greedy cover of all combinations of `strength` parameter values leaves out."""
-    combined = {item: _combinations(item.callspec.params, strength) for item in items}
-    missing, left = set().union(*combined.values()), dict.fromkeys(items)
-    while missing:
-        best = max(left, key=lambda item: len(combined[item] & missing))
-        missing -= combined[best]
-        del left[best]
-    return left
-
-
-def _combinations(params, strength):
-    """Combinations of parameters, each a name and a value by identity: few can be hashed."""
-    values = [(name, id(params[name])) for name in sorted(params)]
-    return set(combinations(values, min(strength, len(values))))
+        chosen = set(cover([item.callspec.params for item in own], strength))
+        for i, item in enumerate(own):
+            if i not in chosen:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,23 @@
+"""The cases that `make test` runs of tests with many parameters."""
+
+from itertools import combinations, product
+
+import pytest
+
+from tests.covering import cover
+
+VALUES = {"loss": ["log", "squared"], "groups": [[2], [3], [4]], "seed": [0, 1, 2, 3]}
+CASES = [dict(zip(VALUES, values, strict=True)) for values in product(*VALUES.values())]
+
+
+@pytest.mark.parametrize("strength, most", [(1, 4), (2, 15), (3, 24), (9, 24)])
+def test_values_of_so_many_parameters_meet(strength, most):
+    chosen = [CASES[i] for i in cover(CASES, strength)]
+    for names in combinations(VALUES, min(strength, 3)):
+        met = [[case[name] for name in names] for case in chosen]
+        assert all(list(own) in met for own in product(*(VALUES[name] for name in names)))
+    assert len(chosen) <= most
+
+
+def test_all_cases_of_one_parameter_are_chosen():
+    assert sorted(cover([{"seed": seed} for seed in range(5)], 2)) == [0, 1, 2, 3, 4]
