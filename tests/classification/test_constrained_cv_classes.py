@@ -106,6 +106,7 @@ def test_predict_keeps_it_where_the_classifier_is_given(people, tolerance):
     np.testing.assert_array_equal(decisions, unseen_decisions(model))
 
 
+@pytest.mark.slow
 def test_a_list_of_constraints_each_keeps_its_own_tolerance(people):
     asked = [DemographicParity(tolerance=0.05), EqualizedOdds(tolerance=0.1, aggregate="sum")]
     decisions = unseen_decisions(fit(people, asked))

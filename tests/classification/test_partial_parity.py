@@ -359,6 +359,7 @@ def test_five_groups_of_very_different_size(people):
     assert model.constraint_violation_ == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "n_features", "is_skewed"), [(9, 6, True), (2, 2, False), (9, 2, True), (9, 3, True)]
 )
@@ -394,6 +395,7 @@ def test_a_tolerance_of_zero_ends_with_the_fairest_found(people):
     assert 0.0 < model.constraint_violation_ < 0.15
 
 
+@pytest.mark.slow
 def test_scores_made_nearly_equal_are_called_so(people):
     _, y, sex = people
     X = np.column_stack((sex == "man", sex == "woman"))  # nothing to tell members of a group apart

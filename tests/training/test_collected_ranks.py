@@ -68,6 +68,7 @@ def test_a_fit_to_a_collection_is_as_good_as_one_in_memory(weighted):
     assert parts.groups_.counts.tolist() == whole.groups_.counts.tolist()
 
 
+@pytest.mark.slow
 def test_files_give_the_same_bits_to_any_number_of_threads(tmp_path):
     X, y, sex, _ = draw()
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, sex=sex)

@@ -109,6 +109,7 @@ def test_everybody_is_clustered_about_as_in_memory(in_files, min_balance, weight
     assert parts.predict(X).shape == (N_PEOPLE,)
 
 
+@pytest.mark.slow
 def test_any_number_of_threads_gives_the_same_bits(in_files):
     X, groups, weights = draw()
     people = in_files(X, groups, weights)

@@ -208,6 +208,7 @@ def test_local_search_certifies_nothing_where_weights_differ():
     assert status == "feasible"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [0.0, 0.6])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_random_moves_lead_from_a_local_optimum_to_nothing_worse(ratio, weighted):

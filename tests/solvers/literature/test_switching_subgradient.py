@@ -76,6 +76,7 @@ def test_drawn_answers_are_as_frequent_as_their_steps_are_long(problems):
     np.testing.assert_allclose(counts, [300, 200, 100], atol=45)  # 3.7 standard deviations
 
 
+@pytest.mark.slow
 def test_steps_estimate_the_multiplier(problems):
     known = problems.quadratic()
     seen, _ = path(SwitchingSubgradient(tol=1e-4, max_iter=3000), known.problem)

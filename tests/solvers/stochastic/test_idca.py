@@ -25,6 +25,7 @@ def test_with_everybody_in_a_batch_it_agrees_with_idca(task):
     assert found.fun == pytest.approx(exact.fun, abs=5e-3)
 
 
+@pytest.mark.slow
 def test_on_mini_batches_it_comes_near(task):
     task, start, exact = task
     solver = StochasticIDCA(max_iter=30, tol=5e-3)
