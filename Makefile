@@ -7,7 +7,8 @@ BIN := $(VENV)/bin
 
 export MPLBACKEND = Agg
 
-.PHONY: help demo demo-dask test test-all test-lowest doctest lint format doc bench clean
+.PHONY: help demo demo-dask test test-all test-lowest doctest lint types format build test-wheel doc \
+	bench clean
 .NOTPARALLEL:
 
 help:
@@ -17,8 +18,11 @@ help:
 	@echo "make test-all  the whole test suite, slow tests included"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
 	@echo "make doctest every example of the documentation"
-	@echo "make lint    style and formatting, checked"
+	@echo "make lint    style, formatting and types, checked"
+	@echo "make types   the type hints, checked by mypy"
 	@echo "make format  style and formatting, repaired"
+	@echo "make build   sdist and wheel, in dist"
+	@echo "make test-wheel  the wheel, installed outside the checkout, and tests that run against it"
 	@echo "make doc     the documentation, in doc/_build/html"
 	@echo "make bench   the paper's tables beside ours"
 	@echo "make clean   remove the environment and everything that was built"
@@ -54,13 +58,26 @@ test-lowest: $(LOWEST)/.installed
 doctest: $(VENV)/.has-test
 	$(PYTEST) $(wildcard doc/*.rst) skfair tests/test_readme.py
 
-lint: $(VENV)/.has-test
+lint: types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.has-test
+	$(BIN)/mypy
 
 format: $(VENV)/.has-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The wheel is made from the sdist, so that whatever the wheel shows holds for the sdist.
+build: $(VENV)/.has-release
+	rm -rf build dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
+# The tests are copied out of the checkout: no source of the package lies beside them.
+test-wheel: build
+	tests/wheel.sh $(PYTHON) dist/skfair-*.whl
 
 doc: $(VENV)/.has-doc
 	rm -rf doc/api/generated doc/gallery/*.* # a page of a name that is gone would stay

@@ -1,0 +1,25 @@
+#!/bin/sh
+# `tests/wheel.sh PYTHON WHEEL`: install the wheel in a fresh environment outside the checkout, first
+# alone, then with what tests need, and run a subset of the tests against the installed package.
+set -eu
+python=$1
+wheel=$(realpath "$2")
+cd "$(dirname "$0")/.."
+
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+"$python" -m venv "$place/venv"
+cp -R tests conftest.py setup.cfg pyproject.toml "$place"
+cd "$place"
+unset PYTHONPATH
+export PATH="$place/venv/bin:$PATH" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
+
+python -m pip install --quiet --disable-pip-version-check "$wheel"
+python -c 'import skfair; skfair.warm_up(); print("tested:", skfair.__file__)'
+python -m skfair --help
+
+python -m pip install --quiet --disable-pip-version-check "$wheel[test]"
+python -m pytest -q -n auto -p no:cacheprovider tests/utils tests/test_registries.py \
+    tests/test_typing_coverage.py tests/cluster/kmeans/test_fair_kmeans_input.py \
+    tests/classification/test_constrained_erm_input.py
+python -m pytest -q -n auto -p no:cacheprovider --pyargs skfair.metrics
