@@ -60,7 +60,7 @@ GUIDE = (
     "group_access",
     "moving",
 )
-WIDE = ("index", "install", *GUIDE, "gallery/**", "api/index", "developer")
+WIDE = ("index", "install", *GUIDE, "gallery/**", "api/index", "developer", "release")
 html_sidebars = {page: [] for page in WIDE}
 
 # The addresses of the project stand in one place, pyproject.toml.

@@ -1,0 +1,46 @@
+"""What stands in two places: targets, Python versions and the linter's version."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).parents[1]
+PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def parse(name):
+    yaml = pytest.importorskip("yaml")
+    return yaml.safe_load((HOME / name).read_text(encoding="utf-8"))
+
+
+def test_workflows_run_targets_that_the_makefile_has():
+    makefile = (HOME / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([\w-]+):", makefile, flags=re.MULTILINE))
+    jobs = parse(".github/workflows/test.yml")["jobs"]
+    commands = {step["run"] for job in jobs.values() for step in job["steps"] if "run" in step}
+    assert commands <= {f"make {target}" for target in targets}
+    assert {"make test", "make test-lowest", "make test-wheel", "make lint"} <= commands
+
+
+def test_every_supported_python_is_tested():
+    text = "Programming Language :: Python :: "
+    supported = [one.removeprefix(text) for one in PROJECT["classifiers"] if text in one]
+    matrix = parse(".github/workflows/test.yml")["jobs"]["newest"]["strategy"]["matrix"]
+    assert matrix["python"] == [one for one in supported if "." in one]
+    assert PROJECT["requires-python"] == f">={matrix['python'][0]}"
+
+
+def test_commits_and_make_lint_use_the_same_ruff():
+    hooks = parse(".pre-commit-config.yaml")["repos"][0]["hooks"]
+    before_commits = [hook["additional_dependencies"] for hook in hooks if "ruff" in hook["id"]]
+    ruff = [one for one in PROJECT["optional-dependencies"]["test"] if one.startswith("ruff")]
+    assert before_commits == [ruff, ruff]
+
+
+@pytest.mark.parametrize("name", ["bug", "proposal", "documentation"])
+def test_a_form_asks_for_something(name):
+    form = parse(f".github/ISSUE_TEMPLATE/{name}.yml")
+    assert form["name"] and form["description"]
+    assert any(one.get("validations", {}).get("required") for one in form["body"])
