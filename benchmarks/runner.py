@@ -3,60 +3,60 @@
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from time import perf_counter
 
-from benchmarks.any_model import (
+from benchmarks.guarantees.any_model_splits import any_model_splits
+from benchmarks.guarantees.coverage import coverage
+from benchmarks.guarantees.coverage_statistics import coverage_kinds
+from benchmarks.guarantees.false_claims import reports
+from benchmarks.guarantees.networks import mlp_tolerance
+from benchmarks.guarantees.overfitting import overfitting
+from benchmarks.guarantees.redraws import redraws
+from benchmarks.guarantees.sample_size import sample_size
+from benchmarks.guarantees.selection import selection
+from benchmarks.guarantees.small_groups import small_groups
+from benchmarks.papers.alternating_balance.exact_balance import exact_balance
+from benchmarks.papers.alternating_balance.fronts import fronts
+from benchmarks.papers.alternating_balance.table_1 import table_1
+from benchmarks.papers.dc_admm.spectral_tables import spectral_full, spectral_tables
+from benchmarks.papers.index import papers
+from benchmarks.papers.partial_fairness.acs_income import partial_acs
+from benchmarks.papers.partial_fairness.demographic_parity import partial_demographic
+from benchmarks.papers.partial_fairness.densities import partial_densities
+from benchmarks.papers.partial_fairness.figures import partial_figures
+from benchmarks.papers.partial_fairness.idca_convergence import idca_convergence
+from benchmarks.papers.partial_fairness.networks import partial_networks
+from benchmarks.papers.partial_fairness.tables import partial_parity
+from benchmarks.papers.partial_fairness.theory import partial_theory
+from benchmarks.papers.partial_fairness.tuned_idca import partial_chosen
+from benchmarks.papers.plada.time_course import erm_time_course
+from benchmarks.papers.stochastic_methods.mlp_methods import mlp_methods
+from benchmarks.peers.any_model import (
     any_model,
     any_model_peers,
     any_model_small,
     any_model_tolerance,
 )
-from benchmarks.any_model_splits import any_model_splits
-from benchmarks.audits import report
-from benchmarks.bounded_clusters import share_assignment, size_bounds
-from benchmarks.constrained_erm import erm_peers, erm_solvers, erm_tolerance
-from benchmarks.core_types import core_types
-from benchmarks.coverage import coverage
-from benchmarks.coverage_kinds import coverage_kinds
-from benchmarks.embedding import embedding
-from benchmarks.erm_large import erm_large
-from benchmarks.erm_time_course import erm_time_course
-from benchmarks.exact_balance import exact_balance
-from benchmarks.fair_assignment import fair_assignment
-from benchmarks.fair_regression import fair_regression
-from benchmarks.false_claims import reports
-from benchmarks.fronts import fronts
-from benchmarks.interrupts import interrupts
-from benchmarks.learned_by_heart import learned_by_heart
-from benchmarks.many_rows import many_groups, ranking_pairs
-from benchmarks.mlp_methods import mlp_methods
-from benchmarks.network_time import network_time
-from benchmarks.networks import mlp_tolerance
-from benchmarks.papers import papers
-from benchmarks.partial_acs import partial_acs
-from benchmarks.partial_chosen import partial_chosen
-from benchmarks.partial_courses import partial_courses
-from benchmarks.partial_demographic import partial_demographic
-from benchmarks.partial_densities import partial_densities
-from benchmarks.partial_figures import partial_figures
-from benchmarks.partial_networks import partial_networks
-from benchmarks.partial_parity import partial_parity
-from benchmarks.partial_theory import partial_theory
-from benchmarks.parts import parts
-from benchmarks.parts_clusters import clusters_in_parts
-from benchmarks.parts_metrics import metrics_in_parts
-from benchmarks.peer_methods import peer_methods
-from benchmarks.processes import first_fit, scaling
-from benchmarks.redraws import redraws
-from benchmarks.sample_size import sample_size
-from benchmarks.scorers import scorers
-from benchmarks.selection import selection
-from benchmarks.several_classes import several_classes
-from benchmarks.small_groups import small_groups
-from benchmarks.spectral import spectral_fit, spectral_quality
-from benchmarks.spectral_large import spectral_large
-from benchmarks.spectral_tables import spectral_full, spectral_tables
-from benchmarks.speed import children, fit_large, fit_time, front_time
-from benchmarks.step_time import step_time
-from benchmarks.table_1 import table_1
+from benchmarks.peers.bounded_clusters import share_assignment, size_bounds
+from benchmarks.peers.constrained_erm import erm_peers, erm_solvers, erm_tolerance
+from benchmarks.peers.embedding import embedding
+from benchmarks.peers.fair_assignment import fair_assignment
+from benchmarks.peers.fair_kmeans import peer_methods
+from benchmarks.peers.fair_regression import fair_regression
+from benchmarks.peers.network_time import network_time
+from benchmarks.peers.several_classes import several_classes
+from benchmarks.peers.spectral import spectral_fit, spectral_quality
+from benchmarks.peers.step_time import step_time
+from benchmarks.robustness.blas_kernels import blas_kernels
+from benchmarks.robustness.interrupts import interrupts
+from benchmarks.robustness.scorers import scorers
+from benchmarks.scale.audits import report
+from benchmarks.scale.erm_large import erm_large
+from benchmarks.scale.many_rows import many_groups, ranking_pairs
+from benchmarks.scale.partitioned_clusters import clusters_in_parts
+from benchmarks.scale.partitioned_metrics import metrics_in_parts
+from benchmarks.scale.partitions import parts
+from benchmarks.scale.processes import first_fit, scaling
+from benchmarks.scale.spectral_large import spectral_large
+from benchmarks.scale.speed import children, fit_large, fit_time, front_time
 from benchmarks.tables import check_table, show
 from benchmarks.timing import FULL, QUICK, note_seconds
 
@@ -72,7 +72,7 @@ BENCHMARKS = {
     "scaling": scaling,
     "first-fit": first_fit,
     "interrupts": interrupts,
-    "core-types": core_types,
+    "core-types": blas_kernels,
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
     "report": report,
@@ -113,12 +113,12 @@ BENCHMARKS = {
     "parts-clusters": clusters_in_parts,
     "parts-metrics": metrics_in_parts,
     "partial-parity": partial_parity,
-    "learned-by-heart": learned_by_heart,
+    "learned-by-heart": overfitting,
     "partial-demographic": partial_demographic,
     "partial-figures": partial_figures,
     "partial-networks": partial_networks,
     "partial-densities": partial_densities,
-    "partial-courses": partial_courses,
+    "partial-courses": idca_convergence,
     "partial-chosen": partial_chosen,
     "partial-acs": partial_acs,
     "partial-theory": partial_theory,

@@ -14,7 +14,7 @@ import skfair
 from skfair.metrics import METRICS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not installed
-from benchmarks.papers import PAPERS, table
+from benchmarks.papers.index import PAPERS, table
 
 project = "skfair"
 author = copyright = "The skfair developers"

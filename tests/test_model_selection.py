@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from benchmarks.selection import accepted_share
+from benchmarks.guarantees.selection import accepted_share
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import demographic_parity_difference, get_scorer
 from skfair.model_selection import best_subject_to

@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.scorers import ESTIMATORS, SITUATIONS, outcomes
+from benchmarks.robustness.scorers import ESTIMATORS, SITUATIONS, outcomes
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,

@@ -1,1 +1,1 @@
-"""Other packages on the same data, in the same run."""
+"""Fits beside those of other packages and methods: quality and time."""

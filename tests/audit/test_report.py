@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
-from benchmarks.false_claims import claims_a_gap, draw_report, excludes_equality
+from benchmarks.guarantees.false_claims import claims_a_gap, draw_report, excludes_equality
 from skfair.audit import FairnessReport
 from skfair.audit._tables import shown, significant_gaps
 from skfair.inference import (

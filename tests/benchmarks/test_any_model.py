@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("fairlearn")
 
-from benchmarks.any_model import drawn_gaps
 from benchmarks.erm_cases import Split
+from benchmarks.peers.any_model import drawn_gaps
 
 PEOPLE = Split(np.zeros((400, 1)), np.tile([0, 1], 200), np.repeat(["a", "b"], [40, 360]))
 

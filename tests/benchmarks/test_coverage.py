@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.coverage import CountedRates, held_by_bootstrap
-from benchmarks.coverage_means import DrawnMeans, gap_intervals, populations
+from benchmarks.guarantees.coverage import CountedRates, held_by_bootstrap
+from benchmarks.guarantees.coverage_means import DrawnMeans, gap_intervals, populations
 from skfair.inference import all_pairs, contrast_interval, gap_interval
 
 

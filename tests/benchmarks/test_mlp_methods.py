@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from benchmarks import mlp_methods
-from benchmarks.mlp_methods import DRAWN, METHODS, ONE_SPLIT, OURS, OWN_SPLITS, PUBLISHED
+from benchmarks.papers.stochastic_methods import mlp_methods
+from benchmarks.papers.stochastic_methods.mlp_methods import (
+    DRAWN,
+    METHODS,
+    ONE_SPLIT,
+    OURS,
+    OWN_SPLITS,
+    PUBLISHED,
+)
 
 
 def outcomes(values):

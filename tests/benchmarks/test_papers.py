@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import timing
-from benchmarks.papers import LINEAR_ROWS, NOTHING, PAPERS, Entry, names, papers, table
+from benchmarks.papers.index import LINEAR_ROWS, NOTHING, PAPERS, Entry, names, papers, table
 from benchmarks.runner import BENCHMARKS
 from benchmarks.tables import show
 from benchmarks.timing import QUICK
@@ -95,7 +95,7 @@ def test_declared_sizes_are_those_of_the_data():
 
 
 def test_compas_is_among_the_figures_of_plada():
-    from benchmarks import erm_time_course
+    from benchmarks.papers.plada import time_course
 
     (entry,) = (e for e in ENTRIES if e.items == "Figures 1, 2" and "erm" in e.command)
-    assert "COMPAS" in erm_time_course.DATA and "COMPAS" in entry.extent
+    assert "COMPAS" in time_course.DATA and "COMPAS" in entry.extent

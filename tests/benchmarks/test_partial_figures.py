@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from benchmarks import partial_figures
-from benchmarks.partial_cases import INTERVALS, NAMES, Case, Rows
+from benchmarks.papers.partial_fairness import figures
+from benchmarks.papers.partial_fairness.cases import INTERVALS, NAMES, Case, Rows
 from benchmarks.runner import BENCHMARKS
 
 
 def test_one_side_of_an_interval_moves():
     for name in NAMES:
-        intervals = partial_figures._intervals(name)
+        intervals = figures._intervals(name)
         assert len(intervals) == 5
         assert tuple(map(float, INTERVALS[name])) in [tuple(map(float, i)) for i in intervals]
         assert len({i[0] for i in intervals}) == 1 or len({i[1] for i in intervals}) == 1
@@ -20,7 +20,7 @@ def test_rates_at_the_ends_of_an_interval_by_hand():
     # Nine of the larger group at 10, 20, ..., 90, of whom 70 % are above 34; four of the other.
     scores = np.r_[np.arange(10.0, 100.0, 10.0), 95.0, 75.0, 45.0, 15.0]
     rows = Rows(None, np.ones(13, dtype=bool), np.repeat([1, 0], [9, 4]))
-    found = partial_figures._rates(scores, Case("law school", rows, rows))
+    found = figures._rates(scores, Case("law school", rows, rows))
     assert found["at alpha"] == 0.75
     assert found["in the middle"] == 0.75
     assert found["at beta"] == 1.0

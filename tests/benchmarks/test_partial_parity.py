@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 from scipy.optimize import check_grad
 
-from benchmarks.partial_baselines import PAIRWISE, fit_pairwise
-from benchmarks.partial_cases import (
+from benchmarks.papers.partial_fairness.baselines import PAIRWISE, fit_pairwise
+from benchmarks.papers.partial_fairness.cases import (
     INTERVALS,
     NAMES,
     TABLE_4,
@@ -20,8 +20,13 @@ from benchmarks.partial_cases import (
     fit_as_printed,
     judge,
 )
-from benchmarks.partial_idca import _excesses, descend, scores_of, solve_idca
-from benchmarks.partial_parity import FRONTIER, _violation
+from benchmarks.papers.partial_fairness.compiled_idca import (
+    _excesses,
+    descend,
+    scores_of,
+    solve_idca,
+)
+from benchmarks.papers.partial_fairness.tables import FRONTIER, _violation
 from benchmarks.runner import BENCHMARKS
 
 LEVELS = np.linspace(0.2, 0.6, 5)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks import redraws
-from benchmarks.redraw_populations import REAL, REPORTING, TUNING, Case
-from benchmarks.redraws import CASES, LEVELS, records_of, reliability, summary, table
+from benchmarks.guarantees import redraws
+from benchmarks.guarantees.populations import REAL, REPORTING, TUNING, Case
+from benchmarks.guarantees.redraws import CASES, LEVELS, records_of, reliability, summary, table
 
 
 @pytest.fixture

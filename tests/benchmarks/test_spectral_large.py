@@ -5,9 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import spectral_large
-from benchmarks.spectral_cases import adult_rows, dense_sbm, sparse_sbm
-from benchmarks.spectral_large import (
+from benchmarks.scale import spectral_large
+from benchmarks.scale.spectral_large import (
     CASES,
     DENSE_BOUNDS,
     SEPARATED,
@@ -17,6 +16,7 @@ from benchmarks.spectral_large import (
     fit_adult,
     fit_bulk,
 )
+from benchmarks.spectral_cases import adult_rows, dense_sbm, sparse_sbm
 from benchmarks.timing import QUICK
 from skfair.cluster import fair_embedding
 
@@ -59,7 +59,7 @@ def test_adult_is_fitted_without_its_kernel():
 
 
 def test_a_case_runs_in_a_process_of_its_own():
-    command = [sys.executable, "-m", "benchmarks.spectral_large", "embedding", "700"]
+    command = [sys.executable, "-m", "benchmarks.scale.spectral_large", "embedding", "700"]
     done = subprocess.run(
         command, cwd=spectral_large.ROOT, check=True, stdout=subprocess.PIPE, text=True
     )

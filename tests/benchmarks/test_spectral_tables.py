@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from benchmarks import records, spectral_cases, spectral_tables
-from benchmarks.dc_admm_paper import (
+from benchmarks import records, spectral_cases
+from benchmarks.papers.dc_admm import spectral_tables
+from benchmarks.papers.dc_admm.printed_numbers import (
     DC_ADMM,
     O_FSC,
     PUBLISHED,
@@ -18,9 +19,7 @@ from benchmarks.dc_admm_paper import (
     TABLE_7,
     TABLE_8,
 )
-from benchmarks.runner import BENCHMARKS
-from benchmarks.spectral_cases import Graph, facebook_net, rand_laplace, sparse_sbm
-from benchmarks.spectral_tables import (
+from benchmarks.papers.dc_admm.spectral_tables import (
     DEFAULT,
     FAST,
     KERNELS,
@@ -34,6 +33,8 @@ from benchmarks.spectral_tables import (
     summarise,
     table_5,
 )
+from benchmarks.runner import BENCHMARKS
+from benchmarks.spectral_cases import Graph, facebook_net, rand_laplace, sparse_sbm
 from benchmarks.tables import Report
 from benchmarks.timing import QUICK
 from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity

@@ -3,7 +3,7 @@ from math import isnan, sqrt
 import numpy as np
 import pytest
 
-from benchmarks.partial_theory import _deviation, _surrogate_error
+from benchmarks.papers.partial_fairness.theory import _deviation, _surrogate_error
 from benchmarks.tables import half_width
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.sample_size import certified_share
+from benchmarks.guarantees.sample_size import certified_share
 from skfair.inference import AUCs, all_pairs, balance_limit, required_sample_size, upper_limit
 from skfair.inference._planning import certificate_power, smallest_certifiable
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.erm_peers import slsqp
+from benchmarks.peers.erm_methods import slsqp
 from skfair.constraints import DemographicParity, LossParity
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss

@@ -1,0 +1,1 @@
+"""How often guarantees hold for new data."""

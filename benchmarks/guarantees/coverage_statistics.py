@@ -1,0 +1,150 @@
+"""How often limits hold of other things than rates: ratios, losses, areas, weights, intervals."""
+
+import warnings
+
+import numpy as np
+from scipy import special
+
+from benchmarks.guarantees.coverage_means import coverage_of_means
+from benchmarks.tables import Check, Report
+from skfair.audit import limit_metric
+from skfair.constraints import PartialStatisticalParity
+from skfair.inference import (
+    AUCs,
+    all_pairs,
+    balance_limit,
+    contrast_interval,
+    gap_interval,
+    ratio_interval,
+)
+
+LEVEL = 0.95
+WARNED = 0.5  # share of samples with a warning of skewed values, from where on they are hard cases
+SHIFT = 0.5  # of the scores of one group against the other's
+
+
+def coverage_kinds(budget):
+    """How often limits of ratios, losses, areas, weighted rates, ranks and balance hold."""
+    n_samples = 1000 if budget.n_runs > 1 else 100
+    records = []
+    for name, (draw, sizes) in KINDS.items():
+        for n in sizes:
+            rng = np.random.default_rng(n)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of design effects
+                held = np.mean([draw(n, rng) for _ in range(n_samples)])
+            records.append({"limit": name, "n": n, "held": held})
+    reached = [record["held"] for record in records if not record["limit"].endswith("*")]
+    means = list(coverage_of_means(2 * n_samples, LEVEL))
+    certain = [record["held"] for record in means if record["warned"] < WARNED]
+    title = (
+        f"Nominal {LEVEL}, {n_samples} samples; n people of each of two groups, * hard cases; "
+        f"means of {2 * n_samples} samples of n and m"
+    )
+    checks = [
+        Check("share of samples held", reached, ">=", 0.94),
+        Check(f"means, where fewer than {WARNED:g} are warned of", certain, ">=", 0.94),
+    ]
+    return Report(title, records + means, checks)
+
+
+def _two(n):
+    return np.repeat([0, 1], n)
+
+
+def _within(found, truth):
+    return found.low - 1e-9 <= truth <= found.high + 1e-9
+
+
+def ratios(n, rng):
+    """Of rates of .3 and .4."""
+    groups = _two(n)
+    chosen = rng.random(2 * n) < np.array([0.3, 0.4])[groups]
+    return _within(ratio_interval(chosen.astype(int), sensitive_features=groups), 0.75)
+
+
+def brier(n, rng):
+    """Of squared errors of probabilities: a calibrated group, and one of .7 for a rate of .5."""
+    groups = _two(n)
+    truth = rng.random(2 * n) < 0.5
+    losses = (np.array([0.5, 0.7])[groups] - truth) ** 2 + 0.1 * rng.random(2 * n)
+    return _within(gap_interval(losses, sensitive_features=groups), 0.04)
+
+
+def skewed(n, rng):
+    """Of exponential losses, with means of 1 and 1.5."""
+    groups = _two(n)
+    losses = rng.exponential(np.array([1.0, 1.5])[groups])
+    return _within(gap_interval(losses, sensitive_features=groups), 0.5)
+
+
+def areas(n, rng):
+    """Of normal scores a half and one and a half apart: areas of .638 and .856."""
+    apart, groups, positive = np.array([0.5, 1.5]), _two(n), np.tile([True, False], n)
+    scores = rng.normal(size=2 * n) + positive * apart[groups]
+    members = [np.flatnonzero(groups == g) for g in (0, 1)]
+    found = AUCs(positive, scores, members, np.ones(2 * n))
+    truth = np.ptp(special.ndtr(apart / np.sqrt(2)))
+    return _within(contrast_interval(found, all_pairs(2), LEVEL), truth)
+
+
+def weighted(shape):
+    """Of rates of .3 and .4 with gamma weights; the design effect is 1 + 1 / shape."""
+
+    def draw(n, rng):
+        groups = _two(n)
+        chosen = rng.random(2 * n) < np.array([0.3, 0.4])[groups]
+        weights = rng.gamma(shape, size=2 * n) + 1e-9
+        found = gap_interval(chosen.astype(int), sensitive_features=groups, sample_weight=weights)
+        return _within(found, 0.1)
+
+    return draw
+
+
+def partial(scale):
+    """Upper limits of partial statistical parity of normal scores, one group shifted."""
+    interval = (0.1, 0.4)
+    limit = limit_metric(PartialStatisticalParity(interval, scale=scale), confidence_level=LEVEL)
+    truth = _partial_gap(interval, scale)
+
+    def draw(n, rng):
+        groups = _two(n)
+        scores = rng.normal(size=2 * n) + SHIFT * groups
+        return limit(scores, sensitive_features=groups) >= truth
+
+    return draw
+
+
+def _partial_gap(interval, scale):
+    thresholds = np.linspace(-5, 6, 100_001)
+    shares = special.ndtr(-thresholds), special.ndtr(SHIFT - thresholds)
+    if scale == "raw":
+        inside = np.any(
+            [(share >= interval[0]) & (share <= interval[1]) for share in shares], axis=0
+        )
+        return np.abs(shares[1] - shares[0])[inside].max()
+    cut = [(np.clip(share, *interval) - interval[0]) / np.ptp(interval) for share in shares]
+    return np.abs(cut[1] - cut[0]).max()
+
+
+def balances(n, rng):
+    """Lower limits of balance: three groups in four clusters, 2 to 3 in the least balanced."""
+    shares = np.array([[2, 3, 3], [3, 3, 3], [3, 3, 4], [4, 4, 3]]) / 38.0
+    cells = rng.choice(12, size=2 * n, p=shares.ravel())
+    return balance_limit(cells // 3, sensitive_features=cells % 3).low <= 2 / 3
+
+
+KINDS = {
+    "ratio of rates": (ratios, (50, 300, 3000)),
+    "Brier losses": (brier, (30, 100, 1000)),
+    "exponential losses": (skewed, (100, 300, 3000)),
+    "exponential losses*": (skewed, (30,)),
+    "areas under curves": (areas, (50, 200, 1000)),
+    "weights, design effect 1.5": (weighted(2.0), (100, 1000)),
+    "weights, design effect 3": (weighted(0.5), (100, 1000)),
+    "weights, design effect 9*": (weighted(0.125), (100, 1000)),
+    "partial parity, normalized": (partial("normalized"), (100, 1000)),
+    "partial parity, raw": (partial("raw"), (100, 1000)),
+    "balance of clusters": (balances, (100, 1000)),
+}
+"""What is limited, and the numbers of people of each group."""

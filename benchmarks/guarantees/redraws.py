@@ -1,0 +1,256 @@
+"""How often the population breaks a guaranteed tolerance: fits of samples drawn again and again.
+
+Real data, or generated samples in great number, are taken as the population: every redraw takes a
+sample of it, fits without a guarantee and at both levels, and measures the gaps in the population.
+Redraws are kept in `FOLDER` as they come, so that one can stop and go on; delete it when the method
+has changed. ``python -m benchmarks.guarantees.redraws 100`` makes 100 of each case, or as many as
+are missing, ten of each case at a time; names of cases may follow. ``python -m benchmarks redraws``
+makes 300.
+"""
+
+import json
+import sys
+import warnings
+from functools import cache
+from time import process_time
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.guarantees.populations import REAL, REPORTING, TUNING, Case, population_of
+from benchmarks.tables import FOLDER as FIGURES
+from benchmarks.tables import Check, Report, record_table
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.constraints import (
+    CONSTRAINTS,
+    BoundedGroupLoss,
+    ConditionalDemographicParity,
+    DemographicParity,
+    EqualOpportunity,
+    PartialStatisticalParity,
+)
+from skfair.losses import LogisticLoss
+from skfair.surrogates import Sigmoid
+
+FOLDER = FIGURES / "redraws"
+"""One file per case; git ignores it."""
+
+LEVELS = (0.95, 0.8)
+
+_CHUNK = 10
+_N_BINS = 20
+_MIN_IN_BIN = 100
+"""Redraws of a case at a time; bins of the reported probability, and fits that a bin needs."""
+
+CASES = {
+    "tuning: DP": Case("tuning: 30 columns", 2_000, "demographic_parity", 0.1),
+    "tuning: separable": Case("tuning: separable", 2_000, "demographic_parity", 0.1),
+    "tuning: loss": Case("tuning: mislabelled", 2_000, "loss_parity", 0.075),
+    "tuning: 4 groups": Case("tuning: 4 groups", 4_000, "demographic_parity", 0.1),
+    "60 columns": Case("60 columns", 1_200, "demographic_parity", 0.12),
+    "5 columns": Case("5 columns", 10_000, "demographic_parity", 0.05),
+    "12 groups": Case("12 groups", 9_600, "demographic_parity", 0.15),
+    "a group of 2 %": Case("a group of 2 %", 6_000, "demographic_parity", 0.15),
+    "ties, FPR": Case("ties", 3_000, "false_positive_rate_parity", 0.08),
+    "ties, conditional": Case("ties", 4_000, ConditionalDemographicParity(0), 0.15),
+    "weights": Case("weights", 3_000, "demographic_parity", 0.1),
+    "separable": Case("separable", 1_500, "demographic_parity", 0.12),
+    "misspecified, odds": Case("misspecified", 4_000, "equalized_odds", 0.12),
+    "label shift, errors": Case("label shift", 4_000, "error_rate_parity", 0.06),
+    "label shift, DP": Case("label shift", 3_000, "demographic_parity", 0.12),
+    "5 unequal groups, EOpp": Case("5 unequal groups", 8_000, "equal_opportunity", 0.2),
+    "two constraints": Case(
+        "60 columns", 4_000, [DemographicParity(tolerance=0.1), EqualOpportunity()], 0.12
+    ),
+    "loss parity": Case("mislabelled", 2_000, "loss_parity", 0.08),
+    "bounded loss": Case("label shift", 4_000, BoundedGroupLoss(0.56), 0.0),
+    "partial parity": Case(
+        "label shift", 4_000, PartialStatisticalParity((0.2, 0.7), scale="raw"), 0.1
+    ),
+    "Adult": Case("Adult", 5_000, "demographic_parity", 0.05),
+    "COMPAS": Case("COMPAS", 3_000, "demographic_parity", 0.1),
+    "ACS": Case("ACS", 10_000, "demographic_parity", 0.05),
+    "bank": Case("bank", 10_000, "demographic_parity", 0.05),
+    "law school": Case("law school", 8_000, "demographic_parity", 0.1),
+    "logistic regression": Case("60 columns", 2_000, "demographic_parity", 0.1, "logistic"),
+    "forest": Case("misspecified", 2_000, "demographic_parity", 0.12, "forest"),
+    "boosting": Case("label shift", 2_000, "demographic_parity", 0.12, "boosting"),
+}
+"""Cases by name. Those whose name begins with "tuning" are not reported."""
+
+_BASES = {
+    "logistic": lambda: LogisticRegression(),
+    "forest": lambda: RandomForestClassifier(50, min_samples_leaf=5, random_state=0),
+    "boosting": lambda: HistGradientBoostingClassifier(
+        max_iter=20, max_leaf_nodes=8, random_state=0
+    ),
+}
+
+
+@cache
+def population(name, n_samples=None):
+    """The population of a name, or so many samples of it taken for one: `Samples`."""
+    found = (TUNING | REPORTING)[name]()
+    return population_of(*(column[:n_samples] for column in found))
+
+
+def _population_of(case):
+    """The population of a case; forests score a smaller one."""
+    return population(case.population, None if case.model == "linear" else 20_000)
+
+
+@cache
+def bound(name):
+    """The constraints of a case, on its population."""
+    case = CASES[name]
+    given = case.constraint if isinstance(case.constraint, list) else [case.constraint]
+    made = [CONSTRAINTS[one]() if isinstance(one, str) else one for one in given]
+    how = _population_of(case), Sigmoid(), LogisticLoss(), case.tolerance
+    return [one.bind(*how) for one in made]
+
+
+def redraw(name, seed):
+    """Fit one sample without a guarantee and at every level; measure the population's gaps."""
+    case = CASES[name]
+    people = _population_of(case)
+    rows = np.random.default_rng([7, seed]).integers(len(people.target), size=case.n_samples)
+    record = {"seed": seed, "plain": _fit(name, people, rows, None)}
+    return record | {str(level): _fit(name, people, rows, level) for level in LEVELS}
+
+
+def _fit(name, people, rows, level):
+    case = CASES[name]
+    common = {"constraint": case.constraint, "tolerance": case.tolerance, "confidence_level": level}
+    if case.model == "linear":
+        model = ConstrainedERMClassifier(**common)
+    else:
+        cv = "oob" if case.model == "forest" else 5
+        model = ConstrainedClassifierCV(_BASES[case.model](), cv=cv, **common)
+    labels = people.groups.codes[rows]
+    start = process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where nothing can be guaranteed, the status says so
+        model.fit(
+            people.X[rows],
+            people.target[rows] > 0,
+            sensitive_features=labels,
+            sample_weight=people.weights[rows],
+        )
+    seconds = process_time() - start
+    scores = model.decision_function(people.X)
+    decisions = scores > 0
+    return {
+        "probability": model.guarantee_probability_,
+        "guaranteed": model.status_ not in ("uncertain", "infeasible"),
+        "kept": all(part.gap(scores) <= part.tolerance for part in bound(name)),
+        "accuracy": float(np.average(decisions == (people.target > 0), weights=people.weights)),
+        "is_constant": bool(decisions.all() or not decisions.any()),
+        "seconds": seconds,
+    }
+
+
+def records_of(name, n_redraws):
+    """The first redraws of a case, those that are missing made now."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / f"{name}.jsonl"
+    known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    if len(known) < n_redraws and name not in _compiled:
+        redraw(name, 0)  # compiling is not timed
+        _compiled.add(name)
+    with path.open("a") as file:
+        for seed in range(len(known), n_redraws):
+            known.append(redraw(name, seed))
+            file.write(json.dumps(known[-1]) + "\n")
+            file.flush()
+    return known[:n_redraws]
+
+
+_compiled = set()
+
+
+def summary(name, records, level):
+    """One line of the table: shares among the redraws of a case, at a level."""
+    plain, own = ([one[key] for one in records] for key in ("plain", str(level)))
+
+    def mean(fits, what):
+        return float(np.mean([fit[what] for fit in fits]))
+
+    broken = float(np.mean([fit["guaranteed"] and not fit["kept"] for fit in own]))
+    times = [fit["seconds"] for fit in own], [fit["seconds"] for fit in plain]
+    return {
+        "case": name,
+        "level": level,
+        "redraws": len(records),
+        "plain: broken": 1.0 - mean(plain, "kept"),
+        "guaranteed": mean(own, "guaranteed"),
+        "guaranteed and broken": broken,
+        "2 s.e.": 2.0 * np.sqrt((1.0 - level) * level / len(records)),
+        "probability": mean(own, "probability"),
+        "kept": mean(own, "kept"),
+        "accuracy": mean(own, "accuracy"),
+        "accuracy lost": mean(plain, "accuracy") - mean(own, "accuracy"),
+        "constant": mean(own, "is_constant"),
+        "time / plain": float(np.median(times[0]) / np.median(times[1])),
+    }
+
+
+def reliability(fits):
+    """Reported probability and share of fits that keep the tolerance, by bins; a list of dicts."""
+    probability, kept = (np.array([fit[key] for fit in fits]) for key in ("probability", "kept"))
+    bins = np.minimum((probability * _N_BINS).astype(int), _N_BINS - 1)
+    return [
+        {
+            "reported from": number / _N_BINS,
+            "fits": int((bins == number).sum()),
+            "mean reported": float(probability[bins == number].mean()),
+            "kept": float(kept[bins == number].mean()),
+        }
+        for number in np.unique(bins).tolist()
+    ]
+
+
+def table(names, n_redraws):
+    """A line for each case and level and for all, and the reliability of all.
+
+    Redraws are made ten of each case at a time, so that all grow together.
+    """
+    records = {}
+    for n_made in [*range(_CHUNK, n_redraws, _CHUNK), n_redraws]:
+        records = {name: records_of(name, n_made) for name in names}
+    records["all"] = [one for own in records.values() for one in own]
+    rows = [summary(name, own, level) for name, own in records.items() for level in LEVELS]
+    fits = [one[str(level)] for one in records["all"] for level in LEVELS]
+    return rows, reliability(fits)
+
+
+def redraws(budget):
+    """Guaranteed and broken: redraws of populations, with and without confidence_level."""
+    n_redraws = max(1, round(100 * budget.n_runs * budget.share))
+    names = [name for name in CASES if not name.startswith("tuning")]
+    rows, bins = table(names, n_redraws)
+    checks = []
+    for row in [row for row in rows if row["case"] != "all"]:
+        name, level = f"{row['case']} at {row['level']:g}", row["level"]
+        allowed = round(1.0 - level + row["2 s.e."], 4)
+        broken, time = [row["guaranteed and broken"]], [row["time / plain"]]
+        is_slow = row["case"] in ("loss parity", "bounded loss", "partial parity")
+        checks.append(Check(f"guaranteed and broken, {name}", broken, "<=", allowed))
+        checks.append(Check(f"guaranteed, {name}", [row["guaranteed"]], ">=", 0.9))
+        checks.append(Check(f"time / plain, {name}", time, "<=", 8.0 if is_slow else 5.0))
+        if CASES[row["case"]].population in REAL:
+            checks.append(Check(f"accuracy lost, {name}", [row["accuracy lost"]], "<=", 0.005))
+    for row in [row for row in rows if row["case"] == "all"]:
+        broken, level = [row["guaranteed and broken"]], row["level"]
+        checks.append(Check(f"all cases at {level:g}", broken, "<=", round(1.0 - level, 4)))
+    off = [abs(one["kept"] - one["mean reported"]) for one in bins if one["fits"] >= _MIN_IN_BIN]
+    checks.append(Check("reliability, bins of 100 fits", off, "<=", 0.05))
+    title = f"Shares of redraws; fits by reported probability:\n{record_table(bins)}"
+    return Report(title, rows, checks)
+
+
+if __name__ == "__main__":
+    reported = [name for name in CASES if not name.startswith("tuning")]
+    wanted = [name for name in CASES if name in sys.argv[2:]] or reported
+    for found in table(wanted, int(sys.argv[1])):
+        print(record_table(found), end="\n\n")

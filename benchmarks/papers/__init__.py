@@ -1,0 +1,1 @@
+"""Reproductions, one folder per paper, and the index of all their tables and figures."""

@@ -1,0 +1,1 @@
+"""Tonin et al., Accelerating spectral clustering under fairness constraints."""

@@ -1,0 +1,1 @@
+"""He et al., Enforcing fair predicted scores on intervals of percentiles."""

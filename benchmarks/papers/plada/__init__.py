@@ -1,0 +1,1 @@
+"""A modified proximal-perturbed Lagrangian for fairness constraints: the solver PLADA."""

@@ -1,0 +1,1 @@
+"""Kliachkin et al., Benchmarking stochastic approximation algorithms for fair networks."""

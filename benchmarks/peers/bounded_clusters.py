@@ -1,0 +1,146 @@
+"""Clusters with bounds on their sizes, and on the shares of the groups, beside other solvers."""
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+
+from benchmarks.kmeans_cases import problem
+from benchmarks.peers.kmeans_methods import fair_assignment_lp
+from benchmarks.tables import Check, Report
+from benchmarks.timing import in_turns, median_seconds
+from skfair.cluster import FairKMeans
+from skfair.cluster._limits import Asked
+from skfair.cluster.kmeans import _homotopy as homotopy
+from skfair.cluster.kmeans._local_search import round_off
+from skfair.cluster.kmeans._samples import ClusteringProblem, point_of
+from skfair.datasets import make_fair_blobs
+
+SIZES = {  # of 10 clusters of 10,000 people; the peer takes half a minute for the strips
+    "blobs": ((950, 1050), (1000, 1000), (None, 1050)),
+    "strips": ((950, 1050),),
+}
+LEVELS = (0.5, 0.8, 0.95, 0.99)  # ratios of shares
+
+
+def size_bounds(budget):
+    """Time and cost of k-means with bounds on sizes against k-means-constrained."""
+    rng = np.random.default_rng(0)
+    blobs, _, groups = make_fair_blobs(10_000, centers=6, n_features=4, random_state=0)
+    strips = rng.normal(size=(10_000, 5))
+    strips[:, 0] += 3 * rng.integers(0, 3, 10_000)
+    records = [
+        _against_constrained(name, X, groups, sizes, budget.n_runs)
+        for name, X in (("blobs", blobs), ("strips", strips))
+        for sizes in SIZES[name]
+    ]
+    checks = [
+        Check("times faster", [record["times faster"] for record in records], ">=", 20.0),
+        Check("cost above %, median", [record["above %"] for record in records], "<=", 0.1),
+    ]
+    title = "Bounds on sizes, 10,000 rows, 10 clusters; both with their default starts"
+    return Report(title, records, checks)
+
+
+def _against_constrained(name, X, groups, sizes, n_runs):
+    """Both solve the same problem; beside them ours with the four-fifths rule on top."""
+    from k_means_constrained import KMeansConstrained
+
+    smallest, largest = sizes
+    bounds = {"min_cluster_size": smallest, "max_cluster_size": largest}
+    plain = np.bincount(KMeans(10, n_init=10, random_state=0).fit(X).labels_)
+    assert plain.min() < (smallest or 0) or plain.max() > largest, "the bounds do not bind"
+
+    def ours(seed):
+        return FairKMeans(10, min_balance=None, random_state=seed, **bounds).fit(X)
+
+    def with_shares(seed):
+        model = FairKMeans(10, min_share_ratio=0.8, random_state=seed, **bounds)
+        return model.fit(X, sensitive_features=groups)
+
+    def peer(seed):
+        return KMeansConstrained(10, size_min=smallest, size_max=largest, random_state=seed).fit(X)
+
+    runs = in_turns({"ours": ours, "with shares": with_shares, "peer": peer}, n_runs)
+    for run in runs["ours"] + runs["with shares"]:
+        assert (smallest or 0) <= run.result.cluster_sizes_.min()
+        assert run.result.cluster_sizes_.max() <= largest
+    costs = {key: [run.result.inertia_ for run in runs[key]] for key in runs}
+    seconds = {key: median_seconds(runs[key]) for key in runs}
+    return {
+        "data": name,
+        "sizes": f"{smallest or 0} to {largest}",
+        "peer CPU s": seconds["peer"],
+        "our CPU s": seconds["ours"],
+        "times faster": seconds["peer"] / seconds["ours"],
+        "peer cost": np.median(costs["peer"]),
+        "our cost": np.median(costs["ours"]),
+        "above %": 100 * (np.median(costs["ours"]) / np.median(costs["peer"]) - 1),
+        "with shares s": seconds["with shares"],
+        "share ratio": min(run.result.share_ratio_ for run in runs["with shares"]),
+    }
+
+
+def share_assignment(budget):
+    """Time and cost of the assignment with bounds on shares against the LP in HiGHS."""
+    records = []
+    for name in ("Adult_K10", "Bank_K10"):
+        case = problem(name)
+        model = KMeans(case.n_clusters, n_init=10, random_state=0).fit(case.X)
+        for level in LEVELS:
+            records.append(_against_programme(case, model, level, budget.n_runs))
+    must = {
+        "LP / ours": (">=", 50.0),
+        "whole, above %": ("<=", 0.2),
+        "bound, below %": ("<=", 0.1),
+    }
+    checks = [
+        Check(f"{figure}, every level", [record[figure] for record in records], *bound)
+        for figure, bound in must.items()
+    ]
+    title = "Assignment with bounds on shares at the centres of k-means, 5,000 rows"
+    return Report(title, records, checks)
+
+
+def _against_programme(case, model, level, n_runs):
+    """One level: both solve the same problem; ours from scratch, in whole people.
+
+    Rounding may take one person from either side, as `FairKMeans` promises; beside it the cost
+    where no count is rounded in its own favour.
+    """
+    by_group = np.bincount(case.codes).astype(float)
+    limits = Asked(share_ratio=level).limits(by_group)
+    samples = ClusteringProblem(case.X, np.ones(len(case.X)), case.codes, limits)
+    start = point_of(samples, model.labels_, case.n_clusters)
+    assert start.balance < level, "the bound does not bind"
+    centers = start.clustering.centers
+    distances = cdist(case.X, centers, "sqeuclidean")
+
+    def ours(person):
+        dual = homotopy.fair_assignment(samples, centers, level)
+        people = samples._replace(limits=limits._replace(slack=person))
+        return round_off(people, point_of(people, dual.labels, case.n_clusters, dual), level)
+
+    def programme(_):
+        return fair_assignment_lp(distances, case.codes, level, scale=1 / by_group)
+
+    runs = in_turns({"ours": lambda _: ours(1.0), "lp": programme}, n_runs)
+    point, strict = runs["ours"][0].result, ours(0.0)
+    optimum, _ = runs["lp"][0].result
+    assert samples.keep_promise(point.clustering.counts, level), "the promise is not kept"
+    assert strict.balance >= level
+
+    def above(labels):
+        return 100 * (distances[np.arange(len(case.X)), labels].sum() / optimum - 1)
+
+    seconds = {name: median_seconds(runs[name]) for name in runs}
+    return {
+        "problem": case.name,
+        "share ratio": level,
+        "reached": samples.balance_of(point.clustering.counts),
+        "LP CPU s": seconds["lp"],
+        "our CPU s": seconds["ours"],
+        "LP / ours": seconds["lp"] / seconds["ours"],
+        "bound, below %": 100 * (1 - point.dual.value / optimum),
+        "whole, above %": above(point.clustering.labels),
+        "strict, above %": above(strict.clustering.labels),
+    }

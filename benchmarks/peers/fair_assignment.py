@@ -1,0 +1,73 @@
+"""The fair assignment to fixed centres, by its dual and by linear programming."""
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+
+from benchmarks.kmeans_cases import problem
+from benchmarks.peers.kmeans_methods import fair_assignment_lp
+from benchmarks.tables import Check, Report
+from benchmarks.timing import in_turns, median_seconds
+from skfair._kernels.clustering import balance_limits
+from skfair.cluster.kmeans import _homotopy as homotopy
+from skfair.cluster.kmeans._local_search import repair
+from skfair.cluster.kmeans._samples import ClusteringProblem, point_of
+
+LEVELS = (0.5, 0.8, 0.95, 0.99)  # of the data's own balance
+
+
+def fair_assignment(budget):
+    """Time and cost of the fair assignment at fixed centres against the LP in HiGHS."""
+    records = []
+    for name in ("Adult_K10", "Bank_K10"):
+        case = problem(name)
+        model = KMeans(case.n_clusters, n_init=10, random_state=0).fit(case.X)
+        for level in LEVELS:
+            records.append(_compare(case, model, level, budget.n_runs))
+    must = {
+        "LP / ours": (">=", 50.0),
+        "repaired, above %": ("<=", 0.2),
+        "bound, below %": ("<=", 0.01),
+    }
+    checks = [
+        Check(f"{figure}, every level", [record[figure] for record in records], *bound)
+        for figure, bound in must.items()
+    ]
+    return Report("Fair assignment at the centres of k-means, 5,000 rows", records, checks)
+
+
+def _compare(case, model, level, n_runs):
+    """One level: both solve the same problem; ours from scratch, rounded and repaired."""
+    ratio = level * case.balance
+    limits = balance_limits(case.codes.max() + 1)
+    samples = ClusteringProblem(case.X, np.ones(len(case.X)), case.codes, limits)
+    start = point_of(samples, model.labels_, case.n_clusters)
+    centers = start.clustering.centers
+    distances = cdist(case.X, centers, "sqeuclidean")
+
+    def ours(_):
+        dual = homotopy.fair_assignment(samples, centers, ratio)
+        point = point_of(samples, dual.labels, case.n_clusters, dual)
+        return repair(samples, point, ratio)
+
+    runs = in_turns(
+        {"ours": ours, "lp": lambda _: fair_assignment_lp(distances, case.codes, ratio)}, n_runs
+    )
+    point = runs["ours"][0].result
+    optimum, _ = runs["lp"][0].result
+
+    def above(labels):
+        return 100 * (distances[np.arange(len(case.X)), labels].sum() / optimum - 1)
+
+    seconds = {name: median_seconds(runs[name]) for name in runs}
+    return {
+        "problem": case.name,
+        "level": level,
+        "reached": point.balance / case.balance,
+        "LP CPU s": seconds["lp"],
+        "our CPU s": seconds["ours"],
+        "LP / ours": seconds["lp"] / seconds["ours"],
+        "bound, below %": 100 * (1 - point.dual.value / optimum),
+        "rounded, above %": above(point.dual.labels),
+        "repaired, above %": above(point.clustering.labels),
+    }

@@ -1,0 +1,164 @@
+"""The time of one step: our stochastic solvers beside the published ones, numpy beside PyTorch."""
+
+from importlib.util import find_spec
+from itertools import islice
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from benchmarks.papers.stochastic_methods.acs_income_problem import (
+    DELTA,
+    network_problem,
+    split,
+    torch_start,
+)
+from benchmarks.tables import Check, Report
+from benchmarks.timing import in_turns, median_seconds
+from skfair.models import MLPModel
+from skfair.solvers import SSLALM, StochasticGhost, StochasticSwitching
+
+SOLVERS = {  # solver, steps that are timed, as many of the published one
+    "ssl-alm": (SSLALM.from_benchmark(), 500, 200),
+    "switching subgradient": (StochasticSwitching.from_benchmark(), 500, 200),
+    "ghost": (StochasticGhost(), 200, 10),
+}
+ASKED = {8: 4.0, 32: 3.0, 128: 2.0, 1024: 1.2}
+"""Batch size -> how many times as fast as PyTorch a numpy step must be."""
+N_COLUMNS = 103
+
+
+def step_time(budget):
+    """One step of a solver and of a network: CPU time beside humancompatible-train and PyTorch.
+
+    The package is the one that the benchmark of stochastic methods was published with
+    (``humancompatible-train==0.1.8.5``, which needs qpsolvers, osqp and fairret), its solvers run
+    as it runs them: batches of 8, drawn by its own loaders, and a copy of the network kept after
+    every step.
+    """
+    if not find_spec("torch"):
+        return Report("Steps: PyTorch is not installed", [], [])
+    import torch
+
+    torch.set_num_threads(1)
+    n_runs = max(3, budget.n_runs)
+    records = [_numpy_and_torch(size, n_runs) for size in ASKED]
+    checks = [
+        Check(f"PyTorch / numpy, batch of {size}", [record["ratio"]], ">=", asked)
+        for (size, asked), record in zip(ASKED.items(), records, strict=True)
+    ]
+    if find_spec("humancompatible"):
+        peers = [_solver_and_peer(name, n_runs) for name in SOLVERS]
+        records += peers
+        checks += [
+            Check(f"published / ours, {record['step']}", [record["ratio"]], ">=", 8.0)
+            for record in peers
+        ]
+    return Report("CPU ms a step, one thread, in turns", records, checks)
+
+
+def _compared(step, ours, theirs, n_runs):
+    """A record from two functions of a seed, each with its number of steps."""
+    contenders = {"ours": ours[0], "theirs": theirs[0]}
+    runs = in_turns(contenders, n_runs)
+    own, other = (
+        1e3 * median_seconds(runs[name]) / n
+        for name, n in (("ours", ours[1]), ("theirs", theirs[1]))
+    )
+    return {"step": step, "ours ms": own, "theirs ms": other, "ratio": other / own}
+
+
+def _numpy_and_torch(batch_size, n_runs, n_steps=300):
+    """Gradient steps of the logistic loss on a network, 103-64-32-1, float32."""
+    import torch
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, N_COLUMNS)).astype(np.float32)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    model = MLPModel(X)
+
+    def ours(seed):
+        draw, x = check_random_state(seed), model.initial(seed).astype(np.float32)
+        for _ in range(n_steps):
+            rows = draw.randint(len(y), size=batch_size)
+            point, target = model.take(rows).at(x), y[rows]
+            slopes = -target / (1.0 + np.exp(target * point.scores)) / batch_size
+            x = x - 0.01 * point.pull_back(slopes).astype(np.float32)
+
+    own, labels = torch.as_tensor(X), torch.as_tensor(y > 0, dtype=torch.float32)
+
+    def theirs(seed):
+        module = network()
+        sgd = torch.optim.SGD(module.parameters(), lr=0.01)
+        loss = torch.nn.BCEWithLogitsLoss()
+        for _ in range(n_steps):
+            rows = torch.randint(len(labels), (batch_size,))
+            sgd.zero_grad()
+            loss(module(own[rows])[:, 0], labels[rows]).backward()
+            sgd.step()
+
+    name = f"gradient, batch of {batch_size}, numpy and PyTorch"
+    return _compared(name, (ours, n_steps), (theirs, n_steps), n_runs)
+
+
+def network(n_columns=N_COLUMNS):
+    """A perceptron with 64 and 32 hidden units in PyTorch."""
+    from torch import nn
+
+    layers = nn.Linear(n_columns, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 1)
+    return nn.Sequential(*layers)
+
+
+def _solver_and_peer(name, n_runs):
+    """Steps of one of `SOLVERS` on the problem of the paper."""
+    solver, n_ours, n_theirs = SOLVERS[name]
+    problem = network_problem(split(0)[0])
+
+    def ours(seed):
+        draw = check_random_state(seed)
+        steps = solver._steps(problem, torch_start(problem.model, draw), draw)
+        for _ in islice(steps, n_ours):
+            pass
+
+    def theirs(seed):
+        _published(name, seed, n_theirs)
+
+    return _compared(f"{name}, numpy and published", (ours, n_ours), (theirs, n_theirs), n_runs)
+
+
+def _published(name, seed, n_steps):
+    """Some steps of a solver of the package."""
+    import torch
+    from humancompatible.train.benchmark import algorithms
+
+    train = split(0)[0]
+    data = torch.utils.data.TensorDataset(
+        torch.as_tensor(train.X, dtype=torch.float32),
+        torch.as_tensor(train.y, dtype=torch.float32),
+    )
+    loss, module = torch.nn.BCEWithLogitsLoss(), network(train.X.shape[1])
+    parts = data, loss, _loss_gaps(data, loss, train.groups, seed)
+    shared = {"seed": seed, "verbose": False, "max_iter": n_steps, "max_runtime": 1e9}
+    if name == "ghost":
+        algorithms.StochasticGhost(module, *parts).optimize(alpha=0.4, **shared)
+    elif name == "ssl-alm":
+        algorithms.SSLALM(module, *parts).optimize(batch_size=8, **shared)
+    else:
+        steps = {"f_stepsize_rule": "const", "f_stepsize": 0.5, "ctol_rule": "const", "ctol": 1e-4}
+        steps |= {"c_stepsize_rule": "const", "c_stepsize": 0.05, "batch_size": 8}
+        algorithms.SSG(module, *parts).optimize(**steps, **shared)
+
+
+def _loss_gaps(data, loss, groups, seed):
+    """The two sides of the bound on the loss gap, as the package takes constraints."""
+    from humancompatible.train.benchmark.constraints import FairnessConstraint
+
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+
+    def excess(sign):
+        def value(module, batches):
+            first, second = (loss(module(X)[:, 0], y) for X, y in batches)
+            return sign * (first - second) - DELTA
+
+        return FairnessConstraint(data, members, fn=value, batch_size=8, seed=seed)
+
+    return [excess(1.0), excess(-1.0)]

@@ -1,0 +1,1 @@
+"""Fits that are interrupted, run on other processors, or scored in searches."""

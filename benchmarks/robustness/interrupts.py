@@ -1,0 +1,181 @@
+"""Ctrl-C at random moments of a fit: always KeyboardInterrupt, at once, and the earlier fit whole.
+
+Every estimator has a process of its own, as a broken interpreter takes all down with it.
+"""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections import Counter
+from time import perf_counter
+
+import numpy as np
+from scipy import sparse
+from sklearn.model_selection import GridSearchCV
+
+from benchmarks import ROOT
+from benchmarks.tables import Check, Report
+from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
+from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
+from skfair.regression import PartialParityRegressor
+
+N_MOMENTS = 500
+
+
+class Front:
+    """`fair_kmeans_front` in the shape of an estimator; it leaves nothing behind."""
+
+    def fit(self, X, y, sensitive_features):
+        fair_kmeans_front(X, sensitive_features=sensitive_features, n_clusters=4, n_levels=10)
+
+
+def searched(estimator, grid):
+    """A grid search, which would go on after an Exception."""
+    return GridSearchCV(estimator, grid, scoring=no_score, cv=3, error_score=np.nan)
+
+
+def no_score(*_):
+    return 0.0
+
+
+SUBJECTS = {  # name -> (estimator, rows, whether X is sparse)
+    "FairKMeans": (lambda: FairKMeans(random_state=0), 6000, False),
+    "FairKMeans, threads": (lambda: FairKMeans(random_state=0, n_jobs=2), 6000, False),
+    "FairKMeans, grid": (
+        lambda: searched(FairKMeans(random_state=0), {"n_clusters": [3, 4]}),
+        1500,
+        False,
+    ),
+    "fair_kmeans_front": (Front, 1500, False),
+    "alternating": (lambda: FairKMeans(4, algorithm="alternating"), 1000, False),
+    "FairSpectralClustering": (lambda: FairSpectralClustering(4, random_state=0), 500, False),
+    "PartialParityClassifier": (lambda: PartialParityClassifier(tolerance=0.1), 3000, False),
+    "PartialParityRegressor": (lambda: PartialParityRegressor(tolerance=0.1), 3000, False),
+    "ConstrainedERM, dense": (lambda: ConstrainedERMClassifier(tolerance=0.02), 5000, False),
+    "ConstrainedERM, sparse": (lambda: ConstrainedERMClassifier(tolerance=0.02), 5000, True),
+    "ConstrainedERM, grid": (
+        lambda: searched(ConstrainedERMClassifier(), {"tolerance": [0.02, 0.1]}),
+        2000,
+        False,
+    ),
+}
+
+
+def interrupts(budget):
+    """What becomes of a fit that is interrupted at random moments, by estimator."""
+    n_moments = max(1, int(N_MOMENTS * budget.share))
+    records, checks = [], []
+    for name in SUBJECTS:
+        outcomes, delays = _in_processes(name, n_moments)
+        record = {"fit": name, "interrupts": sum(outcomes.values()), **outcomes}
+        record["longest delay, s"] = max(delays, default=np.nan)
+        records.append(record)
+        others = sum(outcomes.values()) - outcomes["KeyboardInterrupt"]
+        checks.append(Check(f"other outcomes, {name}", [others], "<=", 0))
+        checks.append(Check(f"seconds until it is heard, {name}", delays, "<=", 0.5))
+    return Report(f"{n_moments} interrupts of each fit, at random moments", records, checks)
+
+
+def _in_processes(name, n_moments):
+    """Outcomes and delays of so many interrupts, over as many processes as crash."""
+    outcomes, delays = Counter(), []
+    while (done := sum(outcomes.values())) < n_moments:
+        module = "benchmarks.robustness.interrupts"
+        command = [sys.executable, "-m", module, name, str(done), str(n_moments)]
+        process = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        for line in process.stdout.splitlines():
+            outcome, delay = json.loads(line)
+            outcomes[outcome] += 1
+            if outcome == "KeyboardInterrupt":
+                delays.append(delay)
+        if process.returncode != 0:
+            outcomes[f"process died ({process.returncode})"] += 1
+    return outcomes, delays
+
+
+def interrupt_fits(name, first, last):
+    """Interrupt fits at the random moments of the seeds ``first`` to ``last - 1``; yield outcomes.
+
+    Half of the interrupts come from a timer of the process, half from a thread that sends SIGINT.
+    """
+    make, n_rows, is_sparse = SUBJECTS[name]
+    data, earlier_data = make_data(n_rows, is_sparse), make_data(n_rows // 3, is_sparse)
+    estimator = make()
+    estimator.fit(*data[:2], sensitive_features=data[2])  # compiles
+    seconds = -perf_counter()
+    estimator.fit(*data[:2], sensitive_features=data[2])
+    seconds += perf_counter()
+    for seed in range(first, last):
+        outcome = None
+        while outcome is None:  # until it is not too late for the fit
+            estimator.fit(*earlier_data[:2], sensitive_features=earlier_data[2])
+            earlier = pickle.dumps(vars(estimator))
+            moment = np.random.default_rng(seed).uniform(0, seconds)
+            outcome = interrupted(estimator, data, moment, seed % 2 == 0)
+            if outcome is None:
+                seconds *= 0.9
+        # A search does not promise to keep its earlier fit.
+        if pickle.dumps(vars(estimator)) != earlier and not hasattr(estimator, "cv"):
+            outcome = "changed the earlier fit", outcome[1]
+        yield outcome
+
+
+def interrupted(estimator, data, moment, by_timer):
+    """Outcome of a fit that is interrupted, and how long after the moment; None if it was over."""
+    heard = []
+
+    def handler(*_):
+        heard.append(perf_counter())
+        raise KeyboardInterrupt
+
+    def send():
+        os.kill(os.getpid(), signal.SIGINT)
+
+    previous = [signal.signal(number, handler) for number in (signal.SIGALRM, signal.SIGINT)]
+    timer = threading.Timer(moment, send)
+    outcome = None
+    try:
+        try:
+            due = perf_counter() + moment
+            if by_timer:
+                signal.setitimer(signal.ITIMER_REAL, max(moment, 1e-6))
+            else:
+                timer.start()
+            estimator.fit(*data[:2], sensitive_features=data[2])
+        finally:
+            ended = perf_counter()
+            missed = not heard
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            timer.cancel()
+        if not missed:
+            outcome = "swallowed"
+    except KeyboardInterrupt:
+        outcome = None if missed else "KeyboardInterrupt"
+    except BaseException as error:
+        outcome = type(error).__name__
+    for number, handled in zip((signal.SIGALRM, signal.SIGINT), previous, strict=True):
+        signal.signal(number, handled)
+    return None if outcome is None else (outcome, ended - due)
+
+
+def make_data(n_rows, is_sparse):
+    """Rows, a target, and two groups."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, n_rows)
+    X = rng.normal(size=(n_rows, 5))
+    X[:, 0] += 1.5 * groups
+    y = X.sum(axis=1) + rng.logistic(size=n_rows) > 0.5
+    if is_sparse:
+        X = sparse.csr_array(X * (rng.random(X.shape) < 0.4))
+    return X, y, groups
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    for outcome in interrupt_fits(sys.argv[1], *map(int, sys.argv[2:])):
+        print(json.dumps(outcome), flush=True)

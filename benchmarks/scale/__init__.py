@@ -1,0 +1,1 @@
+"""Time and memory as samples, groups, constraints, threads and workers grow in number."""

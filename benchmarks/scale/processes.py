@@ -1,0 +1,177 @@
+"""What needs a process of its own: peak memory, and the first fit after a start."""
+
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import NamedTuple
+
+from benchmarks import ROOT
+from benchmarks.tables import Check, Report
+from benchmarks.timing import timed
+from skfair.cluster import fair_kmeans_front
+from skfair.datasets import make_fair_blobs
+
+PEOPLE = """
+import numpy as np
+from scipy import sparse
+rng = np.random.default_rng(0)
+groups = rng.integers(0, 2, 1000)
+X = rng.normal(size=(1000, 5))
+X[:, 0] += 1.5 * groups
+y = X.sum(axis=1) + rng.logistic(size=1000) > 0.5
+"""
+FIRST_FITS = {
+    "FairKMeans": ("cluster", "FairKMeans(random_state=0).fit(X, {groups})"),
+    "fair_kmeans_front": (
+        "cluster",
+        "fair_kmeans_front(X, {groups}, n_clusters=8, random_state=0)",
+    ),
+    "FairSpectralClustering": (
+        "cluster",
+        "FairSpectralClustering(random_state=0).fit(X, {groups})",
+    ),
+    "ConstrainedERMClassifier": (
+        "classification",
+        "ConstrainedERMClassifier(tolerance=0.02).fit(X, y, {groups})",
+    ),
+    "ConstrainedERMClassifier, sparse X": (
+        "classification",
+        "ConstrainedERMClassifier().fit(sparse.csr_array(X * (X > 1.5)), y, {groups})",
+    ),
+    "PartialParityClassifier": (
+        "classification",
+        "PartialParityClassifier(tolerance=0.2).fit(X, y, {groups})",
+    ),
+    "ConstrainedMLPClassifier": (
+        "classification",
+        "ConstrainedMLPClassifier(tolerance=0.05, random_state=0).fit(X, y, {groups})",
+    ),
+    "ConstrainedClassifierCV": (
+        "classification",
+        "ConstrainedClassifierCV(tolerance=0.05).fit(X, y, {groups})",
+    ),
+    "ConstrainedERMRegressor": (
+        "regression",
+        "ConstrainedERMRegressor(tolerance=0.1).fit(X, X.sum(axis=1), {groups})",
+    ),
+    "PartialParityRegressor": (
+        "regression",
+        "PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), {groups})",
+    ),
+}
+"""By what is fitted: where it comes from, and its first fit."""
+
+PLAIN_FIRST_FIT = """
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+X, _ = make_blobs(1000, n_features=5, centers=8, random_state=0)
+KMeans(n_init=10, random_state=0).fit(X)
+"""
+
+
+class ProcessTime(NamedTuple):
+    """Seconds that a process took."""
+
+    cpu: float
+    elapsed: float  # more than the CPU time on a busy machine
+
+
+def scaling(budget):
+    """Time and peak memory of a front as the number of rows grows."""
+    records = [_measure(10**exponent, min(3, budget.n_runs)) for exponent in (4, 5, 6)]
+    _, middle, largest = records
+    growth = math.log10(largest["CPU s"] / middle["CPU s"])
+    checks = [
+        Check("CPU seconds, 1e6 rows", [largest["CPU s"]], "<=", 15.0),
+        Check("peak GB, 1e6 rows", [largest["peak GB"]], "<=", 1.5),
+        Check("exponent of growth, 1e5 to 1e6 rows", [growth], "<=", 1.1),
+    ]
+    return Report("A front of 20 levels on blobs, 8 features, 10 clusters", records, checks)
+
+
+def _measure(n_rows, n_runs):
+    """Medians over processes that call `measure_front` once each."""
+    command = [sys.executable, "-m", "benchmarks.scale.processes", str(n_rows)]
+    records = []
+    for _ in range(n_runs):
+        done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+        records.append(json.loads(done.stdout))
+    return {key: median(record[key] for record in records) for key in records[0]}
+
+
+def measure_front(n_rows):
+    """The record of one number of rows; the peak is that of the whole process."""
+
+    def front(n_rows):
+        X, _, groups = make_fair_blobs(n_rows, n_features=8, centers=10, random_state=0)
+        return timed(
+            lambda: fair_kmeans_front(
+                X, sensitive_features=groups, n_clusters=10, n_levels=20, random_state=0
+            )
+        )
+
+    front(2000)  # compiles
+    run = front(n_rows)
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return {
+        "rows": n_rows,
+        "points": len(run.result),
+        "CPU s": run.seconds,
+        "peak GB": peak / 1e9,
+    }
+
+
+def first_fit(budget):
+    """Time of fresh processes that import and fit once, with and without compiled kernels."""
+    with TemporaryDirectory() as folder:
+        plain = _repeated(PLAIN_FIRST_FIT, folder, 3)
+    records = [_first_fit_record("KMeans(n_init=10)", None, plain)]
+    checks = []
+    for name, (room, fit) in FIRST_FITS.items():
+        fit = fit.format(groups="sensitive_features=groups")
+        code = f"{PEOPLE}from skfair.{room} import {fit.split('(')[0]}\n{fit}\n"
+        cold, warm = [], []
+        for _ in range(min(2, budget.n_runs)):
+            with TemporaryDirectory() as folder:
+                cold += _repeated(code, folder, 1)
+                warm += _repeated(code, folder, 3)
+        records += [_first_fit_record(name, "no", cold), _first_fit_record(name, "yes", warm)]
+        checks += [
+            Check(f"CPU seconds, {name}, compiled before", [run.cpu for run in warm], "<=", 1.5),
+            Check(f"CPU seconds, {name}, nothing compiled", [run.cpu for run in cold], "<=", 6.0),
+        ]
+    return Report("A fresh process: import and first fit on 1,000 rows", records, checks)
+
+
+def _first_fit_record(name, compiled, runs):
+    return {
+        "fit": name,
+        "compiled before": compiled,
+        "CPU s": median(run.cpu for run in runs),
+        "elapsed s": median(run.elapsed for run in runs),
+    }
+
+
+def _repeated(code, cache, n_runs):
+    return [_run_process(code, cache) for _ in range(n_runs)]
+
+
+def _run_process(code, cache):
+    """Time of a process with its own cache of compiled kernels."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return ProcessTime(cpu, perf_counter() - start)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_front(int(sys.argv[1]))))

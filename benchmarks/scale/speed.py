@@ -1,0 +1,149 @@
+"""How long fits and fronts take, against plain k-means on the same rows."""
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from benchmarks.kmeans_cases import REAL, problem
+from benchmarks.tables import Check, Report
+from benchmarks.timing import in_turns, median_seconds, timed
+from skfair.cluster import AlternatingFront, FairKMeans, fair_kmeans_front
+from skfair.cluster.kmeans._alternating_run import alternating_front
+
+N_CHILDREN = 1000
+
+
+def front_time(budget):
+    """Time of a whole front against scikit-learn's KMeans(n_init=10)."""
+    records, checks = [], []
+    for n_rows, bound in ((5000, 6.0), (None, 8.0)):
+        for name in REAL:
+            case = problem(name, n_rows)
+            runs = in_turns({"front": _front(case), "k-means": _kmeans(case, 10)}, budget.n_runs)
+            record = {
+                "problem": name,
+                "rows": len(case.X),
+                "points": len(runs["front"][0].result),
+                "front CPU s": median_seconds(runs["front"]),
+                "k-means CPU s": median_seconds(runs["k-means"]),
+            }
+            record["ratio"] = record["front CPU s"] / record["k-means CPU s"]
+            records.append(record)
+            what = f"front / k-means, {name}, {len(case.X)} rows"
+            checks.append(Check(what, [record["ratio"]], "<=", bound))
+    return Report("A front of 40 levels against KMeans(n_init=10)", records, checks)
+
+
+def fit_time(budget):
+    """Time of one fit with its defaults against scikit-learn's KMeans(n_init=10) and KMeans()."""
+    records, checks = [], []
+    for n_rows in (5000, None):
+        for name in REAL:
+            case = problem(name, n_rows)
+            contenders = {
+                "FairKMeans()": _fair_kmeans(case),
+                "KMeans(n_init=10)": _kmeans(case, 10),
+                "KMeans()": _kmeans(case, "auto"),
+            }
+            runs = in_turns(contenders, budget.n_runs)
+            seconds = {method: median_seconds(runs[method]) for method in contenders}
+            for method in contenders:
+                found = [case.objectives(run.result.labels_) for run in runs[method]]
+                cost, balance = np.median(found, axis=0)
+                records.append(
+                    {
+                        "problem": name,
+                        "rows": len(case.X),
+                        "method": method,
+                        "CPU s": seconds[method],
+                        "FairKMeans() / this": seconds["FairKMeans()"] / seconds[method],
+                        "cost": cost,
+                        "relative balance": balance / case.balance,
+                    }
+                )
+            ratio = seconds["FairKMeans()"] / seconds["KMeans(n_init=10)"]
+            what = f"fit / k-means, {name}, {len(case.X)} rows"
+            checks.append(Check(what, [ratio], "<=", 2.0))
+    return Report("FairKMeans with its defaults (min_balance=.8)", records, checks)
+
+
+def fit_large(budget):
+    """Time of one fit of 5e6 people, or a share of them, in ten columns without clusters."""
+    n_people = round(5e6 * budget.share)
+    records = [
+        _fit_of_many("groups alike", n_people, 0.0),
+        _fit_of_many("groups apart", n_people, 1.5),
+    ]
+    checks = [
+        Check(
+            f"CPU seconds, {n_people:,} rows", [record["CPU s"] for record in records], "<=", 25.5
+        ),
+        Check("relative balance", [record["relative balance"] for record in records], ">=", 0.8),
+    ]
+    return Report("FairKMeans on columns without clusters", records, checks)
+
+
+def _fit_of_many(case, n_people, shift):
+    """Fit normal columns, in the first of which the second group is shifted."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, n_people)
+    X = rng.normal(size=(n_people, 10))
+    X[:, 0] += shift * groups
+
+    def fit(n_rows):
+        return FairKMeans(random_state=0).fit(X[:n_rows], sensitive_features=groups[:n_rows])
+
+    fit(2000)  # compiles
+    run = timed(fit, n_people)
+    return {
+        "case": case,
+        "rows": n_people,
+        "CPU s": run.seconds,
+        "status": run.result.status_,
+        "cost": run.result.objective_,
+        "relative balance": run.result.relative_balance_,
+    }
+
+
+def children(budget):
+    """Time per child of the alternating front algorithm (Algorithm 3)."""
+    case = problem("Adult_K10")
+    settings = AlternatingFront.from_paper(case.name)
+
+    def front(n_iter, seed):
+        algorithm = AlternatingFront(**settings.get_params()).set_params(n_iter=n_iter)
+        weights = np.ones(len(case.X))
+        return alternating_front(case.X, case.codes, weights, case.n_clusters, algorithm, seed)
+
+    # Iteration t makes a child of every member of the list after iteration t - 1 with every pair.
+    n_iter, n_children = 0, 0
+    while n_children < N_CHILDREN:
+        n_children += len(settings.pairs) * len(front(n_iter, 0).cost)
+        n_iter += 1
+    contenders = {"start": lambda _: front(0, 0), "run": lambda _: front(n_iter, 0)}
+    runs = in_turns(contenders, 5 * budget.n_runs)
+    seconds = median_seconds(runs["run"]) - median_seconds(runs["start"])
+    record = {
+        "iterations": n_iter,
+        "children": n_children,
+        "CPU s": seconds,
+        "microseconds per child": 1e6 * seconds / n_children,
+    }
+    what = f"microseconds per child, {case.name}"
+    check = Check(what, [record["microseconds per child"]], "<=", 5.0)
+    return Report(f"Algorithm 3, pairs {settings.pairs}, 5,000 rows", [record], [check])
+
+
+def _front(case):
+    return lambda seed: fair_kmeans_front(
+        case.X, sensitive_features=case.codes, n_clusters=case.n_clusters, random_state=seed
+    )
+
+
+def _fair_kmeans(case):
+    return lambda seed: FairKMeans(case.n_clusters, random_state=seed).fit(
+        case.X, sensitive_features=case.codes
+    )
+
+
+def _kmeans(case, n_init):
+    return lambda seed: KMeans(case.n_clusters, n_init=n_init, random_state=seed).fit(case.X)

@@ -1,0 +1,10 @@
+"""The same seed gives the same model on every processor."""
+
+from benchmarks.robustness.blas_kernels import fit_on
+
+
+def test_two_kinds_of_processors_err_alike():
+    (name, errors), *_ = fit_on("Haswell", 8).items()
+    assert name == "training error, random problems"
+    assert max(errors) < 0.5  # all tolerances are kept
+    assert fit_on("Prescott", 8) == {name: errors}

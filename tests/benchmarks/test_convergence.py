@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from benchmarks.convergence import Looks, course, draw_quartiles
+from benchmarks.erm_cases import Split
+from benchmarks.papers.stochastic_methods.mlp_methods import _figures
+from skfair.constraints import ConstraintSystem, DemographicParity
+from skfair.groups import Samples, check_groups
+from skfair.losses import LogisticLoss
+from skfair.models import LinearModel
+from skfair.problems import ConstrainedProblem
+from skfair.solvers import PLADA, SGD, SQP, SwitchingSubgradient
+from skfair.surrogates import Sigmoid
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Forty people whose one feature gives their group away."""
+    X, groups = np.linspace(-1, 1, 40)[:, np.newaxis], np.repeat(["a", "b"], 20)
+    target, weights = np.where(np.arange(40) % 3 > 0, 1.0, -1.0), np.ones(40)
+    people = Samples(target, check_groups(groups, 40), weights)
+    bound = DemographicParity().bind(people, Sigmoid(), LogisticLoss(), 0.01)
+    model = LinearModel.standardized(X, weights)
+    joint = ConstraintSystem((bound,))
+    return ConstrainedProblem(model, LogisticLoss(), target, weights, 0.01, joint)
+
+
+def test_steps_of_a_course_are_those_of_the_solver(problem):
+    solver, start = SGD(batch_size=8), np.array([1.0, 0.5])
+    problems = {"train": problem, "test": problem}
+    points, x = course(solver, problems, start, 3, Looks("steps", (0, 5, 10)))
+    assert [point["steps"] for point in points] == [0, 5, 10]
+    steps = solver._steps(problem, start, np.random.RandomState(3))
+    for _ in range(10):
+        expected, _ = next(steps)
+    assert np.array_equal(x, expected)
+    last = problem.evaluate(x)
+    assert points[-1]["train objective"] == points[-1]["test objective"] == last.fun
+    assert points[-1]["train violation"] == last.violation
+    assert points[-1]["train gap"] == problem.constraint.constraints[0].gap(last.scores)
+
+
+@pytest.mark.parametrize(
+    "solver", [PLADA(), PLADA(one_row=True), SwitchingSubgradient()], ids=["two", "one", "ssg"]
+)
+def test_rows_of_every_form_are_judged_by_one_problem(problem, solver):
+    looks = Looks("steps", (0, 3))
+    points, _ = course(solver, {"train": problem}, problem.initial_point(), 0, looks)
+    assert {"train row 0", "residual"} <= set(points[0]) & set(points[-1])
+    assert "train row 1" not in points[0]
+
+
+def test_a_certified_answer_has_no_residual(problem):
+    looks = Looks("steps", (0, 30))
+    points, _ = course(SQP(), {"train": problem}, problem.initial_point(), 0, looks)
+    assert points[-1]["residual"] < 1e-6 < points[0]["residual"]
+
+
+def test_quartiles_of_courses():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    courses = [[{"CPU s": 1.0, "loss": loss}, {"CPU s": 2.0, "loss": loss}] for loss in (0, 1, 5)]
+    draw_quartiles(ax, courses, "loss")
+    median, average = (line.get_ydata().tolist() for line in ax.lines)
+    assert median == [1, 1] and average == [2, 2]
+    low, high = ax.collections[0].get_paths()[0].get_extents().get_points()
+    assert (low[1], high[1]) == (0.5, 3.0)
+
+
+def test_figures_of_decisions_by_hand():
+    rows = Split(None, np.array([1, 0, 1, 0, 0]), np.array(["a", "a", "b", "b", "b"]))
+    found = _figures(rows, np.array([1.0, -1.0, 1.0, 1.0, -1.0]))
+    expected = {"Ind": 1 / 6, "Sp": 1 / 2, "Ina": 1 / 5, "Sf": 1 / 2}
+    assert {name: found[name] for name in expected} == pytest.approx(expected)

@@ -1,0 +1,48 @@
+"""Settings of IDCA that are chosen on validation rows, on data made up here."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from benchmarks.papers.partial_fairness import tuned_idca
+from benchmarks.papers.partial_fairness.cases import Case, Rows, case
+from benchmarks.papers.partial_fairness.compiled_idca import idca_iterates, scores_of
+from benchmarks.papers.partial_fairness.tuned_idca import EPSILONS, INNER_ITER, choose
+
+
+def rows(seed, n=300):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(2, size=n)
+    X = rng.normal(size=(n, 2)) + groups[:, np.newaxis]
+    return Rows(sparse.csr_array(X), X.sum(axis=1) + rng.normal(size=n) > 1, groups)
+
+
+def test_the_choice_is_the_best_on_the_validation_rows(monkeypatch):
+    monkeypatch.setattr(tuned_idca, "N_TRIED", 3)
+    monkeypatch.setattr(tuned_idca, "N_PROBLEMS", (4, 8))
+    problem = Case("a9a", rows(0), rows(1), rows(2))
+    settings, n_problems, solution = choose(problem, 0.05)
+
+    def accuracy(inner_iter, epsilon, n):
+        levels = np.linspace(*problem.interval, 10)
+        iterates = idca_iterates(problem.train, levels, 0.05, epsilon, inner_iter)
+        coef = list(islice(iterates, n))[-1].coef
+        return np.mean((scores_of(coef, problem.validation) > 0) == problem.validation.y)
+
+    tried = {(T, epsilon): accuracy(T, epsilon, 3) for T in INNER_ITER for epsilon in EPSILONS}
+    assert tried[settings] == max(tried.values())
+    ends = {n: accuracy(*settings, n) for n in (4, 8)}
+    assert ends[n_problems] == max(ends.values())
+    assert solution.n_passes == n_problems * settings[0]
+
+
+def test_validation_rows_are_of_neither_other_part():
+    try:
+        problem = case("law school", 0)
+    except OSError:
+        pytest.skip("the data are not on this disk")
+    sizes = [len(part.y) for part in (problem.train, problem.validation, problem.test)]
+    assert sum(sizes) == 20_798
+    assert np.array(sizes) / sum(sizes) == pytest.approx([0.5625, 0.1875, 0.25], abs=1e-3)
