@@ -2,7 +2,8 @@
 
 Adult, demographic parity between the sexes with a tolerance of .05, no method sees the column sex
 except where it cannot do without. Every figure is about held-out data, means over splits that no
-setting was chosen on. Each library does it with the method that takes any classifier and a tolerance.
+setting was chosen on. Each library does it with the method that takes any classifier and a
+tolerance.
 """
 
 import warnings

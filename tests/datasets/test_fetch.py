@@ -84,7 +84,7 @@ def test_good_file_is_saved_once_and_then_read_from_the_cache(server, tmp_path):
     assert first == second == tmp_path / "skfair" / "people" / "people.csv"
     assert first.read_bytes() == BODY
     assert server.requests == ["/good"]
-    assert files_below(tmp_path) == ["skfair/groups/people.csv"]
+    assert files_below(tmp_path) == ["skfair/people/people.csv"]
 
 
 def test_several_at_once(server, tmp_path):
@@ -92,7 +92,7 @@ def test_several_at_once(server, tmp_path):
     with ThreadPoolExecutor(4) as pool:
         paths = list(pool.map(lambda _: fetch(remote, data_home=tmp_path), range(8)))
     assert {path.read_bytes() for path in paths} == {BODY}
-    assert files_below(tmp_path) == ["skfair/groups/people.csv"]
+    assert files_below(tmp_path) == ["skfair/people/people.csv"]
 
 
 def test_wrong_digest(server, tmp_path):
@@ -215,7 +215,7 @@ def test_a_file_can_be_cleaned_before_it_is_saved(server, tmp_path):
     )
     path = fetch(remote, data_home=tmp_path)
     assert path.read_bytes() == kept
-    assert files_below(tmp_path) == ["skfair/groups/people.csv"]
+    assert files_below(tmp_path) == ["skfair/people/people.csv"]
     assert fetch(remote, data_home=tmp_path, download_if_missing=False) == path
 
 

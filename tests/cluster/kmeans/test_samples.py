@@ -3,7 +3,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from skfair._kernels.clustering import balance_limits, cost_of
+from skfair._kernels.clustering import balance_limits, clustering_cost
 from skfair.cluster.kmeans._samples import ClusteringProblem, Runs, lloyd, relocate_centers
 
 
@@ -22,7 +22,7 @@ def blobs(n_samples=300, centers=6):
 
 
 def cost(samples, clustering):
-    return cost_of(samples.X, samples.weights, clustering)
+    return clustering_cost(samples.X, samples.weights, clustering)
 
 
 def random_state():
