@@ -93,10 +93,10 @@ def state(problems, x, multipliers=()):
     for whose, problem in problems.items():
         # Auxiliary unknowns are those that suit the parameters, as solvers have different ones.
         here = problem.evaluate(problem.initial_point(x[: problem.n_parameters]))
-        parts = getattr(problem.constraint, "parts", (problem.constraint,))
+        bounds = getattr(problem.constraint, "constraints", (problem.constraint,))
         found[f"{whose} objective"] = here.fun
         found[f"{whose} violation"] = here.violation
-        found[f"{whose} gap"] = float(max(part.gap(here.scores) for part in parts))
+        found[f"{whose} gap"] = float(max(bound.gap(here.scores) for bound in bounds))
         found |= {f"{whose} row {i}": float(value) for i, value in enumerate(here.values)}
         if whose == "train":
             found["residual"] = _residual(here, multipliers)

@@ -189,7 +189,7 @@ def _outcome(parts, x):
         single = problem.model
         scores = type(single)(rows.X).at(x).scores  # decisions in double precision
         found[whose] = _figures(rows, scores) | {
-            "loss gap": float(problem.constraint.parts[0].gap(scores)),
+            "loss gap": float(problem.constraint.constraints[0].gap(scores)),
             "objective": state({"test": problem}, x)["test objective"],
         }
         found[f"{whose} scores"] = {
