@@ -10,9 +10,9 @@ NEED = {
     "torch": (ROOT / "skfair" / "torch", ROOT / "doc" / "networks.rst"),
     "distributed": (
         ROOT / "doc" / "large_data.rst",
-        ROOT / "skfair" / "parts" / "_collections.py",
-        ROOT / "skfair" / "parts" / "_on_dask.py",
-        ROOT / "skfair" / "people" / "_distinct.py",
+        ROOT / "skfair" / "partitions" / "_collections.py",
+        ROOT / "skfair" / "partitions" / "_on_dask.py",
+        ROOT / "skfair" / "groups" / "_duplicates.py",
     ),
 }
 """Examples that need an optional package, by its name."""

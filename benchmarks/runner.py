@@ -41,6 +41,7 @@ from benchmarks.peers.embedding import embedding
 from benchmarks.peers.fair_assignment import fair_assignment
 from benchmarks.peers.fair_kmeans import peer_methods
 from benchmarks.peers.fair_regression import fair_regression
+from benchmarks.peers.libraries import libraries
 from benchmarks.peers.network_time import network_time
 from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
@@ -51,9 +52,9 @@ from benchmarks.robustness.scorers import scorers
 from benchmarks.scale.audits import report
 from benchmarks.scale.erm_large import erm_large
 from benchmarks.scale.many_rows import many_groups, ranking_pairs
-from benchmarks.scale.partitioned_clusters import clusters_in_parts
-from benchmarks.scale.partitioned_metrics import metrics_in_parts
-from benchmarks.scale.partitions import parts
+from benchmarks.scale.partitioned_clusters import partitioned_clusters
+from benchmarks.scale.partitioned_metrics import partitioned_metrics
+from benchmarks.scale.partitions import partitions
 from benchmarks.scale.processes import first_fit, scaling
 from benchmarks.scale.spectral_large import spectral_large
 from benchmarks.scale.speed import children, fit_large, fit_time, front_time
@@ -72,7 +73,7 @@ BENCHMARKS = {
     "scaling": scaling,
     "first-fit": first_fit,
     "interrupts": interrupts,
-    "core-types": blas_kernels,
+    "blas-kernels": blas_kernels,
     "coverage": coverage,
     "coverage-kinds": coverage_kinds,
     "report": report,
@@ -81,6 +82,7 @@ BENCHMARKS = {
     "sample-size": sample_size,
     "exact-balance": exact_balance,
     "peers": peer_methods,
+    "libraries": libraries,
     "table-1": table_1,
     "embedding": embedding,
     "spectral-quality": spectral_quality,
@@ -109,17 +111,17 @@ BENCHMARKS = {
     "fair-regression": fair_regression,
     "redraws": redraws,
     "scorers": scorers,
-    "parts": parts,
-    "parts-clusters": clusters_in_parts,
-    "parts-metrics": metrics_in_parts,
+    "partitions": partitions,
+    "partitioned-clusters": partitioned_clusters,
+    "partitioned-metrics": partitioned_metrics,
     "partial-parity": partial_parity,
-    "learned-by-heart": overfitting,
+    "overfitting": overfitting,
     "partial-demographic": partial_demographic,
     "partial-figures": partial_figures,
     "partial-networks": partial_networks,
     "partial-densities": partial_densities,
-    "partial-courses": idca_convergence,
-    "partial-chosen": partial_chosen,
+    "partial-convergence": idca_convergence,
+    "partial-tuned": partial_chosen,
     "partial-acs": partial_acs,
     "partial-theory": partial_theory,
     "papers": papers,

@@ -330,14 +330,14 @@ PAPERS = (
                 PARTIAL,
                 "Accuracies at the printed fairness stand side by side, those of (15) as printed "
                 "beside those of a wider ramp with a penalty; the printed fairness is that of "
-                "whole groups, by Definition 4.2 it is less. partial-chosen chooses T, epsilon and "
+                "whole groups, by Definition 4.2 it is less. partial-tuned chooses T, epsilon and "
                 "K of IDCA on validation rows, as the paper does.",
                 {
                     "splits of Table 3 / 4": ((5, 5), (2, FULL.n_runs)),
                     "splits with twenty percentiles": (5, 3),
                 },
                 ("solved by sqp instead of IDCA", "corners of the ramp rounded"),
-                "python -m benchmarks partial-chosen",
+                "python -m benchmarks partial-tuned",
             ),
             Entry(
                 "Figure 1",
@@ -382,7 +382,7 @@ PAPERS = (
             ),
             Entry(
                 "Figures 10, 11",
-                "python -m benchmarks partial-courses",
+                "python -m benchmarks partial-convergence",
                 "All 50,000 calls take hours, --quick has 2,000: as drawn, the direct method ends "
                 "far from feasible on law school, or is slow, and ties on a9a. Its tolerance is "
                 "the best of the paper's eight, chosen after a fifth of the calls.",

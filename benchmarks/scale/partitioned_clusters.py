@@ -17,7 +17,7 @@ N_BLOCKS, LEAST = 16, 4
 N_ROWS = 10_000  # of the dense affinity
 
 
-def clusters_in_parts(budget):
+def partitioned_clusters(budget):
     """Fair k-means by one thread, by two and by two workers; an embedding by one thread and two."""
     n_blocks = max(LEAST, int(budget.share * N_BLOCKS))
     X, _, groups = make_fair_blobs(

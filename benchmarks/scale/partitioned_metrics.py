@@ -15,7 +15,7 @@ SIZES = 1_000_000, 10_000_000
 NAMES = np.array(["amber", "blue", "cyan", "dune"])
 
 
-def metrics_in_parts(budget):
+def partitioned_metrics(budget):
     """Metrics of a million and of ten million people by one thread and by two.
 
     Of a million they take as long as starting a few threads; there only the bits are compared.

@@ -42,7 +42,7 @@ If they keep arrays as large as files are, they seem full, and wait.
 """
 
 
-def parts(budget):
+def partitions(budget):
     """Fits by one thread, by two, by two workers of Dask, by two of which one is lost.
 
     And of a thousand partitions, to which as many questions go as to those of a thousand million

@@ -15,7 +15,7 @@ from benchmarks.papers.partial_fairness.compiled_idca import idca_iterates, scor
 from benchmarks.records import Run, recorded
 from benchmarks.tables import Report, half_width
 
-STUDY = "partial-chosen"
+STUDY = "partial-tuned"
 INNER_ITER = (150, 200)  # T
 EPSILONS = (5e-4, 1e-3, 2e-3, 5e-3)
 N_TRIED = 50  # convex problems after which T and epsilon are chosen
