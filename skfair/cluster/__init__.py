@@ -5,7 +5,7 @@ from skfair.cluster.kmeans._alternating import AlternatingFront, AlternatingSwap
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._fair_kmeans_front import fair_kmeans_front
 from skfair.cluster.kmeans._homotopy import Homotopy
-from skfair.cluster.spectral._fair_embedding import FairEmbedding, fair_embedding
+from skfair.cluster.spectral._fair_embedding import fair_embedding
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 from skfair.cluster.spectral._fair_spectral_front import fair_spectral_front
 from skfair.cluster.spectral._literature import DCADMM, SFSC
@@ -16,7 +16,6 @@ __all__ = [
     "SFSC",
     "AlternatingFront",
     "AlternatingSwaps",
-    "FairEmbedding",
     "FairKMeans",
     "FairSpectralClustering",
     "Homotopy",

@@ -1,4 +1,4 @@
-"""Similarities of rows: within the data of a fit, and of new rows to them."""
+"""Similarities of the rows of a fit to each other and of new rows to them."""
 
 import numpy as np
 from scipy import sparse
@@ -10,14 +10,7 @@ from skfair.cluster.spectral._normalized_affinity import RBFAffinity
 
 
 class Affinity:
-    """A similarity of rows, by the parameters of `FairSpectralClustering`.
-
-    Parameters
-    ----------
-    parameters : FairSpectralClustering
-        Has ``affinity``, ``gamma``, ``n_neighbors``, ``memory_limit`` and ``n_jobs``; a solver
-        that needs the whole affinity is an ``eigen_solver`` "nullspace".
-    """
+    """The affinity of rows, by the parameters of a `FairSpectralClustering`."""
 
     def __init__(self, parameters):
         self.kind = parameters.affinity
@@ -25,26 +18,12 @@ class Affinity:
         self.n_neighbors = parameters.n_neighbors
         self.n_jobs = parameters.n_jobs
         self.memory_limit = parameters.memory_limit
-        self.may_tile = self.kind == "rbf" and parameters.eigen_solver != "nullspace"
+        self.can_tile = self.kind == "rbf" and parameters.eigen_solver != "nullspace"
 
-    def of(self, X):
-        """The affinity of the rows of X, stored where it fits.
+    def compute(self, X):
+        """The affinity of the rows of X: stored within ``memory_limit``, else an RBFAffinity.
 
-        Parameters
-        ----------
-        X : ndarray or sparse array of shape (n_samples, n_features)
-            Rows, or the affinity itself if it is precomputed.
-
-        Returns
-        -------
-        affinity : ndarray, sparse array or RBFAffinity, of shape (n_samples, n_samples)
-
-        Raises
-        ------
-        ValueError
-            If it is not square, symmetric and non-negative.
-        MemoryError
-            If it would exceed ``memory_limit`` and cannot be recomputed tile by tile.
+        Raises a MemoryError if it exceeds the limit and cannot be recomputed tile by tile.
         """
         n_samples = X.shape[0]
         if self.kind == "precomputed":
@@ -56,7 +35,7 @@ class Affinity:
         n_bytes = 8 * n_samples**2
         if n_bytes <= self.memory_limit:
             return check_affinity(self._kernel(X, X), self.n_jobs)
-        if sparse.issparse(X) or not self.may_tile:
+        if sparse.issparse(X) or not self.can_tile:
             raise MemoryError(
                 f"The affinity of {n_samples} rows would take {n_bytes} bytes, above "
                 f"memory_limit={self.memory_limit}. Raise memory_limit, or use affinity='rbf' with "
@@ -65,20 +44,8 @@ class Affinity:
             )
         return RBFAffinity(X, self.gamma, self.n_jobs)
 
-    def between(self, X, Y):
-        """Similarities of new rows to those of the fit.
-
-        Parameters
-        ----------
-        X : ndarray or sparse array of shape (n_new, n_features)
-            New rows, or their similarities to the others if the affinity is precomputed.
-        Y : ndarray or sparse array of shape (n_samples, n_features)
-            Rows of the fit; not used if the affinity is precomputed.
-
-        Returns
-        -------
-        similarity : ndarray or sparse matrix of shape (n_new, n_samples)
-        """
+    def compare(self, X, Y):
+        """Similarities of new rows X to the rows Y of a fit; X itself if precomputed."""
         if self.kind == "precomputed":
             return X
         if self.kind == "nearest_neighbors":

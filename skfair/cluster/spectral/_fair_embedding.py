@@ -16,41 +16,13 @@ from skfair.utils._graph import group_constraint
 from skfair.utils._messages import spelling_hint
 
 SMALL = 600  # nodes up to which the dense eigenproblem is fastest
-SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities that single precision can take
-BLOCK = 256  # rows of a dense affinity that a thread checks, in tiles that stay in the cache
-SYMMETRIC = 1e-8  # difference of mirrored entries of M that counts as rounding
+SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities in single precision
+BLOCK = 256  # rows of a dense affinity per task of the checks, in tiles that fit into the cache
+SYMMETRIC = 1e-8  # tolerated difference of mirrored entries of M
 
 
 class FairEmbedding(NamedTuple):
-    """A group-fair spectral embedding, see `fair_embedding`.
-
-    Attributes
-    ----------
-    embedding : ndarray of shape (n_nodes, n_components)
-        H, with orthonormal columns; the first is the trivial one, proportional to the roots of the
-        degrees (not for "dca-admm", whose columns come in no order, nor where isolated nodes make
-        it unfair).
-    eigenvalues : ndarray of shape (n_components,)
-        Ritz values of M in the embedding, the largest first.
-    objective : float
-        Tr(H' M H), their sum.
-    violation : float
-        Frobenius norm of C'H, with C an orthonormal basis of the group constraint; 0 is fair.
-    n_products : int
-        Number of columns that were multiplied by M.
-    converged : bool
-        Whether the solver met its stop test; never of "dca-admm", nor of "nystroem" with fewer
-        landmarks than nodes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.cluster import fair_embedding
-    >>> graph = np.ones((6, 6))
-    >>> found = fair_embedding(graph, sensitive_features=[0, 1] * 3, n_components=1)
-    >>> round(found.objective, 6), found.violation < 1e-9, found.converged
-    (1.0, True, True)
-    """
+    """A group-fair spectral embedding; `fair_embedding` describes its fields."""
 
     embedding: np.ndarray
     eigenvalues: np.ndarray
@@ -76,11 +48,11 @@ def fair_embedding(
 
     .. math:: \max_H \; \mathrm{Tr}(H'MH) \quad \text{s.t.} \quad H'H = I_k, \; F'H = 0
 
-    (problem (5) of [1]_, after [2]_). The root of the degrees solves it with eigenvalue 1 and is
-    known beforehand; the other columns are computed. A node without any edge has the median degree
-    of the others in F, so that no result depends on the scale of the affinity. It has rows and
-    columns of zeros in M, and the known vector is 0 there. This vector is computed like the other
-    columns where it is not fair to the groups.
+    (problem (5) of [1]_, after [2]_). The root of the degrees is a known solution of eigenvalue 1.
+    The other columns are computed. A node without edges has the median degree of the others in F,
+    so that no result depends on the scale of the affinity. Its row and column of M are zero, and so
+    is its entry of the known vector. Where this vector violates the constraint it is computed like
+    the other columns.
 
     Parameters
     ----------
@@ -92,24 +64,40 @@ def fair_embedding(
         Number k of columns of the embedding.
     eigen_solver : str, SFSC or DCADMM, default="auto"
         One of "auto", "block-lanczos", "chebyshev", "projected", "nullspace", "dca-admm" and
-        "nystroem". "nullspace" is o-FSC of [2]_, which has no settings, "projected" s-FSC of [3]_,
-        "dca-admm" Algorithm 1 of [1]_; settings other than the defaults of :class:`SFSC` and
-        :class:`DCADMM` come as such an object. "nystroem" approximates M through 500 randomly
-        drawn nodes (ten per component if that is more); it is fair, but not optimal, and never
-        chosen by "auto". The others stop at ``tol``. "auto" takes the dense eigenproblem for up to
-        600 nodes, the Chebyshev filter for sparse graphs, and block Lanczos for all else.
+        "nystroem". "nullspace" is o-FSC of [2]_, "projected" s-FSC of [3]_ and "dca-admm" Algorithm
+        1 of [1]_. Pass an :class:`SFSC` or a :class:`DCADMM` for other settings than the defaults.
+        "nystroem" approximates M through 500 random nodes (ten per component if that is more). It
+        is fair, but not optimal, and never chosen by "auto". The others stop at ``tol``. "auto" is
+        the dense eigenproblem for up to 600 nodes, the Chebyshev filter for sparse graphs, and
+        block Lanczos otherwise.
     tol : float, default=3e-5
-        Relative error of the objective, without its trivial part, at which block Lanczos and the
-        Chebyshev filter stop. It is estimated from residuals and from gaps between eigenvalues.
+        Relative error of the objective, without the trivial column, at which block Lanczos and the
+        Chebyshev filter stop. It is estimated from residuals and gaps between eigenvalues.
     random_state : int, RandomState instance or None, default=None
-        Determines the start of the solver.
+        Determines the starting vectors of the solver.
     n_jobs : int or None, default=None
         Threads that multiply by the affinity; None is 1 unless in a ``joblib.parallel_config``
         context, -1 is all processors. An `RBFAffinity` has its own.
 
     Returns
     -------
-    embedding : FairEmbedding
+    embedding : named tuple with the fields
+
+        embedding : ndarray of shape (n_nodes, n_components)
+            H, with orthonormal columns; the first is the trivial one, proportional to the roots of
+            the degrees (not for "dca-admm", whose columns are unordered, nor where isolated nodes
+            make it unfair).
+        eigenvalues : ndarray of shape (n_components,)
+            Ritz values of M in the embedding, descending.
+        objective : float
+            Tr(H' M H), their sum.
+        violation : float
+            Frobenius norm of C'H, with C an orthonormal basis of the group constraint; 0 is fair.
+        n_products : int
+            Number of columns that were multiplied by M.
+        converged : bool
+            Whether the solver met its stop test; always False for "dca-admm", and for "nystroem"
+            with fewer landmarks than nodes.
 
     Raises
     ------
@@ -134,6 +122,8 @@ def fair_embedding(
     >>> found = fair_embedding(graph, sensitive_features=["a", "b", "a", "b"], n_components=2)
     >>> found.eigenvalues.round(2)
     array([1. , 0.5])
+    >>> round(found.objective, 6), found.violation < 1e-9, found.converged
+    (1.5, True, True)
     """
     if not isinstance(eigen_solver, SFSC | DCADMM) and eigen_solver not in ("auto", *EIGEN_SOLVERS):
         raise ValueError(
@@ -148,18 +138,20 @@ def fair_embedding(
 
 def embed(operator, groups, n_components, eigen_solver, tol, random_state):
     """The fair embedding of a checked affinity and encoded groups."""
+    # Orthonormal group matrix C: C'H = 0 means that all groups have the same mean.
     C = group_constraint(groups.codes, len(groups.labels), operator.degrees)
     n_feasible = operator.n_nodes - C.shape[1]
     if not 1 <= n_components <= n_feasible:
         raise ValueError(
-            f"n_components (n_clusters unless it is given) must lie between 1 and the {n_feasible} "
-            f"directions that the group constraint leaves of n_samples={operator.n_nodes}, got "
-            f"{n_components}; ask for fewer."
+            f"n_components (by default n_clusters) must be between 1 and {n_feasible}, the number "
+            f"of feasible directions of n_samples={operator.n_nodes} under the group constraint, "
+            f"got {n_components}. Use fewer components."
         )
     solve = _choose(eigen_solver, operator, n_components)
     if isinstance(solve, DCADMM):
         H, converged = solve(operator, C, n_components, tol, random_state)
         return _describe(operator, C, H, converged)
+    # The known eigenvector, and the eigenproblem in the complement of C and it.
     known = _trivial(operator, C)
     n_missing = n_components - known.shape[1]
     if n_missing == 0:
@@ -171,14 +163,13 @@ def embed(operator, groups, n_components, eigen_solver, tol, random_state):
 
 
 def _trivial(operator, C):
-    """The eigenvector that is known beforehand, (n_nodes, 1), or none: (n_nodes, 0).
+    """The known eigenvector, (n_nodes, 1), or none, (n_nodes, 0).
 
-    M maps the root of the degrees, 0 at isolated nodes, to itself, and no eigenvalue is above 1.
-    Without isolated nodes it is feasible; with them only where the groups are as common among the
-    linked nodes as among all.
+    M maps the root of the degrees, 0 at isolated nodes, to itself, and no eigenvalue is above 1. It
+    is feasible unless isolated nodes change the group composition of the connected ones.
     """
     trivial = np.sqrt(operator.degrees)[:, None]
-    if not operator.isolated.all():  # without any edge M is zero, and all vectors are equally good
+    if not operator.isolated.all():  # without edges M = 0, and all vectors are optimal
         trivial[operator.isolated] = 0.0
     trivial /= np.linalg.norm(trivial)
     infeasible = np.linalg.norm(C.T @ trivial) > len(C) * np.finfo(float).eps
@@ -186,12 +177,12 @@ def _trivial(operator, C):
 
 
 def _choose(eigen_solver, operator, n_components):
-    """The function of a name; "auto" takes the fastest for the size and storage."""
+    """The solver of a name; "auto" is the fastest for the size and storage."""
     if not isinstance(eigen_solver, str):
         return eigen_solver
     if eigen_solver != "auto":
         return EIGEN_SOLVERS[eigen_solver]
-    # The iterative solvers need a few blocks of room.
+    # The iterative solvers need several blocks of columns.
     if operator.n_nodes <= max(SMALL, 8 * n_components):
         return nullspace
     if sparse.issparse(operator.affinity):
@@ -200,9 +191,9 @@ def _choose(eigen_solver, operator, n_components):
 
 
 def _describe(operator, C, H, converged):
-    """The record of an embedding, in double precision."""
+    """Rayleigh-Ritz in double precision: the embedding, its eigenvalues and its violation."""
     n_products = operator.n_products
-    values, S = np.linalg.eigh(operator.within(H))
+    values, S = np.linalg.eigh(operator.quadratic_form(H))
     return FairEmbedding(
         embedding=fix_signs(H @ S[:, ::-1]),
         eigenvalues=values[::-1],
@@ -214,7 +205,7 @@ def _describe(operator, C, H, converged):
 
 
 def fix_signs(H):
-    """Columns whose entry of largest absolute value is positive: no run differs by a sign."""
+    """Columns with the entry of largest absolute value made positive, for reproducible signs."""
     rows = np.argmax(np.abs(H), axis=0)
     signs = np.sign(H[rows, np.arange(H.shape[1])])
     return H * np.where(signs == 0, 1.0, signs)
@@ -223,7 +214,7 @@ def fix_signs(H):
 def check_affinity(affinity, n_jobs=None):
     """A finite, non-negative, symmetric affinity in double precision, as CSR where sparse.
 
-    No result depends on its scale; extreme ones are scaled to about 1 by a power of two.
+    Results do not depend on its scale; extreme ones are scaled to about 1 by a power of two.
     """
     if isinstance(affinity, RBFAffinity):
         return affinity
@@ -231,21 +222,21 @@ def check_affinity(affinity, n_jobs=None):
         affinity,
         accept_sparse="csr",
         dtype=np.float64,
-        ensure_all_finite=False,  # the pass below tells
+        ensure_all_finite=False,  # checked below in the same pass
         input_name="affinity",
         copy=False,
     )
     if affinity.shape[0] != affinity.shape[1]:
         raise ValueError(f"affinity must be square, but its shape is {affinity.shape}.")
-    least, largest, mirrored = _seen(affinity, n_jobs)
+    least, largest, mirrored = _range_and_symmetry(affinity, n_jobs)
     if not np.isfinite([least, largest]).all():
         assert_all_finite(affinity, input_name="affinity")
     if least < 0:
         raise ValueError(
-            f"affinity must not be negative, but its least entry is {least:g}; degrees would lose "
-            "their meaning. Clip it, or use another kernel."
+            f"affinity must not be negative, but its minimum is {least:g}. Clip it at 0, or use "
+            "another kernel."
         )
-    affinity = _at_a_common_scale(affinity, largest)
+    affinity = _rescale(affinity, largest)
     gap = 0.0 if mirrored else _asymmetry(affinity, n_jobs)
     if gap > SYMMETRIC:
         raise ValueError(
@@ -255,18 +246,18 @@ def check_affinity(affinity, n_jobs=None):
     return affinity
 
 
-def _seen(affinity, n_jobs):
-    """The least and the largest entry, and whether mirrored ones are known to be equal."""
+def _range_and_symmetry(affinity, n_jobs):
+    """Minimum and maximum entry, and whether mirrored entries are known to be equal."""
     if sparse.issparse(affinity):
         return affinity.min(), affinity.max(), False
     rows = blocks(len(affinity), BLOCK)
-    seen = InMemory(rows, n_jobs).collect(_seen_of, rows, affinity)
-    least, largest, mirrored = zip(*seen, strict=True)
+    results = InMemory(rows, n_jobs).collect(_block_range_and_symmetry, rows, affinity)
+    least, largest, mirrored = zip(*results, strict=True)
     return np.min(least), np.max(largest), all(mirrored)
 
 
-def _seen_of(a, rows, affinity):
-    """The same of a block of rows from the diagonal on, and of its mirror image."""
+def _block_range_and_symmetry(a, rows, affinity):
+    """`_range_and_symmetry` of a block of rows from the diagonal on and of its mirror image."""
     least, largest, mirrored = [], [], True
     for b in rows[rows.index(a) :]:
         tile, mirror = affinity[a, b], affinity[b, a].T
@@ -278,8 +269,8 @@ def _seen_of(a, rows, affinity):
     return np.min(least), np.max(largest), mirrored
 
 
-def _at_a_common_scale(affinity, largest):
-    """The same, or a scaled copy if single precision cannot hold what is computed of it."""
+def _rescale(affinity, largest):
+    """The affinity, or a scaled copy if its range exceeds single precision."""
     if largest == 0 or SMALLEST_SCALE <= largest <= LARGEST_SCALE:
         return affinity
     exponent = int(np.frexp(largest)[1])
@@ -291,10 +282,10 @@ def _at_a_common_scale(affinity, largest):
 
 
 def _asymmetry(affinity, n_jobs):
-    """Largest difference of two mirrored entries of the normalised affinity.
+    """Maximum difference of two mirrored entries of the normalised affinity.
 
-    Relative to the degrees, so that small entries count where all of a node's are small. Dense
-    arrays are not copied.
+    Relative to the degrees, so that the small entries of a weakly linked node count. Dense arrays
+    are not copied.
     """
     if sparse.issparse(affinity):
         sums = np.asarray(affinity.sum(axis=0)).ravel() + np.asarray(affinity.sum(axis=1)).ravel()
@@ -302,14 +293,14 @@ def _asymmetry(affinity, n_jobs):
         gaps = abs(affinity - affinity.T).tocoo()
         return np.max(gaps.data / root[gaps.row] / root[gaps.col], initial=0.0)
     rows = blocks(len(affinity), BLOCK)
-    parts = InMemory([affinity[own] for own in rows], n_jobs)
+    parts = InMemory([affinity[block_rows] for block_rows in rows], n_jobs)
     sums = parts.total(np.sum, 0) + np.concatenate(parts.collect(np.sum, 1))
     root = np.sqrt(np.where(sums > 0, sums / 2, 1.0))
-    return max(InMemory(rows, n_jobs).collect(_asymmetry_of, rows, affinity, root))
+    return max(InMemory(rows, n_jobs).collect(_block_asymmetry, rows, affinity, root))
 
 
-def _asymmetry_of(a, rows, affinity, root):
-    """The same of a block of rows and of those beyond it."""
+def _block_asymmetry(a, rows, affinity, root):
+    """`_asymmetry` of a block of rows and of the columns from its diagonal on."""
     worst = 0.0
     for b in rows[rows.index(a) :]:
         gaps = np.abs(affinity[a, b] - affinity[b, a].T)

@@ -1,4 +1,4 @@
-"""Spectral clustering whose clusters are really balanced."""
+"""Spectral clustering into balanced clusters."""
 
 from collections import ChainMap
 from numbers import Integral, Real
@@ -11,7 +11,7 @@ from skfair.cluster._base import FairClusterer
 from skfair.cluster.spectral._affinity import Affinity
 from skfair.cluster.spectral._eigen_solvers import EIGEN_SOLVERS
 from skfair.cluster.spectral._literature import DCADMM, SFSC
-from skfair.cluster.spectral._network import check_network
+from skfair.cluster.spectral._problem import check_problem
 from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.metrics import normalized_cut
 from skfair.partitions import row_by_row
@@ -22,73 +22,71 @@ from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_ca
 class FairSpectralClustering(FairClusterer):
     r"""Spectral clustering of a graph or kernel into balanced clusters.
 
-    The embedding gives every group the same mean (see :func:`fair_embedding`); that alone leaves
-    clusters unbalanced on real data, so the rounding to labels then enforces the balance asked for
-    at the least normalised cut it finds.
+    The embedding gives every group the same mean (see :func:`fair_embedding`). That alone leaves
+    clusters unbalanced on real data, so the rounding to labels then enforces ``min_balance`` at the
+    smallest normalised cut it finds.
 
-    Of many people only the similarity to some landmarks is computed, if ``n_landmarks`` is given,
-    and always where they lie in parts. Two people are then as similar as the landmarks that they
-    share (after the landmark-based spectral clustering of [2]_):
+    With ``n_landmarks``, and always on partitioned data, only similarities to landmarks are
+    computed. Two samples are then similar through the landmarks that they share (after the
+    landmark-based spectral clustering of [2]_):
 
     .. math:: W_{ij} = \sum_u \frac{k(x_i, u) k(x_j, u)}{\sum_l k(x_l, u)}, \quad
         d_i = \sum_u k(x_i, u)
 
-    One of the landmarks u all have in common, so that few who are far from all others make no
-    cluster: everybody is as similar to it as a tenth of the mean of all other sums, over a sample
-    (after [3]_). On the fair embedding of W, which is exact, k-means weighs people by their degrees
-    d, as the normalised cut does, and its balance counts each as one. Time and memory are linear in
-    the number of people.
+    One landmark u is common to all samples, so that outliers form no clusters: its similarity is a
+    tenth of the mean sum of all others, over a subsample (after [3]_). The fair embedding of W is
+    exact. k-means on it weighs samples by their degrees d, as the normalised cut does, and its
+    balance counts each as one. Time and memory are linear in the number of samples.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     min_balance : float in [0, 1] or None, default=0.8
-        Least balance of a cluster (rarest over commonest group), relative to the data's own, with
-        one person of rounding as in :class:`FairKMeans`. None or 0 asks for no balance.
+        Minimum balance of a cluster (smallest over largest group), relative to that of the data,
+        up to one sample of rounding as in :class:`FairKMeans`. None or 0: no requirement.
     min_share_ratio : float in [0, 1] or None, default=None
-        Least ratio of two groups' shares in a cluster, as in :class:`FairKMeans`: 0.8 is the
+        Minimum ratio of two groups' shares in a cluster, as in :class:`FairKMeans`: 0.8 is the
         four-fifths rule.
     affinity : {"rbf", "nearest_neighbors", "precomputed"} or callable, default="rbf"
         As in :class:`sklearn.cluster.SpectralClustering`; "precomputed" takes a graph or kernel
         (array or sparse), a callable ``f(X, Y)`` returns similarities of shape (n_x, n_y).
     gamma : float, default=1.0
-        Of the "rbf" kernel ``exp(-gamma |x - y|^2)``.
+        Inverse squared width of the "rbf" kernel ``exp(-gamma |x - y|^2)``.
     n_neighbors : int, default=10
-        Of "nearest_neighbors".
+        Number of neighbours of "nearest_neighbors".
     n_components : int, default=None
-        Columns of the embedding; None takes ``n_clusters``.
+        Columns of the embedding; None is ``n_clusters``.
     eigen_solver : str, SFSC or DCADMM, default="auto"
         See :func:`fair_embedding`.
     eigen_tol : float, default=3e-5
         Relative error of the embedding's objective, ``tol`` of :func:`fair_embedding`.
     rounding : {"ncut", "kmeans"}, default="ncut"
-        "ncut": degree-weighted k-means, local search for the normalised cut, quotas. "kmeans": the
-        papers' plain k-means on the rows, which promises no balance.
+        "ncut": degree-weighted k-means, then a local search for the normalised cut within bounds on
+        the counts of groups. "kmeans": the papers' plain k-means on the rows, without balance.
     n_init : int, default=10
         Number of starts of k-means.
     n_landmarks : int or None, default=None
-        Landmarks with which everybody is compared in place of everybody: centres of k-means among
-        some of the rows, 20 for each landmark. With "nearest_neighbors" there should be many times
-        ``n_neighbors`` in every cluster. None compares everybody with all others; people in parts
-        have 500 landmarks then, or ten for each component if that is more. Landmarks need
-        ``eigen_solver="auto"`` and ``rounding="ncut"``, and no "precomputed" affinity.
+        Number of landmarks: k-means centres of a subsample of 20 rows per landmark. With
+        "nearest_neighbors" there should be many times ``n_neighbors`` in every cluster. None uses
+        the similarities of all pairs in memory, and on partitioned data 500 landmarks, or ten per
+        component if that is more. Landmarks need ``eigen_solver="auto"``, ``rounding="ncut"`` and
+        an affinity other than "precomputed".
     memory_limit : int, default=2**30
-        Bytes that the affinity of "rbf" may take; above it the kernel is recomputed tile by tile.
+        Maximum bytes of the affinity; above it the "rbf" kernel is recomputed tile by tile.
     random_state : int, RandomState instance or None, default=None
-        Determines the solver's and k-means' starts.
+        Determines the starts of the solver and of k-means.
     n_jobs : int or None, default=None
-        Number of jobs of the neighbours search, and of threads that multiply by an affinity or
-        by tiles of a kernel, or compare blocks of 65,536 rows with landmarks; None is 1 unless in a
-        ``joblib.parallel_config`` context.
+        Number of jobs of the neighbour search, and of threads for products with an affinity or
+        kernel tiles and for similarities of blocks of 65,536 rows to landmarks. None is 1 unless in
+        a ``joblib.parallel_config`` context.
     verbose : int, default=0
         Print cut and balance after every round if positive.
 
     Attributes
     ----------
     labels_ : ndarray of int32, shape (n_samples,)
-        Cluster of each sample. This and ``embedding_`` are arrays of Dask where the samples lie on
-        a cluster.
+        Cluster of each sample. This and ``embedding_`` are Dask arrays if X is one.
     embedding_ : ndarray of shape (n_samples, n_components)
         The fair embedding H.
     embedding_violation_ : float
@@ -96,39 +94,38 @@ class FairSpectralClustering(FairClusterer):
     eigenvalues_ : ndarray of shape (n_components,)
         Ritz values of the embedding.
     affinity_matrix_ : array or sparse matrix of shape (n_samples, n_samples)
-        Not set where the kernel was recomputed tile by tile, nor with landmarks. Scaled by a power
-        of two if its largest entry is above 1e30 or below 1e-30.
+        Not set if the kernel was recomputed tile by tile, nor with landmarks. Scaled by a power of
+        two if its maximum is above 1e30 or below 1e-30.
     landmarks_ : ndarray of shape (n_landmarks, n_features)
-        Set with landmarks.
+        The landmarks, if there are any.
     objective_ : float
-        Normalised cut of the labels; with landmarks, of the affinity through these.
+        Normalised cut of the labels; with landmarks, on the affinity W.
     balance_, relative_balance_, data_balance_ : float
         As in :class:`FairKMeans`.
     cluster_balances_ : ndarray of shape (n_clusters,)
         Balance of each cluster.
     share_ratio_ : float
-        Least ratio of two groups' shares in a cluster.
+        Minimum ratio of two groups' shares in a cluster.
     cluster_share_ratios_ : ndarray of shape (n_clusters,)
-        The same of each cluster.
+        Ratio of shares of each cluster.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Members of each cluster.
     group_counts_ : ndarray of shape (n_clusters, n_groups)
         Members of each group in each cluster.
     constraint_violation_ : float
-        What ``relative_balance_`` lacks to ``min_balance``, or ``share_ratio_`` to
-        ``min_share_ratio``; 0 when the promise is kept, nan if groups were to be mixed, but none
-        came.
+        Shortfall of ``relative_balance_`` below ``min_balance``, or of ``share_ratio_`` below
+        ``min_share_ratio``; 0 if the guarantee holds, nan if balance was required without groups.
     status_ : {"feasible", "infeasible", "max_iter", "unconstrained"}
-        "unconstrained": groups were to be mixed, but none came. Else "feasible": the balance asked
-        for is kept; the cut is a local search's, so that no fit is "optimal". "max_iter": kept, but
-        the embedding is not as accurate as ``eigen_tol`` asks for (with a warning; "dca-admm" and,
-        with landmarks, "nystroem" never are), or a callback ended the search. "infeasible": not
-        kept (with a warning).
+        "unconstrained": balance was required without groups. "feasible": the required balance is
+        reached; the cut is that of a local search, so no fit is "optimal". "max_iter": balance is
+        reached, but the embedding is less accurate than ``eigen_tol`` (with a warning; "dca-admm"
+        and, with fewer landmarks than nodes, "nystroem" always are), or a callback ended the
+        search. "infeasible": balance is not reached (with a warning).
     groups_ : GroupSummary
         Labels and counts of the groups.
     n_iter_ : int
-        Number of rounds: clusterings that the rounding has searched, one of them without regard
-        to groups. Callbacks see each. With landmarks the rounds of k-means, of which they see none.
+        Number of rounds: clusterings searched by the rounding, the first of which ignores groups.
+        Callbacks get each. With landmarks the rounds of k-means, which callbacks do not get.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of str
@@ -137,11 +134,11 @@ class FairSpectralClustering(FairClusterer):
     Warns
     -----
     MissingSensitiveFeaturesWarning
-        If balance is asked for but fit gets no ``sensitive_features``.
+        If balance is required but fit gets no ``sensitive_features``.
     InfeasibleConstraintWarning
-        If the balance asked for is not reached; the best clustering found is kept.
+        If the required balance is not reached; the best clustering found is stored.
     ConvergenceWarning
-        If the balance is kept, but the embedding is not as accurate as ``eigen_tol`` asks for.
+        If balance is reached, but the embedding is less accurate than ``eigen_tol``.
 
     See Also
     --------
@@ -167,7 +164,7 @@ class FairSpectralClustering(FairClusterer):
     >>> model.fit(X, sensitive_features=groups).cluster_balances_
     array([1., 1.])
 
-    Compared with four landmarks in place of everybody:
+    With four landmarks:
 
     >>> model.set_params(n_landmarks=4).fit(X, sensitive_features=groups).landmarks_.shape
     (4, 1)
@@ -244,14 +241,14 @@ class FairSpectralClustering(FairClusterer):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_samples)
-            Rows, or an affinity if ``affinity="precomputed"``. Dense with landmarks. May lie in
-            parts, as may the groups: arrays and dataframes of Dask, or what
-            :func:`skfair.datasets.open_blocks` opens; these are compared with landmarks.
+            Rows, or an affinity if ``affinity="precomputed"``. Dense with landmarks. X and the
+            groups may be partitioned, which needs landmarks: Dask arrays and dataframes, or what
+            :func:`skfair.datasets.open_blocks` returns.
         y : Ignored
             Not used, present for API consistency.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
 default=None
-            Group of each sample. None makes one group of everybody, with a warning.
+            Group of each sample. None is one group of all samples, with a warning.
 
         Returns
         -------
@@ -263,7 +260,7 @@ default=None
         ValueError
             If a parameter or the data is invalid; the message says what must hold.
         TypeError
-            If X is sparse, though there are landmarks.
+            If X is sparse and landmarks are used.
         MemoryError
             If the affinity would exceed ``memory_limit`` and cannot be recomputed tile by tile;
             nothing is allocated.
@@ -275,17 +272,17 @@ default=None
     def predict(self, X, *, sensitive_features=None):
         """Cluster of each row, by extending the embedding to it.
 
-        A row x is embedded at ``t(x) = k(x, .) T / (lambda d_x)``, T the training embedding
-        ``D^(-1/2) H``, and goes to the cluster with the nearest (degree-weighted) mean there. With
-        landmarks k is the affinity through these, and only they have to be compared with x.
-        The labels of the training rows may differ from ``labels_``, and no balance is promised.
+        A row x is embedded at ``t(x) = k(x, .) T / (lambda d_x)``, with T the training embedding
+        ``D^(-1/2) H``, and assigned to the cluster with the nearest (degree-weighted) mean. With
+        landmarks k is the affinity W, which needs similarities of x to the landmarks only. Labels
+        of training rows may differ from ``labels_``, and balance is not guaranteed.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_train)
             Rows, or with ``affinity="precomputed"`` their affinities to the training rows.
         sensitive_features : array-like, default=None
-            Not used: the nearest mean does not ask for the group.
+            Ignored: the nearest mean does not depend on the group.
 
         Returns
         -------
@@ -293,15 +290,15 @@ default=None
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        # Row blocks, so that the similarities to all training rows keep within memory_limit.
+        # Blocks of rows, so that their similarities to the training rows fit into memory_limit.
         block = max(1, self.memory_limit // (8 * len(self._extension)))
         starts = range(0, X.shape[0], block)
         affinity = Affinity(self)
-        extended = [
-            self._extended(affinity.between(X[start : start + block], self._X_fit))
+        coordinates = [
+            self._extend(affinity.compare(X[start : start + block], self._X_fit))
             for start in starts
         ]
-        return nearest_centers(np.vstack(extended), self._means)[0]
+        return nearest_centers(np.vstack(coordinates), self._means)[0]
 
     def score(self, X, y=None):
         """Minus the normalised cut of ``predict(X)`` on the affinity of X itself.
@@ -319,7 +316,7 @@ default=None
         """
         labels = self.predict(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return -normalized_cut(labels, Affinity(self).of(X))
+        return -normalized_cut(labels, Affinity(self).compute(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -327,27 +324,27 @@ default=None
         tags.input_tags.pairwise = self.affinity == "precomputed"
         return tags
 
-    def _extended(self, similarity):
-        """Coordinates of new rows in the embedding, from their similarities to those of the fit."""
+    def _extend(self, similarity):
+        """Coordinates of new rows, from their similarities to the training rows."""
         degrees = np.asarray(similarity.sum(axis=1), dtype=np.float64).ravel() + self._background
         degrees[degrees <= 0] = 1.0
         return (similarity @ self._extension) / degrees[:, None]
 
     def _check(self, X, sensitive_features):
-        return check_network(self, X, sensitive_features)
+        return check_problem(self, X, sensitive_features)
 
-    def _prepare(self, network, random_state):
-        return network.embed(self, random_state)
+    def _prepare(self, problem, random_state):
+        return problem.embed(self, random_state)
 
-    def _cluster(self, network, random_state, rounds):
-        return network.cluster(self, random_state, rounds)
+    def _cluster(self, problem, random_state, rounds):
+        return problem.cluster(self, random_state, rounds)
 
-    def _describe(self, network, labels):
-        return network.describe(self, labels)
+    def _describe(self, problem, labels):
+        return problem.describe(self, labels)
 
-    def _advice(self, network):
+    def _advice(self, problem):
         otherwise = "" if self.rounding == "ncut" else ", or use rounding='ncut'"
-        return f"Ask for less balance or for fewer clusters{otherwise}."
+        return f"Use a smaller min_balance or fewer clusters{otherwise}."
 
-    def _cut_short(self, network, is_stopped):
-        return network.cut_short(self)
+    def _cut_short(self, problem, is_stopped):
+        return problem.explain_early_stop(self)

@@ -28,10 +28,10 @@ def fair_spectral_front(
     random_state=None,
     n_jobs=None,
 ):
-    """What every degree of balance costs: a front of spectral clusterings.
+    """Pareto front of normalised cut and balance over spectral clusterings.
 
-    The cost is the normalised cut, the balance the least balance of a cluster, or else the least
-    ratio of two groups' shares in one; the embedding is computed once, the rounding at every level.
+    The balance of a clustering is the minimum over clusters, of the balance or of the ratio of two
+    groups' shares. The embedding is computed once, the rounding at every level.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def fair_spectral_front(
     n_clusters : int, default=8
         Number of clusters.
     n_levels : int, default=20
-        Number of balances at which a clustering is computed.
+        Number of levels at which a clustering is computed.
     criterion : {"balance", "share_ratio"}, default="balance"
-        What rises along the front, as in :func:`fair_kmeans_front`.
+        Criterion that increases along the front, as in :func:`fair_kmeans_front`.
     random_state : int, RandomState instance or None, default=None
         Determines the solver's and k-means' starts.
     n_jobs : int or None, default=None
@@ -87,17 +87,17 @@ def fair_spectral_front(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    people = {"sensitive_features": sensitive_features}
-    return front(estimator, X, people, n_levels, _routes, criterion)
+    arguments = {"sensitive_features": sensitive_features}
+    return front(estimator, X, arguments, n_levels, _routes, criterion)
 
 
-def _routes(estimator, network, n_levels, random_state, criterion):
-    """Clusterings at every level, without moves that lead on."""
-    inaccuracy = network.cut_short(estimator)
+def _routes(estimator, problem, n_levels, random_state, criterion):
+    """Clusterings at every level, as routes of one point each."""
+    inaccuracy = problem.explain_early_stop(estimator)
     if inaccuracy is not None:
         warn(inaccuracy, ConvergenceWarning)
     runs = Runs(estimator.n_clusters, n_init=estimator.n_init)
-    embedding = network.embedded.embedding
-    searches = ncut_path(network, embedding, runs, random_state, n_levels)
-    limits = network.asked._replace(**{criterion: 1.0}).limits(network.groups.counts)
-    return [Route.at(search.labels, search.ncut, search.mix(limits)) for search in searches]
+    embedding = problem.embedding.embedding
+    searches = ncut_path(problem, embedding, runs, random_state, n_levels)
+    limits = problem.asked._replace(**{criterion: 1.0}).limits(problem.groups.counts)
+    return [Route.at(search.labels, search.ncut, search.ratio(limits)) for search in searches]

@@ -1,6 +1,6 @@
 """Published solvers of the fair embedding problem, with their settings.
 
-They are called as the functions of `skfair.cluster.spectral._eigen_solvers` are.
+They have the signature of the functions in `skfair.cluster.spectral._eigen_solvers`.
 """
 
 from numbers import Integral, Real
@@ -14,7 +14,7 @@ from skfair.cluster.spectral._normalized_affinity import RBFAffinity
 from skfair.cluster.spectral._orthonormalize import orthonormalize
 from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
-LARGEST_ALPHA = 0.9  # of the penalty: Proposition 3.2 of the DC-ADMM paper asks for alpha < 1
+LARGEST_ALPHA = 0.9  # Proposition 3.2 of the DC-ADMM paper requires a penalty alpha < 1
 
 
 class SFSC(BaseEstimator):
@@ -22,8 +22,7 @@ class SFSC(BaseEstimator):
 
     :math:`\hat L = I - M` is shifted along the constraint, :math:`P \hat L P + \sigma (I - P)`
     with P the projection onto the feasible vectors, so that its smallest eigenvalues are those of
-    feasible eigenvectors ([1]_; compared in [2]_). The eigenvector that is known beforehand is not
-    computed.
+    feasible eigenvectors ([1]_; compared in [2]_). The known eigenvector is not computed.
 
     Parameters
     ----------
@@ -31,8 +30,8 @@ class SFSC(BaseEstimator):
         The shift :math:`\sigma`, at least 2, as the eigenvalues of :math:`\hat L` lie in [0, 2];
         "norm" takes :math:`\|\hat L\|_1`.
     ncv_per_pair : int or None, default=4
-        Lanczos vectors that ARPACK keeps, for each eigenvector wanted; None leaves the number to
-        ARPACK, about 2, which may miss copies of a repeated eigenvalue.
+        Lanczos vectors of ARPACK per eigenvector; None is ARPACK's default of about 2, which may
+        miss copies of a repeated eigenvalue.
 
     References
     ----------
@@ -68,28 +67,11 @@ class SFSC(BaseEstimator):
         return cls(sigma="norm", ncv_per_pair=None)
 
     def __call__(self, operator, basis, n_pairs, tol, random_state):
-        """Eigenvectors outside a basis, and whether all of them were found.
-
-        Parameters
-        ----------
-        operator : NormalizedAffinity
-            The map M.
-        basis : ndarray of shape (n_nodes, n_fixed)
-            Orthonormal directions to stay orthogonal to.
-        n_pairs : int
-            Number of eigenvectors.
-        tol : float
-            Not used: they are found to full accuracy.
-        random_state : RandomState
-
-        Returns
-        -------
-        vectors : ndarray of shape (n_nodes, n_pairs)
-        converged : bool
-        """
+        """Eigenvectors orthogonal to a basis, to full accuracy, and whether all converged."""
         validate_params(self)
         sigma = norm_of_laplacian(operator) if self.sigma == "norm" else self.sigma
 
+        # Shifted operator P L P + sigma (I - P).
         def multiply(v):
             v = v.reshape(len(v), -1)
             inside = v - basis @ (basis.T @ v)
@@ -104,6 +86,7 @@ class SFSC(BaseEstimator):
         try:
             _, vectors = eigsh(laplacian, k=n_pairs, which="SA", ncv=ncv, tol=0, v0=start)
         except ArpackNoConvergence as stopped:
+            # Fill up with random columns.
             missing = n_pairs - stopped.eigenvectors.shape[1]
             filling = random_state.standard_normal((n_nodes, missing))
             vectors = orthonormalize(basis, np.hstack([stopped.eigenvectors, filling]))
@@ -112,7 +95,7 @@ class SFSC(BaseEstimator):
 
 
 def norm_of_laplacian(operator):
-    """The largest sum of absolute values of a column of I - M; M is not negative."""
+    """The 1-norm of I - M, for a non-negative M."""
     K = operator.affinity
     loops = (1.0 if isinstance(K, RBFAffinity) else K.diagonal()) / operator.degrees
     sums = operator(np.ones((operator.n_nodes, 1)))[:, 0]
@@ -120,7 +103,7 @@ def norm_of_laplacian(operator):
 
 
 class DCADMM(BaseEstimator):
-    r"""Settings of DC-ADMM: a splitting with a difference-of-convex dual, and its own stop rule.
+    r"""Settings of DC-ADMM: a splitting with a difference-of-convex dual.
 
     Algorithm 1 of [1]_ splits :math:`MH = Y` and alternates, with C the constraint,
 
@@ -131,8 +114,8 @@ class DCADMM(BaseEstimator):
         Y &= (I - CC')(MH + P / \alpha), \qquad
         P \leftarrow P + \alpha (MH - Y).
 
-    The constraint holds for Y only, so that H is feasible only in the limit. The penalty stays
-    below 0.9, as Proposition 3.2 asks for :math:`\alpha < 1`.
+    The constraint holds for Y, so that H is feasible only in the limit. The penalty stays below
+    0.9, as Proposition 3.2 requires :math:`\alpha < 1`.
 
     Parameters
     ----------
@@ -147,7 +130,7 @@ class DCADMM(BaseEstimator):
     gtol, ftol : float, default=1e-3 and 1e-4
         Stop test of L-BFGS on V.
     omega : float, default=1e-3
-        M must be positive semi-definite; that of a graph is shifted by :math:`1 + \omega`, which
+        M must be positive semi-definite. That of a graph is shifted by :math:`1 + \omega`, which
         changes no eigenvector.
 
     References
@@ -201,29 +184,10 @@ class DCADMM(BaseEstimator):
         return cls(alpha=0.005, n_iter=10, growth=2.0, imbalance=10.0, gtol=1e-3, ftol=1e-4)
 
     def __call__(self, operator, basis, n_pairs, tol, random_state):
-        """The embedding after `n_iter` iterations; never known to be accurate.
-
-        Parameters
-        ----------
-        operator : NormalizedAffinity
-            The map M.
-        basis : ndarray of shape (n_nodes, n_constraints)
-            Orthonormal basis C of the constraint.
-        n_pairs : int
-            Number of columns.
-        tol : float
-            Not used: the number of iterations is fixed.
-        random_state : RandomState
-
-        Returns
-        -------
-        H : ndarray of shape (n_nodes, n_pairs)
-        converged : bool
-            False.
-        """
+        """The embedding after ``n_iter`` iterations, without a certificate of convergence."""
         validate_params(self)
         shape = (operator.n_nodes, n_pairs)
-        multiply = _shifted(operator, 1 + self.omega if operator.is_graph else 0.0)
+        multiply = _shift_operator(operator, 1 + self.omega if operator.is_graph else 0.0)
         options = {"gtol": self.gtol, "ftol": self.ftol}
         alpha, Y, P = self.alpha, np.zeros(shape), np.zeros(shape)
         V = random_state.standard_normal(shape)
@@ -239,11 +203,11 @@ class DCADMM(BaseEstimator):
             Y = Y - basis @ (basis.T @ Y)
             P = P + alpha * (image - Y)
             primal, dual = np.linalg.norm(image - Y), np.linalg.norm(alpha * (previous - Y))
-            alpha = self._balanced(alpha, primal, dual)
+            alpha = self._balance_penalty(alpha, primal, dual)
         return H, False
 
-    def _balanced(self, alpha, primal, dual):
-        """The penalty that keeps the residuals of one size."""
+    def _balance_penalty(self, alpha, primal, dual):
+        """The penalty that balances the primal and the dual residual."""
         if primal > self.imbalance * dual:
             return max(alpha, min(alpha * self.growth, LARGEST_ALPHA))
         if dual > self.imbalance * primal:
@@ -251,7 +215,7 @@ class DCADMM(BaseEstimator):
         return alpha
 
 
-def _shifted(operator, shift):
+def _shift_operator(operator, shift):
     """V -> (M + shift I) V."""
 
     def multiply(V):
@@ -269,7 +233,7 @@ def _minimize_dual(multiply, V, P, Y, alpha, options):
         V = flat.reshape(shape)
         A = (V + P - alpha * Y) / (1 - alpha)
         image = multiply(V)
-        U, singular, Wt = _polar_parts(image)
+        U, singular, Wt = _thin_svd(image)
         conjugate = np.sum(A * V) - 0.5 * np.sum(A * A) + np.sum(P * A)
         conjugate += 0.5 * alpha * np.sum((A - Y) ** 2)
         gradient = A - multiply(U @ Wt)
@@ -279,8 +243,8 @@ def _minimize_dual(multiply, V, P, Y, alpha, options):
     return dual.x.reshape(shape)
 
 
-def _polar_parts(image):
-    """Thin singular value decomposition by way of the small Gram matrix."""
+def _thin_svd(image):
+    """Thin singular value decomposition through the small Gram matrix."""
     squares, W = np.linalg.eigh(image.T @ image)
     singular = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
     return (image @ W) / singular, singular, W.T

@@ -1,4 +1,4 @@
-"""Affinities and their normalised form."""
+"""Gaussian affinities that are not stored, and the normalised affinity as an operator."""
 
 import numpy as np
 from scipy import sparse
@@ -6,9 +6,9 @@ from scipy import sparse
 from skfair.partitions import InMemory, blocks
 from skfair.utils._graph import degrees_from_sums, node_degrees
 
-ROWS = 256  # of a dense affinity, multiplied by one thread at a time: few, so that none waits long
-STRIPE = 4096  # rows of a sparse one
-TILE_BYTES = 2**22  # of one tile of kernel values: it stays in the cache
+ROWS = 256  # rows of a dense affinity per task of a thread: few, for an even load
+STRIPE = 4096  # rows of a sparse affinity per task
+TILE_BYTES = 2**22  # one tile of kernel values, which fits into the cache
 
 
 class RBFAffinity:
@@ -54,11 +54,11 @@ class RBFAffinity:
         return RBFAffinity(self.X.astype(dtype), self.gamma, self.n_jobs)
 
     def __getitem__(self, rows):
-        """Rows of the kernel as an array, chosen by a slice or by an array of positions."""
+        """Rows of the kernel as an array, selected by a slice or by an array of indices."""
         kernel = self.X[rows] @ self.X.T
         kernel -= self._half_norms[rows, None]
         kernel -= self._half_norms
-        np.minimum(kernel, 0, out=kernel)  # rounding must not make a similarity above 1
+        np.minimum(kernel, 0, out=kernel)  # against similarities above 1 by rounding
         kernel *= 2 * self.gamma
         return np.exp(kernel, out=kernel)
 
@@ -67,14 +67,14 @@ class RBFAffinity:
         n_samples = len(self.X)
         tile = max(1, TILE_BYTES // (self.X.itemsize * n_samples))
         tiles = InMemory(blocks(n_samples, tile), self.n_jobs)
-        return np.concatenate(tiles.collect(_rows_times, self, V))
+        return np.concatenate(tiles.collect(_multiply_rows, self, V))
 
 
 class NormalizedAffinity:
     r"""The linear map :math:`M = D^{-1/2} K D^{-1/2}`, with D the degrees (row sums) of K.
 
-    A node without any edge has the median degree of the others. Products are made in the precision
-    of what is multiplied, by ``n_jobs`` threads; `n_products` counts the columns multiplied so far.
+    A node without edges has the median degree of the others. Products are computed in the precision
+    of the factor, by ``n_jobs`` threads; `n_products` counts the columns multiplied so far.
     """
 
     def __init__(self, affinity, n_jobs=None):
@@ -90,7 +90,7 @@ class NormalizedAffinity:
             return node_degrees(self.affinity)
         ones = np.ones(self.n_nodes)
         return degrees_from_sums(
-            np.concatenate(self._rows().collect(_sums_of_rows, self.affinity, ones))
+            np.concatenate(self._rows().collect(_sum_rows, self.affinity, ones))
         )
 
     def __call__(self, V):
@@ -100,56 +100,56 @@ class NormalizedAffinity:
         self.n_products += V.shape[1]
         K, scale = self._in_precision[V.dtype]
         if sparse.issparse(self.affinity):
-            return np.concatenate(K.collect(_stripe_times, V))
+            return np.concatenate(K.collect(_multiply_stripe, V))
         if isinstance(K, np.ndarray):
             scaled = np.ascontiguousarray((scale * V).T)
-            products = self._rows().collect(_rows_of_product, K, scaled)
+            products = self._rows().collect(_multiply_dense_rows, K, scaled)
             return scale * np.concatenate(products)
         return scale * (K @ (scale * V))
 
     def _factors(self, dtype):
-        """K and the column of scales, in a precision; sparse K are stripes of M itself already."""
+        """K and the column D^(-1/2) in a precision; a sparse K becomes stripes of M."""
         K = self.affinity
         scale = (1 / np.sqrt(self.degrees)).astype(dtype)
         if sparse.issparse(K):
             values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
             rows = InMemory(blocks(self.n_nodes, STRIPE), self.n_jobs)
-            K = rows.each(_stripe, values.astype(dtype), K.indices, K.indptr)
+            K = rows.each(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
         elif K.dtype != dtype and isinstance(K, np.ndarray):
             stored, K = K, np.empty(K.shape, dtype)
-            self._rows().collect(_copy_rows, stored, K)
+            self._rows().collect(_convert_rows, stored, K)
         elif K.dtype != dtype:
             K = K.astype(dtype)
         return K, scale[:, None]
 
-    def within(self, V):
-        """V' M V: of a dense K, which is symmetric, the half above the diagonal is enough."""
+    def quadratic_form(self, V):
+        """V' M V; of a dense K, which is symmetric, only the upper half is read."""
         if not isinstance(self.affinity, np.ndarray):
             return V.T @ self(V)
         scaled = V / np.sqrt(self.degrees)[:, None]
-        half = self._rows().total(_half_within, self.affinity, scaled)
+        half = self._rows().total(_half_quadratic_form, self.affinity, scaled)
         return half + half.T
 
     def _rows(self):
         return InMemory(blocks(self.n_nodes, ROWS), self.n_jobs)
 
     def __getstate__(self):
-        """Return what is pickled: the copies in other precisions are made again."""
+        """State without the copies in other precisions, which are recomputed."""
         return {**vars(self), "_in_precision": {}}
 
     @property
     def is_graph(self):
-        """Whether K is a graph, not a kernel: sparse, or a node with edges has none to itself.
+        """Whether K is sparse or has a zero on the diagonal of a connected node.
 
-        M may then have negative eigenvalues. No such node is in a positive semi-definite kernel.
+        M may then have negative eigenvalues, unlike that of a positive semi-definite kernel.
         """
         if isinstance(self.affinity, RBFAffinity):
             return False
-        unlike_itself = self.affinity.diagonal() == 0
-        return sparse.issparse(self.affinity) or bool(np.any(unlike_itself & ~self.isolated))
+        has_no_loop = self.affinity.diagonal() == 0
+        return sparse.issparse(self.affinity) or bool(np.any(has_no_loop & ~self.isolated))
 
     def rows(self, nodes):
-        """The rows of M at some positions, (len(nodes), n_nodes) float64."""
+        """Rows of M, (len(nodes), n_nodes) float64."""
         K = self.affinity[nodes]
         if sparse.issparse(K):
             K = K.toarray()
@@ -161,38 +161,38 @@ class NormalizedAffinity:
         return self.rows(np.arange(self.n_nodes))
 
 
-def _rows_times(rows, affinity, V):
+def _multiply_rows(rows, affinity, V):
     return affinity[rows] @ V
 
 
-def _sums_of_rows(rows, K, ones):
+def _sum_rows(rows, K, ones):
     return K[rows].dot(ones)
 
 
-def _rows_of_product(rows, K, V):
-    """Some rows of K V, from V', which is faster with few rows on the left."""
+def _multiply_dense_rows(rows, K, V):
+    """Rows of K V from V', which is faster with few rows on the left."""
     return V.dot(K[rows].T).T
 
 
-def _stripe(rows, values, indices, indptr):
-    """Some rows of a sparse matrix, which are not copied."""
+def _sparse_rows(rows, values, indices, indptr):
+    """Rows of a sparse matrix, not copied."""
     ends = indptr[rows.start : rows.stop + 1]
-    own = slice(ends[0], ends[-1])
+    entries = slice(ends[0], ends[-1])
     shape = rows.stop - rows.start, len(indptr) - 1
-    return sparse.csr_array((values[own], indices[own], ends - ends[0]), shape=shape)
+    return sparse.csr_array((values[entries], indices[entries], ends - ends[0]), shape=shape)
 
 
-def _stripe_times(stripe, V):
+def _multiply_stripe(stripe, V):
     return stripe @ V
 
 
-def _half_within(rows, K, V):
-    """What some rows of K add to V' K V on and above the diagonal, which itself counts by half."""
-    beyond = slice(rows.stop, None)
+def _half_quadratic_form(rows, K, V):
+    """Contribution of rows to the upper half of V' K V, with half of the diagonal block."""
+    after = slice(rows.stop, None)
     image = 0.5 * K[rows, rows].dot(V[rows])
-    image += K[rows, beyond].dot(V[beyond])
+    image += K[rows, after].dot(V[after])
     return V[rows].T.dot(image)
 
 
-def _copy_rows(rows, stored, copy):
+def _convert_rows(rows, stored, copy):
     copy[rows] = stored[rows]

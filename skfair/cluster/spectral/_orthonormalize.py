@@ -1,17 +1,17 @@
-"""Orthonormal bases of the part of columns that lies outside a subspace."""
+"""Orthonormal bases of the components of columns orthogonal to a subspace."""
 
 import numpy as np
 
 
-def orthonormalize(outside, X):
-    """Orthonormal basis of the part of X that is orthogonal to ``outside``."""
+def orthonormalize(excluded, X):
+    """Orthonormal basis of the component of X orthogonal to the columns of ``excluded``."""
     for _ in range(2):  # twice is enough
-        X = _cholesky_qr(X - outside @ (outside.T @ X))
+        X = _cholesky_qr(X - excluded @ (excluded.T @ X))
     return X
 
 
 def _cholesky_qr(X):
-    """Nearly orthonormal basis of the columns; Householder's where they are nearly dependent.
+    """Nearly orthonormal basis of the columns; by Householder QR if they are nearly dependent.
 
     The loss of orthogonality is about eps times the squared condition number, here at most the
     root of eps, so that a second pass removes it.

@@ -423,7 +423,7 @@ def test_bad_affinities_are_refused(affinity, message):
     [
         (np.nan, "affinity contains NaN"),
         (np.inf, "affinity contains infinity"),
-        (-1, "entry is -1"),
+        (-1, "minimum is -1"),
     ],
 )
 def test_one_bad_entry_is_found_wherever_it_is(monkeypatch, at, entry, message):
@@ -447,7 +447,7 @@ def test_one_entry_unlike_its_mirror_image_is_found_wherever_it_is(monkeypatch, 
 
 def test_other_refusals():
     graph, group = np.ones((10, 10)), np.arange(10) % 2
-    with pytest.raises(ValueError, match="between 1 and the 9 directions"):
+    with pytest.raises(ValueError, match="between 1 and 9, the number of feasible directions"):
         fair_embedding(graph, sensitive_features=group, n_components=10)
     with pytest.raises(ValueError, match="'chebyshev'"):
         fair_embedding(graph, sensitive_features=group, n_components=2, eigen_solver="magic")

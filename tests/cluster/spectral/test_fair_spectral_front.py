@@ -9,13 +9,13 @@ from skfair.metrics import balance_score, normalized_cut, share_ratio_score
 
 
 @pytest.fixture(scope="module")
-def network():
+def problem():
     return make_fair_sbm(200, n_clusters=3, n_groups=2, average_degree=15, random_state=0)
 
 
 @pytest.fixture(scope="module")
-def front(network):
-    adjacency, _, groups = network
+def front(problem):
+    adjacency, _, groups = problem
     return fair_spectral_front(
         adjacency,
         sensitive_features=groups,
@@ -26,8 +26,8 @@ def front(network):
     )
 
 
-def test_every_point_is_what_its_labels_say(front, network):
-    adjacency, _, groups = network
+def test_every_point_is_what_its_labels_say(front, problem):
+    adjacency, _, groups = problem
     for i in range(len(front)):
         labels = front.labels(i)
         assert front.cost[i] == pytest.approx(normalized_cut(labels, adjacency))
@@ -40,18 +40,18 @@ def test_the_front_is_sorted_and_not_dominated(front):
     assert front.cost_name == "normalised cut"
 
 
-def test_a_point_becomes_a_fitted_estimator(front, network):
+def test_a_point_becomes_a_fitted_estimator(front, problem):
     i = len(front) - 1
     estimator = front.to_estimator(i)
     np.testing.assert_array_equal(estimator.labels_, front.labels(i))
     assert estimator.objective_ == pytest.approx(front.cost[i])
     assert estimator.balance_ == front.balance[i]
     assert estimator.status_ == "feasible"
-    assert estimator.n_features_in_ == network[0].shape[1]
+    assert estimator.n_features_in_ == problem[0].shape[1]
 
 
-def test_a_front_of_share_ratios_rises_in_them(front, network):
-    adjacency, _, groups = network
+def test_a_front_of_share_ratios_rises_in_them(front, problem):
+    adjacency, _, groups = problem
     groups = np.where(np.arange(len(groups)) % 3 == 0, 2, groups)  # a third group, more common
     front = fair_spectral_front(
         adjacency,
@@ -71,7 +71,7 @@ def test_a_front_of_share_ratios_rises_in_them(front, network):
     assert model.min_share_ratio == pytest.approx(front.share_ratio[-1], rel=1e-12)
 
 
-def test_the_number_of_levels_must_be_positive(network):
-    adjacency, _, groups = network
+def test_the_number_of_levels_must_be_positive(problem):
+    adjacency, _, groups = problem
     with pytest.raises(ValueError, match="n_levels must be a positive int, got 0"):
         fair_spectral_front(adjacency, sensitive_features=groups, n_levels=0)

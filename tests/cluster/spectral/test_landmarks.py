@@ -260,8 +260,8 @@ def test_people_in_parts_have_landmarks_unasked():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"affinity": "precomputed"}, "tells nothing of landmarks"),
-        ({"eigen_solver": "chebyshev"}, "eigen_solver='chebyshev' is for people"),
+        ({"affinity": "precomputed"}, "no similarities to landmarks"),
+        ({"eigen_solver": "chebyshev"}, "eigen_solver='chebyshev' needs the affinity"),
         ({"rounding": "kmeans"}, "set min_balance=None"),
         ({"n_landmarks": 401}, "at most n_samples=400, got 401"),
         ({"n_landmarks": 3}, "at least n_components=4 .*, got 3"),

@@ -29,7 +29,7 @@ def test_products_and_rows_follow_the_definition(monkeypatch, dtype, accuracy, s
     np.testing.assert_allclose(operator.rows(np.array([3, 17])), M[[3, 17]], atol=1e-14)
     np.testing.assert_allclose(operator.to_dense(), M, atol=1e-14)
     assert operator.n_products == 3
-    np.testing.assert_allclose(operator.within(V), V.T @ M @ V, atol=1e-13)
+    np.testing.assert_allclose(operator.quadratic_form(V), V.T @ M @ V, atol=1e-13)
     np.testing.assert_allclose(operator.degrees, degrees, rtol=1e-14)
 
 

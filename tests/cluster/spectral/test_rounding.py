@@ -12,10 +12,10 @@ from scipy import sparse
 from skfair.cluster._limits import Asked
 from skfair.cluster.kmeans._samples import Runs
 from skfair.cluster.spectral._fair_embedding import embed
-from skfair.cluster.spectral._network import Network
 from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity, RBFAffinity
+from skfair.cluster.spectral._problem import SpectralProblem
 from skfair.cluster.spectral._rounding import (
-    bounds_of,
+    compute_bounds,
     ncut_path,
     round_kmeans,
     round_ncut,
@@ -27,16 +27,16 @@ from skfair.utils._balance import balance, count_table
 
 
 class Problem(NamedTuple):
-    network: Network
+    problem: SpectralProblem
     embedding: np.ndarray
 
     def round(self, n_clusters, min_balance, seed=0, rounding=round_ncut, watch=lambda _: False):
         runs = Runs(n_clusters, n_init=3)
-        network = self.network._replace(asked=Asked(min_balance or 0.0))
-        return rounding(network, self.embedding, runs, np.random.RandomState(seed), watch)
+        problem = self.problem._replace(asked=Asked(min_balance or 0.0))
+        return rounding(problem, self.embedding, runs, np.random.RandomState(seed), watch)
 
     def counts(self, labels, n_clusters):
-        groups = self.network.groups
+        groups = self.problem.groups
         return count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
 
 
@@ -44,7 +44,7 @@ def problem_of(affinity, people, n_clusters):
     operator, groups = NormalizedAffinity(affinity), check_groups(people, affinity.shape[0])
     n_components = min(n_clusters, affinity.shape[0] - len(groups.labels) + 1)
     embedding = embed(operator, groups, n_components, "nullspace", 0.0, None).embedding
-    return Problem(Network(None, operator, groups, Asked()), embedding)
+    return Problem(SpectralProblem(None, operator, groups, Asked()), embedding)
 
 
 def random_graph(rng, n, density=0.5):
@@ -97,7 +97,7 @@ def test_no_clustering_of_a_small_graph_is_cheaper(seed):
 def test_the_search_is_never_worse_than_kmeans_of_the_papers():
     rng = np.random.default_rng(0)
     problem = problem_of(random_graph(rng, 60, 0.1), rng.integers(0, 2, 60), 4)
-    K = problem.network.operator.affinity
+    K = problem.problem.operator.affinity
     searched, plain = problem.round(4, None), problem.round(4, None, rounding=round_kmeans)
     assert normalized_cut(searched, K) <= normalized_cut(plain, K)
 
@@ -151,7 +151,7 @@ def promises(draw):
 def test_what_min_balance_promises(promise):
     problem, n_clusters, min_balance = promise
     labels = problem.round(n_clusters, min_balance)
-    counts, totals = problem.counts(labels, n_clusters), problem.network.groups.counts
+    counts, totals = problem.counts(labels, n_clusters), problem.problem.groups.counts
     assert len(np.unique(labels)) == n_clusters
     ratio = min_balance * totals.min() / totals.max()
     assert (counts.min(axis=1) + 1 >= ratio * (counts.max(axis=1) - 1) - 1e-9).all()
@@ -256,7 +256,7 @@ def test_bounds_leave_room_for_everybody(seed, n_clusters, n_groups, level):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 30, (n_clusters, n_groups)) * (rng.random((n_clusters, 1)) < 0.7)
     counts[0] += n_clusters
-    lower, upper = bounds_of(counts, level)
+    lower, upper = compute_bounds(counts, level)
     totals = counts.sum(axis=0)
     assert (lower <= upper).all()
     assert (lower >= 1).all()
@@ -269,7 +269,7 @@ def test_bounds_leave_room_for_everybody(seed, n_clusters, n_groups, level):
 
 def test_at_full_balance_each_count_is_within_one_person_of_its_share():
     counts = np.array([[40, 3, 9], [0, 11, 0], [2, 2, 30]])
-    lower, upper = bounds_of(counts, 1)
+    lower, upper = compute_bounds(counts, 1)
     np.testing.assert_array_equal(lower, upper)
     shares = np.outer(lower.sum(axis=1), lower.sum(axis=0)) / lower.sum()
     assert np.abs(lower - shares).max() < 1
@@ -302,17 +302,17 @@ def test_the_path_of_one_group_is_one_step():
 @pytest.mark.slow
 def test_figures_on_a_social_network():
     try:
-        network = fetch_lastfm_asia(download_if_missing=False)
+        dataset = fetch_lastfm_asia(download_if_missing=False)
     except OSError:
         pytest.skip("lastfm is not in SKFAIR_DATA")
-    country = network.sensitive_features
-    operator = NormalizedAffinity(network.adjacency)
+    country = dataset.sensitive_features
+    operator = NormalizedAffinity(dataset.adjacency)
     groups = check_groups(country, operator.n_nodes)
     found = embed(operator, groups, 25, "auto", 2e-3, np.random.RandomState(0))
-    problem = Problem(Network(None, operator, groups, Asked()), found.embedding)
-    assert normalized_cut(problem.round(25, None), network.adjacency) <= 2.85
+    problem = Problem(SpectralProblem(None, operator, groups, Asked()), found.embedding)
+    assert normalized_cut(problem.round(25, None), dataset.adjacency) <= 2.85
     labels = problem.round(25, 1.0)
-    assert normalized_cut(labels, network.adjacency) <= 11.5
+    assert normalized_cut(labels, dataset.adjacency) <= 11.5
     assert balance_score(labels, sensitive_features=country) >= 0.27
     assert balance_score(labels, sensitive_features=country, aggregate="mean") >= 0.32
     assert additive_violation(labels, sensitive_features=country) <= 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skfair.cluster import FairSpectralClustering, fair_embedding
-from skfair.cluster.spectral._network import check_network
+from skfair.cluster.spectral._problem import check_problem
 
 # Two linked pairs, weakly joined, and a node alone.
 K = np.array(
@@ -19,35 +19,35 @@ K = np.array(
 
 
 @pytest.fixture
-def network():
+def problem():
     estimator = FairSpectralClustering(2, affinity="precomputed", min_balance=None)
     groups = ["a", "b", "a", "b", "a"]
     found = fair_embedding(K, sensitive_features=groups, n_components=2)
-    return check_network(estimator, K, groups)._replace(embedded=found)
+    return check_problem(estimator, K, groups)._replace(embedding=found)
 
 
-def test_the_data_balance_is_that_of_the_groups(network):
-    assert network.data_balance == 2 / 3
+def test_the_data_balance_is_that_of_the_groups(problem):
+    assert problem.data_balance == 2 / 3
 
 
-def test_means_are_weighted_by_degrees(network):
+def test_means_are_weighted_by_degrees(problem):
     labels = np.array([0, 0, 1, 1, 1])
-    T, degrees = network.coordinates(), network.operator.degrees
+    T, degrees = problem.coordinates(), problem.operator.degrees
     assert degrees.tolist() == [5, 5, 5, 5, 5]
     expected = [np.average(T[labels == k], axis=0, weights=degrees[labels == k]) for k in (0, 1)]
-    np.testing.assert_allclose(network.means(labels, 2), expected)
+    np.testing.assert_allclose(problem.means(labels, 2), expected)
 
 
-def test_the_extension_leads_known_nodes_to_their_own_coordinates_up_to_the_constraint(network):
+def test_the_extension_leads_known_nodes_to_their_own_coordinates_up_to_the_constraint(problem):
     # Without groups the embedding is spanned by eigenvectors, and the extension is exact.
     plain = fair_embedding(K, sensitive_features=["all"] * 5, n_components=2)
-    network = network._replace(embedded=plain)
-    extended = K[:4] @ network.extension() / network.operator.degrees[:4, None]
-    np.testing.assert_allclose(extended, network.coordinates()[:4], atol=1e-12)
+    problem = problem._replace(embedding=plain)
+    extended = K[:4] @ problem.extension() / problem.operator.degrees[:4, None]
+    np.testing.assert_allclose(extended, problem.coordinates()[:4], atol=1e-12)
 
 
-def test_directions_that_are_annihilated_extend_to_nowhere(network):
-    lame = network.embedded._replace(eigenvalues=np.array([1.0, 1e-9]))
-    extension = network._replace(embedded=lame).extension()
+def test_directions_that_are_annihilated_extend_to_nowhere(problem):
+    lame = problem.embedding._replace(eigenvalues=np.array([1.0, 1e-9]))
+    extension = problem._replace(embedding=lame).extension()
     assert (extension[:, 1] == 0).all()
     assert np.isfinite(extension).all()
