@@ -1,14 +1,14 @@
-r"""Smooth stand-ins for the decision :math:`1[s > 0]`: value, slope and curvature per sample."""
+r"""Smooth surrogates of the decision :math:`1[s > 0]`."""
 
 import numpy as np
 
 from skfair.losses import Pointwise, ScoreFunction
 
-__all__ = ["SURROGATES", "Ramp", "Sigmoid", "Step"]
+__all__ = ["SURROGATES", "Ramp", "Sigmoid"]
 
 
 class Step(ScoreFunction):
-    r"""The decision itself, :math:`1[s > 0]`: what metrics count.
+    r"""The decision :math:`1[s > 0]` that metrics count.
 
     Examples
     --------
@@ -17,7 +17,7 @@ class Step(ScoreFunction):
     array([0., 0., 1.])
     """
 
-    _needs_room = False
+    _uses_blocks = False
 
     def _evaluate(self, scores):
         value = (scores > 0).astype(np.float64)
@@ -31,7 +31,7 @@ class Sigmoid(ScoreFunction):
     Parameters
     ----------
     temperature : float, default=1.0
-        T, positive: the smaller, the nearer to the step, and the fewer samples a slope is felt by.
+        T, positive. A smaller one approximates the step better, but fewer samples have a gradient.
 
     Examples
     --------

@@ -4,8 +4,8 @@ Fair k-means as a smooth problem with two aims
 
 Gradient steps in turns, some against the cost of a clustering and some against its imbalance, weigh
 the two aims by their numbers: this is the stochastic alternating bi-objective gradient method
-(SA2GD) of Liu and Vicente [1]_, :func:`skfair.solvers.sa2gd`. On a smooth relaxation of fair
-k-means it finds several points of the trade-off, and none is better than those that
+(SA2GD) of Liu and Vicente [1]_, :func:`skfair.solvers.literature.sa2gd`. On a smooth relaxation of
+fair k-means it finds several points of the trade-off, and none is better than those that
 :func:`~skfair.cluster.fair_kmeans_front` finds.
 """
 

@@ -147,7 +147,7 @@ class Constraint(BaseEstimator):
             Targets, groups and weights.
         surrogate : callable
             scores -> Pointwise: the smooth stand-in for decisions that solvers see. The public
-            metric counts decisions themselves (:class:`skfair.surrogates.Step`).
+            metric counts decisions themselves (`skfair.surrogates.Step`).
         loss : callable
             (scores, target) -> Pointwise: the loss of the model being trained.
         tolerance : float

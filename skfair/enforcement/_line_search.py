@@ -197,7 +197,7 @@ class _Layer:
             As the flips on the way there foretell them, and the parameters of the layer.
         """
         direction, slopes = line
-        scores, slopes = self.model.turning(start.scores, slopes)
+        scores, slopes = self.model.orient_flips(start.scores, slopes)
         n_most = max(1000, _MAX_ENTRIES // self.n_events)
         if len(slopes) <= n_most:
             stops = exact_stops(scores, slopes)

@@ -1,7 +1,7 @@
-"""Losses of scores: what training makes small.
+"""Losses of scores, the objectives of training.
 
-Those of `LOSSES` are a function of one score and its target. :class:`AUCLoss` compares pairs of
-people, so that it is about their order alone.
+Those of `LOSSES` are functions of one score and its target. :class:`AUCLoss` compares pairs of
+samples, so it depends on their order alone.
 """
 
 from collections import ChainMap
@@ -14,21 +14,19 @@ from skfair.losses._pointwise import (
     HingeLoss,
     LogisticLoss,
     Pointwise,
-    ScoreFunction,
     SquaredHingeLoss,
     SquaredLoss,
 )
+from skfair.losses._pointwise import ScoreFunction as ScoreFunction
 from skfair.losses._pointwise import as_pointwise as as_pointwise
 
 __all__ = [
     "LOSSES",
-    "OBJECTIVES",
     "AUCLoss",
     "AbsoluteLoss",
     "HingeLoss",
     "LogisticLoss",
     "Pointwise",
-    "ScoreFunction",
     "SquaredHingeLoss",
     "SquaredLoss",
 ]

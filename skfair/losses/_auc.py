@@ -1,4 +1,4 @@
-"""Losses of pairs: whether positives score above negatives, all of them or some."""
+"""Losses of pairs of a positive and a negative: the area under the ROC curve, full or partial."""
 
 from numbers import Real
 
@@ -10,29 +10,29 @@ from skfair.losses._pointwise import Pointwise
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
 from skfair.utils._sorted_scores import SortedScores, taper_length, top_shares
 
-_ROUNDED = 0.1
-"""Length over which the kink of the hinge is rounded."""
+_ROUNDING_WIDTH = 0.1
+"""Length over which the hinge is rounded."""
 
 _HINGES = {
     "squared_hinge": ((1.0, 1.0),),
-    "hinge": ((1.0 / _ROUNDED, 1.0), (-1.0 / _ROUNDED, 1.0 - _ROUNDED)),
+    "hinge": ((1.0 / _ROUNDING_WIDTH, 1.0), (-1.0 / _ROUNDING_WIDTH, 1.0 - _ROUNDING_WIDTH)),
 }
 r"""Losses of a difference d as sums of :math:`factor \max(0, margin - d)^2 / 2`."""
 
-_OTHERS = ("squared", "logistic")
-"""Losses that are no such sums."""
+_UNSORTED = ("squared", "logistic")
+"""Losses that are not such sums."""
 
 _PAIRS = 1 << 20
-"""Pairs whose logistic losses are held at a time."""
+"""Pairs whose logistic losses are in memory at a time."""
 
 
 def over_pairs(loss):
-    """Whether a loss compares samples: it is then called with their shares of the mean besides."""
+    """Whether a loss compares samples; it then also takes their shares of the mean."""
     return getattr(loss, "compares_pairs", False)
 
 
 class AUCLoss(BaseEstimator):
-    r"""Loss of pairs of a positive and a negative, which stands for one minus the area under a ROC.
+    r"""Loss of pairs of a positive and a negative, a surrogate of 1 minus the area under the ROC.
 
     With the loss :math:`\ell` of a difference of scores, and negatives [j] in descending order,
     it is ([1]_, (81) and (83))
@@ -42,31 +42,31 @@ class AUCLoss(BaseEstimator):
         \frac{1}{n_+ (n_-^\beta - n_-^\alpha)} \sum_{i=1}^{n_+} \sum_{j=n_-^\alpha + 1}^{n_-^\beta}
         \ell(s_i^+ - s_{[j]}^-), \qquad n_-^\alpha = \alpha n_-, \; n_-^\beta = \beta n_-,
 
-    the mean over positives and those negatives whose rank among the negatives, which is a false
-    positive rate, lies in an interval. As :math:`\ell` falls, the sums over the first
+    the mean over positives and those negatives whose rank among the negatives, a false positive
+    rate, is in an interval. As :math:`\ell` decreases, the sums over the first
     :math:`n_-^\beta` and over the first :math:`n_-^\alpha` are convex in the scores, and the loss
-    is their difference; :class:`skfair.solvers.IDCA` makes a line of the second one. Both take
-    :math:`O(n \log n)`, by sorting, but for the logistic loss.
+    is their difference; :class:`skfair.solvers.IDCA` linearises the second one. Both take
+    :math:`O(n \log n)` by sorting, except for the logistic loss.
 
-    It orders people and knows no cut-off: adding to all scores changes nothing. So it can be
-    minimised under criteria on ranks, but not under those on decisions. Where the best negatives
-    of an interval score above the average positive, whatever the model, equal scores are the least.
+    It depends on the order of samples and has no threshold: adding a constant to all scores changes
+    nothing. So it can be minimised under criteria on ranks, but not under those on decisions. If
+    for any model the best negatives of an interval score above the average positive, equal scores
+    are optimal.
 
     Parameters
     ----------
     interval : pair of floats, default=(0.0, 1.0)
-        False positive rates :math:`(\alpha, \beta)` between which the area is taken; (0.0, 0.1) is
-        about the best tenth of the negatives.
+        False positive rates :math:`(\alpha, \beta)` between which the area is taken. (0.0, 0.1) is
+        the tenth of the negatives with the highest scores.
     loss : {"squared_hinge", "hinge", "squared", "logistic"}, default="squared_hinge"
-        :math:`\ell(d) = \tfrac12 \max(0, 1 - d)^2`; :math:`\max(0, 1 - d)` with its kink rounded
-        as by :class:`HingeLoss`; :math:`\tfrac12 (1 - d)^2`, which rises beyond 1 and is therefore
-        refused on a part of the false positive rates, where it is not a difference of convex
-        functions unless scores are bounded; or :math:`\log(1 + e^{-d})`, whose time grows with
-        the number of pairs.
+        :math:`\ell(d) = \tfrac12 \max(0, 1 - d)^2`; :math:`\max(0, 1 - d)`, rounded as by
+        :class:`HingeLoss`; :math:`\tfrac12 (1 - d)^2`, which increases beyond 1 and is therefore
+        refused on a proper interval, where it is not a difference of convex functions unless scores
+        are bounded; or :math:`\log(1 + e^{-d})`, whose time grows with the number of pairs.
     taper : float in [0, 1], default=0.1
-        Length over which negatives cease to count at the ends of the interval, relative to it, so
-        that two who change places there change the loss by little. 0 is (83) as printed, which has
-        kinks there.
+        Length over which the weights of negatives decrease to 0 at the ends of the interval,
+        relative to it, so that a swap of two ranks there changes the loss by little. 0 is (83) as
+        printed, which is not differentiable there.
 
     References
     ----------
@@ -75,7 +75,7 @@ class AUCLoss(BaseEstimator):
 
     Examples
     --------
-    One of the two pairs is right by more than 1, the other wrong by 1:
+    One of the two pairs has difference 2, the other -1:
 
     >>> import numpy as np
     >>> from skfair.losses import AUCLoss
@@ -83,7 +83,7 @@ class AUCLoss(BaseEstimator):
     >>> round(float(share @ AUCLoss()(scores, target, share).value), 6)
     1.0
 
-    The best half of the negatives is wrong:
+    The half of the negatives with the higher scores is ranked wrongly:
 
     >>> worst = AUCLoss((0.0, 0.5), taper=0.0)
     >>> round(float(share @ worst(scores, target, share).value), 6)
@@ -94,7 +94,7 @@ class AUCLoss(BaseEstimator):
 
     _parameter_constraints = {
         "interval": ["array-like"],
-        "loss": [StrOptions({*_HINGES, *_OTHERS})],
+        "loss": [StrOptions({*_HINGES, *_UNSORTED})],
         "taper": [Interval(Real, 0, 1, closed="both")],
     }
 
@@ -118,9 +118,9 @@ class AUCLoss(BaseEstimator):
         Returns
         -------
         pointwise : Pointwise
-            A loss for each sample, of which the loss of pairs is the mean, as its derivatives are
-            of theirs: negatives are charged for their pairs. Curvatures are of single scores; by
-            :math:`(a - b)^2 \le 2 a^2 + 2 b^2` they lie above those of differences, and are never
+            A loss for each sample whose mean is the loss of pairs, and likewise the derivatives:
+            the loss of a pair is assigned to its negative. Curvatures are by single scores; by
+            :math:`(a - b)^2 \le 2 a^2 + 2 b^2` they bound those of differences, and are never
             negative.
 
         Raises
@@ -133,41 +133,19 @@ class AUCLoss(BaseEstimator):
         return Pointwise(value, slope, np.maximum(0.0, curvature))
 
     def parts(self, scores, target, share):
-        """The two functions whose difference the loss is, convex in the scores.
-
-        Parameters
-        ----------
-        scores, target, share : ndarray of shape (n_samples,)
-            As in `__call__`.
-
-        Returns
-        -------
-        convex, concave : Pointwise
-            Of the negatives up to the end of the interval, and up to its beginning.
-        """
-        begin, end = self._checked()
-        sides, width = _Sides(scores, target, share), end - begin
+        """Two functions, convex in the scores, whose difference is the loss."""
+        begin, end = self._check_interval()
+        sides, width = _ClassScores(scores, target, share), end - begin
         length = self.taper * width
-        return tuple(sides.up_to(rank, length, self.loss, width) for rank in (end, begin))
+        return tuple(sides.first_negatives(rank, length, self.loss, width) for rank in (end, begin))
 
     def majorant(self, scores, target, share):
-        """A convex loss that is nowhere less, and equal at the given scores.
-
-        Parameters
-        ----------
-        scores, target, share : ndarray of shape (n_samples,)
-            As in `__call__`.
-
-        Returns
-        -------
-        loss : callable
-            Like this one.
-        """
+        """A convex majorant of the loss, equal at the scores passed."""
         _, concave = self.parts(scores, target, share)
         return _Majorant(self, scores, concave)
 
-    def _checked(self):
-        """Both ends of the interval."""
+    def _check_interval(self):
+        """Both ends of the interval, validated."""
         parameters = self.get_params(deep=False)
         validate_parameter_constraints(self._parameter_constraints, parameters, "AUCLoss")
         interval = np.asarray(self.interval, dtype=np.float64)
@@ -178,15 +156,15 @@ class AUCLoss(BaseEstimator):
             )
         if self.loss == "squared" and interval.tolist() != [0.0, 1.0]:
             raise ValueError(
-                "loss='squared' rises for pairs that are right by more than 1, so that on an "
-                f"interval it is no difference of convex functions; got interval={self.interval!r}."
-                " Use loss='squared_hinge', or interval=(0.0, 1.0)."
+                "loss='squared' increases for differences above 1, so that on an interval it is no "
+                f"difference of convex functions; got interval={self.interval!r}. Use "
+                "loss='squared_hinge', or interval=(0.0, 1.0)."
             )
         return interval.tolist()
 
 
 class _Majorant:
-    """An `AUCLoss` whose concave part is replaced by its tangent."""
+    """An `AUCLoss` with its concave part replaced by the tangent."""
 
     compares_pairs = True
 
@@ -202,100 +180,96 @@ class _Majorant:
         return Pointwise(convex.value - line, convex.slope - slope, convex.curvature)
 
 
-class _Sides:
+class _ClassScores:
     """Positives by ascending and negatives by descending score."""
 
     def __init__(self, scores, target, share):
         positive = np.flatnonzero((target > 0) & (share > 0))
         negative = np.flatnonzero((target <= 0) & (share > 0))
         self.n_samples = len(scores)
-        self.won = positive[np.argsort(scores[positive], kind="stable")]
-        self.lost = negative[np.argsort(-scores[negative], kind="stable")]
-        self.won_scores, self.lost_scores = scores[self.won], scores[self.lost]
-        self.weights = share[self.won].sum(), share[self.lost].sum()
-        self.won_shares, self.lost_shares = (
-            share[own] / max(weight, np.finfo(float).tiny)
-            for own, weight in zip((self.won, self.lost), self.weights, strict=True)
+        self.positives = positive[np.argsort(scores[positive], kind="stable")]
+        self.negatives = negative[np.argsort(-scores[negative], kind="stable")]
+        self.positive_scores, self.negative_scores = scores[self.positives], scores[self.negatives]
+        self.weights = share[self.positives].sum(), share[self.negatives].sum()
+        self.positive_shares, self.negative_shares = (
+            share[members] / max(weight, np.finfo(float).tiny)
+            for members, weight in zip((self.positives, self.negatives), self.weights, strict=True)
         )
 
-    def up_to(self, rank, length, loss, width):
-        """The loss of all positives and the first negatives over a width, as `Pointwise`."""
-        found, length = np.zeros((3, self.n_samples)), taper_length(rank, length)
-        if not (len(self.won) and len(self.lost)):  # as a mini-batch may be
-            return Pointwise(*found)
-        counts = self._evenly(top_shares(self.lost_shares, rank, length)) / width
-        of_won, of_lost = self.weights
-        charge, pull = self._of_pairs(loss, counts)
-        found[1:, self.won] = pull / of_won
-        found[:, self.lost] = charge * counts / self.lost_shares / of_lost
+    def first_negatives(self, rank, length, loss, width):
+        """The loss of all positives and the negatives up to a rank, as `Pointwise`."""
+        derivatives, length = np.zeros((3, self.n_samples)), taper_length(rank, length)
+        if not (len(self.positives) and len(self.negatives)):  # possible in a mini-batch
+            return Pointwise(*derivatives)
+        # Weights of the negatives, sums over pairs, and the mean per sample.
+        counts = self._average_ties(top_shares(self.negative_shares, rank, length)) / width
+        positive_weight, negative_weight = self.weights
+        charge, pull = self._pair_sums(loss, counts)
+        derivatives[1:, self.positives] = pull / positive_weight
+        derivatives[:, self.negatives] = charge * counts / self.negative_shares / negative_weight
+        # Curvature of the weights at the end of the interval, where ranks may swap.
         tapering, spread = self._taper(rank, length)
         if spread > 0.0:
-            bend = 2.0 * charge[1, tapering] / (width * spread * of_lost)
-            found[2, self.lost[tapering]] += bend
-        return Pointwise(*found)
+            curvature = 2.0 * charge[1, tapering] / (width * spread * negative_weight)
+            derivatives[2, self.negatives[tapering]] += curvature
+        return Pointwise(*derivatives)
 
-    def _of_pairs(self, loss, counts):
-        """Sums over pairs.
+    def _pair_sums(self, loss, counts):
+        """Loss, slope and 2 curvature (3, n_negatives) and slope and 2 curvature (2, n_positives).
 
-        Returns
-        -------
-        charge : ndarray of shape (3, n_negatives)
-            Mean over the positives of loss, slope by the negative's score and twice the curvature.
-        pull : ndarray of shape (2, n_positives)
-            Sums over the negatives, with these counts, of slope and twice the curvature.
+        The first are means over the positives, the second sums over the weighted negatives.
         """
         if loss == "squared":
-            return self._squared(counts)
+            return self._squared_sums(counts)
         if loss == "logistic":
-            return self._logistic(counts)
-        won = SortedScores(self.won_scores, self.won_shares)
-        lost = SortedScores(-self.lost_scores, counts)
-        charge, pull = np.zeros((3, len(self.lost))), np.zeros((2, len(self.won)))
+            return self._logistic_sums(counts)
+        positives = SortedScores(self.positive_scores, self.positive_shares)
+        negatives = SortedScores(-self.negative_scores, counts)
+        charge, pull = np.zeros((3, len(self.negatives))), np.zeros((2, len(self.positives)))
         for factor, margin in _HINGES[loss]:
-            near, excess, square = won.sums_below(self.lost_scores + margin)
+            near, excess, square = positives.sums_below(self.negative_scores + margin)
             charge += factor * np.array([square, excess, 2.0 * near])
-            near, excess, _ = lost.sums_below(margin - self.won_scores)
+            near, excess, _ = negatives.sums_below(margin - self.positive_scores)
             pull += factor * np.array([-excess, 2.0 * near])
         return charge, pull
 
-    def _squared(self, counts):
-        """Sums of (1 - d)^2 / 2, by the mean and the variance of the positives."""
-        mean = self.won_shares @ self.won_scores
-        variance = self.won_shares @ (self.won_scores - mean) ** 2
-        short = 1.0 - mean + self.lost_scores
+    def _squared_sums(self, counts):
+        """`_pair_sums` of (1 - d)^2 / 2, from the mean and the variance of the positives."""
+        mean = self.positive_shares @ self.positive_scores
+        variance = self.positive_shares @ (self.positive_scores - mean) ** 2
+        short = 1.0 - mean + self.negative_scores
         charge = np.array([(short**2 + variance) / 2.0, short, np.full(len(short), 2.0)])
         total = counts.sum()
-        slopes = -total * (1.0 - self.won_scores) - counts @ self.lost_scores
+        slopes = -total * (1.0 - self.positive_scores) - counts @ self.negative_scores
         return charge, np.array([slopes, np.full(len(slopes), 2.0 * total)])
 
-    def _logistic(self, counts):
-        """Sums of log(1 + exp(-d)), over some of the negatives with all positives at a time."""
-        charge, pull = np.zeros((3, len(self.lost))), np.zeros((2, len(self.won)))
-        length = max(1, _PAIRS // len(self.won))
+    def _logistic_sums(self, counts):
+        """`_pair_sums` of log(1 + exp(-d)), in blocks of negatives with all positives."""
+        charge, pull = np.zeros((3, len(self.negatives))), np.zeros((2, len(self.positives)))
+        length = max(1, _PAIRS // len(self.positives))
         for start in range(0, np.count_nonzero(counts), length):
-            # Only the first negatives count.
-            some = slice(start, start + length)
-            differences = self.won_scores[:, np.newaxis] - self.lost_scores[some]
+            # Only the first negatives have a weight.
+            block = slice(start, start + length)
+            differences = self.positive_scores[:, np.newaxis] - self.negative_scores[block]
             wrong = expit(-differences)
-            bend = 2.0 * wrong * (1.0 - wrong)
-            terms = np.logaddexp(0.0, -differences), wrong, bend
-            charge[:, some] = [self.won_shares @ term for term in terms]
-            pull += [-wrong @ counts[some], bend @ counts[some]]
+            curvature = 2.0 * wrong * (1.0 - wrong)
+            terms = np.logaddexp(0.0, -differences), wrong, curvature
+            charge[:, block] = [self.positive_shares @ term for term in terms]
+            pull += [-wrong @ counts[block], curvature @ counts[block]]
         return charge, pull
 
-    def _evenly(self, counts):
-        """Counts of which those with the same score have the same part of their shares."""
-        _, ties = np.unique(self.lost_scores, return_inverse=True)
-        of_tie, shares = np.bincount(ties, counts), np.bincount(ties, self.lost_shares)
-        return self.lost_shares * (of_tie / shares)[ties]
+    def _average_ties(self, counts):
+        """Counts averaged over negatives of equal score, in proportion to their shares."""
+        _, ties = np.unique(self.negative_scores, return_inverse=True)
+        tie_counts, shares = np.bincount(ties, counts), np.bincount(ties, self.negative_shares)
+        return self.negative_shares * (tie_counts / shares)[ties]
 
     def _taper(self, rank, length):
-        """Negatives who cease to count around a rank, and over how many units of score they do.
+        """Negatives whose weights decrease around a rank, and the range of their scores.
 
-        There the loss bends as people overtake each other: were scores spread evenly, as fast as
-        they cease to count.
+        Swaps of ranks add curvature there: for evenly spread scores the slope of the weights.
         """
-        ranks = np.cumsum(self.lost_shares) - self.lost_shares / 2.0
+        ranks = np.cumsum(self.negative_shares) - self.negative_shares / 2.0
         ends = np.searchsorted(ranks, [rank - length / 2.0, rank + length / 2.0])
         tapering = slice(*ends)
-        return tapering, float(np.ptp(self.lost_scores[tapering])) if np.ptp(ends) else 0.0
+        return tapering, float(np.ptp(self.negative_scores[tapering])) if np.ptp(ends) else 0.0

@@ -1,7 +1,7 @@
 r"""Losses of a score: value, slope and curvature per sample.
 
-Targets are -1 and +1 for two classes, or real numbers. Losses know nothing of X: models turn
-slopes into gradients.
+Targets are -1 and +1 for two classes, or real numbers. Losses do not depend on X: models map slopes
+to gradients.
 """
 
 from abc import abstractmethod
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 _BLOCK = 1 << 16
-"""Scores that are evaluated at a time."""
+"""Scores evaluated at a time, so that intermediate arrays stay in the cache."""
 
 
 class Pointwise(NamedTuple):
@@ -24,7 +24,7 @@ class Pointwise(NamedTuple):
     slope : ndarray of shape (n_samples,)
         Its derivative by the score.
     curvature : ndarray of shape (n_samples,)
-        Its second derivative; of a kinked function, the one almost everywhere.
+        Its second derivative, defined almost everywhere for a piecewise function.
 
     Examples
     --------
@@ -59,8 +59,8 @@ class ScoreFunction(BaseEstimator):
     array([-1.])
     """
 
-    _needs_room = True
-    """Whether arrays are made on the way, so that many scores are better taken in blocks."""
+    _uses_blocks = True
+    """Whether evaluation needs intermediate arrays, so that blocks of scores are faster."""
 
     def __call__(self, scores, *target):
         """Evaluate at the scores.
@@ -87,74 +87,49 @@ class ScoreFunction(BaseEstimator):
                     f"{name} must be positive, but it is {value!r}; choose a larger one."
                 )
         columns = [np.asarray(column) for column in (scores, *target)]
-        return _in_blocks(self._evaluate, columns) if self._needs_room else self._evaluate(*columns)
+        return (
+            _evaluate_in_blocks(self._evaluate, columns)
+            if self._uses_blocks
+            else self._evaluate(*columns)
+        )
 
     @abstractmethod
     def _evaluate(self, scores, *target):
-        """Value, slope and curvature, of arrays; as `__call__`.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
-        *target : ndarray of shape (n_samples,)
-            Of a loss, the targets.
-
-        Returns
-        -------
-        Pointwise
-        """
+        """Value, slope and curvature at arrays of scores and, for losses, targets."""
 
 
-def _in_blocks(evaluate, columns):
-    """A pointwise function of columns, block by block: what it computes on the way stays near."""
+def _evaluate_in_blocks(evaluate, columns):
+    """Evaluate a pointwise function block by block."""
     n_samples = columns[0].size
     if n_samples <= _BLOCK or any(column.shape != (n_samples,) for column in columns):
         return evaluate(*columns)
-    whole = Pointwise(*np.empty((3, n_samples)))
+    full = Pointwise(*np.empty((3, n_samples)))
     for start in range(0, n_samples, _BLOCK):
         block = slice(start, start + _BLOCK)
-        found = evaluate(*(column[block] for column in columns))
-        if [np.shape(part) for part in found] != [whole.value[block].shape] * 3:
-            return evaluate(*columns)  # it is for others to say that this is not pointwise
-        for all_values, values in zip(whole, found, strict=True):
+        result = evaluate(*(column[block] for column in columns))
+        if [np.shape(part) for part in result] != [full.value[block].shape] * 3:
+            return evaluate(*columns)  # not pointwise: `as_pointwise` raises the error
+        for all_values, values in zip(full, result, strict=True):
             all_values[block] = values
-    return whole
+    return full
 
 
-def as_pointwise(found, n_samples, of):
-    """Refuse what a function of scores should not have returned.
-
-    Parameters
-    ----------
-    found : object
-        What it returned.
-    n_samples : int
-        Number of scores.
-    of : str
-        What the function is, for the message.
-
-    Returns
-    -------
-    found : Pointwise
-
-    Raises
-    ------
-    ValueError
-        If there are no value, slope and curvature, or not one value per sample.
-    """
-    asked = (
+def as_pointwise(result, n_samples, of):
+    """The result of a function of scores, named ``of``, as a `Pointwise`, if it has its shape."""
+    requirement = (
         f"{of} must return one value, slope and curvature per sample, as in "
         "skfair.losses.Pointwise(value, slope, curvature)"
     )
-    if not isinstance(found, tuple) or len(found) != 3:
-        raise ValueError(f"{asked}, but it returned an object of type {type(found).__name__}.")
-    if np.shape(found[0]) != (n_samples,):
+    if not isinstance(result, tuple) or len(result) != 3:
         raise ValueError(
-            f"{asked}, but for {n_samples} samples it returned values of shape "
-            f"{np.shape(found[0])}; do not average them."
+            f"{requirement}, but it returned an object of type {type(result).__name__}."
         )
-    return Pointwise(*found)
+    if np.shape(result[0]) != (n_samples,):
+        raise ValueError(
+            f"{requirement}, but for {n_samples} samples it returned values of shape "
+            f"{np.shape(result[0])}; do not average them."
+        )
+    return Pointwise(*result)
 
 
 class LogisticLoss(ScoreFunction):
@@ -169,11 +144,13 @@ class LogisticLoss(ScoreFunction):
 
     def _evaluate(self, scores, target):
         margins = target * scores
-        # One exponential, of a number that is never positive, serves all three.
+        # One exponential of a non-positive number serves all three.
         decay = np.exp(-np.abs(margins))
         value = np.log1p(decay) + np.maximum(0.0, -margins)
-        miss = np.where(margins > 0, decay, 1.0) / (1.0 + decay)  # probability of the other class
-        return Pointwise(value, -target * miss, miss * (1.0 - miss))
+        p_other = np.where(margins > 0, decay, 1.0) / (
+            1.0 + decay
+        )  # probability of the other class
+        return Pointwise(value, -target * p_other, p_other * (1.0 - p_other))
 
 
 class SquaredHingeLoss(ScoreFunction):
@@ -187,12 +164,12 @@ class SquaredHingeLoss(ScoreFunction):
     """
 
     def _evaluate(self, scores, target):
-        lack = np.maximum(0.0, 1.0 - target * scores)
-        return Pointwise(lack**2 / 2, -target * lack, (lack > 0).astype(np.float64))
+        shortfall = np.maximum(0.0, 1.0 - target * scores)
+        return Pointwise(shortfall**2 / 2, -target * shortfall, (shortfall > 0).astype(np.float64))
 
 
 class HingeLoss(ScoreFunction):
-    r"""Hinge loss :math:`\max(0, 1 - ys)`, its kink rounded over a short interval.
+    r"""Hinge loss :math:`\max(0, 1 - ys)`, rounded near margin 1 over a short interval.
 
     Between margins 1 - width and 1 it is the parabola :math:`(1 - ys)^2 / (2\,width)`, so that
     Newton's method applies; it is at most width / 2 below the hinge.
@@ -213,11 +190,11 @@ class HingeLoss(ScoreFunction):
         self.width = width
 
     def _evaluate(self, scores, target):
-        lack = np.maximum(0.0, 1.0 - target * scores)
-        rounded = np.minimum(lack, self.width)
-        value = rounded**2 / (2 * self.width) + (lack - rounded)
-        bent = (lack > 0) & (lack < self.width)
-        return Pointwise(value, -target * rounded / self.width, bent / self.width)
+        shortfall = np.maximum(0.0, 1.0 - target * scores)
+        rounded = np.minimum(shortfall, self.width)
+        value = rounded**2 / (2 * self.width) + (shortfall - rounded)
+        is_rounded = (shortfall > 0) & (shortfall < self.width)
+        return Pointwise(value, -target * rounded / self.width, is_rounded / self.width)
 
 
 class SquaredLoss(ScoreFunction):
@@ -236,7 +213,7 @@ class SquaredLoss(ScoreFunction):
 
 
 class AbsoluteLoss(ScoreFunction):
-    r"""Absolute loss :math:`|s - y|`, its kink rounded as by Huber.
+    r"""Absolute loss :math:`|s - y|`, rounded near 0 as by Huber.
 
     Parameters
     ----------

@@ -1,24 +1,17 @@
-"""Models: scores from parameters, and gradients by parameters from slopes by scores.
+"""Models: scores from parameters, and gradients by parameters from derivatives by scores.
 
-A model is the only one who knows X. Losses and constraints give one slope per sample; the model's
-transpose turns them into a gradient.
+Only the model has access to X. Losses and constraints return one derivative per sample, which the
+transpose of the model's Jacobian maps to a gradient.
 """
 
-from skfair.models._argmax import ArgmaxModel
-from skfair.models._chunks import ChunkedPoint, rows_pulled_back
-from skfair.models._columns import moments
-from skfair.models._group_intercepts import GroupInterceptsModel
-from skfair.models._groupwise import GroupwiseModel
+from skfair.models._argmax import ArgmaxModel as ArgmaxModel
+from skfair.models._chunks import ChunkedPoint as ChunkedPoint
+from skfair.models._chunks import pull_back_sparse_rows as pull_back_sparse_rows
+from skfair.models._columns import moments as moments
+from skfair.models._group_intercepts import GroupInterceptsModel as GroupInterceptsModel
+from skfair.models._groupwise import GroupwiseModel as GroupwiseModel
 from skfair.models._linear import LinearModel
 from skfair.models._mlp import MLPModel
 from skfair.models._model import Model
 
-__all__ = [
-    "ArgmaxModel",
-    "GroupInterceptsModel",
-    "GroupwiseModel",
-    "LinearModel",
-    "MLPModel",
-    "Model",
-    "moments",
-]
+__all__ = ["LinearModel", "MLPModel", "Model"]

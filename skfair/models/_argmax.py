@@ -1,4 +1,4 @@
-"""One linear model per class, the largest of whose scores decides."""
+"""Linear models of several classes: the class of the largest score is predicted."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,21 +12,12 @@ from skfair.models._linear import LinearModel
 
 @dataclass(frozen=True, eq=False)
 class ArgmaxModel:
-    r"""Margins by which each class leads, or lags behind, the best of the others.
+    r"""Margins of each class over the best of the others.
 
     With linear scores :math:`s_k` of the classes a sample has one margin per class,
-    :math:`m_k = s_k - \max_{l \ne k} s_l`; just the one of the class that is decided for is
-    positive. So samples count once per class: first come all margins of the first class. They are
-    linear in the parameters as long as no class overtakes another one.
-
-    Parameters
-    ----------
-    parts : list of LinearModel
-        Scores of each class, of the same samples, with intercepts.
-    design : csr_array of shape (n_classes * n_samples, n_parameters)
-        Derivative of the scores of the classes by the parameters.
-    rows : ndarray of int, shape (n_margins,)
-        Margins that the model is of, as positions among all.
+    :math:`m_k = s_k - \max_{l \ne k} s_l`. Only that of the predicted class is positive. A sample
+    counts once per class, and all margins of the first class come first. Margins are linear in the
+    parameters as long as the order of the classes does not change.
 
     Examples
     --------
@@ -41,31 +32,19 @@ class ArgmaxModel:
            [-1., -1.]])
     """
 
-    parts: list
-    design: sparse.csr_array
-    rows: np.ndarray
+    parts: list  # LinearModel of each class, of the same samples, with intercepts
+    design: sparse.csr_array  # (n_classes * n_samples, n_parameters) derivatives of the scores
+    rows: np.ndarray  # (n_margins,) margins of this model, as indices of all
 
     @classmethod
     def standardized(cls, columns, weights):
-        """Make a model whose columns have weighted mean 0 and variance 1.
-
-        Parameters
-        ----------
-        columns : list of ndarray of shape (n_samples, n_features)
-            Columns of each class; classes may have different numbers of them.
-        weights : ndarray of shape (n_samples,)
-            Positive sample weights.
-
-        Returns
-        -------
-        model : ArgmaxModel
-        """
-        parts = [LinearModel.standardized(own, weights) for own in columns]
+        """Make a model from the columns of each class, standardised to mean 0 and variance 1."""
+        parts = [LinearModel.standardized(values, weights) for values in columns]
         blocks = [
             np.column_stack([part.scores(unit) for unit in np.eye(part.n_parameters)])
             for part in parts
         ]
-        design = sparse.block_diag([sparse.csr_array(own) for own in blocks], format="csr")
+        design = sparse.block_diag([sparse.csr_array(values) for values in blocks], format="csr")
         return cls(parts, design, np.arange(len(design.indptr) - 1))
 
     @property
@@ -77,222 +56,97 @@ class ArgmaxModel:
         return np.split(parameters, np.cumsum([part.n_parameters for part in self.parts])[:-1])
 
     def parameters(self, coef, intercept):
-        """Parameters of given coefficients.
-
-        Parameters
-        ----------
-        coef : list of array-like of shape (n_features,)
-            Coefficients of each class's columns.
-        intercept : array-like of shape (n_classes,)
-            Intercepts.
-
-        Returns
-        -------
-        parameters : ndarray of shape (n_parameters,)
-        """
+        """Parameters from the coefficients and the intercept of each class."""
         triples = zip(self.parts, coef, intercept, strict=True)
-        return np.concatenate([part.parameters(*own) for part, *own in triples])
+        return np.concatenate([part.parameters(*values) for part, *values in triples])
 
     def coefficients(self, parameters):
-        """Coefficients and intercepts of the classes' columns.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        coef : list of ndarray of shape (n_features,)
-        intercept : ndarray of shape (n_classes,)
-        """
+        """Coefficients of each class, a list, and intercepts, (n_classes,)."""
         pairs = zip(self.parts, self._split(parameters), strict=True)
-        coef, intercept = zip(*(part.coefficients(own) for part, own in pairs), strict=True)
+        coef, intercept = zip(*(part.coefficients(values) for part, values in pairs), strict=True)
         return list(coef), np.array(intercept)
 
     def class_scores(self, parameters):
-        """Score of each sample for each class.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_classes)
-        """
+        """Score of each sample for each class, (n_samples, n_classes)."""
         return (self.design @ parameters).reshape(len(self.parts), -1).T
 
     def initial(self, random_state=None):
-        """Parameters to start from: every class by its first column.
-
-        Parameters
-        ----------
-        random_state : int, RandomState instance or None, default=None
-            Not used.
-
-        Returns
-        -------
-        parameters : ndarray of shape (n_parameters,)
-        """
+        """Initial parameters: the score of a class is its first column."""
         firsts = [np.eye(len(part.scale))[0] for part in self.parts]
         return self.parameters(firsts, np.zeros(len(self.parts)))
 
     def at(self, parameters):
-        """The model at given parameters.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        point : object
-            Scores, which are margins, and derivatives by the parameters; see `Model.at`.
-        """
-        return _Leads(self, parameters)
+        """Margins and their derivatives at parameters; see `Model.at`."""
+        return _ArgmaxPoint(self, parameters)
 
     def take(self, rows):
-        """The same model of some of the margins.
-
-        Parameters
-        ----------
-        rows : ndarray of int, shape (n_taken,)
-            Margins, in any order, with repetitions or without.
-
-        Returns
-        -------
-        model : ArgmaxModel
-        """
+        """The same model of a subset of the margins."""
         return replace(self, rows=self.rows[rows])
 
     def last_layer(self, parameters):
-        """The part that is searched for decisions: all of it.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        model : ArgmaxModel
-            The model itself.
-        """
+        """The model itself, which is linear in its parameters."""
         return self
 
     def intercept_direction(self):
-        """Direction in which the intercepts of all classes rise alike.
-
-        Returns
-        -------
-        direction : ndarray of shape (n_parameters,)
-        """
+        """Direction in which the intercepts of all classes rise equally."""
         return np.concatenate([part.intercept_direction() for part in self.parts])
 
     def lines(self, direction):
-        """The parts of a direction that move the scores of one class each.
+        """Components of a direction that change the scores of one class each.
 
-        Where only one class moves, every decision flips once: for or against that class.
-
-        Parameters
-        ----------
-        direction : ndarray of shape (n_parameters,)
-            Where to go.
-
-        Returns
-        -------
-        directions : list of ndarray of shape (n_parameters,)
+        Along each of them every decision flips at most once, for or against the class.
         """
         blocks = np.repeat(np.arange(len(self.parts)), [part.n_parameters for part in self.parts])
         return [np.where(blocks == k, direction, 0.0) for k in range(len(self.parts))]
 
     def scores(self, direction):
-        """Change of the classes' scores along a direction, class after class.
-
-        Parameters
-        ----------
-        direction : ndarray of shape (n_parameters,)
-            Where to go.
-
-        Returns
-        -------
-        slopes : ndarray of shape (n_margins,)
-        """
+        """Change of the scores along a direction, class after class."""
         return self.design @ direction
 
-    def turning(self, scores, slopes):
-        """Margins and slopes on a line of one class, such that decisions flip where they are 0.
+    def orient_flips(self, scores, slopes):
+        """Margins and slopes along a line of one class, zero where a decision flips.
 
-        The class that moves takes people from the best of the others, or loses them to it.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_margins,)
-            All margins where the line begins.
-        slopes : ndarray of shape (n_margins,)
-            What `scores` gives for its direction.
-
-        Returns
-        -------
-        scores, slopes : ndarray of shape (n_margins,)
-            The margin of the best of the others is minus that of the class; no other one moves.
+        Samples move between that class and the best of the others, whose margin is minus the
+        margin of the class; no other margin changes sign.
         """
         scores, slopes = (values.reshape(len(self.parts), -1).copy() for values in (scores, slopes))
-        moving, numbers = np.abs(slopes).max(axis=1).argmax(), np.arange(scores.shape[1])
+        moving, indices = np.abs(slopes).max(axis=1).argmax(), np.arange(scores.shape[1])
         others = scores.copy()
         others[moving] = -np.inf
         rival = others.argmax(axis=0)
         for values in (scores, slopes):
-            values[rival, numbers] = -values[moving]
+            values[rival, indices] = -values[moving]
         return scores.ravel(), slopes.ravel()
 
     def constants(self):
-        """Parameters that decide for the same class everywhere, one vector per class.
-
-        Returns
-        -------
-        parameters : list of ndarray of shape (n_parameters,)
-        """
+        """Parameters that predict the same class for all samples, one vector per class."""
         nothing = [np.zeros(len(part.scale)) for part in self.parts]
-        return [self.parameters(nothing, own) for own in np.eye(len(self.parts))]
+        return [self.parameters(nothing, values) for values in np.eye(len(self.parts))]
 
     def ridge(self, alpha):
-        """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter.
-
-        Parameters
-        ----------
-        alpha : float
-            Strength of the penalty; the intercepts have none.
-
-        Returns
-        -------
-        ridge : ndarray of shape (n_parameters,)
-        """
+        """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter."""
         return np.concatenate([part.ridge(alpha) for part in self.parts])
 
 
-class _Leads:
-    """An `ArgmaxModel` at parameters: each margin is that of a class over its rival there."""
+class _ArgmaxPoint:
+    """An `ArgmaxModel` at parameters, with the margin of each class over its rival there."""
 
     def __init__(self, model, parameters):
         scores = model.class_scores(parameters)
-        numbers = np.arange(len(scores))
+        indices = np.arange(len(scores))
         first = scores.argmax(axis=1)
         others = scores.copy()
-        others[numbers, first] = -np.inf
+        others[indices, first] = -np.inf
         rival = np.where(
             np.arange(scores.shape[1]) == first[:, np.newaxis],
             others.argmax(axis=1)[:, np.newaxis],
             first[:, np.newaxis],
         )
         leads = scores - np.take_along_axis(scores, rival, axis=1)
-        # Of classes that are equal the first one is decided for.
-        leads[numbers, first] = np.maximum(leads[numbers, first], np.finfo(float).tiny)
+        # Ties are broken for the first class.
+        leads[indices, first] = np.maximum(leads[indices, first], np.finfo(float).tiny)
         self._model = model
-        self._rivals = rival * len(scores) + numbers[:, np.newaxis]
+        self._rivals = rival * len(scores) + indices[:, np.newaxis]
         self.scores = leads.T.ravel()[model.rows]
 
     @cached_property
@@ -304,7 +158,7 @@ class _Leads:
         return slopes
 
     def pull_back(self, slopes):
-        """Gradient by the parameters from one slope per margin."""
+        """Gradient by the parameters from one derivative per margin."""
         return self._slopes.T @ slopes
 
     def pull_back_rows(self, cells):

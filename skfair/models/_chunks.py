@@ -1,4 +1,4 @@
-"""Networks at a point on many samples, which pass through them in chunks."""
+"""Networks at a point on many samples, evaluated in chunks."""
 
 from itertools import pairwise
 
@@ -7,66 +7,43 @@ from scipy import sparse
 
 
 class ChunkedPoint:
-    """A network at some parameters, on many samples: they pass through it in chunks.
+    """A network at a parameter vector, evaluated ``n_chunk`` samples at a time.
 
-    Activations are not kept but computed again where they are needed.
-
-    Parameters
-    ----------
-    model : Model
-        The model; those of few of its samples have ``hidden`` activations at a point.
-    parameters : ndarray of shape (n_parameters,)
-        Its parameters.
-    n_samples : int
-        Samples of the model.
-    n_chunk : int
-        Samples that pass at a time.
+    Activations are recomputed where they are needed instead of stored.
     """
 
     def __init__(self, model, parameters, n_samples, n_chunk):
         self.model = model
         self.parameters = parameters
         self._rows = [slice(i, i + n_chunk) for i in range(0, n_samples, n_chunk)]
-        self.scores = np.concatenate([chunk.scores for _, chunk in self._chunks()])
+        self.scores = np.concatenate([chunk.scores for _, chunk in self._iter_chunks()])
 
-    def _chunks(self):
-        """Rows, and the model on them."""
+    def _iter_chunks(self):
+        """Yield slices of rows and the model at them."""
         for rows in self._rows:
             yield rows, self.model.take(rows).at(self.parameters)
 
     @property
     def hidden(self):
         """Activations of the last hidden layer, (n_samples, n_units)."""
-        return np.concatenate([chunk.hidden for _, chunk in self._chunks()])
+        return np.concatenate([chunk.hidden for _, chunk in self._iter_chunks()])
 
     def pull_back(self, slopes):
-        """Gradient by the parameters from one slope per sample, (n_samples,)."""
-        return sum(chunk.pull_back(slopes[rows]) for rows, chunk in self._chunks())
+        """Gradient by the parameters from one derivative per sample, (n_samples,)."""
+        return sum(chunk.pull_back(slopes[rows]) for rows, chunk in self._iter_chunks())
 
     def pull_back_rows(self, cells):
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
-        return rows_pulled_back(self, cells)
+        return pull_back_sparse_rows(self, cells)
 
 
-def rows_pulled_back(point, cells):
-    """Gradients of functions, each from the samples that it looks at.
-
-    Parameters
-    ----------
-    point : object
-        A network at a point, with ``model`` and ``parameters``.
-    cells : csr_array of shape (n_rows, n_samples)
-        Derivative of each function by each score.
-
-    Returns
-    -------
-    jacobian : ndarray of shape (n_rows, n_parameters)
-    """
+def pull_back_sparse_rows(point, cells):
+    """Gradients (n_rows, n_parameters) of functions of few samples each, from a csr_array."""
     cells = sparse.csr_array(cells)
     jacobian = np.zeros((cells.shape[0], len(point.parameters)))
     for row, (start, end) in enumerate(pairwise(cells.indptr)):
         samples = cells.indices[start:end]
         if len(samples):
-            own = point.model.take(samples).at(point.parameters)
-            jacobian[row] = own.pull_back(cells.data[start:end])
+            point_at_samples = point.model.take(samples).at(point.parameters)
+            jacobian[row] = point_at_samples.pull_back(cells.data[start:end])
     return jacobian

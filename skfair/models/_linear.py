@@ -8,10 +8,10 @@ import numpy as np
 from skfair.models._columns import (
     full_columns,
     moments,
-    positive,
+    replace_zeros,
     rows_times,
-    shifted,
-    stored,
+    shift_columns,
+    store_columns,
     weighted_outer_sum,
 )
 from skfair.models._model import LinearInParameters
@@ -20,7 +20,7 @@ _ROUNDING = 1e-13
 """Standard deviation, relative to the mean, below which a column is constant up to rounding."""
 
 _FAR = 1e3
-"""Mean, relative to the standard deviation, from which on columns are stored less their mean."""
+"""Mean, relative to the standard deviation, above which columns are stored without it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +28,13 @@ class LinearModel(LinearInParameters):
     r"""Linear scores, parametrised by standardised columns.
 
     Parameters are :math:`(v, b)` with scores :math:`\sum_j v_j (x_{ij} - \mu_j)/\sigma_j + b`:
-    first-order methods need columns of one scale, and no method is hurt by them. X is stored
-    as it comes, neither centred nor scaled, so sparse columns stay sparse. Without an intercept
-    :math:`\mu = 0` and there is no b.
+    first-order methods need columns of one scale. X itself is neither centred nor scaled, so sparse
+    columns stay sparse. Without an intercept :math:`\mu = 0` and there is no b.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Features less their origin, float64; rows in CSR are sorted and without duplicates.
+        Features minus their origin, float64; rows in CSR are sorted and without duplicates.
     center : ndarray of shape (n_features,)
         :math:`\mu`, the means of X.
     scale : ndarray of shape (n_features,)
@@ -43,12 +42,12 @@ class LinearModel(LinearInParameters):
     fit_intercept : bool
         Whether there is an intercept.
     origin : ndarray of shape (n_features,), default=0.0
-        What was subtracted from the columns before: the mean of those, such as time stamps, whose
-        digits would else be lost in products; 0 for all others.
+        Subtracted from the columns: the mean of columns such as time stamps, whose digits would
+        otherwise be lost in products; 0 for all others.
     n_unpenalized : int, default=0
-        How many of the last columns have coefficients without a penalty.
+        Number of last columns whose coefficients have no penalty.
     given : ndarray or csr_array of shape (n_samples, n_features) or None, default=None
-        Features as they came, where something was subtracted: predictions know these alone.
+        Features as passed, if an origin was subtracted, for `predicted`.
 
     Examples
     --------
@@ -66,15 +65,15 @@ class LinearModel(LinearInParameters):
     fit_intercept: bool
     origin: np.ndarray | float = 0.0
     n_unpenalized: int = 0
-    given: object = None
+    original: object = None
 
     def __getstate__(self):
-        """Return what is stored, or sent to another process: X once."""
-        return {name: own for name, own in vars(self).items() if name != "_transposed"}
+        """State for pickles, without the transposed view of X."""
+        return {name: value for name, value in vars(self).items() if name != "_X_transposed"}
 
     def __setstate__(self, state):
-        """Restore what was stored."""
-        vars(self).update(state, X=_aligned(state["X"]), given=_aligned(state["given"]))
+        """Restore the state."""
+        vars(self).update(state, X=_align(state["X"]), original=_align(state["original"]))
 
     @classmethod
     def standardized(cls, X, weights, fit_intercept=True, n_jobs=None):
@@ -89,29 +88,29 @@ class LinearModel(LinearInParameters):
         fit_intercept : bool, default=True
             Whether there is an intercept.
         n_jobs : int or None, default=None
-            Threads that look at the columns of very many samples.
+            Threads for the moments of many samples.
 
         Returns
         -------
         model : LinearModel
         """
-        given = X
-        X = stored(X, n_jobs)
+        original = X
+        X = store_columns(X, n_jobs)
         share = weights / weights.sum()
         mean, variance = moments(X, share, n_jobs)
-        model = cls.of_moments(mean, variance, fit_intercept)
+        model = cls.from_moments(mean, variance, fit_intercept)
         origin = model.origin
         if np.any(origin):
             origin = np.where(full_columns(X), origin, 0.0)
         if not np.any(origin):
             center = mean if fit_intercept else model.center
             return cls(X, center, model.scale, fit_intercept)
-        X = shifted(X, origin)
-        return cls(X, X.T @ share, model.scale, True, origin, given=given)
+        X = shift_columns(X, origin)
+        return cls(X, X.T @ share, model.scale, True, origin, original=original)
 
     @classmethod
-    def of_moments(cls, mean, variance, fit_intercept=True):
-        """Make a model of nobody, by whose parameters columns of these moments are standardised.
+    def from_moments(cls, mean, variance, fit_intercept=True):
+        """Make a model without samples that standardises columns of these moments.
 
         Parameters
         ----------
@@ -123,33 +122,35 @@ class LinearModel(LinearInParameters):
         Returns
         -------
         model : LinearModel
-            `on` gives it samples.
+            `with_features` gives it samples.
         """
-        nobody, second_moment = np.empty((0, len(mean))), variance + mean**2
+        no_samples, second_moment = np.empty((0, len(mean))), variance + mean**2
         if not fit_intercept:
-            return cls(nobody, np.zeros_like(mean), positive(np.sqrt(second_moment)), False)
-        # A column that is constant up to rounding tells nothing once it is centred.
+            return cls(
+                no_samples, np.zeros_like(mean), replace_zeros(np.sqrt(second_moment)), False
+            )
+        # A column that is constant up to rounding is zero once it is centred.
         constant = variance <= _ROUNDING**2 * second_moment
-        scale = positive(np.sqrt(np.where(constant, second_moment, variance)))
+        scale = replace_zeros(np.sqrt(np.where(constant, second_moment, variance)))
         origin = np.where(~constant & (np.abs(mean) > _FAR * scale), mean, 0.0)
-        return cls(nobody, mean - origin, scale, True, origin)
+        return cls(no_samples, mean - origin, scale, True, origin)
 
-    def on(self, X):
+    def with_features(self, X):
         """The same model of other samples.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
-            Features as they came.
+            Features as passed.
 
         Returns
         -------
         model : LinearModel
         """
-        X = _aligned(X)
+        X = _align(X)
         if not np.any(self.origin):
             return replace(self, X=X)
-        return replace(self, X=shifted(X, self.origin), given=X)
+        return replace(self, X=shift_columns(X, self.origin), original=X)
 
     @property
     def n_parameters(self):
@@ -157,7 +158,7 @@ class LinearModel(LinearInParameters):
         return len(self.scale) + self.fit_intercept
 
     def parameters(self, coef, intercept):
-        """Parameters of given coefficients.
+        """Parameters from coefficients.
 
         Parameters
         ----------
@@ -176,7 +177,7 @@ class LinearModel(LinearInParameters):
         return np.append(coef * self.scale, intercept + coef @ (self.origin + self.center))
 
     def take(self, rows):
-        """The same model of some of the samples.
+        """The same model of a subset of the samples.
 
         Parameters
         ----------
@@ -188,8 +189,8 @@ class LinearModel(LinearInParameters):
         model : LinearModel
             Its parameters mean the same: columns are scaled as before.
         """
-        given = None if self.given is None else self.given[rows]
-        return replace(self, X=self.X[rows], given=given)
+        original = None if self.original is None else self.original[rows]
+        return replace(self, X=self.X[rows], original=original)
 
     def coefficients(self, parameters):
         """Coefficients and intercept of the columns of X.
@@ -223,10 +224,10 @@ class LinearModel(LinearInParameters):
         return self.X @ coef + intercept
 
     def predicted(self, parameters):
-        """Score of each sample by `coefficients`, from the columns as they came.
+        """Score of each sample by `coefficients`, from the columns as passed.
 
-        Far columns cost both sides digits, the products and the intercept: at 1e12 deviations from
-        0 four of them are left. Promises about decisions are about these scores.
+        Columns far from 0 cost digits in products and intercept: at 1e12 standard deviations four
+        digits are left. Guarantees on decisions refer to these scores.
 
         Parameters
         ----------
@@ -237,18 +238,18 @@ class LinearModel(LinearInParameters):
         -------
         scores : ndarray of shape (n_samples,)
         """
-        if self.given is None:
+        if self.original is None:
             return self.scores(parameters)
         coef, intercept = self.coefficients(parameters)
-        return self.given @ coef + intercept
+        return self.original @ coef + intercept
 
     def _stored_coefficients(self, parameters):
-        """Coefficients and intercept of the columns as they are stored, less their origin."""
+        """Coefficients and intercept of the stored columns, that is minus their origin."""
         coef = parameters[: len(self.scale)] / self.scale
         return coef, parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
 
     def intercept_direction(self):
-        """Direction in which all scores rise alike.
+        """Direction in which all scores rise equally.
 
         Returns
         -------
@@ -260,11 +261,11 @@ class LinearModel(LinearInParameters):
         return np.append(np.zeros(len(self.scale)), 1.0)
 
     @cached_property
-    def _transposed(self):
-        return self.X.T  # of a sparse array an object whose making costs as much as a product
+    def _X_transposed(self):
+        return self.X.T  # cached, as its creation costs as much as a sparse product
 
     def pull_back(self, slopes):
-        """Gradient by the parameters, from one slope per sample.
+        """Gradient by the parameters from one derivative per sample.
 
         Parameters
         ----------
@@ -276,7 +277,7 @@ class LinearModel(LinearInParameters):
         gradient : ndarray of shape (n_parameters,)
         """
         total = slopes.sum()
-        gradient = (self._transposed.dot(slopes) - total * self.center) / self.scale
+        gradient = (self._X_transposed.dot(slopes) - total * self.center) / self.scale
         return np.append(gradient, total) if self.fit_intercept else gradient
 
     def pull_back_rows(self, slopes):
@@ -311,7 +312,7 @@ class LinearModel(LinearInParameters):
         """
         X, center = self.X, self.center
         raw = weighted_outer_sum(X, weights)
-        sums, total = self._transposed.dot(weights), weights.sum()
+        sums, total = self._X_transposed.dot(weights), weights.sum()
         shift = np.outer(center, sums)
         centered = raw - shift - shift.T + total * np.outer(center, center)
         gram = centered / np.outer(self.scale, self.scale)
@@ -337,9 +338,9 @@ class LinearModel(LinearInParameters):
         return np.append(ridge, 0.0) if self.fit_intercept else ridge
 
 
-def _aligned(X):
-    """The same rows, where a processor likes them to begin.
+def _align(X):
+    """The rows in aligned memory.
 
-    Those that came over a network may begin anywhere; numpy would add them up in another order.
+    Arrays received over a network may be unaligned, and numpy would sum them in another order.
     """
     return np.require(X, requirements="A") if isinstance(X, np.ndarray) else X

@@ -6,12 +6,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from skfair.models._chunks import ChunkedPoint, rows_pulled_back
-from skfair.models._columns import moments, positive
+from skfair.models._chunks import ChunkedPoint, pull_back_sparse_rows
+from skfair.models._columns import moments, replace_zeros
 from skfair.models._linear import LinearModel
 
 _CHUNK = 4096
-"""Rows that pass through the layers at a time: their activations stay in the cache."""
+"""Rows evaluated at a time, so that their activations stay in the cache."""
 
 
 def _relu(values):
@@ -23,7 +23,7 @@ def _tanh(values):
 
 
 def _relu_slope(activations):
-    return np.sign(activations)  # activations are not negative
+    return np.sign(activations)  # activations are non-negative
 
 
 def _tanh_slope(activations):
@@ -31,11 +31,11 @@ def _tanh_slope(activations):
 
 
 ACTIVATIONS = {"relu": (_relu, _relu_slope), "tanh": (_tanh, _tanh_slope)}
-"""By name: a function that replaces values in place, and its slope from what it returned."""
+"""Activation functions by name: one that works in place, and the slope from its values."""
 
 
 def _ends(X):
-    """Least and largest value of each column."""
+    """Minimum and maximum of each column."""
     if sparse.issparse(X):
         return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     return X.min(axis=0), X.max(axis=0)
@@ -45,23 +45,23 @@ class MLPModel:
     r"""Scores of a multi-layer perceptron with one output.
 
     With :math:`A_0` the standardised columns of X, the layers are
-    :math:`A_l = \phi(A_{l-1} W_l + b_l)`, and scores are :math:`A_L w + b`. Parameters are all
-    weights and biases in one vector, layer after layer, of each layer the weights first: those of
-    the last layer, in which scores are linear, come last.
+    :math:`A_l = \phi(A_{l-1} W_l + b_l)`, and scores are :math:`A_L w + b`. The parameter vector
+    has weights and biases layer after layer, and ends with those of the last layer, in which scores
+    are linear.
 
-    Everything is computed in the type of X: float32 trains about twice as fast, float64 leaves no
-    decision to rounding. Rows of a sparse X are made dense as they are taken.
+    All computations use the dtype of X: float32 trains about twice as fast, float64 leaves no
+    decision to rounding. Rows of a sparse X are converted to dense when they are taken.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Standardised columns, float32 or float64; where it is sparse, columns as they come.
+        Standardised columns, float32 or float64; if sparse, columns as passed.
     hidden_layer_sizes : tuple of int, default=(64, 32)
         Units of each hidden layer; () is a linear model.
     activation : {"relu", "tanh"}, default="relu"
         :math:`\phi`.
     center, scale : ndarray of shape (n_features,) or float
-        What standardised columns are shifted and divided by.
+        Shift and divisor of the standardised columns.
 
     Raises
     ------
@@ -105,8 +105,9 @@ class MLPModel:
     ):
         """Make a model whose columns have weighted mean 0, and variance 1 unless they are dummies.
 
-        Columns of two values are divided by half the distance between these instead: by its small
-        spread, a rare category would become a large number, which the network learns by heart.
+        Columns of two values are divided by half the distance between these instead:
+        a rare category divided by its small standard deviation would be a large number, which
+        networks memorise.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class MLPModel:
         activation : {"relu", "tanh"}, default="relu"
             Activation of the hidden units.
         dtype : {float64, float32}, default=float64
-            Type in which everything is computed.
+            Type of all computations.
 
         Returns
         -------
@@ -127,12 +128,12 @@ class MLPModel:
         """
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         center, variance = moments(X, weights / weights.sum())
-        rounding = 1e-13 * np.abs(center)  # columns that are constant up to it tell nothing
+        rounding = 1e-13 * np.abs(center)  # below it a column is constant
         low, high = _ends(X)
-        # No variance is larger than this product, and only that of two values is as large.
+        # The variance is at most this product, with equality for two values only.
         has_two_values = variance >= (1.0 - 1e-9) * (high - center) * (center - low)
         scale = np.where(has_two_values, (high - low) / 2.0, np.sqrt(variance))
-        scale = positive(np.where(np.sqrt(variance) > rounding, scale, 0.0))
+        scale = replace_zeros(np.where(np.sqrt(variance) > rounding, scale, 0.0))
         X = X if sparse.issparse(X) else (X - center) / scale
         return cls(X.astype(dtype), hidden_layer_sizes, activation, center, scale)
 
@@ -153,10 +154,10 @@ class MLPModel:
         -------
         model : MLPModel
         """
-        return self._of(self.X.astype(dtype, copy=False))
+        return self._with_X(self.X.astype(dtype, copy=False))
 
-    def _of(self, X):
-        # One of every mini-batch is made: nothing is to be checked again.
+    def _with_X(self, X):
+        # Made for every mini-batch, so the constructor's checks are skipped.
         model = object.__new__(type(self))
         vars(model).update(vars(self), X=X)
         return model
@@ -180,7 +181,7 @@ class MLPModel:
         ]
 
     def coefficients(self, parameters):
-        """Weights and biases of each layer, for the columns of X as they came.
+        """Weights and biases of each layer, for the columns of X as passed.
 
         Parameters
         ----------
@@ -198,12 +199,12 @@ class MLPModel:
         return coefs, intercepts
 
     def parameters(self, coefs, intercepts):
-        """Parameters of given weights and biases: the inverse of `coefficients`.
+        """Parameters from weights and biases: the inverse of `coefficients`.
 
         Parameters
         ----------
         coefs : list of array-like of shape (fan_in, fan_out)
-            Weights of each layer, for the columns of X as they came.
+            Weights of each layer, for the columns of X as passed.
         intercepts : list of array-like of shape (fan_out,)
             Biases of each layer.
 
@@ -218,7 +219,7 @@ class MLPModel:
         return np.concatenate([np.ravel(part) for pair in pairs for part in pair])
 
     def initial(self, random_state=None):
-        """Parameters to start from, uniform as scikit-learn and X. Glorot and Y. Bengio draw them.
+        """Random initial parameters, uniform as in scikit-learn (X. Glorot and Y. Bengio, 2010).
 
         Parameters
         ----------
@@ -230,15 +231,15 @@ class MLPModel:
         parameters : ndarray of shape (n_parameters,)
         """
         random_state = check_random_state(random_state)
-        drawn = []
+        arrays = []
         for fan_in, fan_out in self._shapes:
             bound = np.sqrt(6.0 / (fan_in + fan_out))
-            drawn.append(random_state.uniform(-bound, bound, fan_in * fan_out))
-            drawn.append(random_state.uniform(-bound, bound, fan_out))
-        return np.concatenate(drawn)
+            arrays.append(random_state.uniform(-bound, bound, fan_in * fan_out))
+            arrays.append(random_state.uniform(-bound, bound, fan_out))
+        return np.concatenate(arrays)
 
     def take(self, rows):
-        """The same model of some of the samples, whose columns are dense.
+        """The same model of a subset of the samples, with dense columns.
 
         Parameters
         ----------
@@ -252,8 +253,8 @@ class MLPModel:
         """
         if sparse.issparse(self.X):
             X = (self.X[rows].toarray() - self.center) / self.scale
-            return self._of(X.astype(self.X.dtype))
-        return self._of(self.X[rows])
+            return self._with_X(X.astype(self.X.dtype))
+        return self._with_X(self.X[rows])
 
     def at(self, parameters):
         """The model at given parameters.
@@ -279,8 +280,8 @@ class MLPModel:
         Parameters
         ----------
         alpha : float
-            Strength of the penalty on the weights of all layers, those of the first one for
-            standardised columns; biases have none.
+            Strength of the penalty on the weights of all layers (of the first one for standardised
+            columns); biases have none.
 
         Returns
         -------
@@ -290,7 +291,7 @@ class MLPModel:
         return np.repeat(np.tile([alpha, 0.0], len(self._shapes)), sizes)
 
     def last_layer(self, parameters):
-        """The linear model on the last hidden activations, all before them held fixed.
+        """The linear model on the last hidden activations, with all earlier layers fixed.
 
         Parameters
         ----------
@@ -308,15 +309,7 @@ class MLPModel:
 
 
 class MLPPoint:
-    """A perceptron at some parameters, on few samples: their activations are kept.
-
-    Parameters
-    ----------
-    model : MLPModel
-        The model, its X dense.
-    parameters : ndarray of shape (n_parameters,)
-        Its parameters, of the type of X.
-    """
+    """A perceptron at a parameter vector, with stored activations of all samples."""
 
     def __init__(self, model, parameters):
         self.model = model
@@ -337,20 +330,22 @@ class MLPPoint:
         return self._activations[-1]
 
     def pull_back(self, slopes):
-        """Gradient by the parameters from one slope per sample, (n_samples,)."""
+        """Backpropagation: gradient by the parameters from one derivative per sample."""
         model = self.model
         gradient = np.empty_like(self.parameters)
         delta = slopes.astype(self.parameters.dtype)[:, np.newaxis]
         layers = [*zip(self._layers, model.layers(gradient), self._activations, strict=True)]
-        for depth, ((weights, _), (by_weights, by_biases), entering) in enumerate(layers[::-1]):
-            np.matmul(entering.T, delta, out=by_weights)
-            delta.sum(axis=0, out=by_biases)
+        for depth, ((weights, _), (weight_gradient, bias_gradient), inputs) in enumerate(
+            layers[::-1]
+        ):
+            np.matmul(inputs.T, delta, out=weight_gradient)
+            delta.sum(axis=0, out=bias_gradient)
             if depth < len(layers) - 1:
-                # From the one output backwards a product of a column and a row is left.
+                # Behind the single output the product is an outer product.
                 delta = delta * weights[:, 0] if depth == 0 else delta @ weights.T
-                delta *= self._slope(entering)
+                delta *= self._slope(inputs)
         return gradient.astype(np.float64, copy=False)
 
     def pull_back_rows(self, cells):
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
-        return rows_pulled_back(self, cells)
+        return pull_back_sparse_rows(self, cells)

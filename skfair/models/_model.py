@@ -1,4 +1,4 @@
-"""What a model is asked for, and what models that are linear in their parameters share."""
+"""The protocol of models, and the base of models that are linear in their parameters."""
 
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -10,8 +10,8 @@ import numpy as np
 class Model(Protocol):
     """Scores of the training samples as a function of parameters.
 
-    A model is the only one who knows X. Losses and constraints give one slope per sample, and the
-    model turns them into a gradient by its parameters: a network takes part as a linear model does.
+    Only the model has access to X. Losses and constraints return one derivative per sample, which
+    the model maps to a gradient by its parameters. So networks and linear models share all solvers.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class Model(Protocol):
     n_parameters: int
 
     def initial(self, random_state=None):
-        """Parameters to start from.
+        """Initial parameters.
 
         Parameters
         ----------
         random_state : int, RandomState instance or None, default=None
-            For models that break symmetries by chance.
+            For models with a random initialisation.
 
         Returns
         -------
@@ -56,18 +56,19 @@ class Model(Protocol):
         Returns
         -------
         point : object
-            It has ``scores`` (n_samples,), ``pull_back(slopes)``, from one slope per sample to the
-            gradient (n_parameters,), and ``pull_back_rows(cells)``, the same for a csr_array
-            (n_rows, n_samples). Where it is cheap it also has ``gram(weights)``, the sum of
-            ``weights[i]`` times the outer product of the gradient of the i-th score; a model that
-            is linear in its parameters also has ``push_forward(direction)``, the scores' change
-            along a direction, and ``predicted``, scores as the coefficients that users see give
-            them: those of far columns have fewer digits. Solvers that need these say so.
+            It has ``scores`` (n_samples,), ``pull_back(slopes)``, which maps one derivative per
+            sample to the gradient (n_parameters,), and ``pull_back_rows(cells)``, the same for a
+            csr_array (n_rows, n_samples). If it is cheap it also has ``gram(weights)``, the sum of
+            ``weights[i]`` times the outer product of the gradient of the i-th score. A model that
+            is linear in its parameters also has ``push_forward(direction)``, the change of the
+            scores along a direction, and ``predicted``, the scores by the coefficients that users
+            see, which have fewer digits for columns far from 0. Solvers state which of these they
+            require.
         """
         ...
 
     def take(self, rows):
-        """The same model of some of the samples.
+        """The same model of a subset of the samples.
 
         Parameters
         ----------
@@ -77,8 +78,8 @@ class Model(Protocol):
         Returns
         -------
         model : Model
-            With parameters of the same meaning. Models that behave otherwise in training, by
-            dropout say, also have ``batch(rows)``, the model of a mini-batch to train on.
+            With parameters of the same meaning. Models that differ in training, for example by
+            dropout, also have ``batch(rows)``, the model of a training mini-batch.
         """
         ...
 
@@ -98,7 +99,7 @@ class Model(Protocol):
         ...
 
     def last_layer(self, parameters):
-        """The part in which scores are linear, all before it held fixed.
+        """The layer in which scores are linear, with all earlier ones fixed.
 
         Parameters
         ----------
@@ -114,15 +115,7 @@ class Model(Protocol):
 
 
 class LinearPoint:
-    """A model that is linear in its parameters, at some of these.
-
-    Parameters
-    ----------
-    model : LinearModel or another that is linear in its parameters
-        The model, whose derivatives are the same everywhere.
-    parameters : ndarray of shape (n_parameters,)
-        Its parameters.
-    """
+    """A model that is linear in its parameters, at a parameter vector."""
 
     def __init__(self, model, parameters):
         self.model = model
@@ -135,7 +128,7 @@ class LinearPoint:
 
     @property
     def predicted(self):
-        """Score of each sample as predictions will have it, (n_samples,)."""
+        """Score of each sample by the coefficients that users see, (n_samples,)."""
         return self.model.predicted(self.parameters)
 
     def push_forward(self, direction):
@@ -143,7 +136,7 @@ class LinearPoint:
         return self.model.scores(direction)
 
     def pull_back(self, slopes):
-        """Gradient by the parameters from one slope per sample, (n_samples,)."""
+        """Gradient by the parameters from one derivative per sample, (n_samples,)."""
         return self.model.pull_back(slopes)
 
     def pull_back_rows(self, cells):
@@ -156,91 +149,29 @@ class LinearPoint:
 
 
 class LinearInParameters:
-    """What models that are linear in their parameters have in common."""
+    """Base of models that are linear in their parameters."""
 
     def initial(self, random_state=None):
-        """Parameters to start from: zeros, whose scores are 0.
-
-        Parameters
-        ----------
-        random_state : int, RandomState instance or None, default=None
-            Not used: there is no symmetry to break.
-
-        Returns
-        -------
-        parameters : ndarray of shape (n_parameters,)
-        """
+        """Initial parameters: zeros, whose scores are 0."""
         return np.zeros(self.n_parameters)
 
     def at(self, parameters):
-        """The model at given parameters.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        point : LinearPoint
-            Scores, and derivatives by the parameters; see `Model.at`.
-        """
+        """The `LinearPoint` at parameters."""
         return LinearPoint(self, parameters)
 
     def last_layer(self, parameters):
-        """The part in which scores are linear: all of it.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        model : LinearInParameters
-            The model itself.
-        """
+        """The model itself."""
         return self
 
     def constants(self):
-        """Parameters that decide alike of everybody.
-
-        Returns
-        -------
-        parameters : list of ndarray of shape (n_parameters,)
-            For the negative and for the positive class; without an intercept all scores are 0.
-        """
+        """Parameters of constant decisions, negative and positive; [0] without an intercept."""
         up = self.intercept_direction()
         return [np.zeros(self.n_parameters)] if up is None else [-up, up]
 
     def lines(self, direction):
-        """Directions to search one after the other, along each of which a decision flips once.
-
-        Parameters
-        ----------
-        direction : ndarray of shape (n_parameters,)
-            Where to go.
-
-        Returns
-        -------
-        directions : list of ndarray of shape (n_parameters,)
-            Just the one given.
-        """
+        """Directions to search in turn, along each of which a decision flips at most once."""
         return [direction]
 
-    def turning(self, scores, slopes):
-        """Scores and slopes on a line, such that each decision flips where its score is 0.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Where the line begins.
-        slopes : ndarray of shape (n_samples,)
-            What `scores` gives for its direction.
-
-        Returns
-        -------
-        scores, slopes : ndarray of shape (n_samples,)
-            Those given.
-        """
+    def orient_flips(self, scores, slopes):
+        """Scores and slopes along a line, zero where a decision flips: those passed."""
         return scores, slopes

@@ -1,24 +1,23 @@
-"""Solvers of problems with constraints."""
+"""Solvers of constrained problems; :mod:`skfair.solvers.literature` has more, for comparisons."""
 
 from skfair.solvers._augmented_lagrangian import AugmentedLagrangian
-from skfair.solvers._certificate import kkt_residual, least_squares_multipliers
-from skfair.solvers._solver import Iterate, Progress, Result, Solver
+from skfair.solvers._certificate import kkt_residual as kkt_residual
+from skfair.solvers._certificate import least_squares_multipliers as least_squares_multipliers
+from skfair.solvers._solver import Iterate as Iterate
+from skfair.solvers._solver import Progress as Progress
+from skfair.solvers._solver import Result as Result
+from skfair.solvers._solver import Solver
 from skfair.solvers._sqp import SQP, sqp_lbfgs
-from skfair.solvers.literature._gda import GDA
+from skfair.solvers.literature import GDA, IPPSSG, IPPConEx, MultiplierModel, ProxyLagrangian
+from skfair.solvers.literature import sa2gd as sa2gd
 from skfair.solvers.literature._idca import IDCA
-from skfair.solvers.literature._ipp import IPPSSG, IPPConEx
 from skfair.solvers.literature._plada import PLADA
-from skfair.solvers.literature._proxy_lagrangian import ProxyLagrangian
-from skfair.solvers.literature._sa2gd import sa2gd
-from skfair.solvers.literature._switching_subgradient import (
-    GeometricDecay,
-    Harmonic,
-    SwitchingSubgradient,
-)
+from skfair.solvers.literature._switching_subgradient import GeometricDecay as GeometricDecay
+from skfair.solvers.literature._switching_subgradient import Harmonic as Harmonic
+from skfair.solvers.literature._switching_subgradient import SwitchingSubgradient
 from skfair.solvers.stochastic._adam_primal_dual import AdamPrimalDual
 from skfair.solvers.stochastic._ghost import StochasticGhost
 from skfair.solvers.stochastic._idca import StochasticIDCA
-from skfair.solvers.stochastic._multiplier_model import MultiplierModel
 from skfair.solvers.stochastic._plada import StochasticPLADA
 from skfair.solvers.stochastic._sgd import SGD
 from skfair.solvers.stochastic._ssl_alm import SSLALM, alm
@@ -46,12 +45,10 @@ SOLVERS = {
     "stochastic-idca": StochasticIDCA,
     "multiplier-model": MultiplierModel,
 }
-"""Solvers that have a name of their own."""
+"""Classes of solvers by name, or functions that make one."""
 
 __all__ = [
-    "GDA",
     "IDCA",
-    "IPPSSG",
     "PLADA",
     "SGD",
     "SOLVERS",
@@ -59,14 +56,6 @@ __all__ = [
     "SSLALM",
     "AdamPrimalDual",
     "AugmentedLagrangian",
-    "GeometricDecay",
-    "Harmonic",
-    "IPPConEx",
-    "Iterate",
-    "MultiplierModel",
-    "Progress",
-    "ProxyLagrangian",
-    "Result",
     "Solver",
     "StochasticGhost",
     "StochasticIDCA",
@@ -74,5 +63,4 @@ __all__ = [
     "StochasticSolver",
     "StochasticSwitching",
     "SwitchingSubgradient",
-    "sa2gd",
 ]

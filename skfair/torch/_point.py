@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from skfair.models import rows_pulled_back
+from skfair.models import pull_back_sparse_rows
 from skfair.torch._flat_module import as_float64
 from skfair.torch._module import require_torch
 
@@ -69,4 +69,4 @@ class TorchPoint:
 
     def pull_back_rows(self, cells):
         """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
-        return rows_pulled_back(self, cells)
+        return pull_back_sparse_rows(self, cells)

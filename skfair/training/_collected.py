@@ -133,7 +133,7 @@ def _refuse_what_is_no_sum(estimator, constraints, solver, people):
 
 def _frame(estimator, constraints, training, moments):
     """The problem of the representatives, whose scores are not asked for."""
-    model = LinearModel.of_moments(*moments, estimator.fit_intercept)
+    model = LinearModel.from_moments(*moments, estimator.fit_intercept)
     factors = class_weights(estimator.class_weight, training)
     problem = estimator._problem_of(model, training, constraints, factors)
     return replace(problem, total=float(problem.weights.sum()))
@@ -149,7 +149,7 @@ def _among(frame, training, X, target, places, weights):
     factors = weights / training.weights[places]
     return replace(
         frame,
-        model=frame.model.on(X),
+        model=frame.model.with_features(X),
         target=target,
         weights=frame.weights[places] * factors,
         alpha=0.0,

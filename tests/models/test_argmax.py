@@ -68,7 +68,7 @@ def test_a_line_of_one_class_tells_every_decision(case):
     _, model, parameters, rng = case
     scores = model.at(parameters).scores
     for direction in model.lines(rng.normal(size=model.n_parameters)):
-        start, slopes = model.turning(scores, model.scores(direction))
+        start, slopes = model.orient_flips(scores, model.scores(direction))
         for length in (-3.0, -0.4, 0.0, 0.2, 1.7, 9.0):
             found = model.at(parameters + length * direction).scores
             np.testing.assert_array_equal(start + length * slopes > 0, found > 0)
