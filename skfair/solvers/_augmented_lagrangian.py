@@ -21,23 +21,23 @@ class AugmentedLagrangian(Solver):
         \bigl([\lambda_i + \rho\, G_i(x)]_+^2 - \lambda_i^2\bigr),
 
     then sets :math:`\lambda \leftarrow [\lambda + \rho\, G(x)]_+` and raises :math:`\rho` unless
-    infeasibility and complementarity, :math:`\max_i |\max(G_i, -\lambda_i/\rho)|`, have shrunk
+    infeasibility and complementarity, :math:`\max_i |\max(G_i, -\lambda_i/\rho)|`, have decreased
     enough ([1]_, Algorithm 17.4; [2]_, Algorithm 4.1).
 
     Parameters
     ----------
     max_iter : int, default=100
-        Most iterations, that is updates of the multipliers.
+        Maximum number of iterations, that is updates of the multipliers.
     tol : float, default=1e-6
-        Largest violation and largest residual of the optimality conditions at the answer.
+        Maximum violation and maximum residual of the optimality conditions at the answer.
     rho : float, default=10.0
-        First penalty :math:`\rho`.
+        Initial penalty :math:`\rho`.
     growth : float, default=4.0
-        What the penalty is multiplied with.
+        Factor of increases of the penalty.
     shrink : float, default=0.25
-        The penalty stays while infeasibility falls to this share from one iteration to the next.
+        The penalty is kept while infeasibility decreases to this share per iteration.
     inner_iter : int, default=1000
-        Most steps of L-BFGS per iteration.
+        Maximum number of L-BFGS steps per iteration.
 
     References
     ----------
@@ -81,26 +81,27 @@ class AugmentedLagrangian(Solver):
         evaluation, infeasibility, accuracy = problem.evaluate(x), np.inf, 1e-2
         while True:
             yield Iterate(evaluation, one_sided.multipliers(duals))
+            # Minimise the augmented Lagrangian more and more accurately.
             accuracy = max(0.1 * accuracy, 0.1 * self.tol)
             evaluation = self._minimise(evaluation, one_sided, duals, rho, accuracy)
             G = one_sided.values(evaluation.values)
-            left = np.abs(np.maximum(G, -duals / rho)).max(initial=0.0)
-            duals = np.maximum(0.0, duals + rho * G)  # first-order update of the multipliers
-            # What is left below the tolerance is rounding, which no penalty can shrink.
-            if left > max(self.shrink * infeasibility, 0.1 * self.tol):
+            residual = np.abs(np.maximum(G, -duals / rho)).max(initial=0.0)
+            duals = np.maximum(0.0, duals + rho * G)  # first-order multiplier update
+            # Raise the penalty; residuals below the tolerance are rounding errors.
+            if residual > max(self.shrink * infeasibility, 0.1 * self.tol):
                 rho *= self.growth
-            infeasibility = left
+            infeasibility = residual
 
     def _minimise(self, start, one_sided, duals, rho, accuracy):
-        """Minimise the augmented Lagrangian up to an accuracy of its gradient."""
+        """Minimise the augmented Lagrangian by L-BFGS up to an accuracy of its gradient."""
         problem = start.problem
 
-        def augmented(x):
+        def evaluate(x):
             evaluation = problem.evaluate(x)
             next_duals = np.maximum(0.0, duals + rho * one_sided.values(evaluation.values))
             value = evaluation.fun + (next_duals @ next_duals - duals @ duals) / (2.0 * rho)
             return value, evaluation.lagrangian_gradient(one_sided.multipliers(next_duals))
 
         options = {"maxiter": self.inner_iter, "gtol": accuracy, "ftol": 1e-15, "maxcor": 20}
-        found = minimize(augmented, start.x, jac=True, method="L-BFGS-B", options=options)
-        return problem.evaluate(found.x)
+        solution = minimize(evaluate, start.x, jac=True, method="L-BFGS-B", options=options)
+        return problem.evaluate(solution.x)

@@ -1,30 +1,21 @@
-"""The certificate of an answer: multipliers, and what is left of the optimality conditions."""
+"""The certificate of an answer: multipliers and the residual of the optimality conditions."""
 
 import numpy as np
 from scipy.optimize import nnls
 
 _MAX_ENTRIES = 1 << 25
-"""Numbers that the derivatives of the active rows may be."""
+"""Maximum number of entries of the Jacobian of the active rows."""
 
 
 def kkt_residual(iterate):
-    r"""Largest residual of stationarity and complementarity.
+    r"""Maximum residual of stationarity and complementarity.
 
     .. math::
 
         \max\bigl(\|\nabla f + J^T \lambda\|_\infty,\;
         \max_r \lambda_r^+ (upper_r - c_r)^+,\; \max_r \lambda_r^- (c_r - lower_r)^+\bigr)
 
-    Where the problem has a region, stationarity is the length of the projected gradient step.
-
-    Parameters
-    ----------
-    iterate : Iterate
-        The point and its multipliers.
-
-    Returns
-    -------
-    residual : float
+    With a region of the problem, stationarity is the length of the projected gradient step.
     """
     evaluation, multipliers = iterate.evaluation, iterate.multipliers
     gradient = iterate.lagrangian_gradient
@@ -34,29 +25,18 @@ def kkt_residual(iterate):
     if problem.region is not None:
         gradient = x - problem.project(x - gradient)
     stationarity = np.abs(gradient).max(initial=0.0)
-    pressing = multipliers != 0
-    bound = np.where(multipliers > 0, problem.upper, problem.lower)[pressing]
-    slack = np.maximum(0.0, np.sign(multipliers[pressing]) * (bound - values[pressing]))
-    complementarity = np.abs(multipliers[pressing]) * slack
+    is_active = multipliers != 0
+    bound = np.where(multipliers > 0, problem.upper, problem.lower)[is_active]
+    slack = np.maximum(0.0, np.sign(multipliers[is_active]) * (bound - values[is_active]))
+    complementarity = np.abs(multipliers[is_active]) * slack
     return float(max(stationarity, complementarity.max(initial=0.0)))
 
 
 def least_squares_multipliers(evaluation, tol):
-    """Multipliers of the active rows that make the gradient of the Lagrangian least.
+    """Multipliers of the rows within ``tol`` of a bound that minimise the Lagrangian's gradient.
 
-    Where the derivatives of the active rows would be more than 2 ** 25 numbers, as those of many
-    groups in a network are, no estimate is worth them: all multipliers are then 0.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-        The problem at a point.
-    tol : float
-        Rows within it of a bound, or beyond, are active.
-
-    Returns
-    -------
-    multipliers : ndarray of shape (n_rows,)
+    All are 0 if the Jacobian of the active rows would have more than 2 ** 25 entries, as for many
+    groups in a network.
     """
     problem, values = evaluation.problem, evaluation.values
     above = np.flatnonzero(values >= problem.upper - tol)

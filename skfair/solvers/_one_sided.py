@@ -1,4 +1,4 @@
-"""Two-sided rows as one-sided ones, and their multipliers back."""
+"""Two-sided rows as one-sided ones, and the map of their multipliers."""
 
 import numpy as np
 
@@ -6,13 +6,7 @@ import numpy as np
 class OneSided:
     r"""The rows :math:`lower \le c \le upper` written as :math:`G \le 0`.
 
-    Every finite bound gives one component of G, the upper ones first: ``c - upper`` or
-    ``lower - c``.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of shape (n_rows,)
-        Bounds; infinite where there is none.
+    Every finite bound is one component of G, upper ones first: ``c - upper`` or ``lower - c``.
     """
 
     def __init__(self, lower, upper):
@@ -23,7 +17,7 @@ class OneSided:
         self.n_rows = len(lower)
 
     def values(self, values):
-        """G from c, (n_rows,) -> (n_bounds,): positive where a bound is broken."""
+        """G from c, (n_rows,) -> (n_bounds,): positive where a bound is violated."""
         return self.signs * values[self.rows] - self.bounds
 
     def jacobian(self, jacobian):

@@ -1,4 +1,4 @@
-"""What all solvers share: stopping, the best iterate, and the certificate of an answer."""
+"""The driver of all solvers: stopping, the best iterate, and the certificate of the answer."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ from skfair.utils._sklearn import Interval, validate_parameter_constraints
 
 
 class Iterate(NamedTuple):
-    """Where a solver stands.
+    """An iterate of a solver.
 
     Attributes
     ----------
     evaluation : Evaluation
         The problem at the iterate.
     multipliers : ndarray of shape (n_rows,)
-        The solver's own multipliers, positive at upper and negative at lower bounds.
+        The multipliers of the solver, positive at upper and negative at lower bounds.
     chosen : bool or None
-        Whether the iterate is the answer so far, by an output rule of the solver's own; None
-        leaves the choice to the driver, who keeps the best feasible one.
+        Whether the iterate is the answer so far, by an output rule of the solver; None leaves the
+        choice to the driver, which keeps the best feasible one.
     details : dict
-        What else a solver shows to callbacks, by the names of its paper.
+        Further values for callbacks, by the names of the solver's paper.
     lagrangian_gradient : ndarray of shape (n_unknowns,) or None
-        Gradient of the Lagrangian with these multipliers, from solvers that have it at hand; None
-        leaves it to the driver, whenever it measures the optimality conditions.
+        Gradient of the Lagrangian with these multipliers, from solvers that have computed it; None
+        leaves it to the driver, when it measures the optimality conditions.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Iterate(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a callback of a solver is told.
+    """The argument of a callback of a solver.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ class Progress(NamedTuple):
     multipliers : ndarray of shape (n_rows,)
         Multipliers of the rows, positive at upper and negative at lower bounds.
     details : dict
-        What else the solver shows, by the names of its paper: :class:`PLADA` its two multipliers.
+        Further values, by the names of the solver's paper, such as both multipliers of PLADA.
     best : Evaluation
-        The problem at the answer, were this the last iteration.
+        The problem at the answer if this were the last iteration.
 
     Examples
     --------
@@ -82,23 +82,23 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a solver found.
+    """The answer of a solver with its certificate.
 
     Attributes
     ----------
     evaluation : Evaluation
         The problem at the answer, with scores, objective and rows.
     residual : float
-        Largest residual of the optimality (KKT) conditions at x with these multipliers.
+        Maximum residual of the optimality (KKT) conditions at x with these multipliers.
     multipliers : ndarray of shape (n_rows,)
-        Positive where an upper bound presses, negative where a lower one does.
+        Positive where an upper bound is active, negative where a lower one is.
     n_iter : int
         Number of iterations.
     status : {"optimal", "max_iter", "infeasible"}
-        "optimal": violation and residual are at most ``tol``. "max_iter": the constraint is kept,
-        but optimality is not certified. "infeasible": it is not kept.
+        "optimal": violation and residual are at most ``tol``. "max_iter": the constraint holds, but
+        optimality is not certified. "infeasible": the constraint is violated.
     message : str
-        The same in words, with the numbers and, unless it is "optimal", what to do.
+        The status in words, with the numbers and, unless it is "optimal", what to do.
 
     Examples
     --------
@@ -135,24 +135,24 @@ class Result:
 
     @property
     def violation(self):
-        """Largest excess of a row of the constraint at x."""
+        """Maximum excess of a row of the constraint at x."""
         return self.evaluation.violation
 
 
 class Solver(BaseEstimator):
-    """Base of all solvers: a solver's own part is one generator of iterates.
+    """Base of all solvers, which implement one generator of iterates.
 
     Parameters
     ----------
     max_iter : int
-        Most iterations.
+        Maximum number of iterations.
     tol : float
-        Largest violation of a row and largest residual of the optimality conditions at which the
+        Maximum violation of a row and maximum residual of the optimality conditions at which the
         solver stops.
 
     Examples
     --------
-    Gradient descent, which knows no rows:
+    Gradient descent, which ignores the rows:
 
     >>> import numpy as np
     >>> from skfair.constraints import ConstraintSystem
@@ -183,43 +183,28 @@ class Solver(BaseEstimator):
     }
 
     requires = ()
-    """What a solver cannot do without: names in ``REQUIREMENTS``; a property if it depends on the
+    """Requirements of a solver: names in ``REQUIREMENTS``; a property if they depend on the
     solver's settings."""
 
     advice = "Raise max_iter or tol, or try solver='sqp'."
-    """What to do where an answer is not certified."""
+    """What to do if an answer is not certified."""
 
     check_every = 1
     """Iterations between two measurements of the optimality conditions, which cost a pass.
 
-    In between the driver looks at objective and rows of iterates only if it has to choose the best:
-    of an iterate with ``chosen=False`` nothing is computed.
+    In between the driver only evaluates objective and rows, and only to choose the best iterate:
+    nothing is computed of an iterate with ``chosen=False``.
     """
 
     projects = False
-    """Whether a region of the problem is kept to, by projecting onto it."""
+    """Whether iterates are projected onto the region of the problem."""
 
     one_row = False
-    """Whether each gap is to be held by one row, kinked and without auxiliary unknowns."""
+    """Whether each gap is one piecewise smooth row, without auxiliary unknowns."""
 
     @abstractmethod
     def _iterate(self, problem, x, random_state):
-        """Yield an `Iterate` for x, and for every point after it.
-
-        Parameters
-        ----------
-        problem : ConstrainedProblem
-            What to minimise, and what must hold.
-        x : ndarray of shape (n_unknowns,)
-            Starting point.
-        random_state : RandomState instance
-            Source of all draws.
-
-        Yields
-        ------
-        iterate : Iterate
-            They may go on for ever: the driver stops.
-        """
+        """Yield an `Iterate` for the start x and for every point after it; the driver stops."""
 
     def solve(self, problem, x0=None, *, random_state=None, callback=None):
         """Solve a problem.
@@ -229,19 +214,19 @@ class Solver(BaseEstimator):
         problem : ConstrainedProblem
             What to minimise, and what must hold.
         x0 : ndarray of shape (n_unknowns,), default=None
-            Where to start; None takes ``problem.initial_point()``. Solvers that ask for one row per
-            gap (``one_row``) solve ``problem.single()``, and take the model parameters of it.
+            Starting point; None is ``problem.initial_point()``. Solvers with one row per gap
+            (``one_row``) solve ``problem.single()``, and take the model parameters of it.
         random_state : int, RandomState instance or None, default=None
             Determines the draws of a stochastic solver.
         callback : callable, default=None
-            Called with a `Progress` after every iteration; returning True stops.
+            Called with a `Progress` after every iteration; if it returns True, the solver stops.
 
         Returns
         -------
         result : Result
-            The iterate that is certified; else of those that keep the constraint up to ``tol`` the
-            one of least objective; else the one of least violation. The start counts only if there
-            is no other: it may keep the constraint by deciding nothing.
+            The certified iterate; otherwise the feasible one (up to ``tol``) of minimum objective;
+            otherwise the one of minimum violation. The start only counts if there is no other
+            iterate, as constant decisions may be feasible.
 
         Raises
         ------
@@ -255,41 +240,44 @@ class Solver(BaseEstimator):
         problem = problem.single() if self.one_row else problem
         random_state = check_random_state(random_state)
         x0 = problem.initial_point(random_state=random_state) if x0 is None else np.asarray(x0)
-        # One row has no unknowns of its own.
+        # One row per gap has no auxiliary unknowns.
         x0 = problem.project(x0[: problem.n_unknowns].astype(np.float64))
         start = problem.evaluate(x0)
         check_requirements(self, start)
         if not np.isfinite(start.fun):
             raise ValueError(
-                f"The objective is {start.fun} at the start: rescale the columns of X, or start "
-                "elsewhere."
+                f"The objective must be finite at the start, but it is {start.fun}. Rescale the "
+                "columns of X, or pass another x0."
             )
         best = None
         iterates = self._iterate(problem, start.x, random_state)
         for n_iter, iterate in enumerate(iterates):
-            measured = n_iter % self.check_every == 0
-            residual = kkt_residual(iterate) if measured else np.nan
+            # Certificate of the iterate.
+            is_measured = n_iter % self.check_every == 0
+            residual = kkt_residual(iterate) if is_measured else np.nan
             after_start = n_iter == 1 and iterate.chosen is None
-            certified = residual <= self.tol and iterate.evaluation.violation <= self.tol
-            if certified or best is None or after_start or _replaces(iterate, best, self.tol):
+            is_certified = residual <= self.tol and iterate.evaluation.violation <= self.tol
+            if is_certified or best is None or after_start or _is_better(iterate, best, self.tol):
                 best, residual_of_best = iterate, residual
-            shown = iterate.evaluation, residual, iterate.multipliers, iterate.details
-            told = Progress(n_iter, *shown, best.evaluation)
-            stopped = callback is not None and callback(told)
-            if certified or stopped or n_iter >= self.max_iter:
+            # Callback and stopping.
+            state = iterate.evaluation, residual, iterate.multipliers, iterate.details
+            progress = Progress(n_iter, *state, best.evaluation)
+            is_stopped = callback is not None and callback(progress)
+            if is_certified or is_stopped or n_iter >= self.max_iter:
                 break
         residual = kkt_residual(best) if np.isnan(residual_of_best) else residual_of_best
         return self._result(best, residual, n_iter)
 
     def _result(self, best, residual, n_iter):
         evaluation, multipliers = best.evaluation, best.multipliers
+        # Least-squares multipliers may certify what the solver's multipliers do not.
         if residual > self.tol:
             estimate = least_squares_multipliers(evaluation, self.tol)
             estimated = kkt_residual(Iterate(evaluation, estimate))
             if estimated < residual:
                 residual, multipliers = estimated, estimate
-        kept, certified = evaluation.violation <= self.tol, residual <= self.tol
-        status = "infeasible" if not kept else "optimal" if certified else "max_iter"
+        is_feasible, is_certified = evaluation.violation <= self.tol, residual <= self.tol
+        status = "infeasible" if not is_feasible else "optimal" if is_certified else "max_iter"
         message = (
             f"{type(self).__name__} stopped after {n_iter} iterations with violation "
             f"{evaluation.violation:.2g} and residual {residual:.2g} (tol={self.tol:g})."
@@ -331,7 +319,7 @@ REQUIREMENTS = {
         "use solver='sqp'",
     ),
 }
-"""What a solver may require: in words, whether a problem has it, and the remedy where not."""
+"""Requirements by name: description, test of an evaluation, and what to do without."""
 
 
 def _has_each(name, rows):
@@ -341,38 +329,25 @@ def _has_each(name, rows):
 
 
 def check_requirements(solver, evaluation):
-    """Refuse a problem that lacks what a solver requires.
-
-    Parameters
-    ----------
-    solver : Solver
-        The solver.
-    evaluation : Evaluation
-        The problem at the start.
-
-    Raises
-    ------
-    ValueError
-        If something is lacking.
-    """
+    """Refuse a problem that does not meet the requirements of a solver."""
     if evaluation.problem.region is not None and not solver.projects:
         raise ValueError(
-            f"{type(solver).__name__} does not keep to a region, but the problem has the region "
+            f"{type(solver).__name__} cannot project onto a region, but the problem has the region "
             f"{evaluation.problem.region}; use a first-order solver, such as solver='gda'."
         )
     for name in solver.requires:
-        what, is_there, remedy = REQUIREMENTS[name]
-        if not is_there(evaluation):
+        need, has_it, remedy = REQUIREMENTS[name]
+        if not has_it(evaluation):
             problem = evaluation.problem
             raise ValueError(
-                f"{type(solver).__name__} needs {what}, but the problem has a "
+                f"{type(solver).__name__} needs {need}, but the problem has a "
                 f"{type(problem.model).__name__} and a {type(problem.constraint).__name__} "
                 f"without it; {remedy}."
             )
 
 
-def _replaces(iterate, best, tol):
-    """Whether an iterate is feasible at a lower objective, or nearer to being feasible."""
+def _is_better(iterate, best, tol):
+    """Whether an iterate is feasible with lower objective, or has a smaller violation."""
     if iterate.chosen is not None:
         return iterate.chosen
     new, old = iterate.evaluation, best.evaluation

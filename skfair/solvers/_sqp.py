@@ -23,7 +23,7 @@ class SQP(Solver):
     r"""Sequential quadratic programming.
 
     Each iteration minimises a quadratic model of the Lagrangian subject to the linearised rows,
-    which may yield at a price (elastic mode), so that every sub-problem has an answer:
+    whose violation is penalised (elastic mode), so that every sub-problem has a solution:
 
     .. math::
 
@@ -31,15 +31,15 @@ class SQP(Solver):
         + \pi \sum_r \max(0, (c + J d)_r - upper_r, lower_r - (c + J d)_r)
 
     over all unknowns. A step is taken if it lowers the merit :math:`f + \pi \sum_r excess_r` by a
-    tenth of the predicted reduction, if need be after a correction to second order; else the
-    damping :math:`\mu` grows (Levenberg). The penalty :math:`\pi` grows where that brings the
+    tenth of the predicted reduction, if necessary after a second-order correction; otherwise the
+    damping :math:`\mu` grows (Levenberg). The penalty :math:`\pi` grows if that brings the
     linearised rows nearer to their bounds.
 
-    H is the exact Hessian of the Lagrangian, one weighted Gram matrix, as the constraint gives its
-    part: percentile constraints, differences of convex functions, give the curvature of their
-    convex parts. Where H is not positive definite it is made stiffer along the rows that press. For
-    thousands of parameters H is better taken from the last steps s and the changes y of the
-    Lagrangian's gradient (limited-memory BFGS; [1]_, (7.24)),
+    H is the exact Hessian of the Lagrangian, one weighted Gram matrix. Percentile constraints,
+    which are differences of convex functions, contribute the curvature of their convex parts. If H
+    is not positive definite, curvature is added along the active rows. For thousands of parameters
+    H is better estimated from the last steps s and the changes y of the Lagrangian's gradient
+    (limited-memory BFGS; [1]_, (7.24)),
 
     .. math::
 
@@ -49,18 +49,19 @@ class SQP(Solver):
 
     with D and L the diagonal and the strictly lower part of :math:`S^T Y`; Powell's damping
     ([1]_, Procedure 18.2) keeps it positive definite. An iteration then costs O(memory\ :sup:`2` n)
-    for n unknowns beside the gradients, in place of a Gram matrix and O(n\ :sup:`3`).
+    for n unknowns in addition to the gradients, instead of a Gram matrix and O(n\ :sup:`3`).
 
     Parameters
     ----------
     max_iter : int, default=200
-        Most iterations; 4 to 10 are usual with the exact Hessian, hundreds with "lbfgs".
+        Maximum number of iterations; 4 to 10 are usual with the exact Hessian, hundreds with
+        "lbfgs".
     tol : float, default=1e-6
-        Largest violation and largest residual of the optimality conditions at the answer.
+        Maximum violation and maximum residual of the optimality conditions at the answer.
     hessian : {"exact", "lbfgs"}, default="exact"
-        Where H comes from.
+        Source of H.
     memory : int, default=20
-        Number of steps that "lbfgs" remembers.
+        Number of steps that "lbfgs" stores.
 
     References
     ----------
@@ -101,28 +102,28 @@ class SQP(Solver):
         hessian_at = ExactHessians(self.tol) if self.hessian == "exact" else Secants(self.memory)
         evaluation, multipliers = problem.evaluate(x), np.zeros(len(problem.lower))
         penalty, damping = _FIRST_PENALTY, 0.0
-        iterate = _expanded(evaluation, multipliers)
+        iterate = _make_iterate(evaluation, multipliers)
         yield iterate
         hessian = hessian_at(iterate)
         while damping <= _LARGEST_DAMPING and penalty <= _LARGEST_PENALTY:
             # Sub-problem: the quadratic model with elastic rows.
             model = _QuadraticModel(evaluation, hessian.root(damping))
             step = model.minimise(evaluation.values, penalty)
-            if damping == 0.0:  # a damped step falls short of the rows at any penalty
-                penalty, step = model.steered(penalty, step, self.tol)
+            if damping == 0.0:  # a damped step stays away from the rows at any penalty
+                penalty, step = model.raise_penalty(penalty, step, self.tol)
             # Merit: take the step, correct it, or damp the next one.
             predicted_reduction = model.predicted_reduction(penalty, step)
             if predicted_reduction <= 1e-6 * self.tol and evaluation.violation > self.tol:
-                penalty *= 10.0  # no way to improve, and the rows are not kept
+                penalty *= 10.0  # no improvement is predicted, but the rows are violated
                 continue
-            found, ratio = model.advance(penalty, step, predicted_reduction)
-            if found is None:
+            new_evaluation, ratio = model.advance(penalty, step, predicted_reduction)
+            if new_evaluation is None:
                 damping = max(10.0 * damping, _FIRST_DAMPING)
             else:
                 if ratio > 0.5:
                     damping = damping / 4.0 if damping > _LEAST_DAMPING else 0.0
-                evaluation, multipliers = found, step.multipliers
-                iterate = _expanded(evaluation, multipliers)
+                evaluation, multipliers = new_evaluation, step.multipliers
+                iterate = _make_iterate(evaluation, multipliers)
                 yield iterate
                 hessian = hessian_at(iterate)
 
@@ -131,8 +132,8 @@ sqp_lbfgs = partial(SQP, max_iter=2000, hessian="lbfgs")
 """SQP without a Hessian, for thousands of parameters."""
 
 
-def _expanded(evaluation, multipliers):
-    """An iterate whose certificate costs no further pass: the next model needs the Jacobian too."""
+def _make_iterate(evaluation, multipliers):
+    """An iterate whose certificate needs no further pass, as the next model needs the Jacobian."""
     gradient = evaluation.grad + multipliers @ evaluation.jacobian
     return Iterate(evaluation, multipliers, lagrangian_gradient=gradient)
 
@@ -140,37 +141,30 @@ def _expanded(evaluation, multipliers):
 class _Step(NamedTuple):
     """Minimiser of a quadratic model."""
 
-    move: np.ndarray
+    direction: np.ndarray
     multipliers: np.ndarray
-    bending: float  # the model's quadratic term, move' H move / 2
+    quadratic_term: float  # of the model, direction' H direction / 2
 
 
 class _QuadraticModel:
     """Quadratic objective and linear rows around an evaluation.
 
-    With H = L L' the step is ``L^-T (base + Q z)``: rows only feel the directions Q, at most one
-    per row, so that the quadratic program has at most as many unknowns as rows.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-        The problem where it is expanded.
-    root : CholeskyRoot or SymmetricRoot
-        Stands for L.
+    With H = L L' (``root``) the step is ``L^-T (base + Q z)``. Rows depend on the directions Q
+    only, at most one per row, so the quadratic program has at most as many unknowns as rows.
     """
 
     def __init__(self, evaluation, root):
         self.evaluation = evaluation
         self.root = root
-        self.base = -root.solve(evaluation.grad)  # L' times Newton's step without rows
+        self.base = -root.solve(evaluation.grad)  # L' times the Newton step without rows
         scaled = root.solve(evaluation.jacobian.T)
         self.basis, triangle = np.eye(len(scaled)), scaled
         if scaled.shape[1] < len(scaled):
             self.basis, triangle = qr(scaled, mode="economic")
-        self.rows = triangle.T  # by z
+        self.rows = triangle.T  # derivatives by z
 
     def minimise(self, values, penalty):
-        """The step for rows that have the given values at the step 0."""
+        """The step for rows of these values at the step 0, by an elastic quadratic program."""
         problem = self.evaluation.problem
         values = values + self.rows @ (self.basis.T @ self.base)
         z, multipliers = solve_elastic_qp(
@@ -186,32 +180,31 @@ class _QuadraticModel:
     def violation_after(self, step):
         """Total violation of the linearised rows after a step."""
         evaluation = self.evaluation
-        values = evaluation.values + evaluation.jacobian @ step.move
+        values = evaluation.values + evaluation.jacobian @ step.direction
         return _total_violation(evaluation.problem, values)
 
     def predicted_reduction(self, penalty, step):
-        """By how much the model lowers the merit."""
+        """Reduction of the merit in the model."""
         here = self.evaluation
-        kept = _total_violation(here.problem, here.values) - self.violation_after(step)
-        return penalty * kept - here.grad @ step.move - step.bending
+        reduction = _total_violation(here.problem, here.values) - self.violation_after(step)
+        return penalty * reduction - here.grad @ step.direction - step.quadratic_term
 
-    def steered(self, penalty, step, tol):
-        """A penalty that takes away most of the violation, or as much as ten times it would.
+    def raise_penalty(self, penalty, step, tol):
+        """A penalty that removes most of the violation, or as much as the tenfold penalty would.
 
-        More is not asked for at once: a penalty far above the multipliers keeps all later steps
-        close to rows that bend. Both the penalty and its step are returned; the step given is that
-        of the penalty given.
+        It is not raised further, as a penalty far above the multipliers keeps all later steps close
+        to curved rows. Returns the penalty and its step.
         """
         here = self.evaluation
-        enough = max(tol, 0.1 * _total_violation(here.problem, here.values))
+        goal = max(tol, 0.1 * _total_violation(here.problem, here.values))
         while penalty < _LARGEST_PENALTY:
-            left = self.violation_after(step)
-            if left <= enough or np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty:
+            violation = self.violation_after(step)
+            if violation <= goal or np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty:
                 break
-            dearer = self.minimise(here.values, 10.0 * penalty)
-            if self.violation_after(dearer) > 0.9 * left:
+            steeper = self.minimise(here.values, 10.0 * penalty)
+            if self.violation_after(steeper) > 0.9 * violation:
                 break
-            penalty, step = 10.0 * penalty, dearer
+            penalty, step = 10.0 * penalty, steeper
         return penalty, step
 
     def advance(self, penalty, step, predicted_reduction):
@@ -221,16 +214,16 @@ class _QuadraticModel:
         """
         here = self.evaluation
         merit = _merit(here, penalty)
-        # Differences below the rounding of the merit say nothing.
+        # Differences below the rounding error of the merit are ignored.
         noise = 1e-14 * (abs(merit) + 1.0)
         for attempt in ("step", "correction"):
-            there = here.problem.evaluate(here.x + step.move, step.multipliers)
+            there = here.problem.evaluate(here.x + step.direction, step.multipliers)
             reduction = merit - _merit(there, penalty)
             if reduction >= 0.1 * predicted_reduction - noise:
                 return there, reduction / max(predicted_reduction, noise)
             if attempt == "step":
-                # To second order: the rows as they are at the end of the step.
-                linear = here.jacobian @ step.move
+                # Second-order correction: the rows evaluated at the end of the step.
+                linear = here.jacobian @ step.direction
                 step = self.minimise(there.values - linear, penalty)
         return None, 0.0
 

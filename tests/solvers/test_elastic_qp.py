@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from skfair.solvers._elastic_qp import _by_guesses, _interior_point, solve_elastic_qp
+from skfair.solvers._elastic_qp import _guess_active_set, _interior_point, solve_elastic_qp
 from skfair.solvers._one_sided import OneSided
 
 
@@ -187,7 +187,7 @@ def test_guesses_that_come_to_an_end_have_the_answer(n_rows, penalty):
         rows, curvature = rng.normal(size=(n_rows, n_rows + 1)), rng.uniform(0.5, 2.0, n_rows + 1)
         lower = np.where(rng.random(n_rows) < 0.3, -np.inf, rng.uniform(-1.0, 0.5, size=n_rows))
         upper = np.maximum(lower, -0.5) + rng.choice([0.0, 0.1, np.inf], size=n_rows)
-        guessed = _by_guesses(curvature, rows, lower, upper, penalty)
+        guessed = _guess_active_set(curvature, rows, lower, upper, penalty)
         if guessed is None:
             continue
         ended += 1
@@ -203,7 +203,7 @@ def test_guesses_that_come_to_an_end_have_the_answer(n_rows, penalty):
 def test_rows_that_are_multiples_of_each_other_are_not_guessed():
     rows = np.array([[1.0, 2.0], [2.0, 4.0]])
     bounds = np.array([1.0, 2.0]), np.full(2, np.inf)
-    assert _by_guesses(np.ones(2), rows, *bounds, 10.0) is None
+    assert _guess_active_set(np.ones(2), rows, *bounds, 10.0) is None
     z, multipliers = solve_elastic_qp(np.ones(2), rows, *bounds, 10.0)
     np.testing.assert_allclose(z, [0.2, 0.4], atol=1e-8)
     np.testing.assert_allclose(multipliers @ [1.0, 2.0], -0.2, atol=1e-8)

@@ -32,7 +32,7 @@ def test_the_root_is_that_of_the_bfgs_matrix(k):
     Y = H @ S
     expected = bfgs(S, Y)
     np.testing.assert_allclose(
-        dense(LowRankHessian.of_bfgs(S, Y).root(0.0), 6), expected, rtol=1e-6, atol=1e-8
+        dense(LowRankHessian.from_secants(S, Y).root(0.0), 6), expected, rtol=1e-6, atol=1e-8
     )
 
 
@@ -57,7 +57,7 @@ def test_the_first_matrix_gives_a_step_of_length_one():
 def test_damping_is_added_to_the_matrix(damping):
     rng = np.random.default_rng(3)
     S = rng.normal(size=(6, 3))
-    hessian = LowRankHessian.of_bfgs(S, 2.0 * S)
+    hessian = LowRankHessian.from_secants(S, 2.0 * S)
     expected = dense(hessian.root(0.0), 6) + damping * np.eye(6)
     np.testing.assert_allclose(dense(hessian.root(damping), 6), expected, atol=1e-9)
 

@@ -97,7 +97,7 @@ def test_a_start_of_one_s_own(known):
 
 
 def test_a_start_without_a_finite_objective_is_refused(known):
-    with pytest.raises(ValueError, match="The objective is nan at the start"):
+    with pytest.raises(ValueError, match="finite at the start, but it is nan"):
         Scripted([known.x]).solve(known.problem, np.full(4, np.nan))
 
 

@@ -258,5 +258,5 @@ def test_a_region_is_kept_to(name, problems):
 @pytest.mark.parametrize("name", [name for name in ALL if not make(name).projects])
 def test_a_region_that_is_not_kept_to_is_refused(name, problems):
     problem, _ = boxed(problems.fair(n_groups=1, alpha=0.1))
-    with pytest.raises(ValueError, match=r"(?s)does not keep to a region.*first-order solver"):
+    with pytest.raises(ValueError, match=r"(?s)cannot project onto a region.*first-order solver"):
         make(name).solve(problem)

@@ -8,7 +8,7 @@ from skfair.solvers._step_sizes import Smoothness
 
 def constants(problem):
     one_sided = OneSided(problem.lower, problem.upper)
-    return Smoothness.of(problem.evaluate(problem.initial_point()), one_sided)
+    return Smoothness.estimate(problem.evaluate(problem.initial_point()), one_sided)
 
 
 def hessian(problem, weights):

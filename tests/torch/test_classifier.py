@@ -220,7 +220,9 @@ def test_the_first_class_may_be_the_positive_one(people):
 def test_steps_that_explode_leave_the_last_finite_network(people):
     X, _, _ = people
     solver = SGD(learning_rate=1e20, max_iter=3)
-    with pytest.warns(UserWarning, match="exploded at step .* The best iterate before is kept"):
+    with pytest.warns(
+        UserWarning, match="diverged at step .* The best earlier iterate is returned"
+    ):
         model = fit(people, None, solver=solver, max_iter=None)
     assert np.isfinite(model.decision_function(X)).all()
 

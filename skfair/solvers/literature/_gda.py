@@ -21,18 +21,18 @@ class GDA(Solver):
         \lambda_{k+1} &= \bigl[\lambda_k + \sigma \bigl(G(x_{k+1})
         + \theta\, (G(x_{k+1}) - G(x_k))\bigr)\bigr]_+ .
 
-    :math:`\theta = 0` is the plain method, which circles around a saddle point where the
-    Lagrangian is linear, as it is in auxiliary unknowns; :math:`\theta = 1` damps the circles
+    :math:`\theta = 0` is the plain method, which cycles around a saddle point where the
+    Lagrangian is linear, as it is in auxiliary unknowns; :math:`\theta = 1` damps the cycles
     (the primal-dual method of Chambolle and Pock [1]_, with a gradient step for F [2]_).
 
     Parameters
     ----------
     max_iter : int, default=10000
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
-        Largest violation and largest residual of the optimality conditions at the answer.
+        Maximum violation and maximum residual of the optimality conditions at the answer.
     eta : float or None, default=None
-        Primal step :math:`\eta`; None takes :math:`0.9 / (L / 2 + \sigma M_G^2)` with
+        Primal step :math:`\eta`; None is :math:`0.9 / (L / 2 + \sigma M_G^2)` with
         estimates of the Lipschitz constants of the Lagrangian's gradient and of G.
     sigma : float, default=0.2
         Dual step :math:`\sigma`.
@@ -77,7 +77,7 @@ class GDA(Solver):
 
     @property
     def requires(self):
-        """Estimates of the primal step need a linear model."""
+        """A linear model, to estimate the primal step unless it is a number."""
         return ("linear",) if self.eta is None else ()
 
     def _iterate(self, problem, x, random_state):
@@ -89,6 +89,7 @@ class GDA(Solver):
         while True:
             multipliers = one_sided.multipliers(duals)
             yield Iterate(evaluation, multipliers)
+            # Descent in x, then ascent in the multipliers with extrapolated rows.
             slope = evaluation.lagrangian_gradient(multipliers)
             eta = primal_step(evaluation, multipliers)
             evaluation = self._evaluate(problem, problem.project(evaluation.x - eta * slope))
@@ -100,7 +101,7 @@ class GDA(Solver):
         """The rule (evaluation, multipliers) -> eta."""
         if self.eta is not None:
             return lambda evaluation, multipliers: self.eta
-        smoothness = Smoothness.of(start, one_sided)
+        smoothness = Smoothness.estimate(start, one_sided)
         coupling = self.sigma * smoothness.rows**2
         return lambda evaluation, multipliers: (
             0.9 / (smoothness.lagrangian(evaluation, multipliers) / 2.0 + coupling)

@@ -8,7 +8,7 @@ from skfair.solvers.literature._switching_subgradient import SwitchingSubgradien
 
 
 class IDCA(Solver):
-    r"""Solve one convex problem after another, each nowhere easier than the problem itself.
+    r"""Solve a sequence of convex problems whose rows majorise those of the problem.
 
     Rows that are differences of convex functions, :math:`f_i^+ - f_i^- \le 0`, are majorised at
     the iterate :math:`w_k` by :math:`g_i(v) = f_i^+(v) - f_i^-(w_k) - \nabla f_i^-(w_k)^T
@@ -18,29 +18,28 @@ class IDCA(Solver):
 
         \min_v f(v) \quad \text{s.t.} \quad g_i(v) \le 0,
 
-    so nearly that :math:`\max(f(w_{k+1}) - f^*, \max_i g_i(w_{k+1})) \le \epsilon_k` ([1]_,
-    Algorithm 1 and (33)). Iterates that are feasible stay feasible up to :math:`\epsilon_k`. Of an
-    objective that is such a difference, as that of :class:`skfair.losses.AUCLoss` is, the concave
-    part is majorised likewise.
+    such that :math:`\max(f(w_{k+1}) - f^*, \max_i g_i(w_{k+1})) \le \epsilon_k` ([1]_, Algorithm 1
+    and (33)). Feasible iterates stay feasible up to :math:`\epsilon_k`. If the objective is such a
+    difference, as that of :class:`skfair.losses.AUCLoss`, its concave part is majorised likewise.
 
-    It needs a constraint with a ``majorant``, as percentile constraints are. Callbacks are told
-    ``details["n_oracle"]``, the (sub)gradients of convex problems computed so far, which is the
-    oracle complexity of [1]_ (Theorem 6.5).
+    It needs a constraint with a ``majorant``, such as percentile constraints. Callbacks get
+    ``details["n_oracle"]``, the number of (sub)gradients of convex problems computed so far, which
+    is the oracle complexity of [1]_ (Theorem 6.5).
 
     Parameters
     ----------
     max_iter : int, default=200
-        Most convex problems.
+        Maximum number of convex problems.
     tol : float, default=1e-4
-        Largest violation and largest residual of the optimality conditions at the answer.
+        Maximum violation and maximum residual of the optimality conditions at the answer.
     inner : Solver or None, default=None
         Solves the convex problems. None is :class:`SQP`, stopped at an optimality residual of
-        ``tol``: by convexity the objective is then within ``tol`` of the best, for every unit of
-        distance (in the 1-norm) to it. A :class:`SwitchingSubgradient` is as exact as its
+        ``tol``: by convexity the objective is then within ``tol`` of the minimum, per unit of
+        distance (in the 1-norm) to it. A :class:`SwitchingSubgradient` is as accurate as its
         ``epsilon`` after enough iterations ([1]_, Proposition 6.4).
     cold_start : bool, default=False
-        Whether to begin with the model's own parameters, 0 if it is linear, wherever the problem
-        says. Equal scores are fair, and iterates stay feasible ([1]_, Assumption 6.3E).
+        Whether to start from the model's initial parameters, 0 if it is linear, instead of the
+        passed ones. Equal scores are fair, and iterates stay feasible ([1]_, Assumption 6.3E).
 
     See Also
     --------
@@ -74,12 +73,12 @@ class IDCA(Solver):
 
     @property
     def projects(self):
-        """What the inner solver keeps to, this one does."""
+        """Whether the inner solver projects onto the region."""
         return self.inner is not None and self.inner.projects
 
     @classmethod
     def from_paper(cls, epsilon=1e-3, inner_iter=200, **changes):
-        """The settings of [1]_, section G.2.2, which begin with coefficients of 0.
+        """The settings of [1]_, section G.2.2, which start from coefficients of 0.
 
         Parameters
         ----------
@@ -112,10 +111,11 @@ class IDCA(Solver):
         multipliers = np.zeros(len(problem.lower))
         while True:
             yield Iterate(evaluation, multipliers, details={"n_oracle": n_oracle})
+            # Majorise at the iterate and solve the convex problem.
             convex = problem.majorant(evaluation)
-            found = inner.solve(convex, evaluation.x, random_state=random_state)
-            n_oracle += found.n_iter
-            if not (found.x != evaluation.x).any():
+            result = inner.solve(convex, evaluation.x, random_state=random_state)
+            n_oracle += result.n_iter
+            if not (result.x != evaluation.x).any():
                 return
-            evaluation = problem.evaluate(found.x)
-            multipliers = convex.rows.original_multipliers(found.multipliers)
+            evaluation = problem.evaluate(result.x)
+            multipliers = convex.rows.original_multipliers(result.multipliers)

@@ -20,16 +20,16 @@ class _Proximal:
         self.rho = rho
 
     def proximal_term(self, evaluation):
-        """What is added, and its gradient."""
-        away = evaluation.x - self.center
-        return self.rho / 2.0 * away @ away, self.rho * away
+        """The proximal term and its gradient."""
+        displacement = evaluation.x - self.center
+        return self.rho / 2.0 * displacement @ displacement, self.rho * displacement
 
     def rows(self, evaluation):
         """G, (n_bounds,)."""
         return self.one_sided.values(evaluation.values) + self.proximal_term(evaluation)[0]
 
     def linearised_rows(self, evaluation, x):
-        """G at x by its values and derivative at an evaluation."""
+        """G linearised at an evaluation, at x."""
         jacobian = self.one_sided.jacobian(evaluation.jacobian) + self.proximal_term(evaluation)[1]
         return self.rows(evaluation) + jacobian @ (x - evaluation.x)
 
@@ -46,7 +46,7 @@ class _Proximal:
 
 
 class _InexactProximalPoint(Solver):
-    """The outer loop: strongly convex problems around one centre after another."""
+    """The outer loop: a sequence of strongly convex problems around centres."""
 
     _parameter_constraints = {
         **Solver._parameter_constraints,
@@ -61,7 +61,7 @@ class _InexactProximalPoint(Solver):
     def _iterate(self, problem, x, random_state):
         one_sided = OneSided(problem.lower, problem.upper)
         evaluation, duals = problem.evaluate(x), np.zeros(len(one_sided.rows))
-        smoothness = Smoothness.of(evaluation, one_sided)
+        smoothness = Smoothness.estimate(evaluation, one_sided)
         while True:
             proximal = _Proximal(one_sided, evaluation.x, self.rho)
             inner = self._solve_inner(proximal, evaluation, duals, smoothness)
@@ -75,26 +75,26 @@ class _InexactProximalPoint(Solver):
 class IPPSSG(_InexactProximalPoint):
     r"""Inexact proximal point method with switching subgradients inside.
 
-    Around the centre :math:`x_t` the outer loop solves, for a while, the strongly convex problem
+    Around the centre :math:`x_t` the outer loop approximately solves the strongly convex problem
 
     .. math::
 
         x_{t+1} \approx \arg\min_x F(x) + \tfrac{\rho}{2} \|x - x_t\|^2 \quad \text{s.t.} \quad
         \max_i G_i(x) + \tfrac{\rho}{2} \|x - x_t\|^2 \le 0 ,
 
-    with :math:`\rho` above the weak convexity of F and G ([1]_, [2]_). Where the rows are
-    kept up to `tol`, the inner loop steps against the gradient of the objective by
-    :math:`\gamma_k = 2 / (2 L_F + \rho (k + 2))`, else against that of the worst row, to where that
-    row, were it linear, would be kept. The next centre is the average of the points of the first
-    kind with weights k + 1. Each gap is one row, which may have kinks.
-    Multipliers are estimated as by :class:`SwitchingSubgradient`.
+    with :math:`\rho` above the weak convexity of F and G ([1]_, [2]_). If the rows hold up to
+    `tol`, the inner loop steps against the gradient of the objective by
+    :math:`\gamma_k = 2 / (2 L_F + \rho (k + 2))`, otherwise against that of the worst row, to where
+    its linearisation holds. The next centre is the average of the points of the objective steps
+    with weights k + 1. Each gap is one row, which may be piecewise smooth. Multipliers are
+    estimated as by :class:`SwitchingSubgradient`.
 
     Parameters
     ----------
     max_iter : int, default=20000
-        Most iterations, counted over all inner loops.
+        Maximum number of iterations, counted over all inner loops.
     tol : float, default=1e-4
-        Largest violation and largest residual of the optimality conditions at the answer.
+        Maximum violation and maximum residual of the optimality conditions at the answer.
     rho : float, default=0.1
         :math:`\rho`.
     inner_iter : int, default=100
@@ -134,6 +134,7 @@ class IPPSSG(_InexactProximalPoint):
         for k in range(self.inner_iter):
             yield Iterate(evaluation, one_sided.multipliers(duals))
             G = proximal.rows(evaluation)
+            # Step against the objective if the rows hold, otherwise against the worst row.
             if G.max(initial=-np.inf) <= self.tol:
                 step = 2.0 / (2.0 * smoothness.objective + self.rho * (k + 2))
                 slope = proximal.lagrangian_gradient(evaluation, np.zeros_like(G))
@@ -168,14 +169,14 @@ class IPPConEx(_InexactProximalPoint):
 
     The next centre is the last iterate of the inner loop, not the weighted average of its iterates
     that [1]_ analyses. Multipliers are carried from one inner loop to the next. The cap bounds them
-    where a centre cannot keep the rows; long dual steps make the inner loop circle.
+    where the rows cannot hold around a centre; long dual steps make the inner loop cycle.
 
     Parameters
     ----------
     max_iter : int, default=20000
-        Most iterations, counted over all inner loops.
+        Maximum number of iterations, counted over all inner loops.
     tol : float, default=1e-4
-        Largest violation and largest residual of the optimality conditions at the answer.
+        Maximum violation and maximum residual of the optimality conditions at the answer.
     rho : float, default=0.1
         :math:`\rho`.
     inner_iter : int, default=20
@@ -223,13 +224,14 @@ class IPPConEx(_InexactProximalPoint):
         previous, linear = evaluation, proximal.rows(evaluation)
         for _ in range(self.inner_iter):
             yield Iterate(evaluation, one_sided.multipliers(duals))
-            before = linear
+            # Ascent with extrapolated linearised rows, then a gradient step.
+            previous_linear = linear
             linear = proximal.linearised_rows(previous, evaluation.x)
-            ascent = 2.0 * linear - before
+            ascent = 2.0 * linear - previous_linear
             duals = np.clip(duals + self.dual_step * ascent, 0.0, self.dual_max)
-            bend = smoothness.lagrangian(evaluation, one_sided.multipliers(duals))
-            bend += self.dual_step * smoothness.rows**2 + self.rho * (1.0 + duals.sum())
+            lipschitz = smoothness.lagrangian(evaluation, one_sided.multipliers(duals))
+            lipschitz += self.dual_step * smoothness.rows**2 + self.rho * (1.0 + duals.sum())
             slope = proximal.lagrangian_gradient(evaluation, duals)
             previous = evaluation
-            evaluation = problem.evaluate(problem.project(evaluation.x - slope / bend))
+            evaluation = problem.evaluate(problem.project(evaluation.x - slope / lipschitz))
         return evaluation, duals

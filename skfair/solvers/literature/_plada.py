@@ -31,47 +31,47 @@ class PLADA(Solver):
         \delta_k = \frac{\kappa}{k + 1}, \\
         \lambda_{k+1} &= \mu_{k+1} + \rho\,(G(\theta_{k+1}) + u_{k+1}).
 
-    The perturbation :math:`z_k = (\lambda_k - \mu_k) / \alpha` follows from these. A callback finds
+    The perturbation :math:`z_k = (\lambda_k - \mu_k) / \alpha` follows from these. Callbacks get
     :math:`\lambda_k` and :math:`\mu_k` in ``progress.details``.
 
     Parameters
     ----------
     max_iter : int, default=10000
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
-        Largest violation and largest residual of the optimality conditions at the answer.
+        Maximum violation and maximum residual of the optimality conditions at the answer.
     alpha : float, default=2.0
         Penalty :math:`\alpha` of the perturbation.
     beta : float, default=0.9
         Proximal parameter :math:`\beta` of the multipliers.
     eta : float or None, default=None
-        Step :math:`\eta`; None takes :math:`0.9 / (L_F + 3 \rho M_G^2)` with estimates of the
-        Lipschitz constants of :math:`\nabla F` and G; where G is linearised, L_F also counts the
+        Step :math:`\eta`; None is :math:`0.9 / (L_F + 3 \rho M_G^2)` with estimates of the
+        Lipschitz constants of :math:`\nabla F` and G; if G is linearised, L_F includes the
         curvature of :math:`\lambda^T G`.
     tau : float or None, default=None
-        Step :math:`\tau` of the slack; None takes :math:`0.9 / (3\rho)`.
+        Step :math:`\tau` of the slack; None is :math:`0.9 / (3\rho)`.
     gamma0 : float, default=1.0
-        Largest step :math:`\gamma_0` of the auxiliary multiplier.
+        Maximum step :math:`\gamma_0` of the auxiliary multiplier.
     kappa : float, default=1000.0
-        :math:`\kappa`: how slowly these steps decay.
+        :math:`\kappa`; the larger, the slower these steps decay.
     u_max : float, default=inf
-        Largest slack, :math:`B_G \ge \|G(\theta)\|` in the paper (below its (10)); less than the
-        slack of the answer forbids that answer.
+        Maximum slack, :math:`B_G \ge \|G(\theta)\|` in the paper (below its (10)); it must not be
+        below the slack of the answer.
     inner : {"linearised", "exact"}, default="linearised"
         Whether G is linearised in the step of :math:`\theta`, which makes it a gradient step, or
-        kept, as Algorithm 1 has it. The exact step costs about as much: it linearises the means
-        that G compares, keeps the kinks, and repeats this until the step settles.
+        kept as in Algorithm 1. The exact step has about the same cost: it linearises the means that
+        G compares, but not G itself, and repeats this until the step converges.
     one_row : bool, default=False
-        Whether each gap is one row ``gap - tolerance``, kinked as (17) of [1]_ is, which is cheaper
-        for the mean excess of hundreds of groups; else it is linear rows on the rates, with
-        auxiliary unknowns where these need them. It should go with ``inner="exact"``.
+        Whether each gap is one row ``gap - tolerance``, piecewise linear as (17) of [1]_, which is
+        cheaper for the mean excess of hundreds of groups. Otherwise it is linear rows on the rates,
+        with auxiliary unknowns if necessary. Combine it with ``inner="exact"``.
 
     Warns
     -----
     UserWarning
-        If rows with kinks are linearised: the iterates then step over the kink and can end far from
-        the optimum. If :math:`\tau` is not below :math:`1 / (3\rho)`, as the paper's own setting
-        is not: its convergence theorem then says nothing.
+        If piecewise linear rows are linearised: the iterates then step across breakpoints and can
+        end far from the optimum. If :math:`\tau` is not below :math:`1 / (3\rho)`, as in the
+        setting of the paper: its convergence theorem then does not apply.
 
     References
     ----------
@@ -89,7 +89,7 @@ class PLADA(Solver):
     >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
     0.0
 
-    The paper's own setting:
+    The setting of the paper:
 
     >>> PLADA.from_paper()
     PLADA(alpha=10.0, beta=0.1, eta=0.001, gamma0=0.1, inner='exact', tau=0.1,
@@ -141,10 +141,10 @@ class PLADA(Solver):
     def from_paper(cls, **changes):
         r"""The settings of the paper (Table 2; its :math:`\kappa` is not printed).
 
-        They suppose features that are not standardised; on standardised ones :math:`\eta` of
-        linear models is some hundred times shorter than it may be. The slack is at most the bound
-        :math:`B_G = 1` of (15) and (17): a gap of rates and a tolerance both lie in [0, 1]. Gaps of
-        losses need another one.
+        They assume features that are not standardised; on standardised ones :math:`\eta` of linear
+        models could be about a hundred times larger. The slack is at most the bound
+        :math:`B_G = 1` of (15) and (17): a gap of rates and a tolerance both are in [0, 1]. Gaps of
+        losses need another bound.
 
         Parameters
         ----------
@@ -160,12 +160,12 @@ class PLADA(Solver):
 
     @property
     def projects(self):
-        """Exact steps know no region."""
+        """Only linearised steps can project."""
         return self.inner == "linearised"
 
     @property
     def requires(self):
-        """Estimates of the primal step need a linear model."""
+        """A linear model, to estimate the primal step unless it is a number."""
         return ("linear",) if self.eta is None else ()
 
     def _iterate(self, problem, x, random_state):
@@ -173,35 +173,37 @@ class PLADA(Solver):
         evaluation, rho = problem.evaluate(x), self.alpha / (1.0 + self.alpha * self.beta)
         primal_step, tau = self._primal_step(evaluation, one_sided, rho), self._slack_step(rho)
         minimise = proximal_step if self.inner == "exact" else _gradient_step
-        self._warn_of_kinks(evaluation)
+        self._warn_of_breakpoints(evaluation)
         u = np.clip(-one_sided.values(evaluation.values), 0.0, self.u_max)
         lam = mu = np.zeros_like(u)
         for k in count():
             multipliers = one_sided.multipliers(np.maximum(0.0, lam))
             yield Iterate(evaluation, multipliers, details={"lambda": lam, "mu": mu})
             eta = primal_step(evaluation, multipliers)
+            # theta: the proximal (or gradient) step on the Lagrangian.
             evaluation = minimise(evaluation, one_sided.multipliers(lam), eta)
+            # u: the slack. mu, lambda: the auxiliary multiplier and the multiplier.
             u = np.clip(u - tau * lam, 0.0, self.u_max)
-            apart = lam - mu
+            difference = lam - mu
             delta = self.kappa / (k + 1)
-            gamma = min(self.gamma0, rho * delta / (apart @ apart + 1.0))
-            mu = mu + gamma * apart / rho
+            gamma = min(self.gamma0, rho * delta / (difference @ difference + 1.0))
+            mu = mu + gamma * difference / rho
             lam = mu + rho * (one_sided.values(evaluation.values) + u)
 
-    def _warn_of_kinks(self, start):
-        """Warn where a gradient step replaces the proximal one at kinks of the rows."""
+    def _warn_of_breakpoints(self, start):
+        """Warn if gradient steps replace proximal ones on piecewise linear rows."""
         if self.inner == "linearised" and start.rows_at_shift is not None:
             warn(
-                "PLADA(inner='linearised') takes gradient steps on rows with kinks "
-                "(one_row=True). They step from one side of a kink to the other and can end far "
-                "from the optimum; inner='exact' keeps the kinks, as Algorithm 1 does."
+                "PLADA(inner='linearised') takes gradient steps on piecewise linear rows "
+                "(one_row=True). They step back and forth across breakpoints and can end far from "
+                "the optimum. Use inner='exact', as in Algorithm 1."
             )
 
     def _primal_step(self, start, one_sided, rho):
         """The rule (evaluation, multipliers) -> eta."""
         if self.eta is not None:
             return lambda evaluation, multipliers: self.eta
-        smoothness = Smoothness.of(start, one_sided)
+        smoothness = Smoothness.estimate(start, one_sided)
         coupling = 3.0 * rho * smoothness.rows**2
         if self.inner == "exact":
             return lambda evaluation, multipliers: 0.9 / (smoothness.objective + coupling)
@@ -216,13 +218,13 @@ class PLADA(Solver):
         if self.tau >= limit:
             warn(
                 f"tau={self.tau:g} is not below 1 / (3 rho) = {limit:.3g}, so the convergence "
-                "theorem of PLADA does not cover this run; tau=None keeps to it.",
+                "theorem of PLADA does not apply. Use tau=None to satisfy it.",
             )
         return self.tau
 
 
 def _gradient_step(evaluation, multipliers, eta):
-    """The problem where F and G, both linearised, and the proximal term are least."""
+    """The minimum of F and G, both linearised, and the proximal term: a gradient step."""
     problem = evaluation.problem
     slope = evaluation.lagrangian_gradient(multipliers)
     return problem.evaluate(problem.project(evaluation.x - eta * slope))

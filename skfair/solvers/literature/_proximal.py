@@ -1,12 +1,12 @@
-"""The proximal step of a kinked constraint, by duals of its pieces."""
+"""The proximal step of a piecewise linear constraint, by the duals of its pieces."""
 
 import numpy as np
 
 _MAX_ROUNDS = 50
 _MAX_PIECES = 1000
 _MAX_EXCHANGES = 10_000
-_SHARE = 1e-4  # of a step that its last correction may be
-_ACCURACY = 1e-10  # of the dual of one round, relative
+_SHARE = 1e-4  # maximum of the last correction, relative to the step
+_ACCURACY = 1e-10  # relative accuracy of the dual of one round
 _ROUNDING = 1e-13
 
 
@@ -19,30 +19,16 @@ def proximal_step(start, multipliers, eta):
         + \tfrac{1}{2 \eta} |x - x_k|^2
 
     The rows are polyhedral functions of means, which are smooth functions of x. Each round
-    linearises the means at the latest point and keeps the kinks. Its minimum is that of a quadratic
-    function of one dual weight per piece. Two pieces, as of :math:`|a - b|`, make it a closed
-    formula: a clipped multiplier. Rounds contract by :math:`\eta` times the curvature of
-    :math:`\langle \lambda, c \rangle`; one that does not descend is made shorter.
-
-    Parameters
-    ----------
-    start : Evaluation
-        The problem at :math:`x_k`.
-    multipliers : ndarray of shape (n_rows,)
-        Multipliers :math:`\lambda`. A row of negative multiplier is concave at its kinks; of it the
-        piece at the latest point counts.
-    eta : float
-        Step :math:`\eta`.
-
-    Returns
-    -------
-    evaluation : Evaluation
-        The problem at the minimum.
+    linearises the means, but not the rows, at the latest point. Its minimum follows from a
+    quadratic function of one dual weight per piece. With two pieces, as in :math:`|a - b|`, this is
+    a closed formula: a clipped multiplier. Rounds contract by :math:`\eta` times the curvature of
+    :math:`\langle \lambda, c \rangle`; a round that does not descend is damped. A row of negative
+    multiplier is concave and is replaced by its piece at the latest point.
     """
     here, damping = start, 0.0
     value = multipliers @ start.values + start.grad @ start.x
     for _ in range(_MAX_ROUNDS):
-        # Minimum with the means linearised at the latest point, which damping keeps it close to.
+        # Minimum with the means linearised at the latest point, damped towards it.
         curvature = 1.0 / eta + damping
         center = (start.x / eta + damping * here.x - start.grad) / curvature
         x = center - _row_slope(here, multipliers, center, 1.0 / curvature) / curvature
@@ -50,16 +36,16 @@ def proximal_step(start, multipliers, eta):
         if np.linalg.norm(x - here.x) <= _SHARE * step:
             break
         there = start.problem.evaluate(x)
-        reached = multipliers @ there.values + start.grad @ x + step**2 / (2.0 * eta)
-        if reached <= value + _ROUNDING * (1.0 + abs(value)):
-            here, value = there, reached
+        new_value = multipliers @ there.values + start.grad @ x + step**2 / (2.0 * eta)
+        if new_value <= value + _ROUNDING * (1.0 + abs(value)):
+            here, value = there, new_value
         else:
             damping = max(2.0 * damping, 1.0 / eta)
     return here
 
 
 def _row_slope(here, multipliers, center, eta):
-    """Slope of the weighted rows at the minimum of their linearisation and the proximal term."""
+    """Gradient of the weighted rows at the minimum of their model and the proximal term."""
     if here.rows_at_shift is None:
         return here.pull_back(multipliers)
     cells = here.cell_jacobian
@@ -69,19 +55,21 @@ def _row_slope(here, multipliers, center, eta):
 
 
 def _cell_weights(rows_at_shift, multipliers, offset, gram):
-    """Slope, by the means, of the weighted rows at the minimum over shifts of the means.
+    """Gradient, by the means, of the weighted rows at the minimum over shifts of the means.
 
-    The shift is ``offset - gram @ weights``. Pieces are collected until none of the others is
-    larger at the minimum of those collected.
+    The shift is ``offset - gram @ weights``. Pieces are added until no other piece is larger at the
+    minimum over those added (cutting planes).
     """
     values, combine = rows_at_shift(np.zeros_like(offset))
     concave = multipliers < 0
 
     def piece(shift):
-        """Value and slope of the weighted rows at a shift of the means."""
-        there, own = rows_at_shift(shift)
+        """Value and gradient of the weighted rows at a shift of the means."""
+        there, slopes_at_shift = rows_at_shift(shift)
         there = np.where(concave, values + combine @ shift, there)
-        return multipliers @ there, multipliers @ np.where(concave[:, np.newaxis], combine, own)
+        return multipliers @ there, multipliers @ np.where(
+            concave[:, np.newaxis], combine, slopes_at_shift
+        )
 
     shift, slopes, heights = np.zeros_like(offset), [], []
     weights, shares = np.zeros_like(offset), np.empty(0)
@@ -90,6 +78,7 @@ def _cell_weights(rows_at_shift, multipliers, offset, gram):
         modelled = max((h + s @ shift for h, s in zip(heights, slopes, strict=True)), default=None)
         if modelled is not None and value <= modelled + _ACCURACY * (1.0 + abs(value)):
             break
+        # Add the piece and maximise the dual over the shares of the pieces.
         slopes.append(slope)
         heights.append(value - slope @ shift)
         pieces = np.array(slopes)
@@ -101,19 +90,20 @@ def _cell_weights(rows_at_shift, multipliers, offset, gram):
 
 
 def _piece_shares(linear, gram, start):
-    """Maximise ``linear @ p - p @ gram @ p / 2`` over shares p of sum 1, from some shares on.
+    """Maximise ``linear @ p - p @ gram @ p / 2`` over shares p of sum 1, from a start.
 
-    Share moves between the two pieces of largest and smallest slope: one step suffices for two.
+    Each step exchanges share between the pieces of largest and smallest slope: one step suffices
+    for two pieces.
     """
     shares = np.array(start, dtype=np.float64)
     for _ in range(_MAX_EXCHANGES):
         slopes = linear - gram @ shares
         best, worst = np.argmax(slopes), np.argmin(np.where(shares > 0, slopes, np.inf))
         gain = slopes[best] - slopes[worst]
-        bend = gram[best, best] - 2.0 * gram[best, worst] + gram[worst, worst]
+        curvature = gram[best, best] - 2.0 * gram[best, worst] + gram[worst, worst]
         if gain <= _ACCURACY * (1.0 + abs(slopes[best])):
             break
-        moved = min(shares[worst], gain / bend) if bend > 0 else shares[worst]
-        shares[best] += moved
-        shares[worst] -= moved
+        shifted_share = min(shares[worst], gain / curvature) if curvature > 0 else shares[worst]
+        shares[best] += shifted_share
+        shares[worst] -= shifted_share
     return shares

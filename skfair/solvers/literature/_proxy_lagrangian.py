@@ -4,7 +4,7 @@ from skfair.solvers.literature._gda import GDA
 
 
 class ProxyLagrangian(GDA):
-    r"""Gradient descent-ascent whose multipliers see the decisions, not their surrogate.
+    r"""Gradient descent-ascent whose multipliers follow the decisions, not their surrogate.
 
     The model player descends the Lagrangian of the smooth surrogate rows :math:`\tilde G`; the
     other player raises the multipliers by the rows G that count decisions ([1]_, Algorithm 2,
@@ -15,17 +15,16 @@ class ProxyLagrangian(GDA):
         x_{k+1} = x_k - \eta\, \nabla_x \bigl(F + \lambda_k^T \tilde G\bigr)(x_k), \qquad
         \lambda_{k+1} = \bigl[\lambda_k + \sigma\, G(x_{k+1})\bigr]_+ .
 
-    Where the players come to rest, the decisions themselves keep the bounds. They need not come to
-    rest, since G is piecewise constant: the answer is the best iterate that keeps the bounds.
-    Violation and residual of the result are those of the decisions' rows with the surrogate's
-    derivative.
+    At a stationary point the decisions themselves satisfy the bounds. The iterates need not
+    converge, since G is piecewise constant: the answer is the best feasible iterate. Violation and
+    residual of the result are those of the decisions' rows with the surrogate's derivative.
 
     Parameters
     ----------
     max_iter : int, default=10000
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
-        Largest violation of the decisions' rows and largest residual at the answer.
+        Maximum violation of the decisions' rows and maximum residual at the answer.
     eta : float or None, default=None
         Primal step; None as in :class:`GDA`.
     sigma : float, default=0.2
@@ -55,7 +54,7 @@ class ProxyLagrangian(GDA):
 
     @property
     def requires(self):
-        """The constraint must count decisions."""
+        """Those of `GDA`, and a constraint that counts decisions."""
         return (*super().requires, "decisions")
 
     def _evaluate(self, problem, x):

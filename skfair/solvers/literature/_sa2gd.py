@@ -5,7 +5,7 @@ from sklearn.utils import check_random_state
 
 
 def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_state=None):
-    r"""Minimise a weighted sum of two smooth objectives by gradient steps in turns (SA2GD).
+    r"""Minimise a weighted sum of two smooth objectives by alternating gradient steps (SA2GD).
 
     Iteration t of Algorithm 4 of [1]_ makes :math:`n_a` steps against stochastic gradients of
     :math:`f^a`, then :math:`n_b` against those of :math:`f^b`, all of length
@@ -13,7 +13,7 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
     .. math:: \alpha_t = \frac{2}{c\,(t + 1)\,(n_a + n_b)}, \qquad t = 0, 1, \dots, T - 1.
 
     If both are strongly convex with the constant c, the iterates approach the minimiser of
-    :math:`\lambda f^a + (1 - \lambda) f^b` with :math:`\lambda = n_a / (n_a + n_b)`, and the least
+    :math:`\lambda f^a + (1 - \lambda) f^b` with :math:`\lambda = n_a / (n_a + n_b)`. The minimum
     expected gap of that sum among the first T iterates is O(1 / T) (Theorem 5.1). A Pareto front is
     one run for each split of :math:`n_a + n_b`.
 
@@ -51,7 +51,7 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
 
     Examples
     --------
-    Of (x - 1)^2 / 2 and (x + 1)^2 / 2, with three quarters of the steps for the first:
+    Objectives (x - 1)^2 / 2 and (x + 1)^2 / 2, with three quarters of the steps for the first:
 
     >>> import numpy as np
     >>> from skfair.solvers import sa2gd
@@ -74,7 +74,7 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
             x = x - step * grad(x, random_state)
         if not np.isfinite(x).all():
             raise FloatingPointError(
-                f"The iterates are not finite after iteration {t}: strong_convexity="
-                f"{strong_convexity} makes the steps too long; raise it."
+                f"The iterates must be finite, but are not after iteration {t}: the steps are too "
+                f"long. Raise strong_convexity={strong_convexity}."
             )
     return x

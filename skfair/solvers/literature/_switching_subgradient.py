@@ -11,21 +11,16 @@ from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._step_sizes import Smoothness, polyak_step
 from skfair.utils._sklearn import Interval, StrOptions
 
-_SHORTENED = 300.0
-"""Iterations after which the default step against the objective is shortened by sqrt(2)."""
+_SHORTENING = 300.0
+"""Iterations after which the default objective step is divided by sqrt(2)."""
 _MEMORY = 0.99
-"""Share of the steps' weight that is remembered, for the estimate of multipliers."""
-_LEAST = 1e-12
-"""Length of steps against the objective, where there have been none for long."""
+"""Decay per iteration of the sums of steps that estimate the multipliers."""
+_MIN_STEP = 1e-12
+"""Minimum sum of objective steps in the estimate of multipliers."""
 
 
 class Harmonic(BaseEstimator):
     r"""The schedule :math:`scale / (k + 1)`.
-
-    Parameters
-    ----------
-    scale : float
-        Value at k = 0.
 
     Examples
     --------
@@ -38,31 +33,12 @@ class Harmonic(BaseEstimator):
         self.scale = scale
 
     def __call__(self, k):
-        """Value at iteration k.
-
-        Parameters
-        ----------
-        k : int
-            Iteration, from 0.
-
-        Returns
-        -------
-        value : float
-        """
+        """Value at iteration k."""
         return self.scale / (k + 1)
 
 
 class GeometricDecay(BaseEstimator):
-    r"""A schedule that stays for `hold` iterations, then shrinks by one factor after another.
-
-    Parameters
-    ----------
-    start : float
-        First value.
-    factor : float
-        What the value is multiplied with at every iteration from the `hold`-th on.
-    hold : int, default=0
-        Iterations of the first value.
+    r"""The schedule :math:`start \cdot factor^{\max(0, k + 1 - hold)}`, constant for `hold` steps.
 
     Examples
     --------
@@ -77,22 +53,12 @@ class GeometricDecay(BaseEstimator):
         self.hold = hold
 
     def __call__(self, k):
-        """Value at iteration k.
-
-        Parameters
-        ----------
-        k : int
-            Iteration, from 0.
-
-        Returns
-        -------
-        value : float
-        """
+        """Value at iteration k."""
         return self.start * self.factor ** max(0, k + 1 - self.hold)
 
 
 class SwitchingSubgradient(Solver):
-    r"""Step against the objective while the rows are nearly kept, else against the worst row.
+    r"""Step against the objective if the rows nearly hold, otherwise against the worst row.
 
     With :math:`G = \max_i G_i` over the one-sided rows,
 
@@ -101,29 +67,29 @@ class SwitchingSubgradient(Solver):
         x_{k+1} = x_k - \eta_k \nabla F(x_k) \;\text{ if } G(x_k) \le \epsilon_k, \qquad
         x_{k+1} = x_k - \nu_k\, \partial G(x_k) \;\text{ else.}
 
-    It needs subgradients only, so each gap is one row, which may have kinks. It has no
-    multipliers: the recent steps against each row, relative to those against the objective,
-    estimate them ([1]_, section 3.2.5).
+    It only needs subgradients, so each gap is one row, which may be piecewise smooth. It has no
+    multipliers: they are estimated by the recent steps against each row, relative to those against
+    the objective ([1]_, section 3.2.5).
 
     Parameters
     ----------
     max_iter : int, default=10000
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
-        Largest violation and largest residual of the optimality conditions at the answer.
+        Maximum violation and maximum residual of the optimality conditions at the answer.
     epsilon : float, callable or None, default=None
-        Violation :math:`\epsilon_k` up to which rows count as kept, or a function of k that gives
-        it, such as :class:`Harmonic`; None takes `tol`.
+        Tolerated violation :math:`\epsilon_k` of the rows, or a function of k that returns it;
+        None is `tol`.
     objective_step : float, "normalized", callable or None, default=None
-        :math:`\eta_k`; "normalized" is :math:`\epsilon_k / \|\nabla F\|^2`; None takes
-        :math:`1 / L_F`, with an estimate of the Lipschitz constant of :math:`\nabla F`, shortened
-        by :math:`1 / \sqrt{1 + k / 300}`.
+        :math:`\eta_k`; "normalized" is :math:`\epsilon_k / \|\nabla F\|^2`; None is
+        :math:`1 / L_F`, with an estimate of the Lipschitz constant of :math:`\nabla F`, times
+        :math:`1 / \sqrt{1 + k / 300}`.
     constraint_step : float or "polyak", default="polyak"
-        :math:`\nu_k`; "polyak" is :math:`G / \|\partial G\|^2`, to where the worst row, were it
-        linear, would be kept.
+        :math:`\nu_k`; "polyak" is :math:`G / \|\partial G\|^2`, to where the linearisation of the
+        worst row holds.
     output : {"best", "drawn"}, default="best"
-        Which of the nearly feasible iterates is the answer: the one of least objective, or one
-        drawn with probability proportional to :math:`\eta_k`.
+        The answer among nearly feasible iterates: that of minimum objective, or one drawn with
+        probability proportional to :math:`\eta_k`.
 
     References
     ----------
@@ -158,7 +124,7 @@ class SwitchingSubgradient(Solver):
         "output": [StrOptions({"best", "drawn"})],
     }
 
-    # Iterates alternate between the two kinds of steps: an odd number meets both.
+    # Odd, as iterates may alternate between the two types of steps.
     check_every = 9
     one_row = True
     projects = True
@@ -186,8 +152,8 @@ class SwitchingSubgradient(Solver):
         Parameters
         ----------
         epsilon : float or callable, default=1e-4
-            The paper chooses among 1e-4, 2e-4, 5e-4, 1e-3 and ``Harmonic(c)`` with c of 0.2, 0.5,
-            1, 2, by the objective after 10,000 iterations.
+            The paper chooses among 1e-4, 2e-4, 5e-4, 1e-3 and c / (k + 1) with c of 0.2, 0.5, 1, 2,
+            by the objective after 10,000 iterations.
         **changes
             Other parameters that should differ.
 
@@ -206,9 +172,9 @@ class SwitchingSubgradient(Solver):
 
     @classmethod
     def from_benchmark(cls, **changes):
-        """Two fixed steps, a shrinking tolerance, and an iterate drawn at random [1]_.
+        """Two fixed steps, a decreasing tolerance, and a random iterate as the answer [1]_.
 
-        On full passes every iteration is an epoch.
+        Every iteration is one pass over the data.
 
         Parameters
         ----------
@@ -234,19 +200,20 @@ class SwitchingSubgradient(Solver):
 
     @property
     def requires(self):
-        """Estimates of the step against the objective need a linear model."""
+        """A linear model, to estimate the objective step unless it is passed."""
         return ("linear",) if self.objective_step is None else ()
 
     def _iterate(self, problem, x, random_state):
         one_sided = OneSided(problem.lower, problem.upper)
         evaluation = problem.evaluate(x)
         objective_step = self._objective_step(evaluation, one_sided)
-        keep = _Best() if self.output == "best" else _Drawn(random_state)
+        keep = _BestIterate() if self.output == "best" else _DrawnIterate(random_state)
         against_rows, against_objective = np.zeros(len(one_sided.rows)), 0.0
         for k in count():
             G, epsilon = one_sided.values(evaluation.values), self._epsilon(k)
             against_rows *= _MEMORY
             against_objective *= _MEMORY
+            # Step against the objective if the rows nearly hold, otherwise against the worst row.
             if G.max(initial=-np.inf) <= epsilon:
                 slope = evaluation.grad
                 step = objective_step(k, slope, epsilon)
@@ -258,10 +225,10 @@ class SwitchingSubgradient(Solver):
                 step = self._constraint_step(G[worst], slope)
                 against_rows[worst] += step
                 chosen = None
-            duals = against_rows / max(against_objective, _LEAST)
+            duals = against_rows / max(against_objective, _MIN_STEP)
             yield Iterate(evaluation, one_sided.multipliers(duals), chosen)
             if not slope.any():
-                return  # no way to improve from here
+                return  # stationary point
             evaluation = problem.evaluate(problem.project(evaluation.x - step * slope))
 
     def _epsilon(self, k):
@@ -270,11 +237,11 @@ class SwitchingSubgradient(Solver):
         return self.epsilon(k) if callable(self.epsilon) else self.epsilon
 
     def _objective_step(self, start, one_sided):
-        """The rule (k, slope, epsilon) -> length of a step against the objective."""
+        """The rule (k, slope, epsilon) -> length of an objective step."""
         rule = self.objective_step
         if rule is None:
-            longest = 1.0 / Smoothness.of(start, one_sided).objective
-            return lambda k, slope, epsilon: longest / np.sqrt(1.0 + k / _SHORTENED)
+            longest = 1.0 / Smoothness.estimate(start, one_sided).objective
+            return lambda k, slope, epsilon: longest / np.sqrt(1.0 + k / _SHORTENING)
         if rule == "normalized":
             return lambda k, slope, epsilon: polyak_step(epsilon, slope)
         return lambda k, slope, epsilon: rule(k) if callable(rule) else rule
@@ -285,20 +252,20 @@ class SwitchingSubgradient(Solver):
         return self.constraint_step
 
 
-class _Best:
-    """Chooses an iterate if its objective is the least so far."""
+class _BestIterate:
+    """Chooses an iterate if its objective is the minimum so far."""
 
     def __init__(self):
         self._least = np.inf
 
     def __call__(self, fun, step):
-        better = fun < self._least
+        is_better = fun < self._least
         self._least = min(fun, self._least)
-        return better
+        return is_better
 
 
-class _Drawn:
-    """Chooses iterates so that each is the last one chosen with odds in proportion to its step."""
+class _DrawnIterate:
+    """Chooses iterates such that the last one chosen is drawn in proportion to the steps."""
 
     def __init__(self, random_state):
         self._random_state = random_state

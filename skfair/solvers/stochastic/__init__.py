@@ -1,1 +1,1 @@
-"""Methods that step on mini-batches; the names are exported by :mod:`skfair.solvers`."""
+"""Methods on mini-batches; :mod:`skfair.solvers` exports their names."""

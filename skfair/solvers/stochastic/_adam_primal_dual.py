@@ -1,4 +1,4 @@
-"""Primal-dual training with Adam, the multipliers on decisions."""
+"""Primal-dual training with Adam, with multipliers that follow decisions."""
 
 from itertools import count
 from numbers import Integral, Real
@@ -7,12 +7,12 @@ import numpy as np
 
 from skfair.solvers._one_sided import OneSided
 from skfair.solvers.stochastic._adam import Adam
-from skfair.solvers.stochastic._stochastic import StochasticSolver, settled
+from skfair.solvers.stochastic._stochastic import StochasticSolver, settle_auxiliary
 from skfair.utils._sklearn import Interval
 
 
 class AdamPrimalDual(StochasticSolver):
-    r"""Steps of Adam on the Lagrangian; multipliers rise with the gap that all decisions leave.
+    r"""Adam steps on the Lagrangian, with multipliers updated by the gaps of all decisions.
 
     With the rows written as :math:`G \le 0`, a step follows the gradient of the Lagrangian on a
     mini-batch, with smooth rates,
@@ -22,10 +22,10 @@ class AdamPrimalDual(StochasticSolver):
         g_k = \nabla f(x_k, \xi_k) + \lambda^T \nabla G(x_k, \zeta_k), \qquad
         x_{k+1} = \mathrm{proj}\bigl(x_k - \eta_k\, \mathrm{Adam}(g_0, \dots, g_k)\bigr),
 
-    with :math:`\eta_k` falling in a straight line to 0 at the last step [1]_. A few times an epoch
-    all samples are looked at and their decisions counted,
+    with :math:`\eta_k` decreasing linearly to 0 at the last step [1]_. A few times per epoch the
+    decisions of all samples are counted,
     :math:`\lambda \leftarrow [\lambda + \sigma\, G(x)]_+`: the proxy-Lagrangian of [2]_ with exact
-    multipliers. It is the default of networks.
+    multipliers. It is the default for networks.
 
     Parameters
     ----------
@@ -35,16 +35,16 @@ class AdamPrimalDual(StochasticSolver):
         Violation of a row up to which an iterate counts as feasible, and residual of the optimality
         conditions at which the solver stops.
     learning_rate : float, default=2e-3
-        First step length :math:`\eta_0`.
+        Initial step length :math:`\eta_0`.
     dual_step : float, default=0.5
-        :math:`\sigma`.
+        Dual step :math:`\sigma`.
     dual_updates : int, default=2
-        Updates of the multipliers in an epoch.
+        Updates of the multipliers per epoch.
     batch_size : int, default=128
-        Samples of a batch, for the loss and for the constraint each.
+        Samples per batch, for the loss and for the constraint each.
     count_decisions : bool, default=True
-        Whether the multipliers rise with the gap of decisions, for which the constraint must count
-        these; else with that of the smooth rates.
+        Whether the multipliers follow the gaps of decisions, which the constraint must be able to
+        count; otherwise those of the smooth rates.
 
     References
     ----------
@@ -93,38 +93,40 @@ class AdamPrimalDual(StochasticSolver):
 
     @property
     def requires(self):
-        """Mini-batches, and a constraint that counts decisions if it is to."""
+        """Mini-batches, and a constraint that counts decisions with ``count_decisions``."""
         return ("batches", "decisions") if self.count_decisions else ("batches",)
 
     def _steps(self, problem, x, random_state):
         one_sided = OneSided(problem.lower, problem.upper)
         n_steps = self._steps_per_epoch(problem)
-        n_in_all, here = self.max_iter * n_steps, None
+        n_total, here = self.max_iter * n_steps, None
         duals = np.zeros(len(one_sided.rows))
         multipliers, adam = one_sided.multipliers(duals), Adam(len(x))
         for k in count():
+            # Dual step on all samples.
             if self._is_due(k, n_steps) and len(duals):
                 here = here or self._evaluate(problem, x)
                 G, x = one_sided.values(here.values), here.x
                 duals = np.maximum(0.0, duals + self.dual_step * G)
-                multipliers = _balanced(one_sided.multipliers(duals), here.aux_jacobian)
+                multipliers = _balance_multipliers(one_sided.multipliers(duals), here.aux_jacobian)
                 duals = np.maximum(0.0, one_sided.signs * multipliers[one_sided.rows])
+            # Adam step on a mini-batch.
             slope = self._batch(problem, random_state).evaluate(x).lagrangian_gradient(multipliers)
-            slope[problem.n_parameters :] = 0.0  # what is left there is settled exactly
-            eta = self.learning_rate * max(0.0, 1.0 - k / n_in_all)
+            slope[problem.n_parameters :] = 0.0  # auxiliary unknowns are set exactly
+            eta = self.learning_rate * max(0.0, 1.0 - k / n_total)
             x = problem.project(x - eta * adam(slope))
             here = yield x, multipliers
 
     def _is_due(self, k, n_steps):
-        """Whether the multipliers rise before step k: evenly often, and after every epoch."""
+        """Whether multipliers are updated before step k: evenly spread, and after every epoch."""
         return k > 0 and k * self.dual_updates // n_steps > (k - 1) * self.dual_updates // n_steps
 
     def _evaluate(self, problem, x):
-        return settled(problem.counted(x) if self.count_decisions else problem.evaluate(x))
+        return settle_auxiliary(problem.counted(x) if self.count_decisions else problem.evaluate(x))
 
 
-def _balanced(multipliers, aux_jacobian):
-    """The nearest multipliers with which the Lagrangian is flat in the auxiliary unknowns."""
+def _balance_multipliers(multipliers, aux_jacobian):
+    """The nearest multipliers of a Lagrangian that is constant in the auxiliary unknowns."""
     if not aux_jacobian.shape[1]:
         return multipliers
     return multipliers - aux_jacobian @ np.linalg.lstsq(aux_jacobian, multipliers)[0]

@@ -9,9 +9,10 @@ from skfair.solvers.stochastic._ghost_direction import direction
 from skfair.solvers.stochastic._stochastic import StochasticSolver
 from skfair.utils._sklearn import Interval
 
-_MOST_DOUBLINGS = 10
-"""Of a batch. Cost doubles each time and odds fall by 1 - p0 only, so that with p0 below 1/2 the
-expected cost would be infinite without it; in the paper's setting 4 steps in 1000 are cut off."""
+_MAX_DOUBLINGS = 10
+"""Maximum doublings of a batch. Each doubles the cost, but is less likely by a factor 1 - p0 only.
+So the expected cost would be infinite for p0 below 1/2; in the paper's setting 4 of 1000 steps are
+cut off."""
 
 
 class StochasticGhost(StochasticSolver):
@@ -26,15 +27,15 @@ class StochasticGhost(StochasticSolver):
         G + \nabla G^T d \le \kappa e, \quad \|d\|_\infty \le \beta,
 
     where :math:`\kappa = (1 - \lambda) \max_i [G_i]_+ + \lambda \min_{\|d\|_\infty \le \rho}
-    \max_i [G_i + \nabla G_i^T d]_+` keeps it feasible [2]_. Directions of mini-batches are biased;
-    with a number of doublings N drawn from the geometric distribution,
+    \max_i [G_i + \nabla G_i^T d]_+` makes it feasible [2]_. Directions of mini-batches are biased.
+    With a number of doublings N from the geometric distribution,
 
     .. math::
 
         d(x) = \frac{d(x; X^{2^{N+1}}) - \frac{1}{2} \bigl(d(x; \mathrm{odd})
         + d(x; \mathrm{even})\bigr)}{(1 - p_0)^N p_0} + d(x; X^1)
 
-    is not, odd and even being the halves of :math:`X^{2^{N+1}}`. The step is
+    is unbiased, where odd and even are the halves of :math:`X^{2^{N+1}}`. The step is
     :math:`x_{k+1} = \mathrm{proj}(x_k + \alpha_k d(x_k))` with
     :math:`\alpha_k = \alpha_{k-1} (1 - \hat\alpha \alpha_{k-1})`. It has no multipliers; they are
     estimated at the answer.
@@ -47,11 +48,11 @@ class StochasticGhost(StochasticSolver):
         Violation of a row up to which an iterate counts as feasible, and residual of the optimality
         conditions at which the solver stops.
     p0 : float, default=0.4
-        :math:`p_0`; N is cut off at 10.
+        :math:`p_0`; N is at most 10.
     alpha0 : float, default=0.05
-        First step :math:`\alpha_0`.
+        Initial step :math:`\alpha_0`.
     alpha_hat : float, default=0.05
-        :math:`\hat\alpha`: how fast steps shrink.
+        :math:`\hat\alpha`, the decay of the steps.
     rho : float, default=0.8
         :math:`\rho`.
     tau : float, default=1.0
@@ -61,7 +62,7 @@ class StochasticGhost(StochasticSolver):
     lambda_ : float, default=0.5
         :math:`\lambda`.
     batch_size : int, default=8
-        Steps that make up an epoch are the samples over it; batches have the drawn sizes.
+        An epoch has n_samples / batch_size steps; the batches have random sizes.
 
     References
     ----------
@@ -125,33 +126,33 @@ class StochasticGhost(StochasticSolver):
         alpha, multipliers = self.alpha0, np.zeros(len(problem.lower))
         one_sided = OneSided(problem.lower, problem.upper)
 
-        def linearised(size):
-            return _linearised(problem.sample(size, size, random_state).evaluate(x), one_sided)
+        def linearise(size):
+            return _linearise(problem.sample(size, size, random_state).evaluate(x), one_sided)
 
         while True:
-            d = self._direction(linearised, random_state)
+            d = self._direction(linearise, random_state)
             alpha *= 1.0 - self.alpha_hat * alpha
             x = problem.project(x + alpha * d)
             yield x, multipliers
 
-    def _direction(self, linearised, random_state):
-        """An unbiased estimate of the direction on all samples, from batches of sizes asked for."""
-        n = min(random_state.geometric(self.p0) - 1, _MOST_DOUBLINGS)
-        odd, even = (linearised(2**n) for _ in range(2))
+    def _direction(self, linearise, random_state):
+        """An unbiased estimate of the direction on all samples, from batches of several sizes."""
+        n = min(random_state.geometric(self.p0) - 1, _MAX_DOUBLINGS)
+        odd, even = (linearise(2**n) for _ in range(2))
         both = [(first + second) / 2 for first, second in zip(odd, even, strict=True)]
-        apart = self._on(both) - (self._on(odd) + self._on(even)) / 2
-        of_one = self._on(linearised(1))
-        return apart / ((1.0 - self.p0) ** n * self.p0) + of_one
+        correction = self._solve(both) - (self._solve(odd) + self._solve(even)) / 2
+        single = self._solve(linearise(1))
+        return correction / ((1.0 - self.p0) ** n * self.p0) + single
 
-    def _on(self, linearised):
-        """The direction on a mini-batch."""
-        return direction(*linearised, self)
+    def _solve(self, subproblem):
+        """The direction for the subproblem of a mini-batch."""
+        return direction(*subproblem, self)
 
 
-def _linearised(evaluation, one_sided):
+def _linearise(evaluation, one_sided):
     """Gradient of the objective, rows and their Jacobian."""
     values = evaluation.values
-    # A mini-batch is passed through once for each of the few rows: that is less than to sort it.
+    # One backward pass per row: cheaper than a sparse Jacobian for few rows.
     jacobian = np.array([evaluation.pull_back(row) for row in np.eye(len(values))])
-    jacobian = jacobian.reshape(len(values), len(evaluation.x))  # also if there are no rows
+    jacobian = jacobian.reshape(len(values), len(evaluation.x))  # also without rows
     return evaluation.grad, one_sided.values(values), one_sided.jacobian(jacobian)

@@ -11,11 +11,11 @@ from skfair.utils._sklearn import Interval
 
 
 class StochasticIDCA(StochasticSolver):
-    r"""Solve one convex problem after another by primal-dual steps on mini-batches.
+    r"""Solve a sequence of convex problems by primal-dual steps on mini-batches.
 
     As :class:`IDCA` does, rows that are differences of convex functions are majorised at an
-    iterate, by g. The problem under these rows is not solved by passes over all samples, but by T
-    steps of [2]_ on mini-batches, with multipliers Q (deep learning in [1]_, section G.9),
+    iterate, by g. The problem with these rows is solved by T steps of [2]_ on mini-batches instead
+    of passes over all samples, with multipliers Q (deep learning in [1]_, section G.9),
 
     .. math::
 
@@ -23,10 +23,10 @@ class StochasticIDCA(StochasticSolver):
         + \nabla g(v_t, \xi_t)^T Q_t\bigr]\Bigr), \\
         Q_{t+1} &= \max\bigl(0,\; Q_t + g(v_{t+1}, \xi_t)\bigr),
 
-    of which the mean is the next iterate. [2]_ takes the linear part of :math:`g(v_{t+1}, \xi_t)`,
-    for which a network would need a pass per row; and multipliers begin at 0, where those of the
-    convex problem before go on here. Rows are majorised in the scores: of networks, in whose
-    parameters they stay non-convex, that is a local model.
+    and their mean is the next iterate. [2]_ linearises :math:`g(v_{t+1}, \xi_t)`, for which a
+    network would need one pass per row, and starts multipliers at 0; here they continue from the
+    previous convex problem. Rows are majorised in the scores. In the parameters of networks they
+    remain non-convex, so this is a local model.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ class StochasticIDCA(StochasticSolver):
         Violation of a row up to which an iterate counts as feasible, and residual of the optimality
         conditions at which the solver stops.
     inner_epochs : int, default=3
-        Epochs that each convex problem is given; T is the number of their batches.
+        Epochs per convex problem; T is the number of their batches.
     step : float, default=3.0
         Factor s of the steps.
     batch_size : int, default=64
-        Samples of a batch, for the loss and for the constraint each.
+        Samples per batch, for the loss and for the constraint each.
 
     See Also
     --------
@@ -108,23 +108,24 @@ class StochasticIDCA(StochasticSolver):
     def _steps(self, problem, x, random_state):
         here, Q = self._evaluate(problem, x), 0.0
         while True:
+            # Majorise at the iterate and solve the convex problem.
             convex = replace(problem, constraint=problem.rows.majorant(here.scores, here.aux))
             here, Q = yield from self._inner(convex, here.x, Q, random_state)
 
     def _evaluate(self, problem, x):
-        """All samples at x; thresholds are the majorant's unknowns, and stay where they are."""
+        """All samples at x, with unchanged thresholds, which are unknowns of the majorant."""
         return problem.evaluate(x)
 
     def _inner(self, problem, x, Q, random_state):
-        """Steps on a convex problem; all samples at the mean of them, and the last multipliers."""
+        """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
         one_sided, rows = OneSided(problem.lower, problem.upper), problem.rows
         n_steps = self.inner_epochs * self._steps_per_epoch(problem)
         weight, length = np.sqrt(n_steps), self.step / (2.0 * n_steps)
         mean, Q = x, np.broadcast_to(Q, len(one_sided.rows))
         for t in range(n_steps):
             batch = self._batch(problem, random_state)
-            pressure = one_sided.multipliers(Q / weight)
-            slope = weight * batch.evaluate(x).lagrangian_gradient(pressure)
+            multipliers = one_sided.multipliers(Q / weight)
+            slope = weight * batch.evaluate(x).lagrangian_gradient(multipliers)
             x = problem.project(x - length * slope)
             Q = np.maximum(0.0, Q + one_sided.values(batch.evaluate(x).values))
             mean = mean + (x - mean) / (t + 1)

@@ -1,4 +1,4 @@
-"""Multipliers that a network gives, for constraints of very many rows."""
+"""Multipliers computed by a network, for constraints with very many rows."""
 
 from numbers import Real
 
@@ -11,24 +11,24 @@ from skfair.solvers.stochastic._adam import Adam
 from skfair.solvers.stochastic._stochastic import StochasticSolver
 from skfair.utils._sklearn import Interval
 
-_RARELY_PRESSED = -3.0
-"""What is added to the network's outputs: multipliers start near 0."""
+_OUTPUT_OFFSET = -3.0
+"""Added to the outputs of the network, so that multipliers start near 0."""
 
 
 class MultiplierModel(StochasticSolver):
-    r"""Primal-dual steps with multipliers that a network gives, from descriptions of the rows.
+    r"""Primal-dual steps with multipliers computed by a network from descriptions of the rows.
 
-    With the rows written as :math:`G_r \le 0`, each described by some numbers :math:`z_r`, the
-    multiplier of a row is :math:`\lambda_\phi(z_r) \ge 0`, so that rows that are described alike
-    share what is learned of them [1]_. Each step follows, on a mini-batch, the gradients of
+    With the rows written as :math:`G_r \le 0`, each described by a vector :math:`z_r`, the
+    multiplier of a row is :math:`\lambda_\phi(z_r) \ge 0`, so that rows with similar descriptions
+    have similar multipliers [1]_. Each step follows, on a mini-batch, the gradients of
 
     .. math::
 
         f(x) + \frac1m \sum_r \lambda_\phi(z_r)\, G_r(x)
 
-    down by x and up by :math:`\phi`, both by Adam. The network has three hidden layers as in the
-    comparison of [2]_, section 5.3, which prints nothing else of it; its output passes through a
-    softplus.
+    descending in x and ascending in :math:`\phi`, both by Adam. The network has three hidden
+    layers, as in the comparison of [2]_, section 5.3, which prints no other detail of it, and a
+    softplus output.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class MultiplierModel(StochasticSolver):
         Violation of a row up to which an iterate counts as feasible, and residual of the optimality
         conditions at which the solver stops.
     descriptions : array-like of shape (n_rows, n_features) or None, default=None
-        What is known of each row, in numbers of size about 1; of overlapping groups for instance
-        who is in them. None: nothing, each row has a column of its own.
+        Description of each row by numbers of size about 1, for example membership in overlapping
+        groups. None: one indicator per row.
     hidden_layer_sizes : tuple of int, default=(64, 64, 64)
         Units of the hidden layers of the network of multipliers.
     learning_rate : float, default=2e-3
@@ -47,7 +47,7 @@ class MultiplierModel(StochasticSolver):
     multiplier_rate : float, default=2e-3
         Step length of :math:`\phi`.
     batch_size : int, default=32
-        Samples of a batch, for the loss and for the constraint each.
+        Samples per batch, for the loss and for the constraint each.
 
     References
     ----------
@@ -97,12 +97,12 @@ class MultiplierModel(StochasticSolver):
 
     def _steps(self, problem, x, random_state):
         one_sided = OneSided(problem.lower, problem.upper)
-        network = MLPModel(self._described(one_sided), self.hidden_layer_sizes)
+        network = MLPModel(self._describe_rows(one_sided), self.hidden_layer_sizes)
         phi, share = network.initial(random_state), 1.0 / max(1, len(one_sided.rows))
         of_x, of_phi = Adam(len(x)), Adam(len(phi))
         while True:
             point = network.at(phi)
-            outputs = point.scores + _RARELY_PRESSED
+            outputs = point.scores + _OUTPUT_OFFSET
             multipliers = one_sided.multipliers(share * np.logaddexp(0.0, outputs))
             here = self._batch(problem, random_state).evaluate(x)
             rise = point.pull_back(share * expit(outputs) * one_sided.values(here.values))
@@ -111,15 +111,15 @@ class MultiplierModel(StochasticSolver):
             phi = phi + self.multiplier_rate * of_phi(rise)
             yield x, multipliers
 
-    def _described(self, one_sided):
-        """What is known of each bound: its row, and which side of it."""
+    def _describe_rows(self, one_sided):
+        """Descriptions of the bounds: those of their row, and the side."""
         if self.descriptions is None:
             return np.eye(len(one_sided.rows))
         descriptions = np.asarray(self.descriptions, dtype=np.float64)
         if descriptions.ndim != 2 or len(descriptions) != one_sided.n_rows:
             raise ValueError(
                 f"descriptions must have one row for each of the {one_sided.n_rows} rows of the "
-                f"constraint, but their shape is {descriptions.shape}; a constraint has a row per "
-                "pair of bounds, which len(problem.lower) counts."
+                f"constraint (len(problem.lower)), but their shape is {descriptions.shape}. Pass "
+                "one description per row."
             )
         return np.column_stack((descriptions[one_sided.rows], one_sided.signs))

@@ -24,8 +24,8 @@ class StochasticPLADA(StochasticSolver):
         \mu_{k+1} &= \mu_k + \gamma_k (\lambda_k - \mu_k) / \rho, \qquad
         \lambda_{k+1} = \mu_{k+1} + \rho\,(G(\theta_{k+1}, \zeta_2) + u_{k+1}),
 
-    with samples :math:`\zeta_2` that the next gradient does not see: :math:`\lambda_{k+1}` is
-    then an unbiased factor of it.
+    with samples :math:`\zeta_2` independent of the next gradient, so that :math:`\lambda_{k+1}` is
+    an unbiased factor of it.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ class StochasticPLADA(StochasticSolver):
     tau : float, default=0.01
         Step :math:`\tau` of the slack.
     gamma0 : float, default=0.1
-        Largest step of the auxiliary multiplier.
+        Maximum step of the auxiliary multiplier.
     kappa : float, default=1000.0
-        How slowly these steps decay, see :class:`PLADA`.
+        The larger, the slower these steps decay, see :class:`PLADA`.
     u_max : float, default=inf
-        Largest slack.
+        Maximum slack.
     batch_size : int, default=32
         Samples of each of the three batches.
 
@@ -108,7 +108,7 @@ class StochasticPLADA(StochasticSolver):
     def from_paper(cls, **changes):
         r"""The settings of the paper for networks [1]_; it prints neither batch nor kappa.
 
-        Its hinge losses (18) have no bound, so that neither has the slack.
+        Its hinge losses (18) are unbounded, and so is the slack.
 
         Parameters
         ----------

@@ -12,29 +12,29 @@ from skfair.utils._sklearn import Interval
 class SGD(StochasticSolver):
     r"""Stochastic gradient descent on the objective, alone or with a fairness penalty.
 
-    With the rows written as :math:`G \le 0`, each step takes mini-batches of its own,
+    With the rows written as :math:`G \le 0`, each step on new mini-batches is
 
     .. math::
 
         x_{k+1} = \mathrm{proj}\Bigl(x_k - \eta \bigl(\nabla f(x_k, \xi_k)
         + \rho\, \nabla \textstyle\sum_r [G_r(x_k, \zeta_k)]_+\bigr)\Bigr).
 
-    It is the baseline of the methods that keep a constraint: without penalty it does not see any,
-    and with one it leaves open how much unfairness a given :math:`\rho` lets pass. With a tolerance
-    of 0 the penalty is a norm of the gaps, as in [1]_. Its answer is its last iterate.
+    It is the baseline of constrained methods: without penalty it ignores the constraint, and with
+    one the violation at a given :math:`\rho` is not controlled. With a tolerance of 0 the penalty
+    is a norm of the gaps, as in [1]_. The answer is the last iterate.
 
     Parameters
     ----------
     max_iter : int, default=20
         Epochs.
     tol : float, default=1e-3
-        Largest violation and largest residual of the optimality conditions at the answer.
+        Maximum violation and maximum residual of the optimality conditions at the answer.
     learning_rate : float, default=0.05
         :math:`\eta`.
     batch_size : int, default=32
-        Samples of a batch.
+        Samples per batch.
     penalty : float, default=0.0
-        :math:`\rho`; with 0 nothing is drawn for the constraint.
+        :math:`\rho`; with 0 no batches are drawn for the constraint.
 
     References
     ----------

@@ -46,8 +46,7 @@ class SSLALM(StochasticSolver):
     y_max : float, default=10.0
         :math:`M_y`.
     beyond : {"clip", "reset"}, default="clip"
-        What happens to multipliers of that norm: they are shortened to it, or all set to 0 as the
-        paper has it.
+        Multipliers above that norm are scaled down to it, or all set to 0 as in the paper.
     batch_size : int, default=32
         Samples of each of the three batches.
 
@@ -132,19 +131,20 @@ class SSLALM(StochasticSolver):
         u, y = np.maximum(0.0, -G), np.zeros(len(G))
         smooth_x, smooth_u = x, u
         while True:
+            # y: dual step. x, u: gradient step on the augmented Lagrangian. z: smoothing.
             first = self._batch(problem, random_state).evaluate(x)
             second = self._constraint_batch(problem, random_state).evaluate(x)
-            y = self._within(y + self.eta * (one_sided.values(first.values) + u))
-            pressure = y + self.rho * (one_sided.values(second.values) + u)
-            slope = first.lagrangian_gradient(one_sided.multipliers(pressure))
+            y = self._bound_norm(y + self.eta * (one_sided.values(first.values) + u))
+            duals = y + self.rho * (one_sided.values(second.values) + u)
+            slope = first.lagrangian_gradient(one_sided.multipliers(duals))
             next_x = problem.project(x - self.tau * (slope + self.mu * (x - smooth_x)))
-            next_u = np.maximum(0.0, u - self.tau * (pressure + self.mu * (u - smooth_u)))
+            next_u = np.maximum(0.0, u - self.tau * (duals + self.mu * (u - smooth_u)))
             smooth_x = smooth_x + self.beta * (x - smooth_x)
             smooth_u = smooth_u + self.beta * (u - smooth_u)
             x, u = next_x, next_u
             yield x, one_sided.multipliers(np.maximum(0.0, y))
 
-    def _within(self, y):
+    def _bound_norm(self, y):
         """Multipliers of bounded norm."""
         length = np.sqrt(y @ y)
         if length < self.y_max:

@@ -1,4 +1,4 @@
-"""What solvers share that step on mini-batches: epochs, batches, steps that explode."""
+"""Base of solvers on mini-batches: epochs, batches, and detection of divergence."""
 
 from abc import abstractmethod
 from numbers import Integral
@@ -13,25 +13,25 @@ from skfair.utils._sklearn import Interval
 
 
 class StochasticSolver(Solver):
-    """Base of solvers that step on mini-batches: a solver's own part is one generator of steps.
+    """Base of solvers on mini-batches, which implement one generator of steps.
 
-    An iteration of the driver is an epoch, of as many steps as batches make up the samples. Only
-    then are all samples looked at: to choose the best iterate, and for callbacks.
+    An iteration of the driver is an epoch of n_samples / batch_size steps. All samples are only
+    evaluated after an epoch, to choose the best iterate and for callbacks.
 
     Parameters
     ----------
     max_iter : int
         Epochs.
     tol : float
-        Violation of a row up to which an iterate counts as feasible; residual of the optimality
-        conditions at which the solver stops, which steps on mini-batches rarely reach.
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops, which mini-batch methods rarely reach.
     batch_size : int
-        Samples of a batch: for the loss, and about as many for the constraint, shared equally among
-        its events. Where it has room for everybody, everybody is in it, and nothing is drawn.
+        Samples per batch: for the loss, and about as many for the constraint, split equally among
+        its events. If it is at least n_samples, all samples are used and nothing is drawn.
 
     Examples
     --------
-    Steps against the loss alone:
+    Stochastic gradient descent on the loss:
 
     >>> import numpy as np
     >>> from skfair.constraints import ConstraintSystem
@@ -70,32 +70,11 @@ class StochasticSolver(Solver):
     projects = True
 
     takes_last = False
-    """Whether the answer is that of the last epoch, not the best of all."""
+    """Whether the answer is the last epoch's iterate instead of the best."""
 
     @abstractmethod
     def _steps(self, problem, x, random_state):
-        """Yield the answer so far and the multipliers of the rows after every step.
-
-        Parameters
-        ----------
-        problem : ConstrainedProblem
-            What to minimise, and what must hold.
-        x : ndarray of shape (n_unknowns,)
-            Starting point.
-        random_state : RandomState instance
-            Source of all draws.
-
-        Yields
-        ------
-        x : ndarray of shape (n_unknowns,)
-        multipliers : ndarray of shape (n_rows,)
-            As in `Iterate`.
-
-        Receives
-        --------
-        here : Evaluation or None
-            After the last step of an epoch, all samples at x; for solvers that look at them anyway.
-        """
+        """Yield unknowns and multipliers after every step; receive an epoch's evaluation."""
 
     def _iterate(self, problem, x, random_state):
         yield Iterate(self._evaluate(problem, x), np.zeros(len(problem.lower)))
@@ -107,9 +86,9 @@ class StochasticSolver(Solver):
                 n_taken, here = n_taken + 1, None
                 if not np.isfinite(x @ x):
                     warn(
-                        f"{type(self).__name__} exploded at step {n_taken}: its unknowns are no "
-                        "longer finite. The best iterate before is kept; take shorter steps or "
-                        "larger batches, or standardise the columns of X.",
+                        f"{type(self).__name__} diverged at step {n_taken}: its unknowns are not "
+                        "finite. The best earlier iterate is returned. Use shorter steps or larger "
+                        "batches, or standardise the columns of X.",
                         ConvergenceWarning,
                     )
                     return
@@ -117,38 +96,38 @@ class StochasticSolver(Solver):
             yield Iterate(here, multipliers, True if self.takes_last else None)
 
     def _evaluate(self, problem, x):
-        """All samples at x, with the auxiliary unknowns that suit them best."""
-        return settled(problem.evaluate(x))
+        """All samples at x, with auxiliary unknowns set to fit them."""
+        return settle_auxiliary(problem.evaluate(x))
 
     def _steps_per_epoch(self, problem):
         return -(-len(problem.target) // self.batch_size)
 
     def _batch(self, problem, random_state):
-        """The problem on samples for the loss, and others for the constraint."""
+        """The problem on separate samples for the loss and for the constraint."""
         return self._draw(problem, self.batch_size, self._n_per_event(problem), random_state)
 
     def _loss_batch(self, problem, random_state):
-        """The problem on samples for the loss alone."""
+        """The problem on samples for the loss only."""
         return self._draw(problem, self.batch_size, 0, random_state)
 
     def _constraint_batch(self, problem, random_state):
-        """The problem on samples for the constraint alone."""
+        """The problem on samples for the constraint only."""
         return self._draw(problem, 0, self._n_per_event(problem), random_state)
 
     def _draw(self, problem, n_samples, n_per_event, random_state):
         if self.batch_size >= len(problem.target):
-            return problem.all_drawn  # there is room for everybody
+            return problem.all_drawn  # a batch has all samples
         return problem.sample(n_samples, n_per_event, random_state)
 
     def _n_per_event(self, problem):
-        """Samples of each event that make up about a batch."""
+        """Samples per event of a batch for the constraint."""
         return -(-self.batch_size // max(1, problem.rows.n_events))
 
 
-def settled(evaluation):
-    """The same point, with auxiliary unknowns at which the rows hold if they can.
+def settle_auxiliary(evaluation):
+    """The same point, with auxiliary unknowns that make the rows hold if possible.
 
-    Steps on mini-batches leave noise in all unknowns; to get these right costs nothing.
+    Mini-batch steps leave noise in all unknowns, which costs nothing to remove in these.
     """
     problem, point = evaluation.problem, evaluation.point
     if not problem.rows.n_aux:

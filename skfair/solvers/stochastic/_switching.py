@@ -14,8 +14,8 @@ from skfair.utils._sklearn import Interval, StrOptions
 class StochasticSwitching(StochasticSolver):
     r"""Switching subgradient method on mini-batches (SSw).
 
-    With :math:`\bar G` the largest of the rows, written as :math:`G \le 0`, on a mini-batch,
-    Algorithm 3 of [1]_ repeats, each with samples of its own,
+    With :math:`\bar G` the maximum of the rows, written as :math:`G \le 0`, on a mini-batch,
+    Algorithm 3 of [1]_ repeats, with new samples for each,
 
     .. math::
 
@@ -34,19 +34,18 @@ class StochasticSwitching(StochasticSolver):
         Violation of a row up to which an iterate counts as feasible, and residual of the optimality
         conditions at which the solver stops.
     epsilon : float or callable, default=1e-4
-        :math:`\epsilon`, or a function of the epoch that gives it, such as
-        :class:`GeometricDecay`.
+        :math:`\epsilon`, or a function of the epoch that returns it.
     objective_step : float, default=0.05
         :math:`\eta^f`.
     constraint_step : float, default=0.05
         :math:`\eta^c`.
     output : {"best", "drawn"}, default="best"
-        The answer: of the iterates at the end of an epoch the feasible one of least objective, or
-        of all iterates from `first_recorded` on one drawn with odds in proportion to its step.
+        The answer: the feasible iterate of minimum objective among those at the end of an epoch, or
+        a random one of all iterates from `first_recorded` on, in proportion to the steps.
     first_recorded : int, default=0
-        :math:`k_0`, the step from which on iterates may be drawn.
+        :math:`k_0`, the first step whose iterate may be drawn.
     batch_size : int, default=32
-        Samples of a batch.
+        Samples per batch.
 
     References
     ----------
@@ -128,7 +127,7 @@ class StochasticSwitching(StochasticSolver):
 
     @property
     def takes_last(self):
-        """A drawn iterate is the answer, whatever others there were."""
+        """Whether the answer is a drawn iterate."""
         return self.output == "drawn"
 
     def _steps(self, problem, x, random_state):
@@ -136,6 +135,7 @@ class StochasticSwitching(StochasticSolver):
         multipliers, n_steps = np.zeros(len(problem.lower)), self._steps_per_epoch(problem)
         drawn, total = x, 0.0
         for k in count():
+            # Estimate the rows on one batch, step on another one.
             G = self._rows(problem, one_sided, x, random_state)[1]
             if G.max(initial=-np.inf) <= self._epsilon(k // n_steps):
                 step = self.objective_step
@@ -152,7 +152,7 @@ class StochasticSwitching(StochasticSolver):
             yield (drawn if self.output == "drawn" else x), multipliers
 
     def _rows(self, problem, one_sided, x, random_state):
-        """The rows on samples of their own, and their values."""
+        """The rows on a new batch, and their values."""
         evaluation = self._constraint_batch(problem, random_state).evaluate(x)
         return evaluation, one_sided.values(evaluation.values)
 

@@ -127,8 +127,8 @@ def test_one_kinked_row_ends_at_the_optimum_of_an_independent_solver():
     assert result.violation <= 1e-6
 
 
-def test_linearised_kinks_are_warned_of():
+def test_linearised_breakpoints_give_a_warning():
     solver = PLADA(max_iter=300, tol=1e-6, one_row=True)
-    with pytest.warns(UserWarning, match="inner='exact' keeps the kinks, as Algorithm 1 does"):
+    with pytest.warns(UserWarning, match="Use inner='exact', as in Algorithm 1"):
         result = solver.solve(recidivism())
     assert result.fun > slsqp(recidivism(), 1e-12).fun + 1e-3

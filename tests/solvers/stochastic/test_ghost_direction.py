@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from skfair.solvers import StochasticGhost
-from skfair.solvers.stochastic._ghost_direction import direction, within_reach
+from skfair.solvers.stochastic._ghost_direction import direction, reachable_violation
 
 
 def drawn(m, n=4, seed=0):
@@ -29,13 +29,13 @@ def test_a_two_sided_row_gets_as_low_as_it_can(value):
     row = np.array([0.5, -0.2, 0.3])
     G, jacobian = np.array([value - 0.1, -value - 0.1]), np.vstack((row, -row))
     expected = least_violation(G, jacobian, 0.8)
-    assert within_reach(G, jacobian, 0.8) == pytest.approx(expected, abs=1e-12)
+    assert reachable_violation(G, jacobian, 0.8) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_of_several_rows_a_violation_is_found_that_can_be_reached(seed):
     _, G, jacobian = drawn(5, seed=seed)
-    reached = within_reach(G, jacobian, 0.8)
+    reached = reachable_violation(G, jacobian, 0.8)
     assert least_violation(G, jacobian, 0.8) - 1e-9 <= reached <= max(G.max(), 0.0)
 
 
@@ -47,7 +47,7 @@ def test_it_is_the_minimum_of_the_program(seed, m, beta):
     settings = StochasticGhost(beta=beta, tau=1.5, rho=0.4)
     d = direction(gradient, G, jacobian, settings)
     worst = max(0.0, G.max())
-    kappa = 0.5 * worst + 0.5 * within_reach(G, jacobian, 0.4)
+    kappa = 0.5 * worst + 0.5 * reachable_violation(G, jacobian, 0.4)
     found = minimize(
         lambda d: gradient @ d + 0.75 * d @ d,
         np.zeros(4),

@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.constraints import DemographicParity
 from skfair.solvers import SGD, AdamPrimalDual, StochasticSolver
-from skfair.solvers.stochastic._stochastic import settled
+from skfair.solvers.stochastic._stochastic import settle_auxiliary
 from tests.network import network_problem
 
 
@@ -72,9 +72,9 @@ def test_a_batch_may_be_for_the_objective_or_for_the_constraint_alone(problems):
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
-def test_a_step_that_explodes_is_named_and_the_best_before_is_kept():
+def test_divergence_is_reported_and_the_best_iterate_is_returned():
     problem = network_problem()
-    with pytest.warns(ConvergenceWarning, match=r"SGD exploded at step \d+.*shorter steps"):
+    with pytest.warns(ConvergenceWarning, match=r"SGD diverged at step \d+.*shorter steps"):
         result = SGD(max_iter=50, learning_rate=1e5).solve(problem, random_state=0)
     assert np.isfinite(result.x).all()
     assert np.isfinite(result.fun)
@@ -85,7 +85,7 @@ def test_auxiliary_unknowns_are_settled(problems):
     x = problem.initial_point() + 5.0
     assert problem.evaluate(x).violation > 1.0
     exact = problem.constraint.aggregate(problem.constraint.means.at(problem.evaluate(x).scores)[1])
-    assert settled(problem.evaluate(x)).violation == pytest.approx(max(0.0, exact - 0.1))
+    assert settle_auxiliary(problem.evaluate(x)).violation == pytest.approx(max(0.0, exact - 0.1))
 
 
 def test_a_network_is_trained_under_its_constraint():

@@ -88,9 +88,9 @@ def test_ssl_alm(mu, problem):
 
 def test_multipliers_of_ssl_alm_stay_bounded():
     y = np.array([30.0, 40.0])
-    np.testing.assert_allclose(SSLALM(y_max=10.0)._within(y), [6.0, 8.0])
-    np.testing.assert_array_equal(SSLALM(y_max=10.0, beyond="reset")._within(y), [0.0, 0.0])
-    np.testing.assert_array_equal(SSLALM(y_max=60.0, beyond="reset")._within(y), y)
+    np.testing.assert_allclose(SSLALM(y_max=10.0)._bound_norm(y), [6.0, 8.0])
+    np.testing.assert_array_equal(SSLALM(y_max=10.0, beyond="reset")._bound_norm(y), [0.0, 0.0])
+    np.testing.assert_array_equal(SSLALM(y_max=60.0, beyond="reset")._bound_norm(y), y)
 
 
 def test_switching(problem):
