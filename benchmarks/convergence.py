@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair.plotting._style import COLORS
-from skfair.solvers import Iterate, StochasticSolver, kkt_residual, least_squares_multipliers
+from skfair.solvers import Iterate, StochasticSolver, estimate_multipliers, kkt_residual
 
 ACTIVE = 1e-3
 """How near to its bound a row is active, for the multipliers that suit an iterate best."""
@@ -104,7 +104,7 @@ def state(problems, x, multipliers=()):
 
 
 def _residual(evaluation, multipliers):
-    tried = [least_squares_multipliers(evaluation, ACTIVE)]
+    tried = [estimate_multipliers(evaluation, ACTIVE)]
     if len(multipliers) == len(evaluation.values):  # the solver's rows are these
         tried.append(multipliers)
     return min(kkt_residual(Iterate(evaluation, duals)) for duals in tried)

@@ -22,7 +22,7 @@ from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
 from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
-from skfair.solvers import PLADA, SQP, Iterate, kkt_residual, least_squares_multipliers
+from skfair.solvers import PLADA, SQP, Iterate, estimate_multipliers, kkt_residual
 from skfair.surrogates import Sigmoid
 
 GAPS = {
@@ -188,7 +188,7 @@ def erm_solvers(budget):
 def _residual(problem, x):
     """Residual of the optimality conditions with the multipliers that suit x best."""
     evaluation = problem.evaluate(x)
-    return kkt_residual(Iterate(evaluation, least_squares_multipliers(evaluation, 1e-6)))
+    return kkt_residual(Iterate(evaluation, estimate_multipliers(evaluation, 1e-6)))
 
 
 def smooth_problem(train, constraint, tolerance):

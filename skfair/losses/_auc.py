@@ -133,14 +133,36 @@ class AUCLoss(BaseEstimator):
         return Pointwise(value, slope, np.maximum(0.0, curvature))
 
     def parts(self, scores, target, share):
-        """Two functions, convex in the scores, whose difference is the loss."""
+        """Two functions, convex in the scores, whose difference is the loss.
+
+        Parameters
+        ----------
+        scores, target, share : ndarray of shape (n_samples,)
+            As in `__call__`.
+
+        Returns
+        -------
+        convex, concave : Pointwise
+            Of the negatives up to the end of the interval, and up to its beginning.
+        """
         begin, end = self._check_interval()
         sides, width = _ClassScores(scores, target, share), end - begin
         length = self.taper * width
         return tuple(sides.first_negatives(rank, length, self.loss, width) for rank in (end, begin))
 
     def majorant(self, scores, target, share):
-        """A convex majorant of the loss, equal at the scores passed."""
+        """A convex majorant of the loss, equal at the scores passed.
+
+        Parameters
+        ----------
+        scores, target, share : ndarray of shape (n_samples,)
+            As in `__call__`.
+
+        Returns
+        -------
+        loss : callable
+            With the arguments of this loss.
+        """
         _, concave = self.parts(scores, target, share)
         return _Majorant(self, scores, concave)
 

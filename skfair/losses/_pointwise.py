@@ -63,24 +63,7 @@ class ScoreFunction(BaseEstimator):
     """Whether evaluation needs intermediate arrays, so that blocks of scores are faster."""
 
     def __call__(self, scores, *target):
-        """Evaluate at the scores.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n_samples,)
-            Scores.
-        *target : array-like of shape (n_samples,)
-            Of a loss, the targets: classes -1 or +1, or real numbers. Surrogates have none.
-
-        Returns
-        -------
-        Pointwise
-
-        Raises
-        ------
-        ValueError
-            If a parameter is not positive.
-        """
+        """Value, slope and curvature at scores and, for losses, targets (-1 or +1, or real)."""
         for name, value in vars(self).items():
             if not value > 0:
                 raise ValueError(

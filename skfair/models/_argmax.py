@@ -32,20 +32,20 @@ class ArgmaxModel:
            [-1., -1.]])
     """
 
-    parts: list  # LinearModel of each class, of the same samples, with intercepts
+    class_models: list  # LinearModel of each class, of the same samples, with intercepts
     design: sparse.csr_array  # (n_classes * n_samples, n_parameters) derivatives of the scores
     rows: np.ndarray  # (n_margins,) margins of this model, as indices of all
 
     @classmethod
     def standardized(cls, columns, weights):
         """Make a model from the columns of each class, standardised to mean 0 and variance 1."""
-        parts = [LinearModel.standardized(values, weights) for values in columns]
+        class_models = [LinearModel.standardized(values, weights) for values in columns]
         blocks = [
-            np.column_stack([part.scores(unit) for unit in np.eye(part.n_parameters)])
-            for part in parts
+            np.column_stack([model.scores(unit) for unit in np.eye(model.n_parameters)])
+            for model in class_models
         ]
         design = sparse.block_diag([sparse.csr_array(values) for values in blocks], format="csr")
-        return cls(parts, design, np.arange(len(design.indptr) - 1))
+        return cls(class_models, design, np.arange(len(design.indptr) - 1))
 
     @property
     def n_parameters(self):
@@ -53,27 +53,29 @@ class ArgmaxModel:
         return self.design.shape[1]
 
     def _split(self, parameters):
-        return np.split(parameters, np.cumsum([part.n_parameters for part in self.parts])[:-1])
+        return np.split(
+            parameters, np.cumsum([model.n_parameters for model in self.class_models])[:-1]
+        )
 
     def parameters(self, coef, intercept):
         """Parameters from the coefficients and the intercept of each class."""
-        triples = zip(self.parts, coef, intercept, strict=True)
-        return np.concatenate([part.parameters(*values) for part, *values in triples])
+        triples = zip(self.class_models, coef, intercept, strict=True)
+        return np.concatenate([model.parameters(*values) for model, *values in triples])
 
     def coefficients(self, parameters):
         """Coefficients of each class, a list, and intercepts, (n_classes,)."""
-        pairs = zip(self.parts, self._split(parameters), strict=True)
-        coef, intercept = zip(*(part.coefficients(values) for part, values in pairs), strict=True)
+        pairs = zip(self.class_models, self._split(parameters), strict=True)
+        coef, intercept = zip(*(model.coefficients(values) for model, values in pairs), strict=True)
         return list(coef), np.array(intercept)
 
     def class_scores(self, parameters):
         """Score of each sample for each class, (n_samples, n_classes)."""
-        return (self.design @ parameters).reshape(len(self.parts), -1).T
+        return (self.design @ parameters).reshape(len(self.class_models), -1).T
 
     def initial(self, random_state=None):
         """Initial parameters: the score of a class is its first column."""
-        firsts = [np.eye(len(part.scale))[0] for part in self.parts]
-        return self.parameters(firsts, np.zeros(len(self.parts)))
+        firsts = [np.eye(len(model.scale))[0] for model in self.class_models]
+        return self.parameters(firsts, np.zeros(len(self.class_models)))
 
     def at(self, parameters):
         """Margins and their derivatives at parameters; see `Model.at`."""
@@ -89,15 +91,17 @@ class ArgmaxModel:
 
     def intercept_direction(self):
         """Direction in which the intercepts of all classes rise equally."""
-        return np.concatenate([part.intercept_direction() for part in self.parts])
+        return np.concatenate([model.intercept_direction() for model in self.class_models])
 
     def lines(self, direction):
         """Components of a direction that change the scores of one class each.
 
         Along each of them every decision flips at most once, for or against the class.
         """
-        blocks = np.repeat(np.arange(len(self.parts)), [part.n_parameters for part in self.parts])
-        return [np.where(blocks == k, direction, 0.0) for k in range(len(self.parts))]
+        blocks = np.repeat(
+            np.arange(len(self.class_models)), [model.n_parameters for model in self.class_models]
+        )
+        return [np.where(blocks == k, direction, 0.0) for k in range(len(self.class_models))]
 
     def scores(self, direction):
         """Change of the scores along a direction, class after class."""
@@ -109,7 +113,9 @@ class ArgmaxModel:
         Samples move between that class and the best of the others, whose margin is minus the
         margin of the class; no other margin changes sign.
         """
-        scores, slopes = (values.reshape(len(self.parts), -1).copy() for values in (scores, slopes))
+        scores, slopes = (
+            values.reshape(len(self.class_models), -1).copy() for values in (scores, slopes)
+        )
         moving, indices = np.abs(slopes).max(axis=1).argmax(), np.arange(scores.shape[1])
         others = scores.copy()
         others[moving] = -np.inf
@@ -120,12 +126,12 @@ class ArgmaxModel:
 
     def constants(self):
         """Parameters that predict the same class for all samples, one vector per class."""
-        nothing = [np.zeros(len(part.scale)) for part in self.parts]
-        return [self.parameters(nothing, values) for values in np.eye(len(self.parts))]
+        nothing = [np.zeros(len(model.scale)) for model in self.class_models]
+        return [self.parameters(nothing, values) for values in np.eye(len(self.class_models))]
 
     def ridge(self, alpha):
         """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter."""
-        return np.concatenate([part.ridge(alpha) for part in self.parts])
+        return np.concatenate([model.ridge(alpha) for model in self.class_models])
 
 
 class _ArgmaxPoint:

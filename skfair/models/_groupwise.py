@@ -26,29 +26,31 @@ class GroupwiseModel(LinearInParameters):
     array([ 0.,  2., 10.,  6.])
     """
 
-    parts: list  # LinearModel of each group, on the rows of its members
+    group_models: list  # LinearModel of each group, on the rows of its members
     rows: list  # indices of the members of each group; every sample is in one
 
     @classmethod
     def standardized(cls, X, codes, weights, fit_intercept=True):
         """Make a model whose columns are standardised within each group."""
         rows = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
-        parts = [
+        group_models = [
             LinearModel.standardized(X[members], weights[members], fit_intercept)
             for members in rows
         ]
-        return cls(parts, rows)
+        return cls(group_models, rows)
 
     @property
     def n_parameters(self):
         """Length of a parameter vector."""
-        return sum(part.n_parameters for part in self.parts)
+        return sum(model.n_parameters for model in self.group_models)
 
     def _split(self, parameters):
-        return np.split(parameters, np.cumsum([part.n_parameters for part in self.parts])[:-1])
+        return np.split(
+            parameters, np.cumsum([model.n_parameters for model in self.group_models])[:-1]
+        )
 
     def _each(self):
-        return zip(self.parts, self.rows, strict=True)
+        return zip(self.group_models, self.rows, strict=True)
 
     def take(self, rows):
         """The same model of a subset of the samples."""
@@ -56,26 +58,26 @@ class GroupwiseModel(LinearInParameters):
         group, position = np.empty(n_samples, dtype=np.intp), np.empty(n_samples, dtype=np.intp)
         for code, members in enumerate(self.rows):
             group[members], position[members] = code, np.arange(len(members))
-        taken = [np.flatnonzero(group[rows] == code) for code in range(len(self.parts))]
-        pairs = zip(self.parts, taken, strict=True)
+        taken = [np.flatnonzero(group[rows] == code) for code in range(len(self.group_models))]
+        pairs = zip(self.group_models, taken, strict=True)
         return GroupwiseModel(
-            [part.take(position[rows[members]]) for part, members in pairs], taken
+            [model.take(position[rows[members]]) for model, members in pairs], taken
         )
 
     def parameters(self, coef, intercept):
         """Parameters from coefficients (n_groups, n_features) and intercepts (n_groups,)."""
-        triples = zip(self.parts, coef, intercept, strict=True)
-        return np.concatenate([part.parameters(*members) for part, *members in triples])
+        triples = zip(self.group_models, coef, intercept, strict=True)
+        return np.concatenate([model.parameters(*values) for model, *values in triples])
 
     def coefficients(self, parameters):
         """Coefficients (n_groups, n_features) and intercepts (n_groups,) of the columns of X."""
-        pairs = zip(self.parts, self._split(parameters), strict=True)
-        coef, intercept = zip(*(part.coefficients(members) for part, members in pairs), strict=True)
+        pairs = zip(self.group_models, self._split(parameters), strict=True)
+        coef, intercept = zip(*(model.coefficients(values) for model, values in pairs), strict=True)
         return np.array(coef), np.array(intercept)
 
     def intercept_direction(self):
         """Direction in which all scores rise equally, or None without an intercept."""
-        directions = [part.intercept_direction() for part in self.parts]
+        directions = [model.intercept_direction() for model in self.group_models]
         return None if directions[0] is None else np.concatenate(directions)
 
     def scores(self, parameters):
@@ -88,22 +90,22 @@ class GroupwiseModel(LinearInParameters):
 
     def _score_groups(self, score, parameters):
         scores = np.empty(sum(map(len, self.rows)))
-        for (part, rows), members in zip(self._each(), self._split(parameters), strict=True):
-            scores[rows] = score(part, members)
+        for (model, rows), values in zip(self._each(), self._split(parameters), strict=True):
+            scores[rows] = score(model, values)
         return scores
 
     def pull_back(self, slopes):
         """Gradient by the parameters from one derivative per sample."""
-        return np.concatenate([part.pull_back(slopes[rows]) for part, rows in self._each()])
+        return np.concatenate([model.pull_back(slopes[rows]) for model, rows in self._each()])
 
     def pull_back_rows(self, slopes):
         """Gradients of several functions, from a csr_array (n_rows, n_samples)."""
-        return np.hstack([part.pull_back_rows(slopes[:, rows]) for part, rows in self._each()])
+        return np.hstack([model.pull_back_rows(slopes[:, rows]) for model, rows in self._each()])
 
     def gram(self, weights):
         """Weighted Gram matrix of the rows: one diagonal block per group."""
-        return linalg.block_diag(*(part.gram(weights[rows]) for part, rows in self._each()))
+        return linalg.block_diag(*(model.gram(weights[rows]) for model, rows in self._each()))
 
     def ridge(self, alpha):
         """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter."""
-        return np.concatenate([part.ridge(alpha) for part in self.parts])
+        return np.concatenate([model.ridge(alpha) for model in self.group_models])

@@ -46,7 +46,7 @@ class LinearModel(LinearInParameters):
         otherwise be lost in products; 0 for all others.
     n_unpenalized : int, default=0
         Number of last columns whose coefficients have no penalty.
-    given : ndarray or csr_array of shape (n_samples, n_features) or None, default=None
+    original : ndarray or csr_array of shape (n_samples, n_features) or None, default=None
         Features as passed, if an origin was subtracted, for `predicted`.
 
     Examples
@@ -122,7 +122,7 @@ class LinearModel(LinearInParameters):
         Returns
         -------
         model : LinearModel
-            `with_features` gives it samples.
+            `replace_features` gives it samples.
         """
         no_samples, second_moment = np.empty((0, len(mean))), variance + mean**2
         if not fit_intercept:
@@ -135,7 +135,7 @@ class LinearModel(LinearInParameters):
         origin = np.where(~constant & (np.abs(mean) > _FAR * scale), mean, 0.0)
         return cls(no_samples, mean - origin, scale, True, origin)
 
-    def with_features(self, X):
+    def replace_features(self, X):
         """The same model of other samples.
 
         Parameters

@@ -154,9 +154,9 @@ class MLPModel:
         -------
         model : MLPModel
         """
-        return self._with_X(self.X.astype(dtype, copy=False))
+        return self._replace_X(self.X.astype(dtype, copy=False))
 
-    def _with_X(self, X):
+    def _replace_X(self, X):
         # Made for every mini-batch, so the constructor's checks are skipped.
         model = object.__new__(type(self))
         vars(model).update(vars(self), X=X)
@@ -253,8 +253,8 @@ class MLPModel:
         """
         if sparse.issparse(self.X):
             X = (self.X[rows].toarray() - self.center) / self.scale
-            return self._with_X(X.astype(self.X.dtype))
-        return self._with_X(self.X[rows])
+            return self._replace_X(X.astype(self.X.dtype))
+        return self._replace_X(self.X[rows])
 
     def at(self, parameters):
         """The model at given parameters.

@@ -1,8 +1,8 @@
 """Solvers of constrained problems; :mod:`skfair.solvers.literature` has more, for comparisons."""
 
 from skfair.solvers._augmented_lagrangian import AugmentedLagrangian
+from skfair.solvers._certificate import estimate_multipliers as estimate_multipliers
 from skfair.solvers._certificate import kkt_residual as kkt_residual
-from skfair.solvers._certificate import least_squares_multipliers as least_squares_multipliers
 from skfair.solvers._solver import Iterate as Iterate
 from skfair.solvers._solver import Progress as Progress
 from skfair.solvers._solver import Result as Result

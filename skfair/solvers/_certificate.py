@@ -32,7 +32,7 @@ def kkt_residual(iterate):
     return float(max(stationarity, complementarity.max(initial=0.0)))
 
 
-def least_squares_multipliers(evaluation, tol):
+def estimate_multipliers(evaluation, tol):
     """Multipliers of the rows within ``tol`` of a bound that minimise the Lagrangian's gradient.
 
     All are 0 if the Jacobian of the active rows would have more than 2 ** 25 entries, as for many

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skfair.problems import Evaluation
-from skfair.solvers._certificate import kkt_residual, least_squares_multipliers
+from skfair.solvers._certificate import estimate_multipliers, kkt_residual
 from skfair.utils._sklearn import Interval, validate_parameter_constraints
 
 
@@ -272,7 +272,7 @@ class Solver(BaseEstimator):
         evaluation, multipliers = best.evaluation, best.multipliers
         # Least-squares multipliers may certify what the solver's multipliers do not.
         if residual > self.tol:
-            estimate = least_squares_multipliers(evaluation, self.tol)
+            estimate = estimate_multipliers(evaluation, self.tol)
             estimated = kkt_residual(Iterate(evaluation, estimate))
             if estimated < residual:
                 residual, multipliers = estimated, estimate

@@ -149,7 +149,7 @@ def _among(frame, training, X, target, places, weights):
     factors = weights / training.weights[places]
     return replace(
         frame,
-        model=frame.model.with_features(X),
+        model=frame.model.replace_features(X),
         target=target,
         weights=frame.weights[places] * factors,
         alpha=0.0,

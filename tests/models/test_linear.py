@@ -262,6 +262,6 @@ def test_rows_that_came_over_a_network_have_the_same_sums():
     sent = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
     assert sum(one.raw().nbytes for one in buffers) == X.nbytes + 2 * 3 * 8  # each array once
     received = pickle.loads(sent, buffers=[unaligned(one.raw()) for one in buffers])
-    for other in (model.with_features(far), received):
+    for other in (model.replace_features(far), received):
         np.testing.assert_array_equal(other.pull_back(slopes), expected[0])
         np.testing.assert_array_equal(other.gram(slopes), expected[1])

@@ -202,13 +202,13 @@ def nystroem(operator, basis, n_pairs, tol, random_state, n_landmarks=None):
     Q, R = np.linalg.qr(A)
     if np.linalg.norm(basis.T @ Q, 2) > 0.5:
         # A is rank-deficient, and the filling columns of Q are in the basis: replace them.
-        Q = _outside_basis(basis, Q, n_pairs, random_state)
+        Q = _complete_basis(basis, Q, n_pairs, random_state)
         R = Q.T @ A
     _, Y = np.linalg.eigh(R @ linalg.pinvh(W) @ R.T)
     return Q @ Y[:, : -n_pairs - 1 : -1], n_landmarks == n_nodes
 
 
-def _outside_basis(excluded, Q, n_least, random_state):
+def _complete_basis(excluded, Q, n_least, random_state):
     """Orthonormal basis of the span of Q outside ``excluded``, filled up by random columns."""
     U, shares, _ = np.linalg.svd(Q - excluded @ (excluded.T @ Q), full_matrices=False)
     U = U[:, shares > 0.5]  # of orthonormal columns: 1 outside, 0 within

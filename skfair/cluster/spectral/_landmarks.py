@@ -47,7 +47,7 @@ class LandmarkProblem:
         self.lacks_groups, self.embedding = lacks_groups, embedding
 
     @classmethod
-    def in_memory(cls, estimator, X, groups, asked, lacks_groups):
+    def from_memory(cls, estimator, X, groups, asked, lacks_groups):
         """Samples in memory, in blocks of rows."""
         rows = blocks(len(X), BLOCK)
         shards = [Shard(X[block], None, groups.subset(block), (0, block.start)) for block in rows]
@@ -55,7 +55,7 @@ class LandmarkProblem:
         return cls(shards, Census(shards), asked, lacks_groups)
 
     @classmethod
-    def on_partitions(cls, estimator, X, sensitive_features, asked):
+    def from_partitions(cls, estimator, X, sensitive_features, asked):
         """Partitioned samples."""
         return cls(*take_census(estimator, X, sensitive_features), asked)
 

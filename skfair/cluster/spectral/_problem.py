@@ -136,7 +136,7 @@ def check_problem(estimator, X, sensitive_features):
         check_parameters(estimator)
     asked = Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
     if on_partitions:
-        return LandmarkProblem.on_partitions(estimator, X, sensitive_features, asked)
+        return LandmarkProblem.from_partitions(estimator, X, sensitive_features, asked)
     # Rows and groups in memory.
     formats, passed = False if has_landmarks else "csr", X
     X = check_array(X, accept_sparse=formats, dtype=np.float64, input_name="X", estimator=estimator)
@@ -152,7 +152,7 @@ def check_problem(estimator, X, sensitive_features):
     asked = asked._replace(numbers=samples.groups.counts)
     lacks_groups = missing is not None and sensitive_features is None
     if has_landmarks:
-        return LandmarkProblem.in_memory(estimator, X, samples.groups, asked, lacks_groups)
+        return LandmarkProblem.from_memory(estimator, X, samples.groups, asked, lacks_groups)
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
     return SpectralProblem(X, operator, samples.groups, asked, lacks_groups)
