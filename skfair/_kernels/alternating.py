@@ -58,6 +58,7 @@ _HALF_WORD = np.uint64(32)
 @inline_helper
 def random_below(rng, n):
     """A uniform integer in [0, n), n < 2**31, from one xorshift step (Marsaglia, 2003)."""
+    # Three shifts, then the upper half of the state scaled to [0, n).
     s = rng[0]
     s ^= s << _SHIFTS[0]
     s ^= s >> _SHIFTS[1]
@@ -191,11 +192,13 @@ def closest_member(samples, state, k, g, center, batch, rng):
     When the batch covers the set, all of the group is searched, so the expected work stays below
     the size of the group.
     """
+    # Search the whole group if the batch covers the members in the cluster.
     first, n_group = samples.starts[g], samples.starts[g + 1] - samples.starts[g]
     take_all = batch >= state.sizes[k, g]
     best, closest = np.inf, -1
     for i in range(n_group if take_all else batch):
         p = samples.rows[first + (i if take_all else random_below(rng, n_group))]
+        # Rejection sampling of members of the cluster.
         while not take_all and state.labels[p] != k:
             p = samples.rows[first + random_below(rng, n_group)]
         if state.labels[p] == k:
@@ -238,6 +241,7 @@ def kmeans_updates(samples, state, n_updates, rng, journal, n_moves):
     """Assign random samples to their nearest centre, which follows them (Algorithm 1)."""
     for _ in range(n_updates):
         p = random_below(rng, samples.X.shape[0])
+        # Move the sample unless it is the last of its cluster, and let the centre follow.
         k = nearest_center(state.centers, samples.X, p)
         if k != state.labels[p]:
             if is_single(samples, state, state.labels[p]):
@@ -261,6 +265,7 @@ def swap_updates(samples, state, n_updates, rule, rng, journal, n_moves):
         if is_joining or rule.half:
             # Bottleneck cluster, and the cluster to swap with.
             _, worst, smallest, largest = bottleneck(samples, state)
+            # Target cluster, equation (5) or (4); stop if no swap is possible.
             if rule.local:
                 target = local_target(state.centers, worst)
             else:

@@ -75,6 +75,7 @@ def _find_cheapest(rows, distances, samples, clustering, target, above, limits, 
     smallest, largest = binding_groups(counts[target], limits)
     any_gain_suffices = limits.level <= above * (1 + 1e-12)
     n_intersections = limits.intersections.shape[0]
+    # Samples of the smallest group help by joining, those of the largest by leaving.
     helps = np.empty((2, n_intersections), np.bool_)  # by joining; by leaving
     for code in range(n_intersections):
         helps[0, code] = is_in(limits.intersections, code, smallest)
@@ -91,6 +92,7 @@ def _find_cheapest(rows, distances, samples, clustering, target, above, limits, 
         side, g = (1, largest) if a == target else (0, smallest)
         if not helps[side, code] or sizes[a] <= mass:
             continue
+        # Cheapest destination: any other cluster for a sample that leaves, else the target.
         best = -1
         factor = 1.0 if any_gain_suffices else max(counts[target, g] / w, 1.0)
         for k in range(sizes.size) if a == target else range(target, target + 1):
@@ -197,6 +199,7 @@ def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limit
     ratios = np.empty(n_clusters)
     for k in range(n_clusters):
         lengths[k], highest[k], ratios[k] = 0, -np.inf, ratio(counts[k], members[k], limits)
+    # Raise the least balanced cluster until all reach the level.
     n_moves = 0
     while n_moves < path.samples.size:
         target = _argmin(ratios)
@@ -223,6 +226,7 @@ def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limit
         queue[best] = queue[queue.size - 1]
         lengths[target] -= 1
         _record_move(X, masses, clustering, p, k, path, n_moves)
+        # Move it and update the ratios of both clusters.
         a = labels[p]
         move(X, masses, weights, codes, clustering, p, k, limits)
         ratios[a] = ratio(counts[a], members[a], limits)

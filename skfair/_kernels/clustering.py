@@ -160,6 +160,7 @@ def ratio_after(counts, members, code, change, limits):
     for a in range(limits.intersections.shape[1]):
         g = limits.intersections[code, a]
         count, number = counts[g], members[g]
+        # Change the counts, compare, and restore them.
         counts[g], members[g] = count + change, number + (1 if change > 0.0 else -1)
         for s in range(limits.factors.size):  # scales of this attribute
             if limits.scales[s, g] > 0.0:
@@ -192,12 +193,14 @@ def move(X, masses, weights, codes, clustering, p, k, limits):
     """Move sample p to cluster k."""
     labels, centers, sizes, counts, members = clustering
     a, code, mass = labels[p], codes[p], masses[p]
+    # Label, sizes and counts.
     labels[p] = k
     sizes[a] -= mass
     sizes[k] += mass
     update_counts(counts[a], members[a], limits.intersections, code, -weights[p])
     update_counts(counts[k], members[k], limits.intersections, code, weights[p])
     for f in range(X.shape[1]):
+        # Means without and with the sample.
         centers[a, f] += mass * (centers[a, f] - X[p, f]) / sizes[a]
         centers[k, f] -= mass * (centers[k, f] - X[p, f]) / sizes[k]
 

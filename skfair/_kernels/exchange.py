@@ -40,23 +40,19 @@ def exchange_bounds(distances, codes, weight, clustering, n_intersections):
 
     with kappa = w (1 / n_a + 1 / n_c). As |x_p - x_q|^2 <= 2 r_p^2 + 2 r_q^2, with r the distance
     to the midpoint of the centres, h_p(c) - 2 kappa r_p^2 bounds the contribution of p from below.
-
-    Returns
-    -------
-    bounds : ndarray of shape (n_samples, n_clusters)
-    lowest : ndarray of shape (n_clusters, n_clusters, n_intersections)
-        Minimum bound of an intersection in one cluster for going to another.
+    Returns these bounds, (n_samples, n_clusters), and the minimum of each intersection in a cluster
+    for going to another, (n_clusters, n_clusters, n_intersections).
     """
     labels, centers, sizes, _, _ = clustering
     with np.errstate(divide="ignore", invalid="ignore"):  # empty clusters
         kappas = weight / sizes[:, None] + weight / sizes
-        own_distances = np.take_along_axis(distances, labels[:, None].astype(np.intp), axis=1)
+        current = np.take_along_axis(distances, labels[:, None].astype(np.intp), axis=1)
         # r^2 = (|x - m_a|^2 + |x - m_c|^2) / 2 - |m_a - m_c|^2 / 4.
-        halfway = distances + own_distances
+        halfway = distances + current
         halfway *= 0.5
         halfway -= np.take(0.25 * squared_distances(centers, centers), labels, axis=0)
         halfway *= np.take(2.0 * kappas, labels, axis=0)
-        bounds = distances - own_distances
+        bounds = distances - current
         bounds -= halfway
     return bounds, _lowest_bounds(bounds, labels, codes, (len(sizes), n_intersections))
 
@@ -89,12 +85,8 @@ def partner_bounds(clustering, lowest, weight, limits):
     """The minimum bound of the samples for which a sample may be exchanged.
 
     Samples that the limits forbid to join in exchange do not count. A high balance forbids many,
-    and with these nearly all samples would be candidates.
-
-    Returns
-    -------
-    partners : ndarray of shape (n_clusters, n_intersections, n_clusters)
-        For an exchange from a cluster, of an intersection, to a cluster; inf without a partner.
+    and with these nearly all samples would be candidates. (n_clusters, n_intersections,
+    n_clusters): of a cluster, an intersection, for exchange with a cluster; inf without a partner.
     """
     n_clusters, _, n_intersections = lowest.shape
     partners = np.full((n_clusters, n_intersections, n_clusters), np.inf)
@@ -120,13 +112,8 @@ def _fill_partners(clustering, lowest, weight, limits, partners):
 def find_candidates(bounds, partners, codes, labels):
     """The samples whose exchange with the partner of minimum bound might lower the cost.
 
-    Returns
-    -------
-    rows : ndarray of intp, shape (n_candidates,)
-    bounds : ndarray of shape (n_candidates,)
-        Their `exchange_bounds`.
-    cells : ndarray of intp, shape (n_candidates,)
-        Source, destination and intersection, encoded as one integer.
+    Returns their rows, their `exchange_bounds`, and their cells: source, destination and
+    intersection encoded as one integer.
     """
     n_clusters, n_intersections, _ = partners.shape
     sources = labels * np.int64(n_intersections) + codes
@@ -163,6 +150,7 @@ def _may_exchange(clustering, a, c, g, h, w, limits):
     for k, leaving, joining in ((a, g, h), (c, h, g)):
         if is_single(clustering, k, limits):
             return False
+        # The ratio after one sample has joined and the other left.
         update_counts(counts[k], members[k], limits.intersections, joining, w)
         balance = ratio_after(counts[k], members[k], leaving, -w, limits)
         update_counts(counts[k], members[k], limits.intersections, joining, -w)
@@ -189,6 +177,7 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
             break
         if labels[p] != a:
             continue
+        # Contribution of p to the change, and bounds that end the search.
         kappa = w / sizes[a] + w / sizes[c]
         share = distance(X[p], centers[c]) - distance(X[p], centers[a])
         # The best partner: bounds ascend, so the search ends at the first that cannot gain.
@@ -202,6 +191,7 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
                 change -= kappa * distance(X[p], X[q])
                 if change < least:
                     best, least = q, change
+        # Make the exchange.
         if best >= 0 and _may_exchange(clustering, a, c, g, h, w, limits):
             move(X, weights, weights, codes, clustering, p, c, limits)
             move(X, weights, weights, codes, clustering, best, a, limits)

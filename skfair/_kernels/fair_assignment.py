@@ -56,20 +56,11 @@ class DualEvaluation(NamedTuple):
 
 
 def evaluate_dual(rows, offsets, width):
-    """Assign every sample to its cheapest cluster at given offsets.
+    """Assign every sample to its cheapest cluster at given offsets: a `DualEvaluation`.
 
-    Parameters
-    ----------
-    rows : tuple
-        Squared distances (n_clusters, n_samples), codes of intersections and weights (n_samples,).
-    offsets : ndarray of shape (n_clusters, n_intersections)
-        Added to the squared distance to a cluster, by intersection.
-    width : float
-        Samples whose next cheapest cluster costs less than this in addition are near a tie.
-
-    Returns
-    -------
-    evaluation : DualEvaluation
+    ``rows`` are squared distances (n_clusters, n_samples), codes of intersections and weights
+    (n_samples,). ``offsets`` (n_clusters, n_intersections) are added to the distances. A sample is
+    near a tie if its next cheapest cluster costs less than ``width`` in addition.
     """
     distances, codes, weights = rows
     n_clusters, n_intersections = offsets.shape
@@ -137,28 +128,12 @@ def _kkt_residual(multipliers, counts, limits, ratios):
 
 
 def newton_step(multipliers, counts, density, ridge, limits, ratios):
-    """Multipliers after a damped Newton step, none of them negative.
+    """Multipliers after a damped Newton step, none negative, and the predicted gain of the dual.
 
     Levenberg-Marquardt: where few samples are near a tie the Hessian is (nearly) singular, and a
-    larger ridge turns the step towards a short one along the gradient.
-
-    Parameters
-    ----------
-    multipliers : Multipliers
-    counts, density
-        Those of a `DualEvaluation` at these multipliers; the density is symmetric, weight near a
-        tie per unit of offset.
-    ridge : float
-        Relative to the mean of the Hessian's diagonal.
-    limits : Limits
-    ratios : ndarray of shape (n_groups, n_groups)
-        From `required_ratios`.
-
-    Returns
-    -------
-    multipliers : Multipliers
-    gain : float
-        Predicted increase of the dual.
+    larger ridge, relative to the mean of its diagonal, turns the step towards a short one along the
+    gradient. ``counts`` and ``density`` are those of a `DualEvaluation` at the multipliers; the
+    density is symmetric, weight near a tie per unit of offset.
     """
     stepped = Multipliers(*(array.copy() for array in multipliers))
     return stepped, _newton_step(stepped, counts, density, ridge, limits, ratios)
@@ -180,14 +155,8 @@ def _newton_step(multipliers, counts, density, ridge, limits, ratios):
 def compute_offsets(multipliers, limits, ratios):
     """Offsets of the assignment costs at given multipliers.
 
-    Returns
-    -------
-    offsets : ndarray of shape (n_clusters, n_groups)
-        Offset for members of a group.
-    by_intersection : ndarray of shape (n_clusters, n_intersections)
-        Offset for samples of an intersection, the sum over its groups.
-    value : float
-        Term of the bounds on sizes in the value of the dual.
+    By group (n_clusters, n_groups), by intersection (n_clusters, n_intersections), and the term of
+    the bounds on sizes in the value of the dual.
     """
     n_clusters, n_groups, _ = multipliers.ratios.shape
     offsets, by_intersection = (

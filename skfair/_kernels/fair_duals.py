@@ -111,6 +111,7 @@ def list_free_multipliers(multipliers, counts, limits, ratios):
                     cells[n, 0], cells[n, 1], cells[n, 2] = k, i, j
                     values[n], violations[n] = value, violation
                     n += 1
+        # Bounds on the size: a sample counts once per attribute.
         size = _total(counts[k]) / limits.intersections.shape[1]
         for side in range(2):
             value = size_multipliers[k, side]
@@ -246,6 +247,7 @@ def _solve_newton_system(rows, ratios, intersections, density, shift, is_free, d
     n_rows = rows.n_rows
     residual, search, image = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
     _apply_hessian(direction, rows, density, ratios, intersections, shift, image)
+    # Residual of the start.
     norm = goal = 0.0
     for r in range(n_rows):
         residual[r] = search[r] = (rows.violations[r] - image[r]) if is_free[r] else 0.0
@@ -255,6 +257,7 @@ def _solve_newton_system(rows, ratios, intersections, density, shift, is_free, d
         if norm <= goal:
             break
         _apply_hessian(search, rows, density, ratios, intersections, shift, image)
+        # Step along the search direction, new residual, conjugate direction.
         curvature, previous = 0.0, norm
         for r in range(n_rows):
             curvature += search[r] * image[r]

@@ -90,6 +90,7 @@ def _cheapest_move(distances, masses, weights, codes, clustering, p, limits, cac
     a, g, w, weight = labels[p], codes[p], masses[p], weights[p]
     if sizes[a] <= w:
         return -1
+    # Destinations by cost; whether a cluster keeps the level is checked for cheaper ones only.
     bound = limits.level * (1.0 - 1e-12)
     best, least = NO_INDEX, -1e-12 * w * distances[a]
     leaves = False

@@ -17,6 +17,7 @@ BLOCK = 128
 def _fill_block(X, centers, start, block, features, distances):
     """Squared distances of ``block`` samples from ``start`` on, (n_clusters, BLOCK)."""
     n_clusters, n_features = centers.shape
+    # Transpose the block, so that the innermost loop runs over samples.
     for i in range(block):
         for f in range(n_features):
             features[f, i] = X[start + i, f]

@@ -138,6 +138,7 @@ def move(graph, clustering, i, b):
     """Move node i to cluster b."""
     labels, links, within, volumes, counts = clustering
     a, g, d, s = labels[i], graph.groups[i], graph.degrees[i], graph.loops[i]
+    # Affinity within, volumes and counts of both clusters; then the links of the neighbours.
     within[a] -= 2.0 * links[i, a] - s
     within[b] += 2.0 * links[i, b] + s
     volumes[a] -= d
@@ -160,6 +161,7 @@ def move_pass(graph, clustering, bounds):
         a, g = clustering.labels[i], graph.groups[i]
         if counts[a, g] <= bounds.lower[a, g] or not may_leave(graph, clustering, i):
             continue
+        # The cheapest cluster whose bounds allow the node.
         best, least = NO_INDEX, -EPSILON
         for b in range(n_clusters):
             if b != a and counts[b, g] < bounds.upper[b, g]:

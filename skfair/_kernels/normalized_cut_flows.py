@@ -92,10 +92,12 @@ def repair_counts(graph, clustering, bounds, members):
     sources, sinks = np.empty(n_clusters, np.bool_), np.empty(n_clusters, np.bool_)
     n_paths = 0
     while True:
+        # Cheapest path from a surplus to a deficit.
         _mark_ends(clustering.counts, bounds, g, sources, sinks)
         length = _cheapest_path(arcs.costs, sources, sinks, path)
         if length == 0:
             return n_paths
+        # Move one member along each arc, then update the arcs of these clusters.
         for e in range(length - 1):
             move(graph, clustering, arcs.movers[path[e], path[e + 1]], path[e + 1])
         for e in range(length):
@@ -158,6 +160,7 @@ def _cheapest_path(costs, sources, sinks, path):
     parents = np.empty(n_clusters, np.int64)
     for k in range(n_clusters):
         distances[k], parents[k] = 0.0 if sources[k] else np.inf, -1
+    # Relax all arcs until nothing changes.
     for _ in range(n_clusters):
         changed = False
         for a in range(n_clusters):
@@ -168,6 +171,7 @@ def _cheapest_path(costs, sources, sinks, path):
                     changed = True
         if not changed:
             break
+    # Nearest sink, and the path back from it.
     end, least = -1, np.inf
     for k in range(n_clusters):
         if sinks[k] and distances[k] < least:

@@ -9,17 +9,9 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
     """Counting sort of members into cells; a cell is an event and an interval between bounds.
 
     Bounds ascend; interval b holds the scores in (bounds[b - 1], bounds[b]]. Member m is the sample
-    ``samples[m]`` in the event ``events[m]``.
-
-    Returns
-    -------
-    indptr : ndarray of intp, shape (n_cells + 1,)
-        Start of the members of each cell in `order`; the cell of event e and interval b is
-        ``e * n_buckets + b``.
-    order : ndarray of intp, shape (n_members,)
-        Members, cell by cell.
-    moments : ndarray of shape (3, n_events, n_buckets)
-        Sums over each cell of the shares, times the scores to the power 0, 1 and 2.
+    ``samples[m]`` in the event ``events[m]``. The cell of event e and interval b is ``e * n_buckets
+    + b``. Returns where each cell starts (n_cells + 1,), the members cell by cell, and sums over
+    each cell of the shares times powers 0, 1 and 2 of the scores, (3, n_events, n_buckets).
     """
     n_buckets = len(bounds) + 1
     indptr = np.zeros(n_events * n_buckets + 1, dtype=np.intp)
@@ -30,12 +22,7 @@ def sort_members(scores, samples, events, shares, bounds, n_events):
 
 
 def bin_members(scores, samples, bounds):
-    """Interval between bounds of each member, as in `sort_members`, for thousands of bounds.
-
-    Returns
-    -------
-    places : ndarray of intp, shape (n_members,)
-    """
+    """Interval between bounds of each member, as in `sort_members`, for thousands of bounds."""
     bins = np.empty(len(samples), dtype=np.intp)
     _bin_members(scores, samples, bounds, np.zeros(_N_STEPS + 1, dtype=np.intp), bins)
     return bins
@@ -55,6 +42,7 @@ def _bin_members(scores, samples, bounds, first_bounds, bins):
         first_bounds[int(min(max((bounds[b] - first) * scale, 0.0), n_steps - 1.0)) + 1] += 1
     for step in range(n_steps):
         first_bounds[step + 1] += first_bounds[step]
+    # Binary search within the step of the score.
     for m in range(len(samples)):
         score = scores[samples[m]]
         step = int(min(max((score - first) * scale, 0.0), n_steps - 1.0))
@@ -79,6 +67,7 @@ def _sort_members(scores, samples, events, shares, bounds, indptr, order, moment
             half = (size + 1) // 2
             low += half * (bounds[low + half - 1] < score)
             size -= half
+        # Moments and size of the cell.
         term = shares[m]
         for power in range(3):
             moments[power, events[m], low] += term

@@ -25,6 +25,7 @@ def transport(distances, members, labels, surplus):
     stale = np.ones(n_clusters, np.bool_)
     n_moves = 0
     while True:
+        # Costs of the arcs of changed clusters, and the cheapest path.
         _update_arc_costs(distances, members, labels, stale, costs, carriers)
         stale[:] = False
         end = _shortest_paths(costs, surplus, lengths, previous)
@@ -71,6 +72,7 @@ def _shortest_paths(costs, surplus, lengths, previous):
     for k in range(n_clusters):
         lengths[k] = 0.0 if surplus[k] > 0 else np.inf
         previous[k] = -1
+    # Relax all arcs.
     for _ in range(n_clusters - 1):
         for a in range(n_clusters):
             for b in range(n_clusters):
