@@ -19,24 +19,24 @@ from skfair.partitions import Blocks
 
 @pytest.fixture(scope="module")
 def client():
-    """A cluster within this process, whose workers need not load anything once more."""
+    """A Dask cluster within this process."""
     distributed = pytest.importorskip("distributed")
     with distributed.Client(processes=False, dashboard_address=":0") as client:
         yield client
 
 
-def draw(n_people=400, n_features=3):
+def draw(n_samples=400, n_features=3):
     """Rows and three groups, one of them rare."""
     X, _, groups = make_fair_blobs(
-        n_people, n_features=n_features, centers=4, cluster_std=2.0, random_state=0
+        n_samples, n_features=n_features, centers=4, cluster_std=2.0, random_state=0
     )
     groups[::9] = 2
     return X, groups
 
 
-def moons(n_people=1500):
-    X, moon = make_moons(n_people, noise=0.05, random_state=0)
-    return X, moon, np.random.default_rng(0).choice(["left", "right"], n_people, p=[0.6, 0.4])
+def moons(n_samples=1500):
+    X, moon = make_moons(n_samples, noise=0.05, random_state=0)
+    return X, moon, np.random.default_rng(0).choice(["left", "right"], n_samples, p=[0.6, 0.4])
 
 
 def fitted(X, groups, n_clusters=4, **settings):
@@ -55,11 +55,11 @@ def in_blocks(X, groups, lengths):
     return people[list(range(X.shape[1]))], people[X.shape[1]]
 
 
-# What it is ---------------------------------------------------------------------------
+# Definition ---------------------------------------------------------------------------
 
 
 def linked(similarity):
-    """The affinity of people whose similarities to landmarks these are."""
+    """The affinity of samples with these similarities to landmarks."""
     background = 0.1 * similarity.sum() / len(similarity)
     C = np.column_stack((similarity, np.full(len(similarity), background)))
     return C / C.sum(axis=0) @ C.T
@@ -79,9 +79,7 @@ def neighbors(X, Y):
         ({"affinity": lambda X, Y: sparse.csr_array(laplacian_kernel(X, Y))}, laplacian_kernel),
     ],
 )
-def test_it_is_the_exact_embedding_of_people_linked_through_landmarks(
-    settings, similarity, min_balance
-):
+def test_the_embedding_is_that_of_the_affinity_through_landmarks(settings, similarity, min_balance):
     X, groups = draw()
     model = fitted(X, groups, min_balance=min_balance, **settings)
     assert model.landmarks_.shape == (40, 3)
@@ -96,7 +94,7 @@ def test_it_is_the_exact_embedding_of_people_linked_through_landmarks(
     assert model.objective_ == pytest.approx(normalized_cut(model.labels_, affinity))
 
 
-def test_of_people_on_a_circle_who_all_are_landmarks_it_is_the_embedding_of_the_kernel():
+def test_with_all_samples_of_a_circle_as_landmarks_it_is_the_embedding_of_the_kernel():
     """All have the same degree: but for the background it is the square of M."""
     angles = 2 * np.pi * np.arange(24) / 24
     X, groups = np.column_stack((np.cos(angles), np.sin(angles))), np.arange(24) % 2
@@ -110,7 +108,7 @@ def test_of_people_on_a_circle_who_all_are_landmarks_it_is_the_embedding_of_the_
 
 
 @pytest.mark.parametrize("settings", [{"gamma": 30.0}, {"affinity": "nearest_neighbors"}])
-def test_it_finds_moons_as_comparing_everybody_does(settings):
+def test_it_finds_moons_as_the_full_affinity_does(settings):
     X, moon, sides = moons()
     model = fitted(X, sides, 2, n_landmarks=150, **settings)
     assert adjusted_rand_score(moon, model.labels_) > 0.99
@@ -122,7 +120,7 @@ def test_it_finds_moons_as_comparing_everybody_does(settings):
     assert adjusted_rand_score(of_moon, model.predict(new)) > 0.99
 
 
-def test_what_is_promised_of_balance_is_kept_by_everybody():
+def test_the_guaranteed_balance_holds_for_all_samples():
     X, groups = draw()
     loose, strict = (fitted(X, groups, min_balance=level) for level in (None, 1.0))
     assert strict.relative_balance_ > 0.9 > loose.relative_balance_
@@ -137,7 +135,7 @@ def test_what_is_promised_of_balance_is_kept_by_everybody():
     assert shares.share_ratio_ > 0.85
 
 
-def test_new_people_lie_where_their_landmarks_do():
+def test_new_samples_are_embedded_by_their_landmarks():
     X, groups = draw()
     old, new = X[:300], X[300:]
     model = fitted(old, groups[:300])
@@ -149,19 +147,19 @@ def test_new_people_lie_where_their_landmarks_do():
 
     nearest = ((extended(new)[0][:, None] - model._means) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_array_equal(model.predict(new), nearest)
-    # Those of the fit are moved by the price of their group over their degree, and everybody by as
-    # much; the price is nothing on average.
+    # Training samples are shifted by the u of their group over their degree, and all by a constant;
+    # the mean of u is 0.
     places, degrees = extended(old)
     moved = places - model.embedding_ / np.sqrt(degrees)
     terms = np.column_stack((np.eye(3)[groups[:300]] / degrees, np.ones(300)))
     found = np.linalg.lstsq(terms, moved)[0]
     np.testing.assert_allclose(terms @ found, moved, atol=1e-12)
-    prices = found[:3, 1:]
-    np.testing.assert_allclose(np.bincount(groups[:300]) @ prices, 0, atol=1e-9)
-    assert np.abs(prices).max() > 1e-3
+    shifts = found[:3, 1:]
+    np.testing.assert_allclose(np.bincount(groups[:300]) @ shifts, 0, atol=1e-9)
+    assert np.abs(shifts).max() > 1e-3
 
 
-def test_people_far_from_all_make_no_cluster_but_fill_those_that_lack_their_group():
+def test_outliers_form_no_cluster_but_join_those_that_lack_their_group():
     X, _, groups = make_fair_blobs(600, centers=3, group_separation=0.0, random_state=0)
     far = X[:6] + 1e3 * np.arange(1, 7)[:, None]
     people, of_whom = np.vstack((X, far)), np.append(groups, [0, 1] * 3)
@@ -181,7 +179,7 @@ def test_a_fit_without_landmarks_keeps_none():
 
 
 def test_a_direction_without_similarity_is_left_out():
-    """Two kinds of people differ in one direction, equal people in none."""
+    """Samples at two points differ in one direction, equal samples in none."""
     X, groups = np.repeat([[0.0], [100.0]], 20, axis=0), np.arange(40) % 2
     model = fitted(X, groups, 2, n_landmarks=2, gamma=1.0, n_components=2)
     np.testing.assert_allclose(model.eigenvalues_, [1, 1 / 1.1])  # the background has the rest
@@ -193,7 +191,7 @@ def test_a_direction_without_similarity_is_left_out():
     assert same.constraint_violation_ == 0
 
 
-# Wherever people lie ------------------------------------------------------------------
+# Memory, files and Dask ---------------------------------------------------------------
 
 
 def same_bits(one, other):
@@ -235,7 +233,7 @@ def test_files_are_opened_and_named(tmp_path):
     same_bits(fitted(people[[0, 1, 2]], people[3]), fitted(X, groups))
 
 
-def test_parts_may_be_empty_and_know_one_group_alone(client):
+def test_partitions_may_be_empty_or_have_a_single_group(client):
     X, groups = draw()
     order = np.argsort(groups, kind="stable")
     lengths = (0, 100, 0, 50, 250, 0)
@@ -245,18 +243,18 @@ def test_parts_may_be_empty_and_know_one_group_alone(client):
     assert model.embedding_violation_ < 1e-12
 
 
-def test_people_in_parts_have_landmarks_unasked():
+def test_partitioned_data_use_landmarks_by_default():
     X, groups = draw()
-    people = in_blocks(X, groups, [150, 250])
-    model = fitted(*people, n_landmarks=None)
-    same_bits(model, fitted(*people, n_landmarks=400))
+    data = in_blocks(X, groups, [150, 250])
+    model = fitted(*data, n_landmarks=None)
+    same_bits(model, fitted(*data, n_landmarks=400))
     np.testing.assert_array_equal(model.landmarks_, X)
 
 
-# What is refused ----------------------------------------------------------------------
+# Refusals -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lies_in_parts", [False, True])
+@pytest.mark.parametrize("is_partitioned", [False, True])
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -270,14 +268,14 @@ def test_people_in_parts_have_landmarks_unasked():
         ({"affinity": lambda X, Y: 1 - 1.1 * rbf_kernel(X, Y)}, "not negative"),
     ],
 )
-def test_what_has_no_meaning_through_landmarks_is_refused(settings, message, lies_in_parts):
+def test_parameters_that_landmarks_cannot_use_are_refused(settings, message, is_partitioned):
     X, groups = draw()
-    people = in_blocks(X, groups, [150, 250]) if lies_in_parts else (X, groups)
+    data = in_blocks(X, groups, [150, 250]) if is_partitioned else (X, groups)
     with pytest.raises(ValueError, match=message):
-        fitted(*people, **settings)
+        fitted(*data, **settings)
 
 
-def test_what_is_wrong_is_named_by_its_part():
+def test_errors_name_their_partition():
     X, groups = draw()
     X[200] = np.nan
     with pytest.raises(ValueError, match="Part 1: .*NaN"):
