@@ -11,6 +11,7 @@ from sphinx.util.fileutil import copy_asset_file
 from sphinx.util.logging import getLogger
 
 import skfair
+from skfair import metrics
 from skfair.metrics import METRICS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks are not installed
@@ -141,7 +142,7 @@ def copy_mathjax(app, exception):
 def write_metrics_table(app):
     """Write the registry of metrics as a table, so that the two cannot drift apart."""
     rows = [
-        f"   * - :func:`{name} <skfair.metrics.{metric.function.__name__}>`\n"
+        f"   * - {_link(name, metric.function.__name__)}\n"
         f"     - {', '.join(f'``{k}={v!r}``' for k, v in metric.params.items())}\n"
         f"     - {metric.best:g}\n"
         f"     - {'the name' if metric.greater_is_better else '``neg_`` and the name'}"
@@ -152,6 +153,11 @@ def write_metrics_table(app):
         "   * - name\n     - with\n     - best\n     - scorer"
     )
     (app.srcdir / "metrics_table.rst").write_text("\n".join([head, *rows, ""]), encoding="utf-8")
+
+
+def _link(name, function):
+    """Name of a metric, linked to its function if that has a page."""
+    return f":func:`{name} <skfair.metrics.{function}>`" if function in metrics.__all__ else name
 
 
 def name_public_bases(app, name, thing, options, bases):

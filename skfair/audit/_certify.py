@@ -120,8 +120,8 @@ def certify(
     The gap is the largest of many differences, and it is certified if every one of them is shown to
     be within the tolerance at the full confidence level: no correction for their number is needed
     ([1]_). For rates of unweighted people in disjoint groups each difference is tested exactly:
-    where Clopper and Pearson's limits do not decide, by Berger and Boos's test
-    (:func:`skfair.inference.exact_pair_test`). Else limits are those of
+    where Clopper and Pearson's limits do not decide, by Berger and Boos's test.
+    Else limits are those of
     :func:`skfair.inference.gap_interval`, which hold for many people.
 
     Parameters

@@ -86,7 +86,7 @@ def _rates(is_true, is_selected, names, ending=""):
     found = {}
     for name in names:
         rate = RATES[name]
-        given = None if rate.given.all() else rate.given.ravel()[outcomes]
+        given = None if rate.condition.all() else rate.condition.ravel()[outcomes]
         found[name + ending] = rate.event.ravel()[outcomes], given
     return found
 

@@ -245,7 +245,7 @@ class ParetoFront:
         )
 
     def hypervolume(self, *, reference, ideal=None):
-        """Area that the front dominates, see `skfair.metrics.hypervolume`.
+        """Hypervolume: area between the front and the reference point that the front dominates.
 
         Parameters
         ----------

@@ -20,7 +20,6 @@ from ._spectral_generators import make_elliptical, make_fair_sbm, make_rand_lapl
 from ._thyroid import fetch_thyroid
 
 __all__ = [
-    "communities_crime_groups",
     "fetch_a9a",
     "fetch_acs_income",
     "fetch_adult",
@@ -39,7 +38,6 @@ __all__ = [
     "make_fair_blobs",
     "make_fair_sbm",
     "make_fair_synthetic",
-    "make_rand_laplace",
     "make_ranking",
     "open_blocks",
 ]

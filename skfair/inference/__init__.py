@@ -25,7 +25,6 @@ from skfair.inference._planning import required_sample_size
 __all__ = [
     "Interval",
     "balance_limit",
-    "exact_pair_test",
     "gap_interval",
     "required_sample_size",
     "ratio_interval",

@@ -1,6 +1,6 @@
-"""Fairness metrics, indicators of Pareto fronts, and scorers for model selection."""
+"""Fairness metrics of predictions, scores, rankings and clusterings; reports and scorers."""
 
-from skfair.metrics._by_class import class_report, metric_by_class
+from skfair.metrics._by_class import class_report
 from skfair.metrics._classification import (
     accuracy_score_difference,
     demographic_parity_difference,
@@ -16,7 +16,7 @@ from skfair.metrics._clustering import (
     share_ratio_score,
 )
 from skfair.metrics._conditional import conditional_demographic_parity_difference
-from skfair.metrics._criteria import independence_gap, separation_gap, sufficiency_gap
+from skfair.metrics._criteria import separation_gap, sufficiency_gap
 from skfair.metrics._distributions import (
     mean_score_difference,
     wasserstein_distance_between_groups,
@@ -60,23 +60,39 @@ from skfair.metrics._regression import (
 from skfair.metrics._report import group_report
 from skfair.metrics._scoring import PREDICTIONS, get_scorer
 
-_WITHOUT_SCORER = {
+__all__ = [
     "METRICS",
     "Metric",
+    "accuracy_score_difference",
+    "balance_score",
     "class_report",
     "cluster_composition",
-    "cluster_share_ratios",
     "conditional_demographic_parity_difference",
-    "coverage",
+    "demographic_parity_difference",
+    "demographic_parity_ratio",
+    "equal_opportunity_difference",
+    "equal_opportunity_ratio",
+    "equalized_odds_difference",
+    "equalized_odds_ratio",
+    "false_positive_rate_difference",
     "get_scorer",
-    "group_constraint_residual",
     "group_report",
-    "hypervolume",
-    "metric_by_class",
-    "non_dominated",
+    "largest_group_loss",
+    "largest_mean_squared_error",
+    "loss_parity_difference",
+    "mean_absolute_error_difference",
+    "mean_error_difference",
+    "mean_score_difference",
+    "mean_squared_error_difference",
     "normalized_cut",
+    "partial_demographic_parity_difference",
+    "partial_equal_opportunity_difference",
+    "partial_equalized_odds_difference",
+    "partial_group_auc_difference",
+    "partial_statistical_parity_difference",
     "ranking_parity_difference",
-    "spectral_objective",
-}
-
-__all__ = sorted(_WITHOUT_SCORER | {metric.function.__name__ for metric in METRICS.values()})
+    "separation_gap",
+    "share_ratio_score",
+    "sufficiency_gap",
+    "wasserstein_distance_between_groups",
+]

@@ -1,11 +1,12 @@
-"""How much the rates of a binary classifier differ between groups."""
+"""Differences of the rates of a binary classifier between groups."""
 
 from skfair.metrics._docstrings import classification_docs
-from skfair.metrics._rates import confusions, difference
+from skfair.metrics._rates import confusion_matrices, difference
 from skfair.metrics._registry import metric
 
 
 @classification_docs
+@metric("classification", name="independence_gap")
 @metric("classification")
 def demographic_parity_difference(
     y_true,
@@ -17,7 +18,7 @@ def demographic_parity_difference(
     sample_weight=None,
     pos_label=None,
 ):
-    r"""Largest difference between groups in the share of people who are selected.
+    r"""Largest difference of selection rates between groups (statistical parity difference).
 
     .. math:: \max_g s_g - \min_g s_g, \quad s_g = \Pr(\hat{y} = 1 \mid g)
 
@@ -29,8 +30,7 @@ def demographic_parity_difference(
 
     Returns
     -------
-    difference : float
-        In [0, 1], 0 is fair; 0 with a single group.
+    {difference}
 
     Raises
     ------
@@ -38,18 +38,21 @@ def demographic_parity_difference(
 
     See Also
     --------
-    demographic_parity_ratio : The smallest share over the largest.
+    demographic_parity_ratio : The smallest rate over the largest.
     group_report : The rates of every group with their standard errors.
 
     Notes
     -----
-    All metrics of this kind treat groups alike. A rate over nobody, such as the true positive rate
-    of a group without positives, is unknown: the group is left out of the comparison with an
+    Independence of prediction and group: ``METRICS["independence_gap"]`` is another name of it,
+    next to :func:`separation_gap` and :func:`sufficiency_gap`.
+
+    All metrics of decisions share some rules. A rate over no samples, such as the true positive
+    rate of a group without positives, is unknown: the group is left out of the comparison with an
     `sklearn.exceptions.UndefinedMetricWarning` that names it, and where fewer than two groups are
     left the metric is nan. With integer weights they equal the metric of repeated samples.
 
-    Many people are counted in blocks of rows, by as many threads as a `joblib.parallel_config`
-    says, with the same bits for any number of them.
+    Large data are counted in blocks of rows, by as many threads as a `joblib.parallel_config`
+    sets, with bit-identical results for any number of them.
 
     References
     ----------
@@ -65,8 +68,8 @@ def demographic_parity_difference(
     >>> demographic_parity_difference(y_true, y_pred, sensitive_features=group)  # 3/4 - 1/4
     0.5
     """
-    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(confused, "selection_rate", reference=reference, aggregate=aggregate)
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(matrices, "selection_rate", reference=reference, aggregate=aggregate)
 
 
 @classification_docs
@@ -81,7 +84,7 @@ def equal_opportunity_difference(
     sample_weight=None,
     pos_label=None,
 ):
-    r"""Largest difference between groups in the true positive rate.
+    r"""Largest difference of true positive rates between groups.
 
     .. math:: \max_g t_g - \min_g t_g, \quad t_g = \Pr(\hat{y} = 1 \mid y = 1, g)
 
@@ -91,8 +94,7 @@ def equal_opportunity_difference(
 
     Returns
     -------
-    difference : float
-        In [0, 1], 0 is fair; 0 with a single group; nan where fewer than two rates are known.
+    {difference}
 
     Raises
     ------
@@ -100,8 +102,7 @@ def equal_opportunity_difference(
 
     References
     ----------
-    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
-       NeurIPS 2016.
+    {hardt2016}
 
     Examples
     --------
@@ -112,8 +113,8 @@ def equal_opportunity_difference(
     >>> equal_opportunity_difference(y_true, y_pred, sensitive_features=group)  # 2/2 - 1/2
     0.5
     """
-    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(confused, "true_positive_rate", reference=reference, aggregate=aggregate)
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(matrices, "true_positive_rate", reference=reference, aggregate=aggregate)
 
 
 @classification_docs
@@ -128,7 +129,7 @@ def false_positive_rate_difference(
     sample_weight=None,
     pos_label=None,
 ):
-    r"""Largest difference between groups in the false positive rate.
+    r"""Largest difference of false positive rates between groups.
 
     .. math:: \max_g f_g - \min_g f_g, \quad f_g = \Pr(\hat{y} = 1 \mid y = 0, g)
 
@@ -138,8 +139,7 @@ def false_positive_rate_difference(
 
     Returns
     -------
-    difference : float
-        In [0, 1], 0 is fair; 0 with a single group; nan where fewer than two rates are known.
+    {difference}
 
     Raises
     ------
@@ -147,7 +147,7 @@ def false_positive_rate_difference(
 
     See Also
     --------
-    equalized_odds_difference : The same of the true positive rate too.
+    equalized_odds_difference : The larger of this and the same of true positive rates.
 
     Examples
     --------
@@ -158,8 +158,8 @@ def false_positive_rate_difference(
     >>> false_positive_rate_difference(y_true, y_pred, sensitive_features=group)  # 1/2 - 0/2
     0.5
     """
-    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(confused, "false_positive_rate", reference=reference, aggregate=aggregate)
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(matrices, "false_positive_rate", reference=reference, aggregate=aggregate)
 
 
 @classification_docs
@@ -174,7 +174,7 @@ def equalized_odds_difference(
     sample_weight=None,
     pos_label=None,
 ):
-    r"""Larger of the differences between groups in true and in false positive rate.
+    r"""Larger of the differences of true and of false positive rates between groups.
 
     .. math:: \max\left(\max_g t_g - \min_g t_g, \; \max_g f_g - \min_g f_g\right)
 
@@ -187,9 +187,7 @@ def equalized_odds_difference(
 
     Returns
     -------
-    difference : float
-        In [0, 1], 0 is fair; 0 with a single group; nan where fewer than two rates of
-        either kind are known.
+    {difference}
 
     Raises
     ------
@@ -201,8 +199,7 @@ def equalized_odds_difference(
 
     References
     ----------
-    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
-       NeurIPS 2016.
+    {hardt2016}
 
     Examples
     --------
@@ -213,9 +210,9 @@ def equalized_odds_difference(
     >>> equalized_odds_difference(y_true, y_pred, sensitive_features=group)  # both are 1/2
     0.5
     """
-    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
     return difference(
-        confused,
+        matrices,
         "true_positive_rate",
         "false_positive_rate",
         reference=reference,
@@ -235,12 +232,12 @@ def accuracy_score_difference(
     sample_weight=None,
     pos_label=None,
 ):
-    r"""Largest difference between groups in accuracy, and so in the error rate.
+    r"""Largest difference of accuracies between groups, and so of error rates.
 
     .. math:: \max_g a_g - \min_g a_g, \quad a_g = \Pr(\hat{y} = y \mid g)
 
-    With ``reference="overall"`` it is about the error rate: by how much a group's exceeds that of
-    all.
+    With ``reference="overall"`` it is the largest excess of a group's error rate over that of all
+    samples.
 
     Parameters
     ----------
@@ -248,8 +245,7 @@ def accuracy_score_difference(
 
     Returns
     -------
-    difference : float
-        In [0, 1], 0 is fair; 0 with a single group; nan where fewer than two rates are known.
+    {difference}
 
     Raises
     ------
@@ -264,5 +260,5 @@ def accuracy_score_difference(
     >>> accuracy_score_difference(y_true, y_pred, sensitive_features=group)  # 3/4 - 3/4
     0.0
     """
-    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return difference(confused, "error_rate", reference=reference, aggregate=aggregate)
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return difference(matrices, "error_rate", reference=reference, aggregate=aggregate)

@@ -1,41 +1,39 @@
-"""How groups of people are spread over clusters."""
+"""Balance and composition of clusterings: how groups are distributed over clusters."""
 
 import numpy as np
 
 from skfair.groups import check_columns, merge_duplicate_rows, to_pandas_index
+from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._registry import metric
 from skfair.utils._balance import count_table, smallest_balances, smallest_share_ratios
 
 
 def _compose(labels, sensitive_features, sample_weight, attributes):
-    """Check the input of a clustering metric and count; samples of zero weight are absent.
+    """Check the input and count: cluster labels, group labels, tables of weights.
 
-    Returns
-    -------
-    clusters : ndarray of shape (n_clusters,)
-        The labels that occur, ascending.
-    group_labels : ndarray of object, shape (n_groups, n_columns)
-        What the groups are called.
-    tables : list of ndarray, each of shape (n_clusters, n_groups of the attribute)
-        Weight of every group in every cluster; with ``attributes="each"`` one table for each
-        attribute, else one for the combinations.
+    A table has one row per cluster and one column per group. With ``attributes="each"`` there is
+    one for each attribute, else one for their intersections.
     """
     if attributes not in ("intersections", "each"):
         raise ValueError(f'attributes must be "intersections" or "each"; got {attributes!r}.')
-    given, weights, columns = merge_duplicate_rows(sensitive_features, sample_weight, labels=labels)
-    people, (labels,) = check_columns(given, weights, **columns)
-    groups = people.groups
+    group_columns, weights, columns = merge_duplicate_rows(
+        sensitive_features, sample_weight, labels=labels
+    )
+    samples, (labels,) = check_columns(group_columns, weights, **columns)
+    groups = samples.groups
     clusters, codes = np.unique(labels, return_inverse=True)
     shape = len(clusters), len(groups.labels)
-    counts = count_table(codes, groups.codes, people.weights, *shape)
+    counts = count_table(codes, groups.codes, samples.weights, *shape)
     if attributes == "intersections":
         return clusters, groups.labels, [counts]
+    # Add the intersections up to the values of each attribute.
     values, group_labels = groups.single_attribute_codes()
     columns = [column[:, np.newaxis] - column.min() for column in values.T]
     tables = [counts @ (column == np.arange(column.max() + 1)) for column in columns]
     return clusters, group_labels, tables
 
 
+@clustering_docs
 @metric("clustering", best=1.0, name="attribute_balance", attributes="each")
 @metric("clustering", best=1.0, name="mean_balance", aggregate="mean")
 @metric("clustering", best=1.0, name="relative_balance", relative=True)
@@ -51,32 +49,21 @@ def balance_score(
 ):
     """Balance of a clustering: how equally the groups are represented in its clusters.
 
-    The balance of a cluster is its rarest group over its commonest, ::
+    The balance of a cluster is the ratio of its smallest to its largest group, ::
 
         b_k = min_{j != j'} n_kj / n_kj',
 
-    with n_kj the weight of group j in cluster k. The balance of the clustering is the least b_k.
+    with n_kj the weight of group j in cluster k. The balance of the clustering is the smallest b_k.
     No clustering can have a larger one than the data itself (all samples as one cluster).
 
     Parameters
     ----------
-    labels : array-like of shape (n_samples,)
-        Cluster of each sample. Every distinct label is a cluster, so is the -1 with which some
-        estimators mark noise. Clusters without samples cannot be seen here and do not count.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample; of several attributes see ``attributes``. Groups that do not occur
-        in these samples cannot be seen here and do not count.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
-    aggregate : {"min", "mean"}, default="min"
-        Take the least balanced cluster, or the unweighted mean over the clusters (for reports:
-        it may hide a cluster without any member of a group).
+    {labels, sensitive_features, sample_weight, aggregate}
     relative : bool, default=False
         Divide by the balance of the data: 1 is then the best that the minimum can be.
-    attributes : {"intersections", "each"}, default="intersections"
-        With several attributes, groups are the combinations that occur; "each" takes the balance of
-        every single attribute instead, relative to the data's own as only so they can be compared,
-        and of these the least.
+    {attributes}
+        Each is taken relative to the balance of the data in this attribute, as only so they can be
+        compared.
 
     Returns
     -------
@@ -85,12 +72,10 @@ def balance_score(
 
     Raises
     ------
-    ValueError
-        If the inputs differ in length or in their pandas index, or hold missing values.
+    {ValueError}
 
     See Also
     --------
-    additive_violation : The largest departure from proportion, in samples.
     cluster_composition : The table behind these numbers.
 
     References
@@ -113,11 +98,12 @@ def balance_score(
     if aggregate not in ("min", "mean"):
         raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
     _, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
-    balances, of_data = smallest_balances(tables)
+    balances, data_balance = smallest_balances(tables)
     value = float(balances.min() if aggregate == "min" else balances.mean())
-    return value / of_data if relative else value
+    return value / data_balance if relative else value
 
 
+@clustering_docs
 @metric("clustering", best=1.0, name="attribute_share_ratio", attributes="each")
 @metric("clustering", best=1.0, name="mean_share_ratio", aggregate="mean")
 @metric("clustering", best=1.0, name="share_ratio")
@@ -129,29 +115,20 @@ def share_ratio_score(
     aggregate="min",
     attributes="intersections",
 ):
-    """Ratio of the shares of the groups that are in a cluster: the four-fifths rule asks for 0.8.
+    """Smallest ratio of two groups' shares in a cluster (disparate impact ratio of a clustering).
 
     A group has the share P(k | j) = n_kj / N_j of its members in cluster k, with n_kj their weight
-    and N_j that of the group. The ratio of a cluster is the least share over the largest, ::
+    and N_j that of the group. The ratio of a cluster is the smallest share over the largest, ::
 
         s_k = min_{j != j'} P(k | j) / P(k | j'),
 
-    and that of the clustering is the least s_k. Unlike the balance it sees a group that is rare in
-    the data and common in a cluster: a ratio of s implies a relative balance of s, not the reverse.
+    and that of the clustering is the smallest s_k. The four-fifths (80 %) rule requires at least
+    0.8. Unlike the balance it detects a group that is rare in the data and common in a cluster: a
+    ratio of s implies a relative balance of s, not the reverse.
 
     Parameters
     ----------
-    labels : array-like of shape (n_samples,)
-        Cluster of each sample, as in `balance_score`.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample; of several attributes see ``attributes``.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
-    aggregate : {"min", "mean"}, default="min"
-        Take the cluster of the least ratio, or the unweighted mean over the clusters.
-    attributes : {"intersections", "each"}, default="intersections"
-        With several attributes, groups are the combinations that occur; "each" compares the values
-        of every single attribute instead.
+    {labels, sensitive_features, sample_weight, aggregate, attributes}
 
     Returns
     -------
@@ -160,13 +137,12 @@ def share_ratio_score(
 
     Raises
     ------
-    ValueError
-        If the inputs differ in length or in their pandas index, or hold missing values.
+    {ValueError}
 
     See Also
     --------
-    cluster_share_ratios : The ratio of every cluster.
-    balance_score : The rarest over the commonest group.
+    balance_score : The smallest over the largest group of a cluster.
+    cluster_composition : With ``normalize="group"`` the shares themselves.
 
     References
     ----------
@@ -197,41 +173,7 @@ def share_ratio_score(
 def cluster_share_ratios(
     labels, *, sensitive_features, sample_weight=None, attributes="intersections"
 ):
-    """Ratio of the shares of the groups in every cluster, see `share_ratio_score`.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n_samples,)
-        Cluster of each sample.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample; of several attributes see ``attributes``.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
-    attributes : {"intersections", "each"}, default="intersections"
-        With several attributes, groups are the combinations that occur; "each" compares the values
-        of every single attribute instead.
-
-    Returns
-    -------
-    ratios : pandas.Series of shape (n_clusters,)
-        One value per cluster label, ascending.
-
-    Raises
-    ------
-    ValueError
-        If the inputs differ in length or in their pandas index, or hold missing values.
-
-    See Also
-    --------
-    cluster_composition : With ``normalize="group"`` the shares themselves.
-
-    Examples
-    --------
-    >>> from skfair.metrics import cluster_share_ratios
-    >>> group = ["a", "a", "b", "a", "a", "b"]
-    >>> cluster_share_ratios([0, 0, 0, 0, 1, 1], sensitive_features=group).to_dict()
-    {0: 0.6666666666666666, 1: 0.5}
-    """
+    """Ratio of the smallest to the largest share of a group in a cluster, by cluster label."""
     import pandas as pd
 
     clusters, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
@@ -240,6 +182,7 @@ def cluster_share_ratios(
     )
 
 
+@clustering_docs
 @metric("clustering", name="normalized_additive_violation", normalize=True)
 @metric("clustering")
 def additive_violation(
@@ -258,22 +201,15 @@ def additive_violation(
         max_kj |n_kj - n_k n_j / n|        (in samples),
 
     or ``max_kj |n_kj / n_k - n_j / n|`` with ``normalize=True``. Unlike the balance, which compares
-    the rarest group with the commonest, it sees every group.
+    the smallest group of a cluster with the largest, it depends on every group.
 
     Parameters
     ----------
-    labels : array-like of shape (n_samples,)
-        Cluster of each sample.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample; of several attributes see ``attributes``.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
+    {labels, sensitive_features, sample_weight}
     normalize : bool, default=False
         Divide the departures in a cluster by its size: the difference between the group's share
         of the cluster and its share of the data, in [0, 1].
-    attributes : {"intersections", "each"}, default="intersections"
-        With several attributes, groups are the combinations that occur; "each" compares the values
-        of every single attribute instead.
+    {attributes}
 
     Returns
     -------
@@ -282,12 +218,11 @@ def additive_violation(
 
     Raises
     ------
-    ValueError
-        If the inputs differ in length or in their pandas index, or hold missing values.
+    {ValueError}
 
     See Also
     --------
-    balance_score : The ratio of the rarest to the commonest group.
+    balance_score : The ratio of the smallest to the largest group of a cluster.
 
     References
     ----------
@@ -310,6 +245,7 @@ def additive_violation(
     return float((departures / sizes if normalize else departures).max())
 
 
+@clustering_docs
 def cluster_composition(
     labels,
     *,
@@ -322,30 +258,23 @@ def cluster_composition(
 
     Parameters
     ----------
-    labels : array-like of shape (n_samples,)
-        Cluster of each sample.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample; of several attributes see ``attributes``.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
+    {labels, sensitive_features, sample_weight}
     normalize : {None, "cluster", "group"}, default=None
-        None counts samples (sums their weights). "cluster" divides each row by its sum: what the
-        cluster is made of. "group" divides each column by its sum: where the group went.
-    attributes : {"intersections", "each"}, default="intersections"
-        With several attributes, groups are the combinations that occur; "each" counts the values
-        of every single attribute instead.
+        None counts samples (sums their weights). "cluster" divides each row by its sum: the group
+        composition of the cluster. "group" divides each column by its sum: the distribution of the
+        group over the clusters.
+    {attributes}
 
     Returns
     -------
     composition : pandas.DataFrame of shape (n_clusters, n_groups)
         One row per cluster label and one column per group, both ascending; with several
-        attributes the columns have one level for each, or, counted each, the levels attribute and
-        value.
+        attributes the columns have one level for each, or with ``attributes="each"`` the levels
+        attribute and value.
 
     Raises
     ------
-    ValueError
-        If the inputs differ in length or in their pandas index, or hold missing values.
+    {ValueError}
 
     See Also
     --------

@@ -1,14 +1,16 @@
-"""Rates compared among people who are alike in something legitimate."""
+"""Conditional demographic parity: selection rates compared within strata."""
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import check_columns, check_groups, merge_duplicate_rows
+from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._gaps import gap
 from skfair.metrics._rates import find_positive
 from skfair.utils._messages import join_names, warn
 
 
+@classification_docs
 def conditional_demographic_parity_difference(
     y_true,
     y_pred,
@@ -20,36 +22,34 @@ def conditional_demographic_parity_difference(
     sample_weight=None,
     pos_label=None,
 ):
-    r"""Largest difference of the groups' selection rates among people of one stratum.
+    r"""Largest difference of the groups' selection rates within one stratum.
 
     .. math::
 
         \max_l \bigl( \max_g s_{g l} - \min_g s_{g l} \bigr), \quad
         s_{g l} = \Pr(\hat{y} = 1 \mid g, l)
 
-    Strata are levels of something that may explain a difference, such as education or a band of
-    income: groups are compared within each of them ([1]_, "conditional statistical parity").
+    Strata are levels of a variable that may legitimately explain a difference, such as education or
+    income bracket: groups are compared within each of them ([1]_, "conditional statistical
+    parity").
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features
-        As in :func:`demographic_parity_difference`.
+    {y_true, y_pred, sensitive_features}
     strata : array-like of shape (n_samples,)
-        Stratum of each sample. Those in which only one group occurs have nothing to compare.
-    reference, aggregate
-        As in :func:`demographic_parity_difference`; "sum" adds up over the strata.
-    sample_weight, pos_label
-        As in :func:`demographic_parity_difference`.
+        Stratum of each sample. A stratum with a single group has nothing to compare.
+    {reference, aggregate}
+        "sum" also adds the differences of the strata.
+    {sample_weight, pos_label}
 
     Returns
     -------
     difference : float
-        In [0, 1], 0 is fair; 0 with a single group, and where no stratum has two groups.
+        In [0, 1], 0 is fair. 0 with a single group, and where no stratum has two groups.
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`.
+    {ValueError}
 
     References
     ----------
@@ -71,30 +71,31 @@ def conditional_demographic_parity_difference(
     groups, weights, columns = merge_duplicate_rows(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred, strata=strata
     )
-    people, (truth, predicted, levels) = check_columns(groups, weights, **columns)
+    samples, (truth, predicted, levels) = check_columns(groups, weights, **columns)
     selected = predicted == find_positive(truth, predicted, pos_label=pos_label)
-    cells = _selection_rates(people, selected, check_groups(levels, len(levels)))
+    cells = _selection_rates(samples, selected, check_groups(levels, len(levels)))
     if reference == "groups":
         cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
     return gap(cells, reference, aggregate) if cells else 0.0
 
 
-def _selection_rates(people, selected, strata):
-    """Selection rates of the groups, and of everybody, in each stratum."""
-    rows, codes = people.groups.memberships
-    shape = len(strata.labels), len(people.groups.labels)
+def _selection_rates(samples, selected, strata):
+    """Selection rates of the groups, and of all samples, in each stratum."""
+    # Weight of every group, and of its selected samples, in every stratum.
+    rows, codes = samples.groups.memberships
+    shape = len(strata.labels), len(samples.groups.labels)
     cells = strata.codes[rows] * shape[1] + codes
-    weights = people.weights[rows]
+    weights = samples.weights[rows]
     totals = np.bincount(cells, weights, np.prod(shape)).reshape(shape)
     hits = np.bincount(cells, weights * selected[rows], np.prod(shape)).reshape(shape)
     rates = np.divide(hits, totals, out=np.full(shape, np.nan), where=totals > 0)
-    everybody = np.bincount(strata.codes, people.weights)
-    overall = np.bincount(strata.codes, people.weights * selected) / everybody
-    empty = [(strata.names[s], people.groups.names[g]) for s, g in np.argwhere(totals == 0)]
-    if empty and len(people.groups.names) > 1:
+    overall = np.bincount(strata.codes, samples.weights * selected)
+    overall /= np.bincount(strata.codes, samples.weights)
+    empty = [(strata.names[s], samples.groups.names[g]) for s, g in np.argwhere(totals == 0)]
+    if empty and len(samples.groups.names) > 1:
         named = join_names(f"{group!r} in {stratum!r}" for stratum, group in empty)
         warn(
-            f"{len(empty)} of {totals.size} groups within strata have nobody: {named}. The others "
+            f"{len(empty)} of {totals.size} groups within strata are empty: {named}. The others "
             "are compared.",
             UndefinedMetricWarning,
         )

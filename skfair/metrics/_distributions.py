@@ -1,4 +1,4 @@
-"""How much the scores of a classifier differ between groups."""
+"""Differences of the score distributions between groups."""
 
 import itertools
 
@@ -6,10 +6,12 @@ import numpy as np
 from sklearn.utils import check_array
 
 from skfair.groups import check_columns
+from skfair.metrics._docstrings import score_docs
 from skfair.metrics._gaps import gap
 from skfair.metrics._registry import metric
 
 
+@score_docs
 @metric("score")
 def mean_score_difference(
     y_score, *, sensitive_features, reference="groups", aggregate="max", sample_weight=None
@@ -18,19 +20,14 @@ def mean_score_difference(
 
     .. math:: \max_{g, g'} \bigl( E[s \mid g] - E[s \mid g'] \bigr)
 
-    This is what :class:`skfair.constraints.MeanParity` bounds. For predictions of a real target it
-    says how unequal they are on average.
+    This is what :class:`skfair.constraints.MeanParity` bounds. The scores may be predictions of a
+    real target.
 
     Parameters
     ----------
-    y_score : array-like of shape (n_samples,)
-        Predictions, or scores.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample, as in :func:`demographic_parity_difference`.
-    reference, aggregate
-        As in :func:`demographic_parity_difference`.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
+    {y_score}
+        A prediction of a regressor, a probability, or a value of the decision function.
+    {sensitive_features, reference, aggregate, sample_weight}
 
     Returns
     -------
@@ -39,8 +36,7 @@ def mean_score_difference(
 
     Raises
     ------
-    ValueError
-        If the inputs differ in length or in their pandas index, or are not finite.
+    {ValueError}
 
     Examples
     --------
@@ -48,15 +44,17 @@ def mean_score_difference(
     >>> mean_score_difference([1.0, 2.0, 3.0, 5.0], sensitive_features=["a", "a", "b", "b"])
     2.5
     """
-    people, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
+    samples, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
     scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
     means = [
-        np.average(scores[own], weights=people.weights[own]) for own in people.groups.members()
+        np.average(scores[members], weights=samples.weights[members])
+        for members in samples.groups.members()
     ]
-    overall = float(np.average(scores, weights=people.weights))
+    overall = float(np.average(scores, weights=samples.weights))
     return gap([(np.array(means), overall)], reference, aggregate)
 
 
+@score_docs
 @metric("score")
 def wasserstein_distance_between_groups(
     y_score, *, sensitive_features, order=1.0, sample_weight=None
@@ -71,15 +69,12 @@ def wasserstein_distance_between_groups(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_samples,)
-        Score of each sample: a probability, or a value of the decision function.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample, as in :func:`demographic_parity_difference`.
+    {y_score}
+        A probability, or a value of the decision function.
+    {sensitive_features}
     order : float, default=1.0
-        The exponent p, at least 1: the larger, the more the people count whose scores would have to
-        move far.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
+        The exponent p, at least 1: the larger, the more the largest differences of quantiles count.
+    {sample_weight}
 
     Returns
     -------
@@ -88,9 +83,8 @@ def wasserstein_distance_between_groups(
 
     Raises
     ------
-    ValueError
-        If the inputs differ in length or in their pandas index, or are not finite, or if ``order``
-        is below 1.
+    {ValueError}
+        Also if ``order`` is below 1.
 
     References
     ----------
@@ -106,29 +100,31 @@ def wasserstein_distance_between_groups(
     """
     if not 1.0 <= order < np.inf:
         raise ValueError(f"order must be finite and at least 1, got {order!r}; 1 is the usual one.")
-    people, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
+    samples, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
     scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
-    distributions = [_distribution(scores[m], people.weights[m]) for m in people.groups.members()]
+    distributions = [_distribution(scores[m], samples.weights[m]) for m in samples.groups.members()]
     pairs = itertools.combinations(distributions, 2)
     return float(max((_distance(*pair, order) for pair in pairs), default=0.0))
 
 
 def _distribution(scores, weights):
-    """Ascending scores, and the share of people up to each of them."""
+    """Ascending scores, and the share of the weight up to each of them."""
     by_score = np.argsort(scores)
     shares = np.cumsum(weights[by_score])
     return scores[by_score], shares / shares[-1]
 
 
 def _distance(one, other, order):
-    """Mean distance of the quantiles, which are constant between the shares of either group."""
+    """Wasserstein distance of two distributions, from the differences of their quantiles."""
+    # The quantiles are constant between neighbouring shares of either group.
     levels = np.concatenate((one[1], other[1]))
     levels.sort(kind="stable")  # merges the two runs in linear time
     middles = (levels + np.concatenate(([0.0], levels[:-1]))) / 2.0
-    apart = _quantiles(one, middles) - _quantiles(other, middles)
-    return (np.diff(levels, prepend=0.0) @ np.abs(apart) ** order) ** (1.0 / order)
+    differences = _quantiles(one, middles) - _quantiles(other, middles)
+    return (np.diff(levels, prepend=0.0) @ np.abs(differences) ** order) ** (1.0 / order)
 
 
 def _quantiles(distribution, levels):
+    """Scores at these levels."""
     scores, shares = distribution
     return scores[np.searchsorted(shares, levels)]

@@ -3,37 +3,72 @@
 from skfair.utils._docstrings import shared_docs
 
 _COMMON = """
+y_true : array-like of shape (n_samples,)
+    True class of each sample, of two classes.
+y_pred : array-like of shape (n_samples,)
+    Predicted class of each sample.
+y_score : array-like of shape (n_samples,)
+    Score of each sample.
 sensitive_features : array-like or sparse matrix
-    Group of each sample (the protected attribute), of shape (n_samples,). Of several attributes, of
+    Group of each sample (protected attribute), of shape (n_samples,). With several attributes, of
     shape (n_samples, n_attributes), the groups are the intersections that occur. A sparse boolean
-    matrix of shape (n_samples, n_groups) marks the members of groups that may overlap. A group that
-    does not occur in these samples does not count.
+    matrix of shape (n_samples, n_groups) marks the members of each group: these groups may overlap.
+    A group that does not occur in these samples does not count.
 reference : {"groups", "overall"}, default="groups"
     "groups" compares the groups with one another. "overall" compares each group with all samples:
     the largest excess of a group over the value of all, one-sided, at least 0.
 aggregate : {"max", "sum", "mean", "signed_mean"}, default="max"
     "sum" adds the differences where more than one rate is compared. With ``reference="overall"``,
-    "mean" is the mean over groups and rates of the positive parts of the excesses, "signed_mean"
-    that of the excesses themselves.
+    "mean" is the mean over groups and rates of the positive parts of the excesses, and
+    "signed_mean" that of the excesses themselves.
 sample_weight : array-like of shape (n_samples,), default=None
     Non-negative weights. A sample of weight zero counts as absent.
-y_true : array-like of shape (n_samples,)
-    True class of each sample, of two classes.
 pos_label : int, float, bool or str, default=None
     The positive class, such as "selected". None takes 1 if the labels are 0 and 1, -1 and 1 or
     booleans, and refuses other labels.
+difference : float
+    In [0, 1], 0 is fair. 0 with a single group, nan where fewer than two rates are known.
+gap : float
+    In [0, 2], 0 is fair. 0 with a single group, nan where fewer than two values of either rate are
+    known.
+ratio : float
+    In [0, 1], 1 is fair. 1 with a single group and where all rates are 0, nan where fewer than two
+    rates are known.
 ValueError
-    If the inputs differ in length or in their pandas index, or are not finite.
+    If the inputs differ in length or in their pandas index, or hold missing or infinite values.
 """
 
 classification_docs = shared_docs(
     _COMMON,
     """
-    y_pred : array-like of shape (n_samples,)
-        Predicted class of each sample.
     ValueError
         If the inputs differ in length or in their pandas index, hold missing values or more than
         two classes, or if ``pos_label=None`` leaves open which class is positive.
+    """,
+    hardt2016="""
+        .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
+           NeurIPS 2016.
+    """,
+    barocas2023="""
+        .. [1] S. Barocas, M. Hardt and A. Narayanan, "Fairness and machine learning: limitations
+           and opportunities", MIT Press 2023, Chapter 3.
+    """,
+)
+
+loss_docs = shared_docs(
+    _COMMON,
+    """
+    y_score : array-like of shape (n_samples,)
+        Values of the decision function, not probabilities.
+    loss : str or callable, default="logistic"
+        Name in :data:`skfair.losses.LOSSES`, or a callable (scores, target) -> Pointwise with
+        targets -1 and +1.
+    difference : float
+        In the unit of the loss, 0 is fair. 0 with a single group, nan where fewer than two groups
+        have samples of a class that is compared.
+    ValueError
+        If the inputs differ in length or in their pandas index, scores are not finite, there is no
+        loss of this name, or ``pos_label=None`` leaves open which class is positive.
     """,
 )
 
@@ -44,5 +79,51 @@ regression_docs = shared_docs(
         Target of each sample, a real number.
     y_pred : array-like of shape (n_samples,)
         Predictions of the target.
+    """,
+)
+
+score_docs = shared_docs(_COMMON)
+
+partial_docs = shared_docs(
+    _COMMON,
+    """
+    y_score : array-like of shape (n_samples,)
+        Scores. The higher, the more positive.
+    interval : pair of floats, list of pairs, or dict of either by group
+        ``(alpha, beta)`` selects the samples with a rank in [alpha, beta), counted from the highest
+        score: (0.0, 0.2) is the top fifth. If beta is 1 it is included. A list of pairs means their
+        union.
+    threshold : float, default=0.0
+        Decision threshold: 0.0 for a decision function, 0.5 for probabilities.
+    difference : float
+        In [0, 1], 0 is fair. 0 with a single group, nan where fewer than two groups can be
+        compared.
+    ValueError
+        If the inputs differ in length or in their pandas index, hold missing or infinite values, or
+        if the interval is not of pairs 0 <= alpha < beta <= 1 that do not overlap.
+    """,
+    he2026="""
+        .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+           percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    """,
+)
+
+clustering_docs = shared_docs(
+    _COMMON,
+    """
+    labels : array-like of shape (n_samples,)
+        Cluster of each sample. Every distinct label is a cluster, so is the -1 with which some
+        estimators mark noise. A cluster without samples does not count.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample (protected attribute). Several attributes: see ``attributes``. A group
+        that does not occur in these samples does not count.
+    aggregate : {"min", "mean"}, default="min"
+        The least balanced cluster, or the unweighted mean over the clusters (for reports: it may
+        hide a cluster without any member of a group).
+    attributes : {"intersections", "each"}, default="intersections"
+        With several attributes, groups are the intersections that occur. "each" compares the values
+        of every single attribute instead.
+    ValueError
+        If the inputs differ in length or in their pandas index, or hold missing values.
     """,
 )

@@ -4,48 +4,10 @@ import numpy as np
 
 
 def hypervolume(cost, balance, *, reference, ideal=None):
-    """Area that the points of a front dominate, up to a reference point.
+    """Area that a front dominates up to the `reference`, a just not acceptable (cost, balance).
 
-    A point (c, b) dominates the rectangle between itself and the reference (r1, r2), that is all
-    (c', b') with c <= c' <= r1 and r2 <= b' <= b; the hypervolume is the area of the union of
-    these rectangles. It grows with every point that is added to the front, and the best front has
-    the largest.
-
-    Parameters
-    ----------
-    cost, balance : array-like of shape (n_points,)
-        The points, in any order, dominated ones allowed. Points that are no better than the
-        reference in either objective contribute nothing.
-    reference : tuple of two floats (r1, r2)
-        Cost and balance that are just not acceptable.
-    ideal : tuple of two floats (lo, r), default=None
-        Cost and balance that are out of reach. If given, the part of the area inside the box
-        between the reference and the ideal point is returned as a share of the box,
-        ``area / ((r1 - lo) (r - r2))``; points beyond the ideal are clipped to it.
-
-    Returns
-    -------
-    hypervolume : float
-        Non-negative; at most 1 with an ideal point; 0 for an empty front.
-
-    Raises
-    ------
-    ValueError
-        If the points are not finite, differ in number, or the ideal point is not better than the
-        reference in both objectives.
-
-    References
-    ----------
-    .. [1] E. Zitzler and L. Thiele, "Multiobjective optimization using evolutionary algorithms: a
-       comparative case study", PPSN 1998.
-
-    Examples
-    --------
-    >>> from skfair.metrics import hypervolume
-    >>> hypervolume([1.0, 2.0], [0.2, 0.5], reference=(3.0, 0.0))
-    0.7
-    >>> hypervolume([1.0, 2.0], [0.2, 0.5], reference=(3.0, 0.0), ideal=(1.0, 0.5))
-    0.7
+    With an `ideal` pair, the share of the box between reference and ideal; points beyond the ideal
+    are clipped to it. (E. Zitzler and L. Thiele, PPSN 1998.)
     """
     if np.shape(cost) != np.shape(balance):
         raise ValueError(
@@ -58,7 +20,7 @@ def hypervolume(cost, balance, *, reference, ideal=None):
         best_cost, best_balance = ideal
         if not (best_cost < worst_cost and best_balance > worst_balance):
             raise ValueError(
-                "ideal must be better than reference, of less cost and more balance, but "
+                "ideal must have less cost and more balance than reference; got "
                 f"ideal={tuple(ideal)} and reference={tuple(reference)}."
             )
         cost, balance = np.maximum(cost, best_cost), np.minimum(balance, best_balance)
@@ -72,52 +34,20 @@ def hypervolume(cost, balance, *, reference, ideal=None):
 
 
 def coverage(front_a, front_b, *, tolerance=0.0):
-    """Share of one front's points that another front dominates or equals.
+    """Share of the points of `front_b` that some point of `front_a` dominates or equals.
 
-    A point of b is covered if some point of a costs at most as much and is at least as balanced.
-    The measure is not symmetric: look at ``coverage(a, b)`` and ``coverage(b, a)`` together.
-
-    Parameters
-    ----------
-    front_a : array-like of shape (n_points_a, 2)
-        Cost (less is better) and balance (more is better) of the covering points.
-    front_b : array-like of shape (n_points_b, 2)
-        Cost and balance of the points to be covered; at least one.
-    tolerance : float, default=0.0
-        By how much a covering point may be worse in either objective; for fronts that were
-        rounded.
-
-    Returns
-    -------
-    share : float
-        In [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If a front is not of two finite columns, or `front_b` is empty.
-
-    References
-    ----------
-    .. [1] E. Zitzler and L. Thiele, "Multiobjective optimization using evolutionary algorithms: a
-       comparative case study", PPSN 1998.
-
-    Examples
-    --------
-    >>> from skfair.metrics import coverage
-    >>> ours, theirs = [[1.0, 0.2], [2.0, 0.5]], [[1.5, 0.2], [1.9, 0.4]]
-    >>> coverage(ours, theirs), coverage(theirs, ours)
-    (0.5, 0.0)
+    Fronts have the columns cost and balance; `tolerance` is by how much a covering point may be
+    worse. The measure is not symmetric. (E. Zitzler and L. Thiele, PPSN 1998.)
     """
     cost_a, balance_a = _check_points(front_a, "front_a")
     cost_b, balance_b = _check_points(front_b, "front_b")
     if len(cost_b) == 0:
-        raise ValueError("front_b must have at least one point: no share of none is known.")
-    # The best balance that a has to offer at each of b's costs.
+        raise ValueError("front_b must have at least one point; got an empty front.")
+    # The best balance of front_a at each cost of front_b.
     order = np.argsort(cost_a)
     best = np.maximum.accumulate(np.append(-np.inf, balance_a[order]))
-    offered = best[np.searchsorted(cost_a[order], cost_b + tolerance, side="right")]
-    return float(np.mean(offered >= balance_b - tolerance))
+    reached = best[np.searchsorted(cost_a[order], cost_b + tolerance, side="right")]
+    return float(np.mean(reached >= balance_b - tolerance))
 
 
 def _check_points(points, name):
@@ -125,34 +55,19 @@ def _check_points(points, name):
     points = np.asarray(points, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 2:
         raise ValueError(
-            f"{name} must be of shape (n_points, 2), cost beside balance; got {points.shape}."
+            f"{name} must be of shape (n_points, 2), with the columns cost and balance; got "
+            f"{points.shape}."
         )
     if not np.isfinite(points).all():
-        raise ValueError(f"{name} must be finite, but nan or inf came; leave these points out.")
+        raise ValueError(f"{name} must be finite; got nan or inf. Leave these points out.")
     return points.T
 
 
 def non_dominated(cost, balance):
-    """Mark the strict Pareto front of points with a cost (less is better) and a balance (more is).
+    """Mask of the strict Pareto front of points: less cost is better, and more balance.
 
-    A point is kept if no other is at least as good in both and better in one; of exact duplicates
-    the first stays.
-
-    Parameters
-    ----------
-    cost, balance : array-like of shape (n_points,)
-        The two objectives of each point.
-
-    Returns
-    -------
-    mask : ndarray of bool, shape (n_points,)
-        True for the points of the front.
-
-    Examples
-    --------
-    >>> from skfair.metrics import non_dominated
-    >>> non_dominated([1.0, 2.0, 3.0], [0.2, 0.1, 0.5]).tolist()
-    [True, False, True]
+    A point belongs to it if no other is at least as good in both and better in one; of exact
+    duplicates the first does.
     """
     cost, balance = np.asarray(cost), np.asarray(balance)
     # By ascending cost, the better balanced first among equals (lexsort is stable, so the first

@@ -1,4 +1,4 @@
-"""How well a clustering or an embedding fits a graph, and how fair an embedding is."""
+"""Objectives of spectral clustering, and the residual of its group constraint."""
 
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
@@ -26,16 +26,12 @@ def normalized_cut(labels, affinity):
     -------
     cut : float
         Between 0 (nothing connects the clusters) and the number of clusters. A cluster of isolated
-        nodes, whose volume is zero, cuts nothing and counts 0.
+        nodes, whose volume is zero, counts 0.
 
     Raises
     ------
     ValueError
         If the affinity is not square, or has not one row per label.
-
-    See Also
-    --------
-    spectral_objective : The same of an embedding.
 
     References
     ----------
@@ -61,51 +57,10 @@ def normalized_cut(labels, affinity):
 
 
 def spectral_objective(embedding, affinity):
-    r"""Affinity that a spectral embedding keeps: what spectral clustering maximises.
+    r"""Tr(H' M H) of an embedding H with M = D^-1/2 K D^-1/2: what spectral clustering maximises.
 
-    .. math:: \mathrm{Tr}(H' M H), \quad M = D^{-1/2} K D^{-1/2}
-
-    with D the degrees (row sums) of K. The embedding that says which node is in which cluster,
-    :math:`h_{ik} = \sqrt{d_i / \mathrm{vol}(C_k)}` for node i in cluster k and 0 elsewhere, has as
-    objective the number of clusters minus their normalised cut.
-
-    Parameters
-    ----------
-    embedding : array-like of shape (n_nodes, n_components)
-        H, with orthonormal columns (not checked), as `skfair.cluster.fair_embedding` returns it:
-        not yet divided by the roots of the degrees.
-    affinity : array-like or sparse matrix of shape (n_nodes, n_nodes), or RBFAffinity
-        Symmetric and non-negative (not checked).
-
-    Returns
-    -------
-    objective : float
-        At most the number of components; that number minus it is the cost of an
-        embedding in the literature.
-
-    Raises
-    ------
-    ValueError
-        If the affinity is not square, or the embedding has not one finite row per node.
-
-    See Also
-    --------
-    normalized_cut : The cost of a clustering.
-    skfair.cluster.fair_embedding : Maximises the objective among fair embeddings.
-
-    References
-    ----------
-    .. [1] F. Tonin, A. Lambert, J. Suykens and V. Cevher, "Accelerating spectral clustering under
-       fairness constraints", ICML 2025, problem (5).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.metrics import spectral_objective
-    >>> path = [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
-    >>> clusters = np.sqrt([[1 / 3, 0], [2 / 3, 0], [0, 2 / 3], [0, 1 / 3]])
-    >>> round(spectral_objective(clusters, path), 3)  # 2 - (1/3 + 1/3)
-    1.333
+    That of a clustering, with the entries :math:`\sqrt{d_i / \mathrm{vol}(C_k)}` for node i in cluster k
+    and else 0, reaches the number of clusters minus their normalised cut (Tonin et al., ICML 2025).
     """
     affinity = _check_square(affinity)
     H = _check_embedding(embedding, affinity)
@@ -115,55 +70,11 @@ def spectral_objective(embedding, affinity):
 
 
 def group_constraint_residual(embedding, affinity, *, sensitive_features):
-    r"""How far a spectral embedding is from giving every group the same mean.
+    r"""Norm of C'H: residual of the constraint of equal group means in an embedding H.
 
-    The embedding H is group-fair if :math:`F'H = 0`, with :math:`F = D^{-1/2} (G - 1 z')`, D the
-    degrees, G the 0-1 membership in the groups and z their shares. As F has no natural scale, the
-    residual is the length of the part of H that violates this,
-
-    .. math:: \| C'H \|_F, \quad C \text{ an orthonormal basis of the columns of } F.
-
-    Parameters
-    ----------
-    embedding : array-like of shape (n_nodes, n_components)
-        H, usually with orthonormal columns.
-    affinity : array-like or sparse matrix of shape (n_nodes, n_nodes), or RBFAffinity
-        Symmetric and non-negative (not checked); only its degrees matter. A node without edges
-        counts as of the median degree of the others.
-    sensitive_features : array-like of shape (n_nodes,) or (n_nodes, n_attributes)
-        Group of each node; with several attributes, the combinations that occur.
-
-    Returns
-    -------
-    residual : float
-        0 if and only if all groups have the same mean in :math:`D^{-1/2} H`.
-
-    Raises
-    ------
-    ValueError
-        If the affinity is not square, or there is not one finite row of the embedding and one
-        group per node.
-
-    See Also
-    --------
-    additive_violation : How far the groups' counts in the clusters are from proportion.
-
-    References
-    ----------
-    .. [1] M. Kleindessner, S. Samadi, P. Awasthi and J. Morgenstern, "Guarantees for spectral
-       clustering with fairness constraints", ICML 2019, Lemma 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.metrics import group_constraint_residual
-    >>> ring = [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
-    >>> across, along = np.array([[1], [-1], [1], [-1]]) / 2, np.array([[1], [1], [-1], [-1]]) / 2
-    >>> group = ["a", "b", "a", "b"]
-    >>> round(group_constraint_residual(across, ring, sensitive_features=group), 3)
-    1.0
-    >>> round(group_constraint_residual(along, ring, sensitive_features=group), 3)
-    0.0
+    C is an orthonormal basis of the columns of :math:`F = D^{-1/2} (G - 1 z')`, with D the degrees,
+    G the 0-1 membership in the groups and z their shares: H is group-fair if :math:`F'H = 0`
+    (Kleindessner et al., ICML 2019, Lemma 1). A node without edges counts as of median degree.
     """
     affinity = _check_square(affinity)
     H = _check_embedding(embedding, affinity)
@@ -174,19 +85,19 @@ def group_constraint_residual(embedding, affinity, *, sensitive_features):
 
 
 def _check_square(affinity):
-    """A square affinity that multiplies matrices."""
+    """Check that an affinity is square and multiplies matrices."""
     if not hasattr(affinity, "__matmul__") or isinstance(affinity, np.ndarray):
         affinity = check_array(affinity, input_name="affinity")
     if affinity.shape[0] != affinity.shape[1]:
         raise ValueError(
-            f"affinity must have one row and one column per node, but its shape is "
-            f"{affinity.shape}; pass a square array, or a kernel's matrix instead of the features."
+            f"affinity must have one row and one column per node; got shape {affinity.shape}. "
+            "Pass a square array, or a kernel's matrix instead of the features."
         )
     return affinity
 
 
 def _check_embedding(embedding, affinity):
-    """An embedding with a row for every node of the affinity."""
+    """Check that an embedding has a row for every node of the affinity."""
     embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
     check_consistent_length(embedding, affinity)
     return embedding

@@ -1,16 +1,18 @@
-"""How much the mean loss of a classifier differs between groups."""
+"""Differences of the mean losses of a classifier between groups."""
 
 import numpy as np
 from sklearn.utils import check_array
 
 from skfair.groups import check_columns
 from skfair.losses import LOSSES, as_pointwise
-from skfair.metrics._gaps import gap, report_unknown
+from skfair.metrics._docstrings import loss_docs
+from skfair.metrics._gaps import gap, warn_of_unknown
 from skfair.metrics._rates import find_positive
 from skfair.metrics._registry import metric
 from skfair.utils._messages import look_up_name
 
 
+@loss_docs
 @metric("labelled_margin")
 def loss_parity_difference(
     y_true,
@@ -31,33 +33,15 @@ def loss_parity_difference(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True class of each sample, of two classes.
-    y_score : array-like of shape (n_samples,)
-        Values of the decision function; not probabilities.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample, as in :func:`demographic_parity_difference`.
-    loss : str or callable, default="logistic"
-        Name in :data:`skfair.losses.LOSSES`, or a callable (scores, target) -> Pointwise with
-        targets -1 and +1.
-    reference, aggregate
-        As in :func:`demographic_parity_difference`.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
-    pos_label : int, float, bool or str, default=None
-        The positive class. None takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and
-        asks for it if they are others.
+    {y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label}
 
     Returns
     -------
-    difference : float
-        In the unit of the loss, 0 is fair; 0 with a single group.
+    {difference}
 
     Raises
     ------
-    ValueError
-        If the inputs differ in length or in their pandas index, scores are not finite, a loss has
-        no such name, or the positive class cannot be told.
+    {ValueError}
 
     Examples
     --------
@@ -68,12 +52,13 @@ def loss_parity_difference(
     ... )
     0.5
     """
-    people, target, losses = _check(
+    samples, target, losses = _check(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
-    return gap([mean_losses(people, losses, np.ones(len(target)))], reference, aggregate)
+    return gap([mean_losses(samples, losses, np.ones(len(target)))], reference, aggregate)
 
 
+@loss_docs
 @metric("labelled_margin")
 def equal_opportunity_loss_difference(
     y_true,
@@ -96,19 +81,15 @@ def equal_opportunity_loss_difference(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label
-        As in :func:`loss_parity_difference`.
+    {y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label}
 
     Returns
     -------
-    difference : float
-        In the unit of the loss, 0 is fair; 0 with a single group; nan where fewer than two groups
-        have positives.
+    {difference}
 
     Raises
     ------
-    ValueError
-        As in :func:`loss_parity_difference`.
+    {ValueError}
 
     Examples
     --------
@@ -119,12 +100,13 @@ def equal_opportunity_loss_difference(
     ... )
     0.5
     """
-    people, target, losses = _check(
+    samples, target, losses = _check(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
-    return gap([mean_losses(people, losses, target > 0)], reference, aggregate)
+    return gap([mean_losses(samples, losses, target > 0)], reference, aggregate)
 
 
+@loss_docs
 @metric("labelled_margin")
 def equalized_odds_loss_difference(
     y_true,
@@ -148,19 +130,15 @@ def equalized_odds_loss_difference(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label
-        As in :func:`loss_parity_difference`.
+    {y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label}
 
     Returns
     -------
-    difference : float
-        In the unit of the loss, 0 is fair; 0 with a single group; nan where fewer than two groups
-        have people of either class.
+    {difference}
 
     Raises
     ------
-    ValueError
-        As in :func:`loss_parity_difference`.
+    {ValueError}
 
     Examples
     --------
@@ -171,18 +149,19 @@ def equalized_odds_loss_difference(
     ... )
     1.5
     """
-    people, target, losses = _check(
+    samples, target, losses = _check(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
-    cells = [mean_losses(people, losses, inside) for inside in (target > 0, target < 0)]
+    cells = [mean_losses(samples, losses, inside) for inside in (target > 0, target < 0)]
     return gap(cells, reference, aggregate)
 
 
+@loss_docs
 @metric("labelled_margin")
 def largest_group_loss(
     y_true, y_score, *, sensitive_features, loss="logistic", sample_weight=None, pos_label=None
 ):
-    r"""Largest mean loss of a group: how badly the worst-off group is served.
+    r"""Largest mean loss of a group: that of the worst-off group.
 
     .. math:: \max_g E[\ell(s, y) \mid g]
 
@@ -190,8 +169,7 @@ def largest_group_loss(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features, loss, sample_weight, pos_label
-        As in :func:`loss_parity_difference`.
+    {y_true, y_score, sensitive_features, loss, sample_weight, pos_label}
 
     Returns
     -------
@@ -200,8 +178,7 @@ def largest_group_loss(
 
     Raises
     ------
-    ValueError
-        As in :func:`loss_parity_difference`.
+    {ValueError}
 
     References
     ----------
@@ -217,34 +194,34 @@ def largest_group_loss(
     ... )
     0.5
     """
-    people, target, losses = _check(
+    samples, target, losses = _check(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
-    means, _ = mean_losses(people, losses, np.ones(len(target)))
+    means, _ = mean_losses(samples, losses, np.ones(len(target)))
     return float(means.max())
 
 
 def _check(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
-    """People, their classes -1 and +1, and their losses."""
+    """Check the input: samples, their target -1 and +1, and their losses."""
     loss = look_up_name(LOSSES, loss, "loss")
-    people, (truth, scores) = check_columns(
+    samples, (truth, scores) = check_columns(
         sensitive_features, sample_weight, y_true=y_true, y_score=y_score
     )
     scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
     target = np.where(truth == find_positive(truth, pos_label=pos_label), 1.0, -1.0)
-    return people, target, as_pointwise(loss(scores, target), len(scores), "The loss").value
+    return samples, target, as_pointwise(loss(scores, target), len(scores), "The loss").value
 
 
-def mean_losses(people, losses, inside):
-    """Mean loss of each group within a cell, nan for those without members, and of everybody."""
-    rows, codes = people.groups.memberships
-    weights, n_groups = people.weights * inside, len(people.groups.labels)
+def mean_losses(samples, losses, inside):
+    """Mean loss within a cell: of each group (nan without samples there) and of all samples."""
+    rows, codes = samples.groups.memberships
+    weights, n_groups = samples.weights * inside, len(samples.groups.labels)
     totals = np.bincount(codes, weights[rows], n_groups)
     sums = np.bincount(codes, (weights * losses)[rows], n_groups)
     means = np.divide(sums, totals, out=np.full(n_groups, np.nan), where=totals > 0)
     if n_groups > 1:
         known = totals > 0
-        what = f"{(~known).sum()} of {n_groups} groups have nobody of a class that is compared"
-        report_unknown(known, people.groups.names, what)
-    everybody = weights.sum()
-    return means, float(weights @ losses / everybody) if everybody > 0 else np.nan
+        message = f"{(~known).sum()} of {n_groups} groups have no samples of a class to compare"
+        warn_of_unknown(known, samples.groups.names, message)
+    total = weights.sum()
+    return means, float(weights @ losses / total) if total > 0 else np.nan

@@ -1,14 +1,16 @@
-"""Fairness on an interval of percentiles: groups compared where it matters, and nowhere else."""
+"""Partial fairness metrics: groups compared on an interval of percentiles of the scores."""
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import is_in_intervals
-from skfair.metrics._ranked import check_option, check_scored, known_groups, largest_difference
+from skfair.metrics._docstrings import partial_docs
+from skfair.metrics._ranked import check_option, check_scored, largest_difference, warn_of_empty
 from skfair.metrics._registry import metric
 from skfair.utils._messages import warn
 
 
+@partial_docs
 @metric("score", interval=(0.0, 1.0))
 def partial_statistical_parity_difference(
     y_score, *, sensitive_features, interval, scale="normalized", sample_weight=None
@@ -27,52 +29,40 @@ def partial_statistical_parity_difference(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_samples,)
-        Scores; the higher, the more positive. Only their order matters.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample, of shape (n_samples,); or (n_samples, n_attributes), which means the
-        combinations that occur. A sparse matrix of booleans of shape (n_samples, n_groups) says
-        for each group who belongs to it: these groups may overlap.
-    interval : pair of floats, list of pairs, or dict of either by group
-        ``(alpha, beta)`` selects the samples with a rank in [alpha, beta), counted from the highest
-        score: (0.0, 0.2) is the top fifth. If beta is 1 it is included. A list of pairs means
-        their union.
+    {y_score}
+        Only their order matters.
+    {sensitive_features, interval}
     scale : {"normalized", "raw"}, default="normalized"
         "raw" compares whole groups instead: the largest
         :math:`|F_k(\theta) - F_{k'}(\theta)|` over the thresholds with
         :math:`F_k(\theta) \in I` or :math:`F_{k'}(\theta) \in I`. It may exceed the width of the
         interval. The published experiments agree with this reading, not with the definition.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
+    {sample_weight}
 
     Returns
     -------
-    difference : float
-        In [0, 1], 0 is fair; 0 with a single group.
+    {difference}
 
     Raises
     ------
-    ValueError
-        If the inputs differ in length or in their pandas index, hold missing or infinite values,
-        or the interval is not of pairs 0 <= alpha < beta <= 1 that do not overlap.
+    {ValueError}
 
     See Also
     --------
     partial_demographic_parity_difference : The same at one threshold.
-    partial_group_auc_difference : Whether the selected of one group tend to score higher.
+    partial_group_auc_difference : Whether the selected samples of one group tend to score higher.
 
     Notes
     -----
     All partial metrics share some rules. Tied scores have one rank, so they are selected together
-    or not at all. A group of which nobody is selected cannot be compared: it is left out with an
+    or not at all. A group without selected samples cannot be compared: it is left out with an
     `sklearn.exceptions.UndefinedMetricWarning` that names it, and where fewer than two groups are
     left the metric is nan. Ranks are shares of weight; with integer weights the metric equals that
     of repeated samples.
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {he2026}
 
     Examples
     --------
@@ -96,8 +86,8 @@ def partial_statistical_parity_difference(
     inside = is_in_intervals(rates, scored.intervals)
     if len(scored.names) > 1 and not inside.any():
         warn(
-            "No score has a rank in the interval in any group, so there is nothing to compare: "
-            "nan. Widen the interval, or use scores with fewer ties.",
+            "No score has a rank in the interval in any group: the metric is nan. Widen the "
+            "interval, or use scores with fewer ties.",
             UndefinedMetricWarning,
         )
         return float("nan")
@@ -105,6 +95,7 @@ def partial_statistical_parity_difference(
     return float(np.maximum(highest - rates, rates - lowest).max(where=inside, initial=0.0))
 
 
+@partial_docs
 @metric("decision", interval=(0.0, 1.0))
 def partial_demographic_parity_difference(
     y_score,
@@ -129,39 +120,28 @@ def partial_demographic_parity_difference(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_samples,)
-        Scores; the higher, the more positive.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample, as in `partial_statistical_parity_difference`.
-    interval : pair of floats, list of pairs, or dict of either by group
-        Ranks to compare, as in `partial_statistical_parity_difference`.
-    threshold : float, default=0.0
-        Decision threshold; 0.5 for probabilities.
+    {y_score, sensitive_features, interval, threshold}
     scale : {"normalized", "raw"}, default="normalized"
         "raw" does not divide by the width of the interval: it compares
         :math:`\Pr(s > \theta, F_k(s) \in I \mid k)`, as the left-hand side of (20) in [1]_.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
+    {sample_weight}
 
     Returns
     -------
-    difference : float
-        In [0, 1], 0 is fair; 0 with a single group.
+    {difference}
 
     Raises
     ------
-    ValueError
-        For what `partial_statistical_parity_difference` refuses.
+    {ValueError}
 
     See Also
     --------
     partial_statistical_parity_difference : The same at all thresholds; its notes hold here too.
-    partial_equal_opportunity_difference : The same among the truly positive.
+    partial_equal_opportunity_difference : The same among the positives.
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {he2026}
 
     Examples
     --------
@@ -179,15 +159,16 @@ def partial_demographic_parity_difference(
     """
     check_option("scale", scale, ("normalized", "raw"))
     scored, _ = check_scored(sensitive_features, sample_weight, interval, y_score=y_score)
-    rates = scored.rates_above(threshold, scored.selected(), scale)
+    rates = scored.rates_above(threshold, scored.select(), scale)
     return largest_difference(rates, scored.names)
 
 
+@partial_docs
 @metric("score", interval=(0.0, 1.0))
 def partial_group_auc_difference(
     y_score, *, sensitive_features, interval, ties="half", sample_weight=None
 ):
-    r"""How far one group tends to score above another, on an interval of percentiles.
+    r"""Largest distance of two groups' AUC against each other from 1/2, on a percentile interval.
 
     With s and s' drawn from the members of two groups whose rank in their group lies in the
     interval I, this is the maximum over all ordered pairs of groups of
@@ -197,31 +178,27 @@ def partial_group_auc_difference(
         \bigl| \Pr(s > s' \mid F_k(s) \in I, F_{k'}(s') \in I)
         + \tfrac{1}{2} \Pr(s = s' \mid F_k(s) \in I, F_{k'}(s') \in I) - \tfrac{1}{2} \bigr|
 
-    (Definition A.1 of [1]_, which counts a tie as a whole, ``ties="full"``).
+    (Definition A.1 of [1]_, which counts a tie as 1, ``ties="full"``).
 
     Parameters
     ----------
-    y_score : array-like of shape (n_samples,)
-        Scores; the higher, the more positive. Only their order matters.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample, as in `partial_statistical_parity_difference`.
-    interval : pair of floats, list of pairs, or dict of either by group
-        Ranks to compare, as in `partial_statistical_parity_difference`.
+    {y_score}
+        Only their order matters.
+    {sensitive_features, interval}
     ties : {"half", "full"}, default="half"
-        What a tie between two groups counts. As a whole, groups of equal scores are unfair to each
-        other.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
+        What a tie between two groups counts: 1/2 or 1. With "full", groups of equal scores are
+        unfair to each other.
+    {sample_weight}
 
     Returns
     -------
     difference : float
-        In [0, 0.5], 0 is fair; 0 with a single group.
+        In [0, 0.5], 0 is fair. 0 with a single group, nan where fewer than two groups can be
+        compared.
 
     Raises
     ------
-    ValueError
-        For what `partial_statistical_parity_difference` refuses.
+    {ValueError}
 
     See Also
     --------
@@ -229,8 +206,7 @@ def partial_group_auc_difference(
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {he2026}
 
     Examples
     --------
@@ -249,18 +225,19 @@ def partial_group_auc_difference(
 
 
 def _largest_auc_gap(weight_at, names, tie):
-    """Largest departure from 1/2, among pairs of groups, of the AUC of one against the other.
+    """Largest distance from 1/2, among pairs of groups, of the AUC of one against the other.
 
-    `weight_at` is the weight of each group on each of the descending scores, `tie` what a tie
+    `weight_at` is the weight of each group at each of the descending scores, `tie` what a tie
     counts.
     """
     totals = weight_at.sum(axis=1)
-    known = known_groups(totals > 0, names, "a rank in the interval")
+    known = warn_of_empty(totals > 0, names, "a rank in the interval")
     if known.sum() < 2:
         return 0.0 if len(names) == 1 else float("nan")
     weight_at, totals = weight_at[known], totals[known]
+    # Share of pairs that each group wins, from its own weight at a score and the others' below it.
     below = totals[:, np.newaxis] - np.cumsum(weight_at, axis=1)
     wins = weight_at @ below.T + tie * weight_at @ weight_at.T
-    departures = np.abs(wins / np.outer(totals, totals) - 0.5)
-    np.fill_diagonal(departures, 0)
-    return float(departures.max())
+    distances = np.abs(wins / np.outer(totals, totals) - 0.5)
+    np.fill_diagonal(distances, 0)
+    return float(distances.max())

@@ -1,7 +1,8 @@
-"""Opportunity and odds on an interval of percentiles: groups compared class by class."""
+"""Equal opportunity and equalised odds on an interval of percentiles of the scores."""
 
 import numpy as np
 
+from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._ranked import check_option, check_scored, largest_difference
 from skfair.metrics._rates import find_positive
 from skfair.metrics._registry import metric
@@ -9,6 +10,7 @@ from skfair.metrics._registry import metric
 _CONDITION = "this true class and a rank in the interval"
 
 
+@partial_docs
 @metric("labelled_decision", interval=(0.0, 1.0))
 def partial_equal_opportunity_difference(
     y_true,
@@ -36,47 +38,31 @@ def partial_equal_opportunity_difference(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True class of each sample, of two classes.
-    y_score : array-like of shape (n_samples,)
-        Scores; the higher, the more positive.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample, as in `partial_statistical_parity_difference`.
-    interval : pair of floats, list of pairs, or dict of either by group
-        Ranks to compare, as in `partial_statistical_parity_difference`.
-    threshold : float, default=0.0
-        Decision threshold; 0.5 for probabilities.
+    {y_true, y_score, sensitive_features, interval, threshold}
     rank_within : {"group", "class"}, default="group"
-        Rank the samples within their group, as in the definition, or within those of their group
-        that have the same true class, as problem (50) of [1]_ ranks.
+        Rank the samples within their group, as in the definition, or within their group and true
+        class, as in problem (50) of [1]_.
     scale : {"normalized", "raw"}, default="normalized"
         "raw" compares :math:`\Pr(s > \theta, F_k(s) \in I \mid k, y = 1)`.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
-    pos_label : int, float, bool or str, default=None
-        The positive class. None takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and
-        asks for it if they are others.
+    {sample_weight, pos_label}
 
     Returns
     -------
-    difference : float
-        In [0, 1], 0 is fair; 0 with a single group.
+    {difference}
 
     Raises
     ------
-    ValueError
-        For what `partial_statistical_parity_difference` refuses, for more than two classes, or if
-        None leaves open which class is positive.
+    {ValueError}
+        Also for more than two classes, or if ``pos_label=None`` leaves open which is positive.
 
     See Also
     --------
-    partial_equalized_odds_difference : The larger of this and the same among the negative.
+    partial_equalized_odds_difference : The larger of this and the same among the negatives.
     partial_statistical_parity_difference : Its notes hold here too.
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {he2026}
 
     Examples
     --------
@@ -99,6 +85,7 @@ def partial_equal_opportunity_difference(
     return largest_difference(rates, scored.names, _CONDITION)
 
 
+@partial_docs
 @metric("labelled_decision", interval=(0.0, 1.0))
 def partial_equalized_odds_difference(
     y_true,
@@ -126,36 +113,23 @@ def partial_equalized_odds_difference(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True class of each sample, of two classes.
-    y_score : array-like of shape (n_samples,)
-        Scores; the higher, the more positive.
-    sensitive_features : array-like or sparse matrix
-        Group of each sample, as in `partial_statistical_parity_difference`.
-    interval : pair of floats, list of pairs, or dict of either by group
-        Ranks to compare, as in `partial_statistical_parity_difference`.
-    threshold : float, default=0.0
-        Decision threshold; 0.5 for probabilities.
+    {y_true, y_score, sensitive_features, interval, threshold}
     rank_within : {"group", "class"}, default="group"
-        Rank the samples within their group, as in the definition, or within those of their group
-        that have the same true class, as problem (56) of [1]_ ranks.
+        Rank the samples within their group, as in the definition, or within their group and true
+        class, as in problem (56) of [1]_.
     scale : {"normalized", "raw"}, default="normalized"
         "raw" compares :math:`\Pr(s > \theta, F_k(s) \in I \mid k, y = c)`.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
-    pos_label : int, float, bool or str, default=None
-        The positive class, as in `partial_equal_opportunity_difference`. Either of the
-        two gives the same.
+    {sample_weight, pos_label}
+        Either class gives the same value.
 
     Returns
     -------
-    difference : float
-        In [0, 1], 0 is fair; 0 with a single group.
+    {difference}
 
     Raises
     ------
-    ValueError
-        For what `partial_equal_opportunity_difference` refuses.
+    {ValueError}
+        Also for more than two classes, or if ``pos_label=None`` leaves open which is positive.
 
     See Also
     --------
@@ -164,8 +138,7 @@ def partial_equalized_odds_difference(
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {he2026}
 
     Examples
     --------
@@ -190,10 +163,10 @@ def partial_equalized_odds_difference(
 
 
 def _rates_by_class(scored, classes, threshold, rank_within, scale):
-    """Positive rates of the groups inside their intervals, for each class, a mask of members."""
+    """Yield the positive rates of the groups inside their intervals, for each mask of a class."""
     if rank_within == "group":
-        selected = scored.selected()
+        selected = scored.select()
     for members in classes:
-        among = scored.take(members)
-        inside = among.selected() if rank_within == "class" else selected[members]
-        yield among.rates_above(threshold, inside, scale)
+        of_class = scored.take(members)
+        inside = of_class.select() if rank_within == "class" else selected[members]
+        yield of_class.rates_above(threshold, inside, scale)

@@ -1,4 +1,4 @@
-"""How often documents of two groups are ranked rightly above each other."""
+"""Pairwise fairness of rankings."""
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
@@ -7,7 +7,7 @@ from skfair.groups import DocumentPairs, check_columns, check_groups
 from skfair.utils._messages import warn
 
 _CHUNK = 1 << 20
-"""Pairs that are looked at at a time."""
+"""Pairs that are evaluated at a time."""
 
 
 def ranking_parity_difference(
@@ -20,38 +20,38 @@ def ranking_parity_difference(
     min_pairs=1,
     sample_weight=None,
 ):
-    r"""Largest difference of two groups' chances to be ranked above the other where more relevant.
+    r"""Largest difference of two groups' rates of being ranked above the other if more relevant.
 
     Over pairs of documents i, j of one query with relevance :math:`y_i > y_j`,
 
     .. math:: \max_{a \ne b} |r_{ab} - r_{ba}|, \quad r_{ab} = P(h_i > h_j \mid i \in a, j \in b).
 
-    Tied scores rank nobody above the other. It is the bound of
-    :class:`skfair.constraints.RankingParity` ([1]_, "pairwise equal opportunity").
+    Of tied scores neither is ranked above the other. This is what
+    :class:`skfair.constraints.RankingParity` bounds ([1]_, "pairwise equal opportunity").
 
     Parameters
     ----------
     y_true : array-like of shape (n_documents,)
-        How relevant a document is to its query, as a number.
+        Relevance of each document to its query, a number.
     y_score : array-like of shape (n_documents,)
-        Scores that documents are ranked by.
+        Scores by which documents are ranked.
     sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes)
         Group of each document.
     query_id : array-like of shape (n_documents,), default=None
-        Query of each document; None: all are documents of one query.
+        Query of each document. None: all belong to one query.
     per_query : bool, default=False
-        Whether rates are compared within every query, of which the largest difference counts, or
-        over the pairs of all queries together.
+        True compares rates within every query and takes the largest difference, False compares
+        rates over the pairs of all queries together.
     min_pairs : int, default=1
-        Two groups are compared, in a query or in all, where there are so many pairs of either
+        Two groups are compared, in a query or in all, if there are at least so many pairs in either
         order.
     sample_weight : array-like of shape (n_documents,), default=None
-        Non-negative weights of documents; a pair weighs as much as the product of its two.
+        Non-negative weights of documents. The weight of a pair is the product of its two.
 
     Returns
     -------
     difference : float
-        In [0, 1], 0 is fair; 0 with a single group, nan where no two groups can be compared.
+        In [0, 1], 0 is fair. 0 with a single group, nan where no two groups can be compared.
 
     Raises
     ------
@@ -75,38 +75,38 @@ def ranking_parity_difference(
     0.5
     """
     query_id = np.zeros(len(y_true)) if query_id is None else query_id
-    people, (relevance, scores, query) = check_columns(
+    samples, (relevance, scores, query) = check_columns(
         sensitive_features, sample_weight, y_true=y_true, y_score=y_score, query_id=query_id
     )
-    if len(people.groups.names) == 1:
+    if len(samples.groups.names) == 1:
         return 0.0
     query = check_groups(query, len(query)).codes
-    found = _tallies(DocumentPairs(relevance, query), query * per_query, people, scores)
-    counts, totals, wins = found
+    pairs = DocumentPairs(relevance, query)
+    counts, totals, wins = _sum_pairs(pairs, query * per_query, samples, scores)
     enough = np.minimum(counts, counts.swapaxes(1, 2)) >= min_pairs
     rates = np.divide(wins, totals, out=np.zeros(counts.shape), where=counts > 0)
     differences = np.abs(rates - rates.swapaxes(1, 2))
     enough[:, *np.diag_indices(counts.shape[1])] = False
     if not enough.any():
         warn(
-            f"No two groups have min_pairs={min_pairs} pairs of documents of one query of either "
-            "order: the difference is unknown. Lower min_pairs, or pass per_query=False.",
+            f"No two groups have min_pairs={min_pairs} pairs of documents of one query in either "
+            "order: the difference is nan. Lower min_pairs, or pass per_query=False.",
             UndefinedMetricWarning,
         )
         return float("nan")
     return float(differences[enough].max())
 
 
-def _tallies(pairs, query, people, scores):
-    """Pairs, their weight, and that of those ranked rightly, (3, n_queries, n_groups, n_groups)."""
-    groups, n_groups = people.groups.codes, len(people.groups.names)
+def _sum_pairs(pairs, query, samples, scores):
+    """Pairs, their weight, and that of the concordant ones, (3, n_queries, n_groups, n_groups)."""
+    groups, n_groups = samples.groups.codes, len(samples.groups.names)
     shape = (query.max() + 1, n_groups, n_groups)
-    tallies = np.zeros((3, np.prod(shape)))
+    sums = np.zeros((3, np.prod(shape)))
     for start in range(0, len(pairs), _CHUNK):
         better, worse = pairs[np.arange(start, min(start + _CHUNK, len(pairs)))].T
-        at = np.ravel_multi_index((query[better], groups[better], groups[worse]), shape)
-        weights = people.weights[better] * people.weights[worse]
-        is_right = scores[better] > scores[worse]
-        for tally, added in zip(tallies, (None, weights, weights * is_right), strict=True):
-            tally += np.bincount(at, added, minlength=len(tally))
-    return tallies.reshape(3, *shape)
+        cells = np.ravel_multi_index((query[better], groups[better], groups[worse]), shape)
+        weights = samples.weights[better] * samples.weights[worse]
+        is_concordant = scores[better] > scores[worse]
+        for total, added in zip(sums, (None, weights, weights * is_concordant), strict=True):
+            total += np.bincount(cells, added, minlength=len(total))
+    return sums.reshape(3, *shape)

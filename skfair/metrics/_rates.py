@@ -1,94 +1,75 @@
-"""Rates of the groups, all read off one table: weight by group, true class and predicted class."""
+"""Rates of the groups, read off their confusion matrices."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from skfair.groups import check_columns, merge_duplicate_rows, unique_values
-from skfair.metrics._gaps import gap, report_unknown
+from skfair.metrics._gaps import gap, warn_of_unknown
 from skfair.utils._classes import positive_class
 from skfair.utils._messages import join_names
 
 
-class Confusions(NamedTuple):
-    """Confusion matrices of the groups.
+class ConfusionMatrices(NamedTuple):
+    """Confusion matrices of the groups, and of all samples, whether in a group or not.
 
-    Attributes
-    ----------
-    names : list of length n_groups
-        What each group is called.
-    weights : ndarray of float64, shape (n_groups, 2, 2)
-        ``weights[g, t, p]`` is the weight of the samples of group g whose true class is t and
-        whose predicted class is p; 1 is the positive class.
-    everybody : ndarray of float64, shape (1, 2, 2)
-        The same of everybody, whether in a group or not.
+    ``weights[g, t, p]`` is the weight of the samples of group g with true class t and predicted
+    class p, of shape (n_groups, 2, 2); 1 is the positive class. `overall` has shape (1, 2, 2).
     """
 
     names: list
     weights: np.ndarray
-    everybody: np.ndarray
+    overall: np.ndarray
 
 
 class Rate(NamedTuple):
-    """A conditional probability within a group, Pr(event | given).
+    """A conditional probability within a group, Pr(event | condition).
 
-    Attributes
-    ----------
-    event, given : ndarray of bool, shape (2, 2)
-        Masks over [true class, predicted class].
-    condition : str
-        The condition in words, as in "nobody {condition}".
+    Both are masks over [true class, predicted class], and `phrase` is the condition in words, as in
+    "no samples {phrase}".
     """
 
     event: np.ndarray
-    given: np.ndarray
-    condition: str
+    condition: np.ndarray
+    phrase: str
 
     def base(self, weights):
-        """Weight that the rate is a mean over, (n_groups, 2, 2) -> (n_groups,)."""
-        return weights.sum(axis=(1, 2), where=self.given)
+        """Weight of the condition, (n_groups, 2, 2) -> (n_groups,)."""
+        return weights.sum(axis=(1, 2), where=self.condition)
 
     def hits(self, weights):
-        """Weight of the event within that, (n_groups, 2, 2) -> (n_groups,)."""
-        return weights.sum(axis=(1, 2), where=self.event & self.given)
+        """Weight of the event and the condition, (n_groups, 2, 2) -> (n_groups,)."""
+        return weights.sum(axis=(1, 2), where=self.event & self.condition)
 
     def __call__(self, weights):
-        """Rate of each group, (n_groups, 2, 2) -> (n_groups,); nan where it is of nobody."""
+        """Rate of each group, (n_groups, 2, 2) -> (n_groups,); nan without samples."""
         base = self.base(weights)
         return np.divide(self.hits(weights), base, out=np.full(len(base), np.nan), where=base > 0)
 
 
-EVERYBODY = np.ones((2, 2), dtype=bool)
+ALL = np.ones((2, 2), dtype=bool)
 TRUE = np.array([[False, False], [True, True]])
 PREDICTED = np.array([[False, True], [False, True]])
 
 RATES = {
-    "base_rate": Rate(TRUE, EVERYBODY, "at all"),
-    "selection_rate": Rate(PREDICTED, EVERYBODY, "at all"),
+    "base_rate": Rate(TRUE, ALL, "at all"),
+    "selection_rate": Rate(PREDICTED, ALL, "at all"),
     "true_positive_rate": Rate(PREDICTED, TRUE, "of the positive class"),
     "false_positive_rate": Rate(PREDICTED, ~TRUE, "of the negative class"),
     "positive_predictive_value": Rate(TRUE, PREDICTED, "predicted positive"),
     "false_omission_rate": Rate(TRUE, ~PREDICTED, "predicted negative"),
-    "accuracy": Rate(TRUE == PREDICTED, EVERYBODY, "at all"),
-    "error_rate": Rate(TRUE != PREDICTED, EVERYBODY, "at all"),
+    "accuracy": Rate(TRUE == PREDICTED, ALL, "at all"),
+    "error_rate": Rate(TRUE != PREDICTED, ALL, "at all"),
 }
 
 
 def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_label):
-    """Check the input of a classification metric.
-
-    Returns
-    -------
-    people : Samples
-        Groups and weights of the samples that are present.
-    outcomes : ndarray of intp, shape (n_samples,)
-        Cell of each of them in a flat confusion matrix: 2 (true class) + predicted class.
-    """
+    """Samples with positive weight of a classification metric, and their `confusion_cells`."""
     groups, weights, columns = merge_duplicate_rows(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
-    people, (y_true, y_pred) = check_columns(groups, weights, **columns)
-    return people, confusion_cells(y_true, y_pred, pos_label)
+    samples, (y_true, y_pred) = check_columns(groups, weights, **columns)
+    return samples, confusion_cells(y_true, y_pred, pos_label)
 
 
 def confusion_cells(y_true, y_pred, pos_label):
@@ -97,63 +78,52 @@ def confusion_cells(y_true, y_pred, pos_label):
     return 2 * (y_true == positive).astype(np.intp) + (y_pred == positive)
 
 
-def count_confusions(people, outcomes):
-    """Weight of the samples by group and outcome.
-
-    Parameters
-    ----------
-    people : Samples
-        Groups and weights.
-    outcomes : ndarray of intp, shape (n_samples,)
-        As `check_predictions` returns them.
-
-    Returns
-    -------
-    confused : Confusions
-        Confusion matrix of each group.
-    """
-    rows, codes = people.groups.memberships
-    flat = 4 * codes + outcomes[rows]
-    weights = np.bincount(flat, people.weights[rows], minlength=4 * len(people.groups.labels))
-    everybody = np.bincount(outcomes, people.weights, minlength=4).reshape(1, 2, 2)
-    return Confusions(people.groups.names, weights.reshape(-1, 2, 2), everybody)
+def count_confusions(samples, cells):
+    """Sum the weights of the samples by group and `confusion_cells`: `ConfusionMatrices`."""
+    rows, codes = samples.groups.memberships
+    flat = 4 * codes + cells[rows]
+    weights = np.bincount(flat, samples.weights[rows], minlength=4 * len(samples.groups.labels))
+    overall = np.bincount(cells, samples.weights, minlength=4)
+    return ConfusionMatrices(
+        samples.groups.names, weights.reshape(-1, 2, 2), overall.reshape(1, 2, 2)
+    )
 
 
-def confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label):
-    """Check the input of a classification metric and count: `Confusions`."""
+def confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label):
+    """Check the input of a classification metric and count: `ConfusionMatrices`."""
     return count_confusions(
         *check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
     )
 
 
-def difference(confused, *names, reference="groups", aggregate="max"):
+def difference(matrices, *names, reference="groups", aggregate="max"):
     """Gap between the groups' rates of these names, as in `gap`; 0 for one group."""
-    cells = [(_known_rates(confused, name), RATES[name](confused.everybody)[0]) for name in names]
+    cells = [(_known_rates(matrices, name), RATES[name](matrices.overall)[0]) for name in names]
     return gap(cells, reference, aggregate)
 
 
-def ratio(confused, name):
+def ratio(matrices, name):
     """Smallest over largest rate among the groups where it is known; 1 for one group."""
-    if len(confused.names) == 1:
+    if len(matrices.names) == 1:
         return 1.0
-    rates = _known_rates(confused, name)
+    rates = _known_rates(matrices, name)
     rates = rates[~np.isnan(rates)]
     if len(rates) < 2:
         return np.nan
     return float(rates.min() / rates.max()) if rates.max() > 0 else 1.0
 
 
-def _known_rates(confused, name):
+def _known_rates(matrices, name):
     """Rates of the groups, with a warning that names those where it is unknown."""
     rate = RATES[name]
-    rates = rate(confused.weights)
+    rates = rate(matrices.weights)
     known = ~np.isnan(rates)
     if len(rates) > 1:
-        what = (
-            f"The {name} is unknown for {(~known).sum()} of {len(known)} groups, which have nobody "
-            f"{rate.condition}"
+        message = (
+            f"The {name} is unknown for {(~known).sum()} of {len(known)} groups, which have no "
+            f"samples {rate.phrase}"
         )
-        report_unknown(known, confused.names, what)
+        warn_of_unknown(known, matrices.names, message)
     return rates
 
 
@@ -163,7 +133,7 @@ def _labels_of(y):
 
 
 def find_positive(*columns, pos_label):
-    """The label that means success, among the at most two classes of these columns."""
+    """The positive class among the at most two classes of these columns."""
     labels = set().union(*map(_labels_of, columns))
     if None in labels:
         raise ValueError(
@@ -171,15 +141,14 @@ def find_positive(*columns, pos_label):
         )
     if len(labels) > 2:
         raise ValueError(
-            "There must be at most two classes in all, in the same words everywhere, but "
-            f"{len(labels)} labels came: {join_names(sorted(map(repr, labels)))}. Compare each "
-            "class with the others by skfair.metrics.metric_by_class and class_report, or one of "
-            "them as in y == label; if y_pred holds scores, pass the predicted classes."
+            "y_true and y_pred must have at most two classes in all, with the same labels in both; "
+            f"got {len(labels)} labels: {join_names(sorted(map(repr, labels)))}. Compare each class "
+            "with the rest by skfair.metrics.class_report, or one of them as in y == label. If "
+            "y_pred holds scores, pass the predicted classes."
         )
     if pos_label is None and len({isinstance(label, str) for label in labels}) > 1:
         raise TypeError(
-            "The labels of y_true and y_pred are of different kinds "
-            f"({join_names(sorted(map(repr, labels)))}); write the classes in the same words in "
-            "both."
+            "The labels of y_true and y_pred must be of one type; got "
+            f"{join_names(sorted(map(repr, labels)))}. Use the same labels in both."
         )
     return positive_class(labels, pos_label)

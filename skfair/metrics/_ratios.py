@@ -1,9 +1,9 @@
-"""Rates of a binary classifier in proportion: the smallest of the groups over the largest."""
+"""Ratios of the rates of a binary classifier between groups: smallest over largest."""
 
 import numpy as np
 
 from skfair.metrics._docstrings import classification_docs
-from skfair.metrics._rates import confusions, ratio
+from skfair.metrics._rates import confusion_matrices, ratio
 from skfair.metrics._registry import metric
 
 
@@ -12,11 +12,12 @@ from skfair.metrics._registry import metric
 def demographic_parity_ratio(
     y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
 ):
-    r"""Smallest over largest share of people who are selected, among groups.
+    r"""Smallest over largest selection rate among groups (disparate impact ratio).
 
     .. math:: \min_g s_g \, / \, \max_g s_g, \quad s_g = \Pr(\hat{y} = 1 \mid g)
 
-    The four-fifths rule of employment law asks for at least 0.8.
+    Also known as the adverse impact ratio. The four-fifths (80 %) rule of employment law requires
+    at least 0.8.
 
     Parameters
     ----------
@@ -24,9 +25,7 @@ def demographic_parity_ratio(
 
     Returns
     -------
-    ratio : float
-        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
-        than two rates are known.
+    {ratio}
 
     Raises
     ------
@@ -34,7 +33,7 @@ def demographic_parity_ratio(
 
     See Also
     --------
-    demographic_parity_difference : The largest share minus the smallest.
+    demographic_parity_difference : The largest rate minus the smallest.
 
     Examples
     --------
@@ -45,8 +44,8 @@ def demographic_parity_ratio(
     >>> demographic_parity_ratio(y_true, y_pred, sensitive_features=group)  # (1/4) / (3/4)
     0.3333333333333333
     """
-    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return ratio(confused, "selection_rate")
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return ratio(matrices, "selection_rate")
 
 
 @classification_docs
@@ -64,9 +63,7 @@ def equal_opportunity_ratio(
 
     Returns
     -------
-    ratio : float
-        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
-        than two rates are known.
+    {ratio}
 
     Raises
     ------
@@ -74,8 +71,7 @@ def equal_opportunity_ratio(
 
     References
     ----------
-    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
-       NeurIPS 2016.
+    {hardt2016}
 
     Examples
     --------
@@ -86,8 +82,8 @@ def equal_opportunity_ratio(
     >>> equal_opportunity_ratio(y_true, y_pred, sensitive_features=group)  # (1/2) / (2/2)
     0.5
     """
-    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return ratio(confused, "true_positive_rate")
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    return ratio(matrices, "true_positive_rate")
 
 
 @classification_docs
@@ -106,9 +102,7 @@ def equalized_odds_ratio(y_true, y_pred, *, sensitive_features, sample_weight=No
 
     Returns
     -------
-    ratio : float
-        In [0, 1], 1 is fair; 1 with a single group, and where all rates are 0; nan where fewer
-        than two rates are known.
+    {ratio}
 
     Raises
     ------
@@ -116,8 +110,7 @@ def equalized_odds_ratio(y_true, y_pred, *, sensitive_features, sample_weight=No
 
     References
     ----------
-    .. [1] M. Hardt, E. Price and N. Srebro, "Equality of opportunity in supervised learning",
-       NeurIPS 2016.
+    {hardt2016}
 
     Examples
     --------
@@ -128,6 +121,6 @@ def equalized_odds_ratio(y_true, y_pred, *, sensitive_features, sample_weight=No
     >>> equalized_odds_ratio(y_true, y_pred, sensitive_features=group)  # that of 0/2 and 1/2
     0.0
     """
-    confused = confusions(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    ratios = ratio(confused, "true_positive_rate"), ratio(confused, "false_positive_rate")
+    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+    ratios = ratio(matrices, "true_positive_rate"), ratio(matrices, "false_positive_rate")
     return float(np.min(ratios))

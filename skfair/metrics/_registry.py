@@ -1,4 +1,4 @@
-"""The list of metrics that feeds the scorers, the documentation and the common tests."""
+"""Registry of the metrics, for scorers, documentation and common tests."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric with the facts that a scorer, a table or a test needs to know about it.
+    """A metric with the facts that scorers, tables and tests need.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Metric:
     params: Mapping = field(default_factory=dict)
 
     def __call__(self, *predictions, sensitive_features, sample_weight=None, **params):
-        """Value of the metric, with its parameters filled in; they prevail."""
+        """Value of the metric; its registered parameters override those of the call."""
         return self.function(
             *predictions,
             sensitive_features=sensitive_features,
@@ -64,25 +64,11 @@ METRICS = {}
 
 
 def metric(kind, *, best=0.0, name=None, **params):
-    """Register a function as a metric with a scorer.
+    """Make a decorator that registers a function as a metric with a scorer.
 
-    Parameters
-    ----------
-    kind : str
-        What the function judges, as in `Metric`.
-    best : float, default=0.0
-        The value of a perfectly fair prediction. Of metrics that are best at 0, less is better; of
-        others, more.
-    name : str, default=None
-        Name of the metric; None takes that of the function. A function may be several metrics,
-        with other parameters.
-    **params
-        Keyword arguments of the function.
-
-    Returns
-    -------
-    register : callable
-        Decorator that passes on the function itself.
+    `kind` and `params` are those of `Metric`. Of metrics whose `best` value is 0 less is better, of
+    others more. `name` is that of the function unless given: a function may be several metrics,
+    with other parameters.
     """
 
     def register(function):

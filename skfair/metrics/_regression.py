@@ -1,4 +1,4 @@
-"""How much the errors of a regressor differ between groups."""
+"""Differences of the errors of a regressor between groups."""
 
 import numpy as np
 from sklearn.utils import check_array
@@ -25,8 +25,8 @@ def mean_error_difference(
 
     .. math:: \max_{g, g'} \bigl( E[\hat y - y \mid g] - E[\hat y - y \mid g'] \bigr)
 
-    It is large where one group is predicted too high on average and another too low, which mean
-    squared errors do not show.
+    It is large if predictions are too high on average for one group and too low for another, which
+    mean squared errors do not show.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def mean_absolute_error_difference(
 @regression_docs
 @metric("regression")
 def largest_mean_squared_error(y_true, y_pred, *, sensitive_features, sample_weight=None):
-    r"""Mean squared error of the group that is predicted worst.
+    r"""Largest mean squared error of a group: that of the group with the worst predictions.
 
     .. math:: \max_g E[(\hat y - y)^2 \mid g]
 
@@ -163,9 +163,11 @@ def largest_mean_squared_error(y_true, y_pred, *, sensitive_features, sample_wei
 
 def _group_means(y_true, y_pred, sensitive_features, sample_weight, measure):
     """Mean of a function of the errors, in each group and over all samples."""
-    people, columns = check_columns(sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred)
+    samples, columns = check_columns(
+        sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
+    )
     truth, predicted = (
         check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
         for name, column in zip(("y_true", "y_pred"), columns, strict=True)
     )
-    return mean_losses(people, measure(predicted - truth), np.ones(len(truth)))
+    return mean_losses(samples, measure(predicted - truth), np.ones(len(truth)))

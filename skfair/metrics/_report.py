@@ -1,9 +1,10 @@
-"""The rates of every group as a table."""
+"""Report of the rates of every group, with standard errors and confidence intervals."""
 
 import numpy as np
 
 from skfair.groups import check_columns, merge_duplicate_rows_with_sizes, to_pandas_index
 from skfair.inference import Rates, check_level
+from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import RATES, confusion_cells, count_confusions
 
 _COLUMNS = (
@@ -17,6 +18,7 @@ _COLUMNS = (
 )
 
 
+@classification_docs
 def group_report(
     y_true,
     y_pred,
@@ -28,34 +30,34 @@ def group_report(
 ):
     r"""Rates of a binary classifier in every group, with their standard errors and intervals.
 
-    How far a difference between groups may be trusted: the standard error of a rate r over n
-    samples is :math:`\sqrt{r (1 - r) / n}`, and that of the difference of two independent rates
-    the root of the sum of their squares. Near 0 and 1, and of few samples, it is too small (0 for 2
-    of 2); the intervals are Wilson's ([1]_), or Clopper and Pearson's of up to three successes or
-    failures, which hold there too.
+    The standard error of a rate r over n samples is :math:`\sqrt{r (1 - r) / n}`, and that of the
+    difference of two independent rates the root of the sum of their squares. Near 0 and 1, and for
+    few samples, it is too small (0 for 2 of 2). The intervals hold there too: they are Wilson's
+    ([1]_), or Clopper and Pearson's for up to three successes or failures.
 
-    Weights are sampling weights, as of a survey. A rate r of samples with weights w and outcomes x
+    Weights are sampling weights, as in a survey. A rate r of samples with weights w and outcomes x
     then has the effective sample size
 
     .. math:: n = \min \Bigl( \frac{(\sum_i w_i)^2}{\sum_i w_i^2},
         \frac{r (1 - r) (\sum_i w_i)^2}{\sum_i w_i^2 (x_i - r)^2} \Bigr) ,
 
-    the smaller of Kish's ([2]_) and that of the linearised variance, and the intervals have
+    the smaller of Kish's ([2]_) and that of the linearised variance, and the intervals use
     Student's quantiles with n - 1 degrees of freedom. The unit of the weights does not matter.
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, sample_weight, pos_label
-        As in :func:`demographic_parity_difference`. A weight of two does not count as two samples:
-        repeat the rows of samples that occurred twice.
+    {y_true, y_pred, sensitive_features, sample_weight}
+        A weight of two does not count as two samples: repeat the rows of samples that occurred
+        twice.
+    {pos_label}
     confidence_level : float, default=0.95
-        How often such intervals hold the rate of the population.
+        Probability with which such an interval contains the rate of the population.
 
     Returns
     -------
     report : pandas.DataFrame of shape (n_groups + 1, 36)
-        One row per group, ascending, and at last "overall". ``n`` is the number of samples with a
-        positive weight; then come ::
+        One row per group, ascending, and a last row "overall". ``n`` is the number of samples with
+        a positive weight. The rates are ::
 
             base_rate                  Pr(truly positive)
             selection_rate             Pr(predicted positive)
@@ -63,28 +65,26 @@ def group_report(
             false_positive_rate        Pr(predicted positive | truly negative)
             positive_predictive_value  Pr(truly positive | predicted positive)
             false_omission_rate        Pr(truly positive | predicted negative)
-            accuracy                   Pr(predicted class is the true one)
+            accuracy                   Pr(predicted class = true class)
 
-        Each is followed, under the same name with an ending, by the number of samples that it is a
-        share of, which is the effective sample size if they are weighted (``_n``), its standard
-        error (``_se``), and the ends of its interval (``_low``, ``_high``). A rate over no samples
-        is nan.
+        Each is followed by the size of the sample that it is a share of, effective if weighted
+        (``_n``), its standard error (``_se``), and the ends of its interval (``_low``, ``_high``).
+        A rate over no samples is nan.
 
     Raises
     ------
-    ValueError
-        As in :func:`demographic_parity_difference`, and if the confidence level is not between 0
-        and 1.
+    {ValueError}
+        Also if the confidence level is not between 0 and 1.
 
     Warns
     -----
     UserWarning
-        If weights are so uneven that intervals promise too much (a design effect above 4).
+        If weights are so uneven that intervals are too short (a design effect above 4).
 
     See Also
     --------
     skfair.inference.gap_interval : The interval of a difference of such rates.
-    demographic_parity_difference : A column of this table as one number.
+    demographic_parity_difference : The range of a column of this table.
 
     References
     ----------
@@ -120,13 +120,13 @@ def group_report(
 
 
 def report_counted(groups, weights, columns, pos_label, confidence_level):
-    """The report of `group_report` from what `merge_duplicate_rows_with_sizes` returns."""
+    """Report of `group_report`, from the output of `merge_duplicate_rows_with_sizes`."""
     import pandas as pd
 
     level = (1.0 + check_level(confidence_level)) / 2.0
-    people, (y_true, y_pred, *counted) = check_columns(groups, weights, **columns)
+    samples, (y_true, y_pred, *counts) = check_columns(groups, weights, **columns)
     cells = confusion_cells(y_true, y_pred, pos_label)
-    n_samples, rates, present = _group_rates(people, cells, counted)
+    n_samples, rates, present = _group_rates(samples, cells, counts)
     numbers = {
         "": rates.values,
         "_n": rates.sizes,
@@ -137,21 +137,25 @@ def report_counted(groups, weights, columns, pos_label, confidence_level):
     tables = {ending: _fill(present, ending, values) for ending, values in numbers.items()}
     for row, name in enumerate(_COLUMNS):
         report |= {name + ending: table[row] for ending, table in tables.items()}
-    labels = people.groups.labels
+    labels = samples.groups.labels
     last = ["overall"] + [""] * (labels.shape[1] - 1)
     return pd.DataFrame(report, index=to_pandas_index(np.vstack((labels, last)), groups))
 
 
-def _group_rates(people, cells, counted):
-    """Number of samples of each row, rates that are known, and which these are."""
-    # Only ratios of weights count, and squares of these do not overflow.
-    weights = people.weights / people.weights.max()
-    columns = (counted[0], people.weights, counted[1]) if counted else (None, weights, weights**2)
+def _group_rates(samples, cells, counts):
+    """Number of samples of each row, the known rates, and the mask of these.
+
+    `counts` is empty, or the numbers and the squared weights of samples that were counted before.
+    """
+    # Only ratios of weights count, and the squares of ratios do not overflow.
+    weights = samples.weights / samples.weights.max()
+    columns = (np.ones(len(cells)), weights, weights**2)
+    if counts:
+        columns = (counts[0], samples.weights, counts[1])
     tables = []
     for column in columns:
-        column = np.ones(len(cells)) if column is None else column
-        confused = count_confusions(people._replace(weights=column), cells)
-        tables.append(np.concatenate((confused.weights, confused.everybody)))
+        matrices = count_confusions(samples._replace(weights=column), cells)
+        tables.append(np.concatenate((matrices.weights, matrices.overall)))
     rates = [RATES[name] for name in _COLUMNS]
     # Sums of samples, weights and squared weights by rate and row, (n_rates, n_rows, 3).
     bases, hits = (
@@ -164,7 +168,7 @@ def _group_rates(people, cells, counted):
 
 
 def _fill(present, ending, values):
-    """Numbers of the rates that are known as a table of all: others are nan, or over 0 samples."""
+    """Table of all rates from the numbers of the known ones: others are nan, or over 0 samples."""
     table = np.full(present.shape, 0.0 if ending == "_n" else np.nan)
     table[present] = values
     return table

@@ -42,68 +42,32 @@ class GroupScorer(BaseEstimator):
 
 
 class FairnessScorer(GroupScorer):
-    """Score an estimator by how fair its predictions are; greater is always better.
-
-    Made by `get_scorer`, which says how it is used.
-
-    Parameters
-    ----------
-    metric : str or Metric
-        Name in `METRICS`, or a `Metric` of one's own. The score is minus the metric if less of it
-        is better.
-    pos_label : label, default=None
-        The positive class, as in `get_scorer`.
-    """
+    """Scorer of a fairness metric, a name in `METRICS` or a `Metric`; made by `get_scorer`."""
 
     def __init__(self, metric, pos_label=None):
         self.metric = metric
         self.pos_label = pos_label
 
     def score(self, estimator, X, y=None, *, sensitive_features=None, sample_weight=None):
-        """Score the estimator's predictions.
+        """Metric of the predictions of a fitted estimator, negated if less of it is better.
 
-        Calling the scorer does the same; see `get_scorer` for errors inside searches.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Fitted; its predict is called, for metrics of scores its predict_proba or, if it has
-            none, its decision_function.
-        X : array-like of shape (n_samples, n_features)
-            Samples to predict.
-        y : array-like of shape (n_samples,), default=None
-            True classes or target; metrics of clusterings and of scores do not use it.
-        sensitive_features : array-like or sparse matrix
-            Group of each sample, in a form that the metric takes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples in the metric.
-
-        Returns
-        -------
-        score : float
-            The metric, or minus the metric if less of it is better. Of a classifier of more than
-            two classes the worst over the classes, each against the rest, or that of `pos_label`.
-
-        Raises
-        ------
-        MissingSensitiveFeaturesError
-            If the groups are missing.
-        ValueError
-            If the metric is not one of the estimator's task, the positive one of two classes is
-            not known, or for what the metric refuses.
+        Of a classifier of more than two classes it is the worst value over the classes, each
+        against the rest, or that of `pos_label`.
         """
         metric = METRICS[self.metric] if isinstance(self.metric, str) else self.metric
         if sensitive_features is None:
             raise MissingSensitiveFeaturesError(
-                "A fairness scorer needs the group of each sample, but sensitive_features is "
+                "A fairness scorer requires the group of each sample, but sensitive_features is "
                 f"missing. {HOW_TO_PASS_GROUPS}. In a direct call pass sensitive_features=."
             )
         check_alignment(X=X, y=y, sensitive_features=sensitive_features)
         _check_task(estimator, metric)
         groups = {"sensitive_features": sensitive_features}
-        sides = _binary_views(estimator, y, sensitive_features, self.pos_label)
         values = []
-        for view, truth, pos_label in sides:
+        # Of more than two classes: one view of each class against the rest.
+        for view, truth, pos_label in _binary_views(
+            estimator, y, sensitive_features, self.pos_label
+        ):
             predictions, params = PREDICTIONS[metric.kind](
                 view, X, truth, sensitive_features, pos_label
             )
@@ -112,57 +76,20 @@ class FairnessScorer(GroupScorer):
 
 
 class PerformanceScorer(GroupScorer):
-    """One of scikit-learn's scorers, for estimators whose predictions may take groups.
-
-    Made by `get_scorer`, which says how it is used.
-
-    Parameters
-    ----------
-    scoring : str
-        Name of a scorer of scikit-learn.
-    """
+    """One of scikit-learn's scorers, which passes groups to predictions; made by `get_scorer`."""
 
     def __init__(self, scoring):
         self.scoring = scoring
 
     def score(self, estimator, X, y=None, *, sensitive_features=None, sample_weight=None):
-        """Score the estimator's predictions.
-
-        Calling the scorer does the same; see `get_scorer` for errors inside searches.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Fitted.
-        X : array-like of shape (n_samples, n_features)
-            Samples to predict.
-        y : array-like of shape (n_samples,), default=None
-            True targets.
-        sensitive_features : array-like, default=None
-            Group of each sample, for an estimator whose predictions ask for them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples in the score.
-
-        Returns
-        -------
-        score : float
-
-        Raises
-        ------
-        MissingSensitiveFeaturesError
-            If predictions depend on the group and the groups are missing.
-        ValueError
-            If the estimator does not have the method that is scored, such as predict_proba, or for
-            what scikit-learn's scorer refuses.
-        """
+        """Score of the predictions of a fitted estimator, with groups if these request them."""
         if sensitive_features is not None:
             check_alignment(X=X, y=y, sensitive_features=sensitive_features)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        scored = (
-            estimator if sensitive_features is None else _WithGroups(estimator, sensitive_features)
-        )
+        if sensitive_features is not None:
+            estimator = _GroupPredictor(estimator, sensitive_features)
         try:
-            return get_sklearn_scorer(self.scoring)(scored, X, y, **weights)
+            return get_sklearn_scorer(self.scoring)(estimator, X, y, **weights)
         except AttributeError as error:
             raise ValueError(
                 f"{self.scoring!r} cannot score this {type(estimator).__name__}: {error} Pass a "
@@ -171,28 +98,28 @@ class PerformanceScorer(GroupScorer):
             ) from error
 
 
-class _WithGroups:
-    """An estimator whose predictions know the group of each sample, where they ask for it."""
+class _GroupPredictor:
+    """An estimator that passes the group of each sample to its methods that request it."""
 
     def __init__(self, estimator, sensitive_features):
         self.estimator, self.sensitive_features = estimator, sensitive_features
 
     def __getattr__(self, name):
-        found = getattr(self.estimator, name)
+        attribute = getattr(self.estimator, name)
         if name not in ("predict", "predict_proba", "decision_function"):
-            return found
-        if not _wanted(self.estimator, name):
-            return found
+            return attribute
+        if not _requests_groups(self.estimator, name):
+            return attribute
 
-        @wraps(found)
-        def with_groups(X):
-            return found(X, sensitive_features=self.sensitive_features)
+        @wraps(attribute)
+        def respond(X):
+            return attribute(X, sensitive_features=self.sensitive_features)
 
-        return with_groups
+        return respond
 
 
 class _OneVsRest:
-    """A classifier of several classes, as one that tells one of them from the rest."""
+    """A classifier of several classes as a binary one: one of them against the rest."""
 
     def __init__(self, estimator, label):
         self.estimator, self.classes_ = estimator, np.array([False, True])
@@ -209,15 +136,15 @@ class _OneVsRest:
         return np.column_stack((1.0 - probability, probability))
 
     def decision_function(self, X):
-        """Score of the class minus the best of the others; positive where it is predicted."""
-        margins = hasattr(self.estimator, "decision_function")
-        respond = self.estimator.decision_function if margins else self.estimator.predict_proba
+        """Score of the class minus the largest of the others; positive where it is predicted."""
+        has_margins = hasattr(self.estimator, "decision_function")
+        respond = self.estimator.decision_function if has_margins else self.estimator.predict_proba
         scores = np.asarray(respond(X))
         n_classes = len(self.estimator.classes_)
         if scores.shape[1:] != (n_classes,):
             raise ValueError(
-                f"One score per class is needed, but {respond.__name__} returned an array of shape "
-                f"{scores.shape} for {n_classes} classes; use a metric of predicted classes, or a "
+                f"{respond.__name__} must return one score per class; got an array of shape "
+                f"{scores.shape} for {n_classes} classes. Use a metric of predicted classes, or a "
                 'classifier with decision_function_shape="ovr".'
             )
         return scores[:, self.position] - np.delete(scores, self.position, axis=1).max(axis=1)
@@ -234,11 +161,12 @@ TASKS = {
 
 def _check_task(estimator, metric):
     """Refuse a metric of predictions that the estimator does not make."""
-    task = _task_of(estimator)
-    name, known = type(estimator).__name__, METRICS.items()
+    task, name = _task_of(estimator), type(estimator).__name__
     metric_name = getattr(metric.function, "__name__", "This metric")
     if metric.kind not in TASKS[task]:
-        fitting = sorted(_scorer_name(n, one) for n, one in known if one.kind in TASKS[task])
+        fitting = sorted(
+            _scorer_name(key, other) for key, other in METRICS.items() if other.kind in TASKS[task]
+        )
         raise ValueError(
             f"{metric_name} is not a metric of a {task}, but {name} is one. Pass one "
             f"of {join_names(map(repr, fitting), limit=40)} to get_scorer."
@@ -250,7 +178,7 @@ def _check_task(estimator, metric):
     if not any(hasattr(estimator, method) for method in needed):
         raise ValueError(
             f"{metric_name} compares scores, but this {name} has no "
-            f"{' and no '.join(needed)}. Pass a scorer of decisions, such as "
+            f"{' and no '.join(needed)}. Pass a scorer of predicted classes, such as "
             '"neg_demographic_parity_difference".'
         )
 
@@ -269,10 +197,10 @@ def _scorer_name(name, metric):
 
 
 def _binary_views(estimator, y, sensitive_features, pos_label):
-    """Estimators of at most two classes to score, with their truth and positive class.
+    """Binary classifiers to score, each with its truth and positive class.
 
-    They are the estimator itself, unless it has more than two classes: then a view of each class
-    against the rest, or of `pos_label` alone.
+    With more than two classes they are views of each class, or of `pos_label` alone, against the
+    rest. Otherwise it is the estimator itself.
     """
     classes = np.asarray(getattr(estimator, "classes_", ())).tolist()
     if len(classes) <= 2:
@@ -282,44 +210,45 @@ def _binary_views(estimator, y, sensitive_features, pos_label):
             f"pos_label must be one of the classes {join_names(map(repr, classes))}; got "
             f"{pos_label!r}."
         )
-    aware = _WithGroups(estimator, sensitive_features)
+    predictor = _GroupPredictor(estimator, sensitive_features)
     return [
-        (_OneVsRest(aware, label), None if y is None else np.asarray(y) == label, True)
+        (_OneVsRest(predictor, label), None if y is None else np.asarray(y) == label, True)
         for label in (classes if pos_label is None else [pos_label])
     ]
 
 
-def _wanted(estimator, method):
-    """Names of what a method of the estimator asks for, of those that a scorer has."""
+def _requests_groups(estimator, method):
+    """Whether a method of the estimator requests the groups, as a set of its parameters' names."""
     return get_routing_for_object(estimator).consumes(method, ["sensitive_features"])
 
 
 def _respond(estimator, method, X, sensitive_features):
-    """Call a method of the estimator, with everyone's group where it asks for them."""
-    wanted = _wanted(estimator, method)
-    return getattr(estimator, method)(X, **{name: sensitive_features for name in wanted})
+    """Call a method of the estimator, with the groups if it requests them."""
+    names = _requests_groups(estimator, method)
+    return getattr(estimator, method)(X, **dict.fromkeys(names, sensitive_features))
 
 
 def _positive(estimator, pos_label):
-    """The positive class and its position among ``classes_``; that of the only one is 1.
+    """The positive class and its position among ``classes_``; that of a single class is 1.
 
-    What the user says goes before what the estimator, or one inside it, was told itself.
+    The `pos_label` of the scorer precedes that of the estimator, or of one inside it.
     """
     if not hasattr(estimator, "classes_"):
         raise ValueError(
-            f"A fitted classifier is needed, but this {type(estimator).__name__} has no classes_."
+            "The estimator must be a fitted classifier, but this "
+            f"{type(estimator).__name__} has no classes_."
         )
     classes = np.asarray(estimator.classes_).tolist()
     if len(classes) > 2:
         raise ValueError(
-            f"Two classes are needed, but this {type(estimator).__name__} has {len(classes)}. "
-            "Compare each class with the rest by skfair.metrics.metric_by_class and class_report, "
-            "or by get_scorer(..., pos_label=...)."
+            f"The classifier must have two classes, but this {type(estimator).__name__} has "
+            f"{len(classes)}. Compare each class with the rest by skfair.metrics.class_report, or "
+            "by get_scorer(..., pos_label=...)."
         )
     if pos_label is None:
-        told = getattr(estimator, "get_params", dict)().items()
-        own = [value for name, value in told if name.split("__")[-1] == "pos_label"]
-        pos_label = next((value for value in own if value in classes), None)
+        params = getattr(estimator, "get_params", dict)().items()
+        labels = [value for name, value in params if name.split("__")[-1] == "pos_label"]
+        pos_label = next((label for label in labels if label in classes), None)
     if len(classes) == 1 and pos_label is None:
         return None, 1
     positive = positive_class(set(classes), pos_label)
@@ -327,33 +256,37 @@ def _positive(estimator, pos_label):
 
 
 def _cluster_labels(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of clusterings."""
     return (_respond(estimator, "predict", X, sensitive_features),), {}
 
 
 def _classes(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of classification."""
     positive, _ = _positive(estimator, pos_label)
     predicted = _respond(estimator, "predict", X, sensitive_features)
     return (y, predicted), {"pos_label": positive}
 
 
 def _probabilities(estimator, X, sensitive_features, position):
-    """Probability of a class; of the only one there is, everybody has the same."""
+    """Probability of a class; of a single class that of this one."""
     probabilities = _respond(estimator, "predict_proba", X, sensitive_features)
     return probabilities[:, min(position, probabilities.shape[1] - 1)]
 
 
 def _margins(estimator, X, sensitive_features, position):
-    """Decision function of a class: scikit-learn's is that of the second."""
+    """Decision function of a class; scikit-learn's is that of the second."""
     margins = _respond(estimator, "decision_function", X, sensitive_features)
     return margins if position else -margins
 
 
 def _numbers(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of regression."""
     return (y, _respond(estimator, "predict", X, sensitive_features)), {}
 
 
 def _scores(estimator, X, y, sensitive_features, pos_label=None):
-    if not hasattr(estimator, "classes_"):  # a regressor
+    """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""
+    if not hasattr(estimator, "classes_"):
         return (_respond(estimator, "predict", X, sensitive_features),), {}
     _, position = _positive(estimator, pos_label)
     # Probabilities first: they are in the same unit for every candidate of a search.
@@ -362,6 +295,7 @@ def _scores(estimator, X, y, sensitive_features, pos_label=None):
 
 
 def _decision(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of scores at a threshold."""
     _, position = _positive(estimator, pos_label)
     if hasattr(estimator, "decision_function"):
         return (_margins(estimator, X, sensitive_features, position),), {"threshold": 0.0}
@@ -369,12 +303,14 @@ def _decision(estimator, X, y, sensitive_features, pos_label=None):
 
 
 def _labelled_decision(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of true classes, and scores at a threshold."""
     positive, _ = _positive(estimator, pos_label)
     scores, params = _decision(estimator, X, y, sensitive_features, pos_label)
     return (y, *scores), {**params, "pos_label": positive}
 
 
 def _labelled_margin(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of true classes and values of the decision function."""
     positive, position = _positive(estimator, pos_label)
     return (y, _margins(estimator, X, sensitive_features, position)), {"pos_label": positive}
 
@@ -388,7 +324,7 @@ PREDICTIONS = {
     "labelled_decision": _labelled_decision,
     "labelled_margin": _labelled_margin,
 }
-"""What a metric of each kind is called with: positional and keyword arguments."""
+"""Functions that make the positional and keyword arguments of a metric, by its kind."""
 
 
 def get_scorer(scoring, *, pos_label=None):
@@ -396,29 +332,27 @@ def get_scorer(scoring, *, pos_label=None):
 
     The names are those of `METRICS`, with ``"neg_"`` before the metrics of which less is better,
     such as "relative_balance" of a clustering and "neg_equalized_odds_difference" of a classifier.
-    scikit-learn's own get_scorer cannot know them. Names of its scorers, such as "accuracy", give
-    those, except that groups reach a predict that asks for them: what models with a threshold or
-    coefficients of their own for each group need.
+    Names of scikit-learn's scorers, such as "accuracy", give these scorers, with the groups passed
+    to a predict that requests them: models with a threshold or coefficients by group need this.
 
-    The positive class of two is the `pos_label` of the scorer, else that of the classifier, or of
-    one inside it, else 1. Metrics of scores are given the probability of that class, or the
-    decision function of a classifier without predict_proba (minus it for the first of the
-    ``classes_``). Metrics of decisions are given the decision function with its threshold 0, or the
-    probability with the threshold 0.5.
+    The positive class is the `pos_label` of the scorer, else that of the classifier, or of one
+    inside it, else 1. Metrics of scores take the probability of that class, or the decision
+    function of a classifier without predict_proba (negated for the first of the ``classes_``).
+    Metrics of decisions take the decision function with the threshold 0, or the probability with
+    the threshold 0.5.
 
-    A classifier of more than two classes is scored for `pos_label` against the rest, or without it
-    for each class against the rest, as by :func:`metric_by_class`, of which the worst value counts.
-    The score of a class in a decision is then its score minus the best of the others, with the
-    threshold 0.
+    A classifier of more than two classes is scored for `pos_label` against the rest. Without
+    `pos_label` the worst value over the classes, each against the rest, counts. The score of a
+    class in a decision is then its score minus the largest of the others, with the threshold 0.
 
     Regressors are scored by metrics of errors, such as "neg_mean_error_difference", and by metrics
-    of scores, which are given the predictions: "neg_mean_score_difference". A metric with other
+    of scores, which take the predictions: "neg_mean_score_difference". A metric with other
     parameters is made of the registered one, as in
     ``replace(METRICS["partial_group_auc_difference"], params={"interval": (0.0, 0.2)})`` with
     :func:`dataclasses.replace`.
 
-    Groups reach a scorer by metadata routing, which must be turned on. Where the predict of the
-    estimator asks for `sensitive_features` too (also inside a pipeline), the scorer passes them
+    Groups reach a scorer by metadata routing, which must be turned on. If the predict of the
+    estimator requests `sensitive_features` too (also inside a pipeline), the scorer passes them
     on.
 
     An error inside a scorer stops a search or cross-validation, whatever its ``error_score``, which
@@ -429,16 +363,16 @@ def get_scorer(scoring, *, pos_label=None):
     Parameters
     ----------
     scoring : str or Metric
-        Name of the scorer, or a `Metric` of one's own.
+        Name of the scorer, or a custom `Metric`.
     pos_label : int, float, bool or str, default=None
-        The class that means success; None asks the classifier for its parameter of this name, and
-        takes 1 if that has none and the classes are 0 and 1, -1 and 1 or booleans.
+        The positive class. None takes the classifier's parameter of this name, and 1 if it has none
+        and the classes are 0 and 1, -1 and 1 or booleans.
 
     Returns
     -------
     scorer : callable
         Called as ``scorer(estimator, X, y=None, *, sensitive_features, sample_weight=None)``; it
-        can be pickled and cloned. To weigh samples in a search too, use its
+        can be pickled and cloned. To use weights in a search too, call its
         ``set_score_request(sample_weight=True)``.
 
     Raises
@@ -470,8 +404,8 @@ def get_scorer(scoring, *, pos_label=None):
     if isinstance(scoring, Metric):
         if scoring.kind not in PREDICTIONS:
             raise ValueError(
-                f"The kind of a metric must be one of {sorted(PREDICTIONS)}, which says what it is "
-                f"called with; got {scoring.kind!r}."
+                f"The kind of a metric must be one of {sorted(PREDICTIONS)}, which determines its "
+                f"arguments; got {scoring.kind!r}."
             )
         return FairnessScorer(scoring, pos_label)
     scorers = {_scorer_name(name, metric): name for name, metric in METRICS.items()}

@@ -76,17 +76,17 @@ def test_fairlearn_gives_the_same(peer, name, n_groups, weighted):
 
 def test_where_fairlearn_gives_something_else(peer):
     people = list("aabb")
-    # Nobody of group b is positive: fairlearn takes the unknown rate to be zero.
+    # Group b has no positives: fairlearn takes the unknown rate to be zero.
     unknown = [1, 0, 0, 0], [1, 0, 1, 0]
     given = {"sensitive_features": people}
     assert value_of_fairlearn(peer, "equal_opportunity_difference", *unknown, **given) == 1
-    with pytest.warns(UndefinedMetricWarning, match="nobody of the positive class: 'b'"):
+    with pytest.warns(UndefinedMetricWarning, match="no samples of the positive class: 'b'"):
         ours = CLASSIFICATION["equal_opportunity_difference"](*unknown, **given)
     assert np.isnan(ours)
-    # Nobody is selected at all: fairlearn's ratio is 0 / 0.
-    nobody = [1, 0, 1, 0], [0, 0, 0, 0]
-    assert np.isnan(value_of_fairlearn(peer, "demographic_parity_ratio", *nobody, **given))
-    assert CLASSIFICATION["demographic_parity_ratio"](*nobody, **given) == 1
+    # No sample is selected: fairlearn's ratio is 0 / 0.
+    none_selected = [1, 0, 1, 0], [0, 0, 0, 0]
+    assert np.isnan(value_of_fairlearn(peer, "demographic_parity_ratio", *none_selected, **given))
+    assert CLASSIFICATION["demographic_parity_ratio"](*none_selected, **given) == 1
 
 
 # Properties ---------------------------------------------------------------------------
@@ -147,9 +147,9 @@ def test_values_are_between_fair_and_unfair(metric, y_true, y_pred, people):
 
 @every_metric
 def test_the_best_value_is_reached(metric):
-    alike = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (2, 1))
-    assert metric(*alike.T, sensitive_features=np.repeat(["a", "b"], 4)) == metric.best
-    assert metric(*alike.T, sensitive_features=["a"] * 8) == metric.best
+    equal = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (2, 1))
+    assert metric(*equal.T, sensitive_features=np.repeat(["a", "b"], 4)) == metric.best
+    assert metric(*equal.T, sensitive_features=["a"] * 8) == metric.best
 
 
 # Input --------------------------------------------------------------------------------
@@ -196,11 +196,11 @@ def test_more_than_two_classes_are_refused(metric):
         metric([0, 1, 2], [0, 1, 2], sensitive_features=list("aab"))
 
 
-# Everybody as reference, and aggregates ------------------------------------------------
+# The overall rate as reference, and aggregates ------------------------------------------------
 
 
 GAPS = [name for name in CLASSIFICATION if name.endswith("difference")]
-RATES_BY_HAND = {  # of the three groups, and of everybody
+RATES_BY_HAND = {  # of the three groups, and of all samples
     "demographic_parity_difference": [([4 / 10, 2 / 5, 3 / 8], 9 / 23)],
     "equal_opportunity_difference": [([3 / 5, 2 / 3, 1 / 3], 6 / 11)],
     "false_positive_rate_difference": [([1 / 5, 0, 2 / 5], 3 / 12)],
@@ -213,7 +213,7 @@ RATES_BY_HAND = {  # of the three groups, and of everybody
 
 
 @pytest.mark.parametrize("name", GAPS)
-def test_excess_over_everybody_by_hand(name):
+def test_excess_over_the_overall_rate_by_hand(name):
     excesses = np.array([np.subtract(*cell) for cell in RATES_BY_HAND[name]]).ravel()
     expected = {
         "max": excesses.max(),
@@ -234,19 +234,19 @@ def test_the_sum_over_rates_by_hand():
     assert only == pytest.approx(2 / 5 - 3 / 8)
 
 
-def test_one_group_does_not_exceed_everybody():
+def test_one_group_does_not_exceed_the_overall_rate():
     alone = {"sensitive_features": ["a"] * 3, "reference": "overall"}
     assert demographic_parity_difference([0, 1, 1], [1, 0, 1], **alone) == 0
 
 
 @pytest.mark.parametrize(
-    "asked, match",
+    "params, match",
     [
         ({"reference": "all"}, "reference must be one of"),
         ({"aggregate": "mean"}, "With reference='groups', aggregate must be one of"),
         ({"reference": "overall", "aggregate": "sum"}, "With reference='overall', aggregate must"),
     ],
 )
-def test_references_and_aggregates_that_do_not_exist(asked, match):
+def test_references_and_aggregates_that_do_not_exist(params, match):
     with pytest.raises(ValueError, match=match):
-        demographic_parity_difference(Y_TRUE, Y_PRED, sensitive_features=GROUP, **asked)
+        demographic_parity_difference(Y_TRUE, Y_PRED, sensitive_features=GROUP, **params)

@@ -72,8 +72,14 @@ def test_coverage_by_hand():
     [
         (lambda: hypervolume([1, 2], [0], reference=(1, 0)), r"shapes \(2,\) and \(1,\)"),
         (lambda: hypervolume([1, np.nan], [0, 1], reference=(1, 0)), "must be finite"),
-        (lambda: hypervolume([1], [1], reference=(1, 0), ideal=(1, 1)), "ideal must be better"),
-        (lambda: hypervolume([1], [1], reference=(1, 0), ideal=(0, 0)), "ideal must be better"),
+        (
+            lambda: hypervolume([1], [1], reference=(1, 0), ideal=(1, 1)),
+            "must have less cost",
+        ),
+        (
+            lambda: hypervolume([1], [1], reference=(1, 0), ideal=(0, 0)),
+            "must have less cost",
+        ),
         (lambda: coverage([[1, 0]], np.empty((0, 2))), "at least one point"),
         (lambda: coverage([[1, np.inf]], [[1, 0]]), "front_a must be finite"),
         (lambda: coverage([[1, 0]], [1, 0]), r"front_b must be of shape \(n_points, 2\)"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics._gaps import gap, report_unknown
+from skfair.metrics._gaps import gap, warn_of_unknown
 
 CELLS = [(np.array([0.2, 0.5, 0.3]), 0.4), (np.array([0.9, np.nan, 0.6]), 0.7)]
 
@@ -26,24 +26,24 @@ def test_by_hand(reference, aggregate, expected):
     assert isinstance(gap(CELLS, reference, aggregate), float)
 
 
-def test_nobody_to_compare_with_is_unknown_and_a_single_group_is_fair():
-    lonely = [(np.array([0.5, np.nan]), 0.5)]
-    assert np.isnan(gap(lonely))
-    assert gap(lonely, "overall") == 0
+def test_one_known_rate_is_unknown_and_a_single_group_is_fair():
+    single = [(np.array([0.5, np.nan]), 0.5)]
+    assert np.isnan(gap(single))
+    assert gap(single, "overall") == 0
     assert np.isnan(gap([(np.array([np.nan, np.nan]), np.nan)], "overall"))
     assert gap([(np.array([0.5]), 0.5)]) == 0
 
 
-def test_groups_below_everybody_exceed_by_nothing():
+def test_groups_below_the_overall_rate_exceed_by_nothing():
     assert gap([(np.array([0.1, 0.2]), 0.3)], "overall") == 0
 
 
 def test_unknown_groups_are_named():
     known = np.array([True, False, True])
     with pytest.warns(UndefinedMetricWarning, match=r"No rate: 'b'\. The others are.* Advice\."):
-        report_unknown(known, list("abc"), "No rate", " Advice.")
-    with pytest.warns(UndefinedMetricWarning, match="leaves no two to compare"):
-        report_unknown(known[:2], list("ab"), "No rate")
+        warn_of_unknown(known, list("abc"), "No rate", " Advice.")
+    with pytest.warns(UndefinedMetricWarning, match="Fewer than two groups remain"):
+        warn_of_unknown(known[:2], list("ab"), "No rate")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report_unknown(known[::2], list("ac"), "No rate")
+        warn_of_unknown(known[::2], list("ac"), "No rate")

@@ -84,9 +84,6 @@ def test_classes_strata_and_clusters(people):
         lambda t: metrics.class_report(
             t["grade"], t["given"], sensitive_features=t["sex"], sample_weight=t["weight"]
         ),
-        lambda t: metrics.metric_by_class(
-            metrics.equalized_odds_difference, t["grade"], t["given"], sensitive_features=t["sex"]
-        ),
         lambda t: metrics.conditional_demographic_parity_difference(
             t["y_true"], t["y_pred"], sensitive_features=t["sex"], strata=t["age"]
         ),

@@ -115,5 +115,5 @@ def test_by_hand():
 
 def test_a_group_without_positives_is_named_and_left_out():
     y, scores, group = [1, 0, 1, 0, 0, 0], np.zeros(6), list("aabbcc")
-    with pytest.warns(UserWarning, match="1 of 3 groups have nobody of a class.*'c'"):
+    with pytest.warns(UserWarning, match="1 of 3 groups have no samples of a class.*'c'"):
         assert equal_opportunity_loss_difference(y, scores, sensitive_features=group) == 0

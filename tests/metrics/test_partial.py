@@ -389,4 +389,4 @@ def test_groups_alone_select_whom_the_table_of_all_scores_selects(interval, n_sc
     for some in (scored, scored.take(scored.codes < 2)):
         expected = some.table().select(some.intervals, some.weights)
         assert expected.any() == (n_scores > 5 or interval != (0.95, 0.96))
-        np.testing.assert_array_equal(some.selected(), expected)
+        np.testing.assert_array_equal(some.select(), expected)

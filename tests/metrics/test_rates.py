@@ -7,9 +7,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics._rates import (
     RATES,
-    Confusions,
+    ConfusionMatrices,
     check_predictions,
-    confusions,
+    confusion_matrices,
     count_confusions,
     difference,
     ratio,
@@ -20,8 +20,8 @@ TABLE = np.array([[[4.0, 1], [2, 3]], [[2, 0], [1, 2]]])
 
 
 def outcomes(y_true, y_pred, pos_label=None):
-    people = ["a"] * len(y_true)
-    return check_predictions(y_true, y_pred, people, None, pos_label)[1].tolist()
+    groups = ["a"] * len(y_true)
+    return check_predictions(y_true, y_pred, groups, None, pos_label)[1].tolist()
 
 
 @pytest.mark.parametrize(
@@ -39,28 +39,28 @@ def test_rates_by_hand(name, expected):
     assert RATES[name](TABLE) == pytest.approx(expected, rel=1e-15)
 
 
-def test_a_rate_of_nobody_is_nan():
-    nobody = np.zeros((1, 2, 2))
+def test_a_rate_over_no_samples_is_nan():
+    empty = np.zeros((1, 2, 2))
     for rate in RATES.values():
-        assert np.isnan(rate(nobody)).all()
+        assert np.isnan(rate(empty)).all()
 
 
-def confused(names, weights):
+def matrices_of(names, weights):
     """Confusion matrices of disjoint groups."""
-    return Confusions(names, weights, weights.sum(axis=0, keepdims=True))
+    return ConfusionMatrices(names, weights, weights.sum(axis=0, keepdims=True))
 
 
 def test_cells_are_indexed_by_group_truth_and_prediction():
     y_true, y_pred = [0, 0, 1, 1, 1], [0, 1, 0, 1, 1]
-    cells = confusions(y_true, y_pred, list("aaaab"), [1, 2, 3, 4, 5], None)
+    cells = confusion_matrices(y_true, y_pred, list("aaaab"), [1, 2, 3, 4, 5], None)
     assert cells.names == ["a", "b"]
     assert cells.weights.tolist() == [[[1, 2], [3, 4]], [[0, 0], [0, 5]]]
-    people, flat = check_predictions(y_true, y_pred, list("aaaab"), [1, 2, 3, 4, 5], None)
-    assert count_confusions(people, flat).everybody.tolist() == [[[1, 2], [3, 9]]]
+    samples, flat = check_predictions(y_true, y_pred, list("aaaab"), [1, 2, 3, 4, 5], None)
+    assert count_confusions(samples, flat).overall.tolist() == [[[1, 2], [3, 9]]]
 
 
 def test_difference_and_ratio_by_hand():
-    cells = confused(["a", "b"], TABLE)
+    cells = matrices_of(["a", "b"], TABLE)
     assert difference(cells, "selection_rate") == 0
     assert ratio(cells, "selection_rate") == 1
     assert difference(cells, "accuracy") == pytest.approx(0.1)
@@ -69,13 +69,13 @@ def test_difference_and_ratio_by_hand():
 
 
 def test_rates_that_are_all_zero_are_equal():
-    nobody_selected = confused(["a", "b"], np.array([[[1.0, 0], [1, 0]], [[2, 0], [0, 0]]]))
-    assert difference(nobody_selected, "selection_rate") == 0
-    assert ratio(nobody_selected, "selection_rate") == 1
+    none_selected = matrices_of(["a", "b"], np.array([[[1.0, 0], [1, 0]], [[2, 0], [0, 0]]]))
+    assert difference(none_selected, "selection_rate") == 0
+    assert ratio(none_selected, "selection_rate") == 1
 
 
 def test_a_single_group_is_treated_like_itself():
-    alone = confused(["a"], np.zeros((1, 2, 2)))
+    alone = matrices_of(["a"], np.zeros((1, 2, 2)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert difference(alone, "true_positive_rate") == 0
@@ -84,24 +84,24 @@ def test_a_single_group_is_treated_like_itself():
 
 def test_a_group_of_unknown_rate_is_named_and_left_out():
     without_positives = [[5.0, 1], [0, 0]]
-    cells = confused(["a", "b", "c"], np.array([*TABLE, without_positives]))
+    cells = matrices_of(["a", "b", "c"], np.array([*TABLE, without_positives]))
     with pytest.warns(
         UndefinedMetricWarning, match="true_positive_rate is unknown for 1 of 3 .*'c'"
     ):
         assert difference(cells, "true_positive_rate") == pytest.approx(2 / 3 - 3 / 5)
-    with pytest.warns(UndefinedMetricWarning, match="nobody of the positive class: 'c'"):
+    with pytest.warns(UndefinedMetricWarning, match="no samples of the positive class: 'c'"):
         assert ratio(cells, "true_positive_rate") == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("compare", [difference, ratio])
 def test_too_few_known_rates_are_nan_and_never_fair(compare):
-    cells = confused(["a", "b"], np.array([TABLE[0], [[5.0, 1], [0, 0]]]))
-    with pytest.warns(UndefinedMetricWarning, match="leaves no two to compare"):
+    cells = matrices_of(["a", "b"], np.array([TABLE[0], [[5.0, 1], [0, 0]]]))
+    with pytest.warns(UndefinedMetricWarning, match="Fewer than two groups remain"):
         assert np.isnan(compare(cells, "true_positive_rate"))
 
 
 def test_a_long_list_of_unknown_groups_is_cut_off():
-    cells = confused(list(range(12)), np.zeros((12, 2, 2)))
+    cells = matrices_of(list(range(12)), np.zeros((12, 2, 2)))
     with pytest.warns(UndefinedMetricWarning, match=r"unknown for 12 of 12 .* 8, 9 and 2 more"):
         difference(cells, "accuracy")
 
@@ -116,7 +116,7 @@ def test_the_positive_class_by_default(negative, positive):
 
 
 @pytest.mark.parametrize("labels", [(1, 2), (0, 255), ("approved", "denied"), ("0", "1")])
-def test_other_labels_do_not_tell_the_positive_class(labels):
+def test_other_labels_leave_the_positive_class_open(labels):
     with pytest.raises(ValueError, match=rf"which one of \[{labels[0]!r}, {labels[1]!r}\]"):
         outcomes(labels, labels)
     assert outcomes(labels, labels, labels[0]) == [3, 0]
@@ -146,11 +146,11 @@ def test_pos_label_may_be_absent_from_a_single_class():
 @pytest.mark.parametrize(
     "y_true, y_pred, pos_label, error, match",
     [
-        ([0, 1, 2], [0, 1, 1], None, ValueError, "at most two classes .* 3 labels came: 0, 1, 2"),
+        ([0, 1, 2], [0, 1, 1], None, ValueError, "at most two classes .* 3 labels: 0, 1, 2"),
         ([0, 1, 2], [0, 1, 1], 1, ValueError, "at most two classes"),
-        ([0, 1, 0], [0.1, 0.7, 0.2], None, ValueError, "if y_pred holds scores"),
-        (["a", "b", "a"], [0, 1, 0], None, ValueError, "in the same words"),
-        (["a", "a"], [1, 1], None, TypeError, "of different kinds"),
+        ([0, 1, 0], [0.1, 0.7, 0.2], None, ValueError, "If y_pred holds scores"),
+        (["a", "b", "a"], [0, 1, 0], None, ValueError, "with the same labels in both"),
+        (["a", "a"], [1, 1], None, TypeError, "must be of one type"),
         (
             ["yes", "yes"],
             ["yes", "yes"],

@@ -23,7 +23,7 @@ from benchmarks.tables import Check, Report
 from benchmarks.timing import timed
 from skfair.classification import ConstrainedMLPClassifier
 from skfair.metrics import (
-    independence_gap,
+    demographic_parity_difference,
     separation_gap,
     sufficiency_gap,
     wasserstein_distance_between_groups,
@@ -202,7 +202,7 @@ def _outcome(parts, x):
 def _figures(rows, scores):
     """Ind, Sp, Ina, Sf, Wd and W1."""
     decisions, people = (scores > 0).astype(int), {"sensitive_features": rows.groups}
-    gaps = independence_gap, separation_gap, sufficiency_gap
+    gaps = demographic_parity_difference, separation_gap, sufficiency_gap
     ind, sp, sf = (float(gap(rows.y, decisions, **people)) for gap in gaps)
     found = dict(zip(MEASURES, (ind, sp, float(np.mean(decisions != rows.y)), sf), strict=True))
     chances = expit(scores)
