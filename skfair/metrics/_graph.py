@@ -59,8 +59,8 @@ def normalized_cut(labels, affinity):
 def spectral_objective(embedding, affinity):
     r"""Tr(H' M H) of an embedding H with M = D^-1/2 K D^-1/2: what spectral clustering maximises.
 
-    That of a clustering, with the entries :math:`\sqrt{d_i / \mathrm{vol}(C_k)}` for node i in cluster k
-    and else 0, reaches the number of clusters minus their normalised cut (Tonin et al., ICML 2025).
+    Of a clustering, h_ik = sqrt(d_i / vol(C_k)) for node i in cluster k and 0 elsewhere, it is the
+    number of clusters minus their normalised cut (Tonin et al., ICML 2025).
     """
     affinity = _check_square(affinity)
     H = _check_embedding(embedding, affinity)
