@@ -1,4 +1,4 @@
-"""Choose among models by accuracy, subject to a bound on unfairness."""
+"""Choose among the candidates of a search by accuracy, subject to a bound on a fairness metric."""
 
 import numbers
 import re
@@ -16,25 +16,26 @@ __all__ = ["best_subject_to"]
 def best_subject_to(metric, bound, *, objective=None, margin=0.0, confidence_level=None):
     r"""Make the `refit` of a search: the best candidate among those that keep a fairness bound.
 
-    For `sklearn.model_selection.GridSearchCV` and its relatives with several scorers. What counts
-    is a candidate's mean score over the test folds. If no candidate keeps the bound, the one that
-    misses it least is taken, with a warning. Candidates with a score of nan are never taken.
+    For `sklearn.model_selection.GridSearchCV` and its relatives with several scorers. Candidates
+    are compared by their mean scores over the test folds. If no candidate keeps the bound, the one
+    with the smallest violation is selected, with a warning. Candidates with a score of nan are
+    never selected.
 
     Parameters
     ----------
     metric : str
-        Name of the fairness scorer among the search's `scoring`. The name tells the direction:
-        one that starts with ``"neg_"`` is minus a metric of which less is better, as
-        `skfair.metrics.get_scorer` has it, and the metric must be at most `bound`; any other
-        score must be at least `bound`.
+        Name of the fairness scorer among the search's `scoring`. The name gives the direction: one
+        that starts with ``"neg_"`` is minus a metric of which less is better, as in
+        `skfair.metrics.get_scorer`, and the metric must be at most `bound`. Any other score must be
+        at least `bound`.
     bound : float
         In the unit of the metric itself, without a minus sign: 0.05 for
         "neg_demographic_parity_difference", 0.8 for "demographic_parity_ratio".
     objective : str, default=None
         Name of the scorer to be as large as possible; None takes the first of the others.
     margin : float, default=0.0
-        By how many standard errors of the mean over the test folds the bound must be kept: with 1
-        a model that keeps it by luck is seldom taken.
+        Number of standard errors of the mean over the test folds by which the bound must be kept.
+        With 1 a model that keeps it by chance is seldom selected.
     confidence_level : float between 0 and 1, or None, default=None
         Probability with which the selected candidate keeps the bound on held-out data, instead of a
         margin; see Notes.
@@ -49,8 +50,8 @@ def best_subject_to(metric, bound, *, objective=None, margin=0.0, confidence_lev
     ------
     ValueError
         If the bound is not a finite number, the margin is negative, the confidence level is not
-        between 0 and 1, or both are given. By the search: if it has no
-        scorer of one of the names, or no candidate has both scores.
+        between 0 and 1, or both are given. By the search: if it has no scorer of one of the names,
+        or no candidate has both scores.
 
     Warns
     -----
@@ -69,13 +70,13 @@ def best_subject_to(metric, bound, *, objective=None, margin=0.0, confidence_lev
 
     for K test folds. The root corrects the variance for training folds that share samples ([1]_).
     The quantile t is that of the level :math:`1 - \delta / m` for m candidates (Bonferroni), so
-    that the statement holds for the one that is selected and not only for each. Its cost is small,
-    because the m candidates also estimate the variance together: :math:`s_c^2` is the larger of the
-    candidate's own variance over the folds and the mean of all, and t has :math:`m (K - 1)` degrees
-    of freedom. At .95 and 5 folds, t is 2.13 for one candidate, 2.89 for 20 and 3.32 for 100.
-    ``python -m benchmarks selection`` draws candidates on the wrong side of the bound and prints
-    how often one of them is selected without a warning. The search then refits the selected
-    candidate to all samples; the statement is about the fits to the training folds.
+    that the statement holds for the selected one and not only for each. The correction costs
+    little, because the m candidates also estimate the variance together: :math:`s_c^2` is the
+    larger of the candidate's own variance over the folds and the mean of all, and t has
+    :math:`m (K - 1)` degrees of freedom. At .95 and 5 folds, t is 2.13 for one candidate, 2.89 for
+    20 and 3.32 for 100. ``python -m benchmarks selection`` draws candidates on the wrong side of
+    the bound and prints how often one of them is selected without a warning. The search then refits the selected
+    candidate to all samples, while the statement is about the fits to the training folds.
 
     References
     ----------
@@ -112,7 +113,7 @@ def best_subject_to(metric, bound, *, objective=None, margin=0.0, confidence_lev
     if not (isinstance(bound, numbers.Real) and np.isfinite(bound)):
         raise ValueError(f"bound must be a finite number, in the metric's unit; got {bound!r}.")
     if not (isinstance(margin, numbers.Real) and 0 <= margin < np.inf):
-        raise ValueError(f"margin must be a number of standard errors, 0 at least; got {margin!r}.")
+        raise ValueError(f"margin must be a number of standard errors, at least 0; got {margin!r}.")
     if confidence_level is not None:
         if not (isinstance(confidence_level, numbers.Real) and 0 < confidence_level < 1):
             raise ValueError(
@@ -121,7 +122,7 @@ def best_subject_to(metric, bound, *, objective=None, margin=0.0, confidence_lev
             )
         if margin:
             raise ValueError(
-                "margin and confidence_level ask for the same thing; pass one of them."
+                "margin and confidence_level both set a margin of the bound; pass one of them."
             )
     return BestSubjectTo(metric, bound, objective, margin, confidence_level)
 
@@ -154,18 +155,18 @@ class BestSubjectTo:
         known = ~(np.isnan(fairness) | np.isnan(objective))
         if not known.any():
             raise ValueError(
-                f"No candidate has scores for both {self.metric!r} and the objective: one is nan "
-                'for each. Run the search with error_score="raise" to see why.'
+                f"A candidate must have scores for both {self.metric!r} and the objective, but one "
+                'of them is nan for each. Run the search with error_score="raise" to see why.'
             )
-        safe = fairness - self._margins(cv_results, known)
-        kept = known & (safe >= (-self.bound if self._is_negated() else self.bound))
-        if not kept.any():
-            closest = known & (safe == safe[known].max())
-            self._warn(fairness[closest].max())
-            kept = closest
-        return int(np.argmax(np.where(kept, objective, -np.inf)))
+        limits = fairness - self._margins(cv_results, known)
+        feasible = known & (limits >= (-self.bound if self._is_negated() else self.bound))
+        if not feasible.any():
+            feasible = known & (limits == limits[known].max())
+            self._warn_of_infeasible(fairness[feasible].max())
+        return int(np.argmax(np.where(feasible, objective, -np.inf)))
 
     def _is_negated(self):
+        """Whether less of the metric is better."""
         return self.metric.startswith("neg_")
 
     def _scores(self, cv_results):
@@ -177,15 +178,16 @@ class BestSubjectTo:
         for name in (self.metric, objective):
             if name not in names:
                 raise ValueError(
-                    f"best_subject_to compares {self.metric!r} with {objective}, but the scorers "
-                    f"of this search are {names}; name both in its scoring, as in "
+                    f"The search must have the scorers {self.metric!r} and {objective}, but has "
+                    f"{names}. Name both in its scoring, as in "
                     f'scoring={{"accuracy": "accuracy", {self.metric!r}: ...}}.'
                 )
-        self.objective = objective  # now known: ask for the score of it
+        # The search's own score is that of the objective, which is known only now.
+        self.objective = objective
         return cv_results[prefix + self.metric], cv_results[prefix + objective]
 
     def _margins(self, cv_results, known):
-        """By how much the mean metric of each candidate must keep the bound."""
+        """Margin by which the mean metric of each candidate must keep the bound."""
         if self.margin == 0 and self.confidence_level is None:
             return 0.0
         name = re.compile(rf"split\d+_test_{re.escape(self.metric)}")
@@ -193,8 +195,8 @@ class BestSubjectTo:
         n_folds = len(folds)
         if n_folds < 2:
             raise ValueError(
-                "A margin or confidence_level needs the scatter over at least 2 test folds, but "
-                f"the search has {n_folds}; pass another cv."
+                "A margin or confidence_level requires the variance over at least 2 test folds, "
+                f"but the search has {n_folds}. Pass another cv."
             )
         variances = folds.var(axis=0, ddof=1)
         if self.confidence_level is None:
@@ -207,15 +209,16 @@ class BestSubjectTo:
         variances = np.maximum(variances, variances[known].mean())
         return quantile * np.sqrt(variances * (1.0 / n_folds + 1.0 / (n_folds - 1.0)))
 
-    def _warn(self, closest):
+    def _warn_of_infeasible(self, closest):
+        """Warn that no candidate keeps the bound, and how close the selected one is."""
         sign, relation = (-1, "at most") if self._is_negated() else (1, "at least")
-        safely = f", with a margin of {self.margin:g} standard errors," if self.margin else ""
+        margin = f", with a margin of {self.margin:g} standard errors," if self.margin else ""
         if self.confidence_level is not None:
-            safely = f", with a confidence of {self.confidence_level:g},"
+            margin = f", with a confidence of {self.confidence_level:g},"
         warn(
             f"No candidate has a mean {self.metric.removeprefix('neg_')} of {relation} "
-            f"{self.bound:g}{safely} over the test folds; the closest, with "
-            f"{sign * closest:.4g}, is taken. Search fairer candidates, such as smaller "
+            f"{self.bound:g}{margin} over the test folds; the closest, with "
+            f"{sign * closest:.4g}, is selected. Search fairer candidates, such as smaller "
             "tolerances, or loosen the bound.",
             InfeasibleConstraintWarning,
         )

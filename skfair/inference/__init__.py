@@ -1,4 +1,4 @@
-"""What a sample says of the people that it was drawn from: limits of rates, gaps and ratios."""
+"""Confidence limits of rates, gaps, ratios and balances in the population."""
 
 from skfair.inference._auc import AUCs
 from skfair.inference._balance import balance_limit

@@ -1,4 +1,4 @@
-"""Areas under the curve of groups, and their limits."""
+"""Areas under the ROC curves of groups, with confidence limits."""
 
 import numpy as np
 from scipy import special
@@ -6,30 +6,20 @@ from scipy import special
 from skfair.inference._estimates import Estimates
 from skfair.inference._limits import wilson
 
-_FEW = 100
-"""People of the rarer class below which the logit scale is left."""
+_SMALLEST_LOGIT = 100
+"""Size of the smaller class from which on limits are symmetric on the logit scale."""
 
 
 class AUCs(Estimates):
     r"""Areas under the ROC curves of groups, with DeLong's variances ([1]_).
 
-    Limits are symmetric on the logit scale where both classes have a hundred people, and on the
-    plain one where they have fewer. Where all placements are equal, as those of perfect scores are,
-    the variance is 0: Wilson's limits of that many people of the rarer class stand in. Weighted
-    samples count as the effective number of equal weight, with Student's quantiles.
+    Limits are symmetric on the logit scale if both classes have a hundred samples, otherwise on the
+    plain scale. If all placements are equal, as those of perfect scores are, the variance is 0:
+    Wilson's limits for the size of the smaller class replace them. Weighted samples count with
+    their effective sample size and Student's quantiles.
 
-    Parameters
-    ----------
-    positive : ndarray of bool, shape (n_samples,)
-        Whether the class is the positive one.
-    scores : ndarray of shape (n_samples,)
-        Scores.
-    members : list of ndarray of int
-        Samples of each group, with both classes among them.
-    weights : ndarray of shape (n_samples,)
-        Sample weights.
-    center : float, default=0.0
-        What is taken from each area.
+    `positive`, `scores` and `weights` have one entry per sample. `members` is a list of the rows of
+    each group, with both classes among them. `center` is subtracted from each area.
 
     References
     ----------
@@ -39,8 +29,8 @@ class AUCs(Estimates):
     """
 
     def __init__(self, positive, scores, members, weights, center=0.0):
-        found = [_delong(positive[rows], scores[rows], weights[rows]) for rows in members]
-        self._areas, self._errors, self.sizes, self.counts = map(np.array, zip(*found, strict=True))
+        areas = [_delong(positive[rows], scores[rows], weights[rows]) for rows in members]
+        self._areas, self._errors, self.sizes, self.counts = map(np.array, zip(*areas, strict=True))
         self.is_weighted = not np.allclose(self.sizes, self.counts)
         self._center, self.values = center, self._areas - center
 
@@ -50,32 +40,37 @@ class AUCs(Estimates):
         if self.is_weighted:
             z = special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logits, reach = special.logit(areas), z * self._errors / (areas * (1.0 - areas))
-            low, high = special.expit(logits - reach), special.expit(logits + reach)
-        few, certain = self.sizes < _FEW, self._errors == 0
-        low = np.where(few, np.maximum(areas - z * self._errors, 0.0), low)
-        high = np.where(few, np.minimum(areas + z * self._errors, 1.0), high)
-        least, most = wilson(areas, self.sizes, z)
-        low, high = np.where(certain, least, low), np.where(certain, most, high)
+            logits, margin = special.logit(areas), z * self._errors / (areas * (1.0 - areas))
+            low, high = special.expit(logits - margin), special.expit(logits + margin)
+        # Small samples: the plain scale.
+        is_small = self.sizes < _SMALLEST_LOGIT
+        low = np.where(is_small, np.maximum(areas - z * self._errors, 0.0), low)
+        high = np.where(is_small, np.minimum(areas + z * self._errors, 1.0), high)
+        # No variance: Wilson's limits.
+        is_constant = self._errors == 0
+        wilson_low, wilson_high = wilson(areas, self.sizes, z)
+        low = np.where(is_constant, wilson_low, low)
+        high = np.where(is_constant, wilson_high, high)
         return low - self._center, high - self._center
 
 
 def _delong(positive, scores, weights):
-    """Area, its standard error, and effective and plain number of samples of the rarer class."""
+    """Area, its standard error, and effective and plain size of the smaller class."""
     _, position = np.unique(scores, return_inverse=True)
     n_scores = position.max() + 1
     above, below = (
-        np.bincount(position[one], weights[one], n_scores) for one in (positive, ~positive)
+        np.bincount(position[rows], weights[rows], n_scores) for rows in (positive, ~positive)
     )
-    # Share of the other class that each score beats, ties counted half.
-    beaten = (np.cumsum(below) - below / 2.0) / below.sum()
-    beating = 1.0 - (np.cumsum(above) - above / 2.0) / above.sum()
-    area = float(above @ beaten / above.sum())
+    # Placements: share of the other class below, or above, each score, with ties counted half.
+    share_below = (np.cumsum(below) - below / 2.0) / below.sum()
+    share_above = 1.0 - (np.cumsum(above) - above / 2.0) / above.sum()
+    area = float(above @ share_below / above.sum())
+    # The variance of the area is the sum of those of both classes' placements.
     variance, sizes = 0.0, []
-    for one, placements in ((positive, beaten), (~positive, beating)):
-        shares = weights[one] / weights[one].sum()
+    for rows, placements in ((positive, share_below), (~positive, share_above)):
+        shares = weights[rows] / weights[rows].sum()
         size = 1.0 / (shares @ shares)
-        squares = (shares * (placements[position[one]] - area)) ** 2
+        squares = (shares * (placements[position[rows]] - area)) ** 2
         variance += squares.sum() * size / max(size - 1.0, 1.0)
         sizes.append(size)
     n_positive = np.count_nonzero(positive)

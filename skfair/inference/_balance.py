@@ -1,4 +1,4 @@
-"""How balanced clusters are in the population that their people were drawn from."""
+"""Lower confidence limit of the balance of clusters in the population."""
 
 import numpy as np
 from sklearn.utils import column_or_1d
@@ -11,31 +11,30 @@ from skfair.utils._balance import balance, count_table
 
 
 def balance_limit(labels, *, sensitive_features, sample_weight=None, confidence_level=0.95):
-    r"""Lower limit of the balance of fixed clusters, for the population of the people in them.
+    r"""Lower limit of the balance of fixed clusters in the population.
 
-    Of the :math:`m` people of groups i and j in a cluster, the number of i is binomial with the
-    probability :math:`\theta = p_i / (p_i + p_j)`, and their ratio is :math:`\theta / (1 -
-    \theta)`. Clopper and Pearson's lower limit of each :math:`\theta` is exact, and the least of
-    the ratios, each at the full level, bounds the balance: only the pair that is truly least
-    balanced has to be covered.
+    Among the :math:`m` samples of groups i and j in a cluster, the number of i is binomial with the
+    probability :math:`\theta = p_i / (p_i + p_j)`, and the ratio of the groups is :math:`\theta /
+    (1 - \theta)`. Clopper and Pearson's lower limit of each :math:`\theta` is exact, and the
+    smallest of the ratios, each at the full level, bounds the balance: only the pair of the
+    smallest true ratio has to be covered.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
-        Cluster of each person, as a clustering found on *other* people assigns these: by
-        ``predict``.
+        Cluster of each held-out sample, by ``predict`` of a clustering fitted to *other* samples.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each person; with several attributes, the combinations that occur.
+        Group of each sample. With several attributes, the intersections that occur.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a sample of weight zero counts as absent.
+        Non-negative weights. A sample of weight zero counts as absent.
     confidence_level : float, default=0.95
-        How often such limits hold, over samples of people drawn anew.
+        Probability, over random samples, with which the limit is at most the population's balance.
 
     Returns
     -------
     interval : Interval
-        The balance of these people, the limit of that of the population as ``low``, and 1 as
-        ``high``: nothing is said of it from above.
+        The balance of these samples, the limit of that of the population as ``low``, and 1 as
+        ``high``, as there is no upper limit.
 
     Raises
     ------
@@ -46,7 +45,7 @@ def balance_limit(labels, *, sensitive_features, sample_weight=None, confidence_
     Warns
     -----
     UserWarning
-        If weights are so uneven that limits promise too much (a design effect above 4).
+        If weights are so uneven that the limit is too high (a design effect above 4).
 
     Examples
     --------
@@ -57,11 +56,11 @@ def balance_limit(labels, *, sensitive_features, sample_weight=None, confidence_
     True
     """
     confidence_level = check_level(confidence_level)
-    people, (labels,) = check_columns(
+    samples, (labels,) = check_columns(
         sensitive_features, sample_weight, labels=column_or_1d(labels)
     )
     clusters, codes = np.unique(labels, return_inverse=True)
-    groups, weights = people.groups, people.weights / people.weights.max()
+    groups, weights = samples.groups, samples.weights / samples.weights.max()
     shape = len(clusters), len(groups.labels)
     # Samples, weight and squared weight of every group in every cluster.
     sums = np.dstack(
@@ -69,10 +68,11 @@ def balance_limit(labels, *, sensitive_features, sample_weight=None, confidence_
     )
     if shape[1] == 1:
         return Interval(1.0, 1.0, 1.0)
-    first, second = np.nonzero(~np.eye(shape[1], dtype=bool))
-    own, other = sums[:, first].reshape(-1, 3), sums[:, second].reshape(-1, 3)
-    known = (own + other)[:, 0] > 0
-    shares, least = Rates.from_sums(own[known], other[known]), np.zeros(len(own))
-    least[known], _ = clopper_pearson(shares.values * shares.sizes, shares.sizes, confidence_level)
-    ratio = (least / (1.0 - least)).min()
+    # Share of the first of every ordered pair of groups in every cluster.
+    i, j = np.nonzero(~np.eye(shape[1], dtype=bool))
+    first, second = sums[:, i].reshape(-1, 3), sums[:, j].reshape(-1, 3)
+    known = (first + second)[:, 0] > 0
+    shares, low = Rates.from_sums(first[known], second[known]), np.zeros(len(first))
+    low[known], _ = clopper_pearson(shares.values * shares.sizes, shares.sizes, confidence_level)
+    ratio = (low / (1.0 - low)).min()
     return Interval(balance(sums[..., 1]), float(min(1.0, ratio)), 1.0)

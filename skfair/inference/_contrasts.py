@@ -1,33 +1,18 @@
-"""Gaps as the largest of linear forms of the means: rows of factors, one column per mean."""
+"""Contrasts: linear forms of the means whose largest value is the gap."""
 
 import numpy as np
 from scipy import sparse
 
-_MANY = 1000
-"""Groups up to which every pair is compared."""
+_MAX_GROUPS = 1000
+"""Number of groups up to which every pair is compared."""
 
 
 def all_pairs(n_events):
-    """Every ordered pair of events, as rows +1 and -1.
-
-    Parameters
-    ----------
-    n_events : int
-        Number of events.
-
-    Returns
-    -------
-    contrasts : csr_array of shape (n_events * (n_events - 1), n_events)
-
-    Raises
-    ------
-    ValueError
-        If there are too many to compare each with each.
-    """
-    if n_events > _MANY:
+    """Differences of every ordered pair of events, one per row of a csr_array."""
+    if n_events > _MAX_GROUPS:
         raise ValueError(
-            f"Every group is compared with every other, but there are {n_events} groups, more than "
-            f"{_MANY}; merge groups, or leave small ones out."
+            f"There must be at most {_MAX_GROUPS} groups, for every pair is compared; got "
+            f"{n_events}. Merge groups, or leave small ones out."
         )
     first, second = np.nonzero(~np.eye(n_events, dtype=bool))
     rows = np.repeat(np.arange(len(first)), 2)

@@ -1,4 +1,4 @@
-"""Estimates of several numbers at once, and limits of linear forms of them."""
+"""Estimates of several rates or means, and confidence limits of linear forms of them."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -10,74 +10,40 @@ from skfair.inference._limits import rate_limits
 from skfair.utils._messages import warn
 
 _LARGE_DESIGN_EFFECT = 4.0
-"""Weights that waste more people than this leave limits that promise too much."""
+"""Design effect above which the limits of weighted samples are known to be too narrow."""
 
 _LARGE_SKEWNESS = 0.5
-"""Skewness of a mean (that of its values over the root of their number) above which is warned."""
+"""Skewness of a mean (that of its values over the root of their number) that raises a warning."""
 
 
 class Estimates(ABC):
-    """Numbers of events, such as the rates of groups, that a sample tells with some error.
+    """Estimates for events, such as the rates of groups, with their confidence limits.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_events,)
-        The estimates.
-    sizes : ndarray of shape (n_events,)
-        People that each rests on: for weighted samples, as many of equal weight.
-    correlation : ndarray of shape (n_events, n_events) or None
-        Of the estimates, where events share people; None where they do not.
+    `values` and `sizes`, the effective sample sizes, have shape (n_events,). `correlation` of the
+    estimates has shape (n_events, n_events), and is None if the events share no samples.
     """
 
     correlation = None
 
     @abstractmethod
     def limits(self, level):
-        """Lower and upper limit of each number, each to hold with this probability.
-
-        Parameters
-        ----------
-        level : float
-            The probability.
-
-        Returns
-        -------
-        low, high : ndarray of shape (n_events,)
-        """
+        """Lower and upper limits, (n_events,), each of which holds with the probability `level`."""
 
     @property
     def is_uncertain(self):
-        """Which numbers have limits that are known to hold less often than stated, (n_events,)."""
+        """Mask of the estimates whose limits are known to hold less often than stated."""
         return np.zeros(len(self.values), dtype=bool)
 
     def upper(self, contrasts, level):
-        r"""Upper limit of each linear form of the numbers.
+        r"""Upper limit of each linear form, a row of the csr_array `contrasts`.
 
-        The margins of the numbers add up like standard errors do ([1]_, [2]_):
+        The margins add up like standard errors (Newcombe 1998; Zou and Donner, Statistics in
+        Medicine 27, 2008):
 
         .. math:: c^\top \hat p + \sqrt{\sum_{ij} m_i \rho_{ij} m_j}, \quad m_i = c_i (L_i - \hat
             p_i)
 
-        with :math:`L_i` the upper limit of a number whose factor is positive and the lower limit of
-        one whose factor is negative.
-
-        Parameters
-        ----------
-        contrasts : csr_array of shape (n_contrasts, n_events)
-            Factors.
-        level : float
-            Probability with which a limit holds.
-
-        Returns
-        -------
-        upper : ndarray of shape (n_contrasts,)
-
-        References
-        ----------
-        .. [1] R. G. Newcombe, "Interval estimation for the difference between independent
-           proportions: comparison of eleven methods", Statistics in Medicine 17, 1998.
-        .. [2] G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a
-           general approach", Statistics in Medicine 27, 2008.
+        with :math:`L_i` the upper limit if the factor is positive and the lower one if negative.
         """
         low, high = self.limits(level)
         factors, event, n = contrasts.data, contrasts.indices, contrasts.shape[0]
@@ -93,23 +59,14 @@ class Estimates(ABC):
 
 
 def _squared_length(rows, correlation):
-    """Quadratic form of each row."""
+    """Quadratic form of each row, infinite where a limit is."""
     with np.errstate(invalid="ignore"):
         squares = rows.multiply(rows @ correlation).sum(axis=1)
-    # A limit may be at infinity, and then so is the sum.
     return np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0))
 
 
-class _OfEvents(Estimates):
-    """Weighted means over events.
-
-    Parameters
-    ----------
-    events : Events
-        Sets of samples, with their shares.
-    x : ndarray of shape (n_samples,)
-        A value of every sample.
-    """
+class _EventMeans(Estimates):
+    """Weighted means of the values `x` of the samples over `events`."""
 
     def __init__(self, events, x):
         samples, event, shares = events.memberships
@@ -117,15 +74,15 @@ class _OfEvents(Estimates):
         self.counts = np.bincount(event, minlength=n_events)
         kish = 1.0 / np.bincount(event, shares**2, n_events)
         self.is_weighted = not np.allclose(kish, self.counts)
-        # Counts where weights are equal; and never by rounding beyond the values themselves.
+        # Equal weights are counted, so that rounding never exceeds the range of the values.
         weights = shares if self.is_weighted else np.ones(len(shares))
         totals = np.bincount(event, weights, n_events)
         self.values = np.bincount(event, weights * x[samples], n_events) / totals
-        # What each person contributes to the error of a mean, by linearisation.
+        # Contribution of each sample to the error of a mean, by linearisation.
         deviations = shares * (x[samples] - self.values[event])
         self._squares = np.bincount(event, deviations**2, n_events)
         self._thirds = np.bincount(event, deviations**3, n_events)
-        # The contributions themselves are kept only where somebody is in two events.
+        # The correlation needs the contributions if samples are in several events.
         self._shared = None
         if len(samples) and np.bincount(samples).max() > 1:
             shape = n_events, events.n_samples
@@ -133,48 +90,50 @@ class _OfEvents(Estimates):
         self._set_sizes(kish)
 
     def _set_sizes(self, kish):
-        self.sizes = self._effective(kish) if self.is_weighted else self.counts.astype(np.float64)
-        self._report_design_effect()
+        """Set the effective sample sizes, of which `kish` are Kish's."""
+        self.sizes = self.counts.astype(np.float64)
+        if self.is_weighted:
+            self.sizes = self._effective_sizes(kish)
+        self._warn_of_design_effect()
 
-    def _effective(self, kish):
+    def _effective_sizes(self, kish):
         return kish
 
-    def _report_design_effect(self):
+    def _warn_of_design_effect(self):
         effect = float(np.max(self.counts / self.sizes))
         if effect > _LARGE_DESIGN_EFFECT:
             warn(
-                f"The sample weights are so uneven that {effect:.1f} people tell no more than one "
-                f"of equal weight would (a design effect above {_LARGE_DESIGN_EFFECT:g}): limits "
-                "then hold less often than they say. Trim the largest weights, or ask for a higher "
-                "confidence_level."
+                f"The sample weights are so uneven that {effect:.1f} samples count as one of equal "
+                f"weight (a design effect above {_LARGE_DESIGN_EFFECT:g}): limits then hold less "
+                "often than stated. Trim the largest weights, or pass a higher confidence_level."
             )
 
     @cached_property
     def correlation(self):
-        """Of the means, where events share people."""
+        """Correlation of the means; None if the events share no samples."""
         if self._shared is None:
             return None
         covariance = (self._shared @ self._shared.T).toarray()
         errors = np.sqrt(np.diag(covariance))
         scale = np.outer(errors, errors)
-        found = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
-        np.fill_diagonal(found, 1.0)
-        return found
+        correlation = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
 
     def _quantile(self, level):
-        """Of the normal distribution; of Student's where weights had to be guessed with."""
+        """Quantile of the normal distribution, of Student's for weighted samples."""
         if not self.is_weighted:
             return special.ndtri(level)
         return special.stdtrit(np.maximum(self.sizes - 1.0, 1.0), level)
 
 
-class Rates(_OfEvents):
-    """Shares of people: means of zeros and ones, with Wilson's limits, exact ones of few successes.
+class Rates(_EventMeans):
+    """Means of zeros and ones, with Wilson's limits, or exact ones for few successes or failures.
 
-    Of weighted samples the size is the smaller of Kish's and the linearised effective one.
+    The size of weighted samples is the smaller of Kish's and the linearised effective one.
     """
 
-    def _effective(self, kish):
+    def _effective_sizes(self, kish):
         variances = self.values * (1.0 - self.values)
         linearised = np.divide(variances, self._squares, out=kish * 1.0, where=self._squares > 0)
         return np.minimum(kish, linearised)
@@ -186,17 +145,9 @@ class Rates(_OfEvents):
 
     @classmethod
     def from_sums(cls, hits, misses):
-        """Rates of events that share no samples, from sums over these.
+        """Rates of events that share no samples, from sums over the samples of value 1 and 0.
 
-        Parameters
-        ----------
-        hits, misses : array-like of shape (n_events, 3)
-            Number, total weight and total squared weight of the samples with value 1 and 0.
-
-        Returns
-        -------
-        rates : Rates
-            As of the samples themselves.
+        `hits` and `misses` have shape (n_events, 3): number, weight and squared weight.
         """
         rates, hits, misses = cls.__new__(cls), np.asarray(hits), np.asarray(misses)
         rates.counts, totals, squares = (hits + misses).T
@@ -214,12 +165,9 @@ class Rates(_OfEvents):
 
 
 class LogRates(Estimates):
-    """Logarithms of rates, differences of which are ratios.
+    """Logarithms of rates, whose differences are ratios.
 
-    Parameters
-    ----------
-    rates : Rates
-        The rates. One of 0 stands at half a success, its lower limit at minus infinity.
+    A rate of 0 is replaced by half a success, and its lower limit is minus infinity.
     """
 
     def __init__(self, rates):
@@ -233,19 +181,19 @@ class LogRates(Estimates):
         return low, np.maximum(high, self.values)
 
 
-class Means(_OfEvents):
-    r"""Means of any values: Student's limits, or those of Hall's transformation where wider ([1]_).
+class Means(_EventMeans):
+    r"""Means of any values: Student's limits, or those of Hall's transformation if wider ([1]_).
 
     With t the quantile, s the standard error of a mean and g its skewness, Hall's upper limit is
 
     .. math:: \bar x + s \, \frac{3}{g} \Bigl( 1 - \sqrt[3]{1 - g (t + g / 6)} \Bigr) .
 
-    It lies above Student's where a long tail has not been seen yet. Of such a tail the skewness of
-    a sample tells too little, and is multiplied by :math:`1 + 2 |g|`: that is about what samples of
-    30 exponential values miss, and what ``python -m benchmarks coverage-kinds`` was found to need
-    for values up to the lognormal ones. Limits of differences are made of those of both means, as
-    those of rates are. The skewness of the difference itself is no guide: that of two equally
-    skewed means is 0, and what is estimated of it is noise.
+    It exceeds Student's if the sample has not reached a long tail yet. The skewness of a sample
+    underestimates such a tail and is multiplied by :math:`1 + 2 |g|`: that is about what samples of
+    30 exponential values lack, and what ``python -m benchmarks coverage-kinds`` was found to need
+    for values up to lognormal ones. Limits of differences are made of those of both means, as for
+    rates. The skewness of the difference itself is no guide: that of two equally skewed means is 0,
+    and its estimate is noise.
 
     References
     ----------
@@ -255,11 +203,12 @@ class Means(_OfEvents):
 
     @cached_property
     def _variances(self):
+        """Squared standard errors, with Bessel's correction."""
         return self._squares * self.sizes / np.maximum(self.sizes - 1.0, 1e-300)
 
     @cached_property
     def skewness(self):
-        """Skewness of each mean as an estimate, (n_events,); 0 where all values are equal."""
+        """Skewness of each mean, (n_events,); 0 where all values are equal."""
         scale = self._variances**1.5
         return np.divide(self._thirds, scale, out=np.zeros_like(scale), where=scale > 0)
 
@@ -272,44 +221,29 @@ class Means(_OfEvents):
             np.where(errors > 0, np.maximum(t, _hall_quantile(t, g)) * errors, 0.0)
             for g in (-skewness, skewness)
         )
-        is_alone = self.counts < 2
-        low, high = (np.where(is_alone, np.inf, reach) for reach in (low, high))
+        is_single = self.counts < 2
+        low, high = (np.where(is_single, np.inf, margin) for margin in (low, high))
         return self.values - low, self.values + high
 
     @property
     def is_uncertain(self):
-        """Which means have limits that hold less often than stated, (n_events,).
-
-        Their values are too skewed for so few samples, or all equal though those of others are not.
-        """
+        """Mask of the means of values too skewed for so few samples, or all equal in one event."""
         is_constant = (self._squares == 0.0) & (self.counts > 1)
-        # All are constant by construction, such as predictions of a constant model.
-        unseen = is_constant & ~is_constant.all()
-        return unseen | (np.abs(self.skewness) > _LARGE_SKEWNESS)
+        # If all are constant they are so by construction, such as predictions of a constant model.
+        is_suspect = is_constant & ~is_constant.all()
+        return is_suspect | (np.abs(self.skewness) > _LARGE_SKEWNESS)
 
 
 def _hall_quantile(t, skewness):
-    """How many standard errors above the mean Hall's upper limit is, where Student's is t."""
-    is_straight = np.abs(skewness) < 1e-6
-    # Where g (t + g / 6) is 9 / 8; of an even larger skewness the limit would come nearer again.
+    """Distance of Hall's upper limit from the mean in standard errors, where Student's is t."""
+    is_symmetric = np.abs(skewness) < 1e-6
+    # There g (t + g / 6) is 9 / 8. For an even larger skewness the distance would decrease again.
     largest = 3.0 * (np.sqrt(t**2 + 0.75) - t)
-    g = np.where(is_straight, 1.0, np.minimum(skewness, largest))
-    return np.where(is_straight, t, 3.0 / g * (1.0 - np.cbrt(1.0 - g * (t + g / 6.0))))
+    g = np.where(is_symmetric, 1.0, np.minimum(skewness, largest))
+    return np.where(is_symmetric, t, 3.0 / g * (1.0 - np.cbrt(1.0 - g * (t + g / 6.0))))
 
 
 def estimates_of(events, x):
-    """Rates if all values are 0 or 1, means else.
-
-    Parameters
-    ----------
-    events : Events
-        Sets of samples.
-    x : ndarray of shape (n_samples,)
-        A value of every sample.
-
-    Returns
-    -------
-    estimates : Rates or Means
-    """
+    """`Rates` of the events if all values `x` of the samples are 0 or 1, otherwise `Means`."""
     x = np.asarray(x, dtype=np.float64)
     return (Rates if np.isin(x, (0.0, 1.0)).all() else Means)(events, x)

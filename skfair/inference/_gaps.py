@@ -1,4 +1,4 @@
-"""Limits of a gap, which is the largest of many differences."""
+"""Confidence intervals of a gap, the largest of many differences."""
 
 from typing import NamedTuple
 
@@ -12,12 +12,12 @@ from skfair.utils._messages import warn
 
 
 class Interval(NamedTuple):
-    """A number that a sample tells, and between which limits the population's lies.
+    """Estimate from a sample, with confidence limits of the value in the population.
 
     Attributes
     ----------
     estimate : float
-        The number in the sample.
+        The value in the sample.
     low, high : float
         The limits.
 
@@ -34,52 +34,23 @@ class Interval(NamedTuple):
 
 
 def upper_limit(estimates, contrasts, level):
-    """Upper limit of the largest of some linear forms, and of 0.
+    """Upper limit, at the level, of the largest of the linear forms `contrasts`, and of 0.
 
-    The largest of the limits of single forms, each at the full level: the largest form is the only
-    one that has to be covered ([1]_, intersection-union).
-
-    Parameters
-    ----------
-    estimates : Estimates
-        The numbers.
-    contrasts : csr_array of shape (n_contrasts, n_events)
-        The linear forms.
-    level : float
-        Probability with which the limit holds.
-
-    Returns
-    -------
-    limit : float
-
-    References
-    ----------
-    .. [1] R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics
-       24, 1982.
+    It is the largest of the limits of single forms, each at the full level: only the largest form
+    has to be covered (intersection-union: R. L. Berger, Technometrics 24, 1982).
     """
     return float(estimates.upper(contrasts, level).max(initial=0.0))
 
 
 def contrast_interval(estimates, contrasts, confidence_level):
-    """Two-sided interval of the largest of some linear forms, and of 0.
+    """Two-sided `Interval` of the largest of the linear forms `contrasts`, and of 0.
 
-    The upper limit has half of the error and needs no correction (`upper_limit`). For the lower one
-    any form may err, so that the other half is divided among them.
-
-    Parameters
-    ----------
-    estimates, contrasts
-        As in `upper_limit`.
-    confidence_level : float
-        Probability with which both limits hold.
-
-    Returns
-    -------
-    interval : Interval
+    The upper limit takes half of the error and needs no correction (`upper_limit`). For the lower
+    one any form may err, so the other half is divided among them.
     """
     if not contrasts.shape[0]:
         return Interval(0.0, 0.0, 0.0)
-    _report_uncertain(estimates)
+    _warn_of_uncertain(estimates)
     tail = 1.0 - confidence_level
     lows = -estimates.upper(-contrasts, 1.0 - tail / contrasts.shape[0])
     return Interval(
@@ -89,26 +60,27 @@ def contrast_interval(estimates, contrasts, confidence_level):
     )
 
 
-def _report_uncertain(estimates):
+def _warn_of_uncertain(estimates):
     """Warn of means of values that are too skewed for so few samples."""
-    few = estimates.sizes[estimates.is_uncertain]
-    if len(few):
+    sizes = estimates.sizes[estimates.is_uncertain]
+    if len(sizes):
         warn(
-            f"Limits of means hold less often than confidence_level says where values are too "
-            f"skewed for so few samples, or all equal: so they are in {len(few)} of "
-            f"{len(estimates.sizes)} groups, of which the smallest has {few.min():.0f} samples. "
+            f"Limits of means hold less often than confidence_level says if values are too skewed "
+            f"for so few samples, or all equal: so they are in {len(sizes)} of "
+            f"{len(estimates.sizes)} groups, of which the smallest has {sizes.min():.0f} samples. "
             "Collect more (four times the squared skewness), compare bounded values, such as "
             "errors 0 or 1, or leave small groups out."
         )
 
 
 def _group_estimates(values, sensitive_features, sample_weight):
-    people, (values,) = check_columns(sensitive_features, sample_weight, values=values)
-    groups = people.groups
+    """`Rates` or `Means` of the groups."""
+    samples, (values,) = check_columns(sensitive_features, sample_weight, values=values)
+    groups = samples.groups
     if groups.is_disjoint:
-        events = Events.disjoint(groups.codes, len(groups.labels), people.weights)
+        events = Events.disjoint(groups.codes, len(groups.labels), samples.weights)
     else:
-        events = Events.overlapping(groups.matrix, people.weights)
+        events = Events.overlapping(groups.matrix, samples.weights)
     return estimates_of(events, values.astype(np.float64))
 
 
@@ -116,33 +88,32 @@ def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_l
     r"""Interval of the largest difference between two groups' means, in the population.
 
     The gap of k groups is the largest of k (k - 1) differences. The largest upper limit of a
-    difference, each at the full level, bounds it: only the pair that is truly furthest apart has to
-    be covered. That is no bootstrap, whose intervals miss a gap near 0 nearly always.
+    difference, each at the full level, bounds it: only the pair of the largest true difference has
+    to be covered. Bootstrap intervals, in contrast, nearly always miss a gap near 0.
 
-    Of zeros and ones, such as decisions or errors, the means are rates and a difference has
-    Newcombe's limits ([1]_, method 10), where those of a rate of up to three successes or failures
-    are Clopper and Pearson's instead of Wilson's. Means of other values, such as losses, have
-    Student's limits, or Hall's for skewed values where these are wider ([2]_), and the limits of a
-    difference are made of both as Newcombe's are. Weighted samples count as the effective number of
-    equal weight, with Student's quantiles. Groups may overlap: then the correlation of their means
-    enters.
+    Means of zeros and ones, such as decisions or errors, are rates, and a difference has Newcombe's
+    limits ([1]_, method 10). For a rate of up to three successes or failures these use Clopper and
+    Pearson's limits instead of Wilson's. Means of other values, such as losses, have Student's
+    limits, or Hall's for skewed values if these are wider ([2]_), and the limits of a difference
+    combine both as Newcombe's do. Weighted samples count with their effective sample size and
+    Student's quantiles. If groups overlap, the correlation of their means enters.
 
     Parameters
     ----------
     values : array-like of shape (n_samples,)
-        A number for each person: a decision 0 or 1, an error, a loss, a score.
+        Value of each sample: a decision 0 or 1, an error, a loss, a score.
     sensitive_features : array-like or sparse matrix
-        Group of each person, as in :func:`skfair.metrics.demographic_parity_difference`.
+        Group of each sample, as in :func:`skfair.metrics.demographic_parity_difference`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; a person of weight zero counts as absent.
+        Non-negative weights. A sample of weight zero counts as absent.
     confidence_level : float, default=0.95
-        How often such intervals hold, over samples of people drawn anew.
+        Probability, over random samples, with which the interval contains the population's value.
 
     Returns
     -------
     interval : Interval
-        The gap in the sample, and the limits of that in the population. Its limits are as good for
-        the people whom a model was fitted to only if the model does not depend on them.
+        The gap in the sample, and the limits of that in the population. They are valid for the
+        training data of a model only if the model does not depend on these data.
 
     Raises
     ------
@@ -153,9 +124,9 @@ def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_l
     Warns
     -----
     UserWarning
-        If weights are so uneven that limits promise too much (a design effect above 4), or values
-        so skewed for their number that limits of means do (a skewness above half the root of
-        the number of samples of a group), or all values of a group are equal.
+        If limits are too narrow: the weights are so uneven that the design effect is above 4, the
+        skewness of the values is above half the root of the number of samples of a group, or all
+        values of a group are equal.
 
     References
     ----------
@@ -166,7 +137,7 @@ def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_l
 
     Examples
     --------
-    Of 70 women 56 were accepted, of 80 men 48 ([1]_, table II (a)):
+    56 of 70 women and 48 of 80 men were accepted ([1]_, table II (a)):
 
     >>> from skfair.inference import gap_interval
     >>> accepted = [1] * 56 + [0] * 14 + [1] * 48 + [0] * 32
@@ -181,15 +152,15 @@ def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_l
 
 
 def ratio_interval(values, *, sensitive_features, sample_weight=None, confidence_level=0.95):
-    r"""Interval of the smallest over the largest rate of the groups, in the population.
+    r"""Interval of the smallest over the largest rate of the groups (disparate impact ratio).
 
-    The same construction as in :func:`gap_interval` on logarithms: limits of the rates,
-    their distances on the log scale added like standard errors are ([1]_).
+    The construction of :func:`gap_interval` on logarithms: the margins of the rates on the log
+    scale add up like standard errors ([1]_).
 
     Parameters
     ----------
     values : array-like of shape (n_samples,)
-        0 or 1 for each person, such as decisions.
+        0 or 1 for each sample, such as decisions.
     sensitive_features, sample_weight, confidence_level
         As in :func:`gap_interval`.
 
@@ -201,7 +172,7 @@ def ratio_interval(values, *, sensitive_features, sample_weight=None, confidence
     Raises
     ------
     ValueError
-        As for :func:`gap_interval`, and if a value is neither 0 nor 1.
+        As in :func:`gap_interval`, and if a value is neither 0 nor 1.
 
     References
     ----------
@@ -221,8 +192,8 @@ def ratio_interval(values, *, sensitive_features, sample_weight=None, confidence
     rates = _group_estimates(values, sensitive_features, sample_weight)
     if not isinstance(rates, Rates):
         raise ValueError(
-            "A ratio is one of rates, so values must be 0 or 1, such as decisions; compare means "
-            "of other values by their difference, with gap_interval."
+            "values must be 0 or 1, such as decisions, for the ratio of rates. Compare means of "
+            "other values by their difference, with gap_interval."
         )
     largest = rates.values.max()
     estimate = float(rates.values.min() / largest) if largest > 0 else 1.0

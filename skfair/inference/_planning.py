@@ -1,4 +1,4 @@
-"""How large a held-out sample must be for a certificate."""
+"""Sample size that a certificate requires."""
 
 from numbers import Integral, Real
 
@@ -8,7 +8,7 @@ from scipy import special, stats
 from skfair.inference._exact import exact_pair_test
 from skfair.inference._limits import check_level, clopper_pearson, rate_limits
 
-_MANY = 40.0
+_NORMAL_COUNT = 40.0
 """Expected successes, and failures, of a group from which on rates are taken to be normal."""
 
 _NEGLIGIBLE = 1e-4
@@ -76,9 +76,9 @@ def required_sample_size(tolerance, *, n_groups=2, rate=0.5, confidence_level=0.
     if not isinstance(n_groups, Integral) or n_groups < 2:
         raise ValueError(f"n_groups must be a whole number from 2 on; got {n_groups!r}.")
     level = check_level(confidence_level)
-    rate = min(rate, 1.0 - rate)  # the tests treat successes and failures alike
+    rate = min(rate, 1.0 - rate)  # the tests treat successes and failures in the same way
     n = _approximate_size(tolerance, n_groups, rate, level, power)
-    if n * rate >= _MANY:
+    if n * rate >= _NORMAL_COUNT:
         return n
     start = max(smallest_certifiable(tolerance, level), int(0.8 * n))
     return _exact_size(start, tolerance, n_groups, rate, level, power)

@@ -266,7 +266,7 @@ def test_a_ratio_is_of_rates():
 
 
 def test_a_million_groups_are_refused_at_once():
-    with pytest.raises(ValueError, match="there are 1000000 groups"):
+    with pytest.raises(ValueError, match="must be at most 1000 groups, .* got 1000000"):
         gap_interval(np.zeros(1_000_000), sensitive_features=np.arange(1_000_000))
 
 
