@@ -75,8 +75,9 @@ def best_subject_to(metric, bound, *, objective=None, margin=0.0, confidence_lev
     larger of the candidate's own variance over the folds and the mean of all, and t has
     :math:`m (K - 1)` degrees of freedom. At .95 and 5 folds, t is 2.13 for one candidate, 2.89 for
     20 and 3.32 for 100. ``python -m benchmarks selection`` draws candidates on the wrong side of
-    the bound and prints how often one of them is selected without a warning. The search then refits the selected
-    candidate to all samples, while the statement is about the fits to the training folds.
+    the bound and prints how often one of them is selected without a warning. The search then refits
+    the selected candidate to all samples, while the statement is about the fits to the training
+    folds.
 
     References
     ----------

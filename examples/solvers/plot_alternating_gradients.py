@@ -122,7 +122,7 @@ axes.plot(front.balance, front.cost, color="#0072B2", label="fair_kmeans_front")
 axes.plot(found[:, 1], found[:, 0], "o", color="#D55E00", label="SA2GD, labels rounded")
 for n_a, place in ((0, (8, 6)), (5, (0, -18)), (6, (10, -14)), (7, (6, -16))):
     axes.annotate(f"$n_a$ = {n_a}", found[n_a, ::-1], xytext=place, textcoords="offset points")
-axes.set(xlabel="balance (rarest / commonest group)", ylabel="cost (mean squared distance)")
+axes.set(xlabel="balance (smallest / largest group)", ylabel="cost (mean squared distance)")
 axes.legend(loc="upper left")
 axes.margins(0.1)
 axes.set_title(

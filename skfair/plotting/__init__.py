@@ -1,8 +1,8 @@
-"""Pictures of fairness: how groups are treated, and what it costs to treat them alike.
+"""Display classes: group rates and scores, compositions of clusters, Pareto fronts, convergence.
 
 Displays work as scikit-learn's: ``from_...`` builds and draws, ``plot(ax=None)`` draws again, and
-``ax_`` and ``figure_`` hold what was drawn. Colours stay apart for colour-blind eyes, and markers
-and hatches stay apart in grey. matplotlib is imported when something is drawn.
+``ax_`` and ``figure_`` hold the drawing. Colours are distinct for colour-blind readers, markers and
+hatches in grey. matplotlib is imported when something is drawn.
 """
 
 from skfair.plotting._cluster_composition import ClusterCompositionDisplay

@@ -1,4 +1,4 @@
-"""Who is in which cluster: shares of the groups, beside their shares in the data."""
+"""Display of the group composition of every cluster, compared with that of the data."""
 
 from functools import partial
 
@@ -7,34 +7,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups import group_names
 from skfair.metrics import cluster_composition
-from skfair.plotting._style import COLORS, HATCHES, INK, cycle, new_axes, readable, strip_frame
+from skfair.plotting._docstrings import display_docs
+from skfair.plotting._style import COLORS, HATCHES, INK, cycle, new_axes, strip_frame, to_text
 from skfair.utils._balance import cluster_balances
 
 
+@display_docs
 class ClusterCompositionDisplay:
-    """Picture of the groups in every cluster.
+    """Group composition of every cluster.
 
-    Each cluster is one bar, divided by the shares of the groups; dashed lines continue the
-    divisions of the data as a whole. A perfectly balanced clustering has all its divisions on the
-    lines. Beside each bar stand the size of its cluster, its
-    balance (rarest over commonest group), and its share ratio: the least over the largest share of
-    a group that is in the cluster, of which the four-fifths rule asks for 0.8.
+    Each cluster is one bar, divided by the shares of the groups. Dashed lines show the divisions of
+    the whole data: those of a perfectly balanced clustering are all on these lines. Next to each
+    bar are the size of its cluster, its balance (smallest over largest group), and its share ratio:
+    the smallest over the largest share of a group that is in the cluster, which the four-fifths
+    (80 %) rule requires to be at least 0.8.
 
     Parameters
     ----------
     counts : array-like of shape (n_clusters, n_groups)
         Number (or weight) of the samples of each group in each cluster.
-    group_names : sequence of str, default=None
-        Names of the groups; None numbers them.
+    {group_names}
     cluster_names : sequence of str, default=None
-        Names of the clusters; None numbers them.
+        Names of the clusters. None numbers them.
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        The axes with the bars, once drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure with the axes, once drawn.
+    {ax_, figure_}
 
     See Also
     --------
@@ -54,6 +52,7 @@ class ClusterCompositionDisplay:
         self.cluster_names = cluster_names
 
     @classmethod
+    @display_docs
     def from_estimator(cls, estimator, *, attribute=None, ax=None):
         """Draw the composition of a fitted clusterer on its training data.
 
@@ -63,37 +62,35 @@ class ClusterCompositionDisplay:
             A fitted clusterer with `group_counts_` and `groups_`, such as
             :class:`skfair.cluster.FairKMeans`.
         attribute : label, default=None
-            Which attribute to draw of an estimator that balances each of several on its own.
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+            Attribute to draw of an estimator that balances each of several attributes separately.
+        {ax}
 
         Returns
         -------
-        display : ClusterCompositionDisplay
-            The drawn display.
+        {display}
 
         Raises
         ------
-        sklearn.exceptions.NotFittedError
-            If the estimator is not fitted.
+        {NotFittedError}
         ValueError
-            If an attribute has to be chosen, or there is none of that name.
+            If an attribute must be chosen, or there is none of that name.
         """
         check_is_fitted(estimator, "group_counts_")
         names, counts = group_names(estimator.groups_.labels), estimator.group_counts_
         if getattr(estimator, "attributes", None) == "each":
-            known = list(dict.fromkeys(of for of, _ in names))
+            known = list(dict.fromkeys(column for column, _ in names))
             if attribute not in known and (attribute is not None or len(known) > 1):
                 raise ValueError(
-                    f"The estimator balances each of the attributes {known} on its own, and a "
-                    f"picture shows one of them: attribute must be in that list, got {attribute!r}."
+                    f"attribute must be one of {known}, as the estimator balances each of them "
+                    f"separately and a display shows one; got {attribute!r}."
                 )
             attribute = known[0] if attribute is None else attribute
-            drawn = [g for g, (of, _) in enumerate(names) if of == attribute]
+            drawn = [g for g, (column, _) in enumerate(names) if column == attribute]
             names, counts = [names[g][1] for g in drawn], counts[:, drawn]
-        return cls(counts, group_names=readable(names)).plot(ax=ax)
+        return cls(counts, group_names=to_text(names)).plot(ax=ax)
 
     @classmethod
+    @display_docs
     def from_predictions(cls, labels, *, sensitive_features, sample_weight=None, ax=None):
         """Draw the composition of any clustering.
 
@@ -103,15 +100,11 @@ class ClusterCompositionDisplay:
             Cluster of each sample.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
             Group of each sample.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each sample; None counts each once.
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+        {sample_weight, ax}
 
         Returns
         -------
-        display : ClusterCompositionDisplay
-            The drawn display.
+        {display}
 
         Raises
         ------
@@ -122,10 +115,11 @@ class ClusterCompositionDisplay:
             labels, sensitive_features=sensitive_features, sample_weight=sample_weight
         )
         display = cls(
-            table.to_numpy(), group_names=readable(table.columns), cluster_names=table.index
+            table.to_numpy(), group_names=to_text(table.columns), cluster_names=table.index
         )
         return display.plot(ax=ax)
 
+    @display_docs
     def plot(self, ax=None):
         """Draw the bars.
 
@@ -136,8 +130,7 @@ class ClusterCompositionDisplay:
 
         Returns
         -------
-        display : ClusterCompositionDisplay
-            This display, with `ax_` and `figure_`.
+        {display}
         """
         counts = np.asarray(self.counts, dtype=float)
         self.ax_ = ax = new_axes(ax, size=(6.4, 1.5 + 0.34 * len(counts)))
@@ -155,6 +148,7 @@ class ClusterCompositionDisplay:
         return self
 
     def _draw_bars(self, counts):
+        """Draw a bar for each cluster, divided by the shares of the groups."""
         n_clusters, n_groups = counts.shape
         clusters = range(n_clusters) if self.cluster_names is None else self.cluster_names
         groups = self.group_names or [f"group {j}" for j in range(n_groups)]
@@ -174,6 +168,7 @@ class ClusterCompositionDisplay:
         self.ax_.set_yticks(range(n_clusters), [f"cluster {name}" for name in clusters])
 
     def _draw_reference(self, group_sizes):
+        """Draw a dashed line at each division of the whole data."""
         from matplotlib.patheffects import withStroke
 
         divisions = np.cumsum(group_sizes / group_sizes.sum())[:-1]
@@ -198,11 +193,11 @@ class ClusterCompositionDisplay:
             write = partial(ax.annotate, textcoords="offset points", ha="right")
             write(heading, (1, 1), xytext=(points, 0), xycoords="axes fraction", va="bottom")
             for row, text in enumerate(texts):
-                beside = ax.get_yaxis_transform()
-                write(text, (1, row), xytext=(points, 0), xycoords=beside, va="center")
+                coordinates = ax.get_yaxis_transform()
+                write(text, (1, row), xytext=(points, 0), xycoords=coordinates, va="center")
 
     def _write_legend(self):
-        """Put the legend under the axis' title, where it can never cover a bar."""
+        """Put the legend below the axis' title, where it never covers a bar."""
         from matplotlib.transforms import ScaledTranslation
 
         ax = self.ax_

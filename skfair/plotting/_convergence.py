@@ -1,7 +1,8 @@
-"""How a fit goes: objective, violation and stop test from iteration to iteration."""
+"""Display of the convergence of a fit: objective, violation and residual by iteration."""
 
 import numpy as np
 
+from skfair.plotting._docstrings import display_docs
 from skfair.plotting._style import COLORS, LINES, cycle, import_pyplot, strip_frame
 
 _QUANTITIES = {
@@ -10,35 +11,34 @@ _QUANTITIES = {
     "residual": "residual of the stop test",
     "balance": "balance",
 }
-"""Column of a log -> the label of its axis."""
+"""Label of the axis of each column of a log."""
 _TO_ZERO = ("violation", "residual")
-"""Quantities that a fit brings down to zero, drawn on a logarithmic axis."""
+"""Quantities that converge to zero, drawn on a logarithmic axis."""
 
 
+@display_docs
 class ConvergenceDisplay:
-    """Picture of what a :class:`skfair.callbacks.FairnessMonitor` recorded.
+    """Convergence of fits as recorded by a :class:`skfair.callbacks.FairnessMonitor`.
 
-    Each quantity has axes of its own, in one row. Every fit, or every start of a fit, is one line;
-    lines of one name share their colour. Violation and residual are on a logarithmic scale, below
-    the smallest positive value on a linear one, so that zero can be seen.
+    The quantities have separate axes in one row. Every fit, or every start of a fit, is one line,
+    and lines of one name have the same colour. Violation and residual have a logarithmic scale that
+    is linear below the smallest positive value, so that zero is visible.
 
     Parameters
     ----------
     logs : dict of str to DataFrame
-        Logs by the name that the legend shall give them, with the columns of
-        ``FairnessMonitor.log``.
+        Logs by their name in the legend, with the columns of ``FairnessMonitor.log``.
     quantities : sequence of str, default=None
-        Columns to draw: "objective", "violation", "residual", "balance"; None draws those of which
-        anything was recorded.
+        Columns to draw: "objective", "violation", "residual", "balance". None draws those that were
+        recorded.
     against : {"iteration", "seconds"}, default="iteration"
-        Column of the horizontal axis; seconds are wall-clock time since the fit began.
+        Column of the horizontal axis; seconds are wall-clock time since the start of the fit.
 
     Attributes
     ----------
     ax_ : ndarray of matplotlib.axes.Axes, shape (n_quantities,)
         The axes, once drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure with the axes, once drawn.
+    {figure_}
 
     See Also
     --------
@@ -65,81 +65,81 @@ class ConvergenceDisplay:
         self.against = against
 
     @classmethod
+    @display_docs
     def from_monitor(cls, monitor, *, quantities=None, against="iteration", ax=None):
-        """Draw everything that one monitor recorded.
+        """Draw the runs of one monitor.
 
         Parameters
         ----------
         monitor : FairnessMonitor
-            The monitor; a line for each of its runs.
+            The monitor. Each of its runs is one line.
         quantities : sequence of str, default=None
-            Columns to draw; None draws those of which anything was recorded.
+            Columns to draw. None draws those that were recorded.
         against : {"iteration", "seconds"}, default="iteration"
             Column of the horizontal axis.
         ax : matplotlib.axes.Axes or array of them, default=None
-            One axes for each quantity; None makes a new figure.
+            One axes for each quantity. None makes a new figure.
 
         Returns
         -------
-        display : ConvergenceDisplay
-            The drawn display.
+        {display}
 
         Raises
         ------
         ValueError
-            As `plot`.
+            As in `plot`.
         """
         return cls({"": monitor.log}, quantities=quantities, against=against).plot(ax=ax)
 
     @classmethod
+    @display_docs
     def from_monitors(cls, monitors, *, quantities=None, against="iteration", ax=None):
         """Draw several monitors for comparison.
 
         Parameters
         ----------
         monitors : dict of str to FairnessMonitor
-            Monitors by the name that the legend shall give them.
+            Monitors by their name in the legend.
         quantities : sequence of str, default=None
-            Columns to draw; None draws those of which anything was recorded.
+            Columns to draw. None draws those that were recorded.
         against : {"iteration", "seconds"}, default="iteration"
             Column of the horizontal axis.
         ax : matplotlib.axes.Axes or array of them, default=None
-            One axes for each quantity; None makes a new figure.
+            One axes for each quantity. None makes a new figure.
 
         Returns
         -------
-        display : ConvergenceDisplay
-            The drawn display.
+        {display}
 
         Raises
         ------
         ValueError
-            As `plot`.
+            As in `plot`.
         """
         logs = {name: monitor.log for name, monitor in monitors.items()}
         return cls(logs, quantities=quantities, against=against).plot(ax=ax)
 
+    @display_docs
     def plot(self, ax=None):
         """Draw the quantities side by side.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes or array of them, default=None
-            One axes for each quantity; None makes a new figure.
+            One axes for each quantity. None makes a new figure.
 
         Returns
         -------
-        display : ConvergenceDisplay
-            This display, with `ax_` and `figure_`.
+        {display}
 
         Raises
         ------
         ValueError
-            If nothing was recorded, `quantities` or `against` are no columns of a log, or `ax`
-            does not hold one axes for each quantity.
+            If nothing was recorded, `quantities` or `against` are not columns of a log, or `ax`
+            does not have one axes for each quantity.
         """
         quantities = self._check_quantities()
-        self.ax_ = _row_of_axes(ax, len(quantities))
+        self.ax_ = _make_axes(ax, len(quantities))
         self.figure_ = self.ax_[0].figure
         for axes, quantity in zip(self.ax_, quantities, strict=True):
             for index, (name, log) in enumerate(self.logs.items()):
@@ -153,6 +153,7 @@ class ConvergenceDisplay:
         return self
 
     def _check_quantities(self):
+        """Quantities to draw: the requested ones, or those that were recorded."""
         if self.against not in ("iteration", "seconds"):
             raise ValueError(f'against must be "iteration" or "seconds"; got {self.against!r}.')
         if self.quantities is not None:
@@ -167,12 +168,13 @@ class ConvergenceDisplay:
         ]
         if not recorded:
             raise ValueError(
-                "Nothing was recorded. Hand the monitor to the estimator before the fit, as in "
+                "Nothing was recorded. Pass the monitor to the estimator before the fit, as in "
                 "estimator.set_callbacks(monitor).fit(X, ...)."
             )
         return recorded
 
     def _draw_runs(self, axes, log, quantity, name, index):
+        """Draw one line for each run of a log."""
         runs = [run for _, run in log.dropna(subset=quantity).groupby("run")]
         for number, run in enumerate(runs):
             axes.plot(
@@ -187,32 +189,36 @@ class ConvergenceDisplay:
 
     def _write_legend(self):
         """Name each log once, above all axes."""
-        named = {}
+        handle_of = {}
         for axes in self.ax_:
             handles, labels = axes.get_legend_handles_labels()
-            named |= dict(zip(labels, handles, strict=True))
-        if named:
+            handle_of |= dict(zip(labels, handles, strict=True))
+        if handle_of:
             self.figure_.legend(
-                named.values(), named.keys(), loc="outside upper left", ncols=4, frameon=False
+                handle_of.values(),
+                handle_of.keys(),
+                loc="outside upper left",
+                ncols=4,
+                frameon=False,
             )
 
 
-def _row_of_axes(ax, n_axes):
-    """One-dimensional array of axes: those given, or a new row."""
+def _make_axes(ax, n_axes):
+    """Array of axes: `ax`, or those of a new figure in one row."""
     if ax is None:
         size = (max(3.2 * n_axes, 4.8), 3.2)
         _, ax = import_pyplot().subplots(1, n_axes, figsize=size, layout="constrained")
     axes = np.atleast_1d(ax)
     if axes.shape != (n_axes,):
         raise ValueError(
-            f"ax must hold one axes for each of the {n_axes} quantities, such as "
+            f"ax must have one axes for each of the {n_axes} quantities, such as "
             f"plt.subplots(1, {n_axes})[1]; got an array of shape {np.shape(ax)}."
         )
     return axes
 
 
 def _set_scale_to_zero(axes, columns):
-    """Logarithmic scale, linear below the smallest positive value."""
+    """Set a logarithmic scale that is linear below the smallest positive value."""
     values = np.concatenate(columns)
     positive = values[values > 0]
     if len(positive):

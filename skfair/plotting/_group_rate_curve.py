@@ -1,22 +1,24 @@
-"""How the positive rates of two groups rise together as the threshold falls."""
+"""Display of the positive rate of one group against that of another, over all thresholds."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.metrics import PREDICTIONS, check_scored
-from skfair.plotting._style import COLORS, INK, LINES, cycle, legend_above, new_axes, readable
+from skfair.plotting._docstrings import display_docs
+from skfair.plotting._style import COLORS, INK, LINES, cycle, legend_above, new_axes, to_text
 
 _GID = "skfair-group-rate-curve"
-_MOST_POINTS = 2000
+_MAX_POINTS = 2000
 
 
+@display_docs
 class GroupRateCurveDisplay:
-    """Picture of the positive rate of one group against another's, over all thresholds.
+    """Positive rate of one group against another's, over all thresholds.
 
-    It is the ROC curve of telling the groups apart by the score: where groups are treated alike it
-    runs along the diagonal. Bands mark an interval of percentiles on both axes; partial parity
-    asks for the diagonal only where they cross. Draw several models on the same axes to compare
-    them: pass ``ax=display.ax_`` to the next call; colours and lines advance by themselves.
+    It is the ROC curve of the group as predicted by the score: for equal score distributions it is
+    the diagonal. Bands mark an interval of percentiles on both axes. Partial parity requires the
+    diagonal only where they cross. To compare several models on the same axes, pass
+    ``ax=display.ax_`` to the next call: colours and lines advance automatically.
 
     Parameters
     ----------
@@ -25,18 +27,12 @@ class GroupRateCurveDisplay:
     reference : int, default=0
         Group of the horizontal axis.
     intervals : list of array-like, one per group, each of shape (n_pairs, 2), default=None
-        Pairs (alpha, beta) to mark on the axis of each group; None marks nothing.
-    group_names : sequence of str, default=None
-        Names of the groups; None numbers them.
-    name : str, default=None
-        Name of the model in the legend.
+        Pairs (alpha, beta) to mark on the axis of each group; None marks none.
+    {group_names, name}
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        The axes with the curves, once drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure with the axes, once drawn.
+    {ax_, figure_}
 
     See Also
     --------
@@ -66,6 +62,7 @@ class GroupRateCurveDisplay:
         self.name = name
 
     @classmethod
+    @display_docs
     def from_estimator(
         cls,
         estimator,
@@ -79,39 +76,27 @@ class GroupRateCurveDisplay:
         name=None,
         ax=None,
     ):
-        """Draw the scores that a classifier gives to samples.
+        """Draw the scores of a classifier.
 
         Parameters
         ----------
-        estimator : estimator instance
-            A fitted classifier of two classes with predict_proba or decision_function.
-        X : array-like of shape (n_samples, n_features)
-            Samples to score.
-        sensitive_features : array-like or sparse matrix
-            Group of each sample.
-        interval : pair of floats, list of pairs, or dict of either by group, default=None
-            Ranks to mark, counted from the highest score: (0.0, 0.2) is the top fifth.
+        {estimator}
+            It has predict_proba or decision_function.
+        {X, sensitive_features, interval}
         reference : label, default=None
-            Group of the horizontal axis; None takes the largest.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each sample; None counts each once.
-        pos_label : int, float, bool or str, default=None
-            The class that means success; None asks the classifier for its parameter of this name,
-            and takes 1 if that has none and the classes are 0 and 1, -1 and 1 or booleans.
+            Group of the horizontal axis. None takes the largest.
+        {sample_weight, pos_label}
         name : str, default=None
-            Name of the model in the legend; None takes that of its class.
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+            Name of the model in the legend. None takes that of its class.
+        {ax}
 
         Returns
         -------
-        display : GroupRateCurveDisplay
-            The drawn display.
+        {display}
 
         Raises
         ------
-        sklearn.exceptions.NotFittedError
-            If the estimator is not fitted.
+        {NotFittedError}
         """
         check_is_fitted(estimator)
         (y_score,), _ = PREDICTIONS["decision"](estimator, X, None, sensitive_features, pos_label)
@@ -126,6 +111,7 @@ class GroupRateCurveDisplay:
         )
 
     @classmethod
+    @display_docs
     def from_predictions(
         cls,
         y_score,
@@ -141,60 +127,51 @@ class GroupRateCurveDisplay:
 
         Parameters
         ----------
-        y_score : array-like of shape (n_samples,)
-            Score of each sample; the higher, the more positive.
+        {y_score}
         sensitive_features : array-like or sparse matrix
-            Group of each sample; at least two groups.
-        interval : pair of floats, list of pairs, or dict of either by group, default=None
-            Ranks to mark, counted from the highest score: (0.0, 0.2) is the top fifth.
+            Group of each sample, at least two groups.
+        {interval}
         reference : label, default=None
-            Group of the horizontal axis; None takes the largest.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each sample; None counts each once.
-        name : str, default=None
-            Name of the model in the legend.
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+            Group of the horizontal axis. None takes the largest.
+        {sample_weight, name, ax}
 
         Returns
         -------
-        display : GroupRateCurveDisplay
-            The drawn display.
+        {display}
 
         Raises
         ------
         ValueError
-            If there is one group only, `reference` is none of them, the inputs differ in length,
-            hold missing values, or the interval is not one.
+            If there is only one group, `reference` is not a group, the inputs differ in length or
+            hold missing values, or the interval is invalid.
         """
         ranks = (0.0, 1.0) if interval is None else interval
         scored, _ = check_scored(sensitive_features, sample_weight, ranks, y_score=y_score)
         if len(scored.names) < 2:
             raise ValueError(
-                "sensitive_features must hold at least two groups, one for each axis; got only "
+                "sensitive_features must have at least two groups, one for each axis; got only "
                 f"{scored.names[0]!r}."
             )
         display = cls(
             scored.table().rates(scored.weights),
             reference=_position(reference, scored),
             intervals=None if interval is None else scored.intervals,
-            group_names=readable(scored.names),
+            group_names=to_text(scored.names),
             name=name,
         )
         return display.plot(ax=ax)
 
+    @display_docs
     def plot(self, ax=None):
         """Draw the curves.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+        {ax}
 
         Returns
         -------
-        display : GroupRateCurveDisplay
-            This display, with `ax_` and `figure_`.
+        {display}
         """
         self.ax_ = ax = new_axes(ax, size=(4.8, 5.2))
         self.figure_ = ax.figure
@@ -214,7 +191,7 @@ class GroupRateCurveDisplay:
         return self
 
     def _draw_background(self, others):
-        """Draw the diagonal, and the intervals as bands; once for all curves of the axes."""
+        """Draw the diagonal and the bands of the intervals, once for all curves of the axes."""
         self.ax_.axline((0, 0), slope=1, color=INK, linewidth=0.8, linestyle=":")
         if self.intervals is None:
             return
@@ -225,17 +202,18 @@ class GroupRateCurveDisplay:
             self.ax_.axhspan(*pair, **band)
 
     def _draw_curves(self, rates, names, others):
+        """Draw the curve of every other group, in the next colours of the axes."""
         n_before = sum(line.get_gid() == _GID for line in self.ax_.lines)
-        # No eye can tell more points, but a file would hold all of them.
-        points = np.unique(np.linspace(0, rates.shape[1] - 1, _MOST_POINTS).astype(int))
+        # More points are not visible, but would enlarge a file.
+        points = np.unique(np.linspace(0, rates.shape[1] - 1, _MAX_POINTS).astype(int))
         for index, k in enumerate(others, start=n_before):
-            parts = [self.name, names[k] if len(others) > 1 else None]
+            labels = [self.name, names[k] if len(others) > 1 else None]
             self.ax_.plot(
                 rates[self.reference, points],
                 rates[k, points],
                 color=cycle(COLORS, index),
                 linestyle=cycle(LINES, index),
-                label=": ".join(filter(None, parts)) or None,
+                label=": ".join(filter(None, labels)) or None,
                 gid=_GID,
             )
 

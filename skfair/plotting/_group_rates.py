@@ -1,9 +1,10 @@
-"""How often each group is selected, rightly and wrongly, and how sure that is."""
+"""Display of the rates of each group with confidence intervals."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.metrics import PREDICTIONS, group_report
+from skfair.plotting._docstrings import display_docs
 from skfair.plotting._style import (
     COLORS,
     INK,
@@ -11,43 +12,40 @@ from skfair.plotting._style import (
     cycle,
     legend_above,
     new_axes,
-    readable,
     strip_frame,
+    to_text,
 )
 
 _RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
 _OVERALL = "all samples"
 
 
+@display_docs
 class GroupRateDisplay:
-    """Picture of the rates of each group, with 95 % confidence intervals.
+    """Rates of each group, with 95 % confidence intervals.
 
-    Each rate is one row with a mark for every group, the bars are 95 % intervals, and a
-    line marks the rate of all samples. Beside each mark stands how many samples it is a share of. A
-    difference between marks means little where the bars overlap by much.
+    Each rate is one row with a mark for every group. The bars are 95 % intervals, and a line marks
+    the rate of all samples. Next to each mark is the number of samples that it is a share of. A
+    difference between marks may be sampling noise if the bars overlap by much.
 
     Parameters
     ----------
     rates : array-like of shape (n_groups, n_rates)
-        Rates of the groups, in [0, 1]; nan draws nothing.
+        Rates of the groups, in [0, 1]; nan is not drawn.
     intervals : array-like of shape (n_groups, n_rates, 2)
         Lower and upper ends of their confidence intervals.
     overall : array-like of shape (n_rates,)
         Rates of all samples.
     rate_names : sequence of str
         Names of the rates.
-    group_names : sequence of str, default=None
-        Names of the groups; None numbers them.
+    {group_names}
     counts : array-like of shape (n_groups, n_rates), default=None
-        How many samples each rate is a share of, the effective number if they are weighted; None
-        writes nothing.
+        Number of samples that each rate is a share of, the effective number if they are weighted.
+        None writes nothing.
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        The axes with the rates, once drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure with the axes, once drawn.
+    {ax_, figure_}
 
     See Also
     --------
@@ -72,6 +70,7 @@ class GroupRateDisplay:
         self.counts = counts
 
     @classmethod
+    @display_docs
     def from_estimator(
         cls,
         estimator,
@@ -88,33 +87,23 @@ class GroupRateDisplay:
 
         Parameters
         ----------
-        estimator : estimator instance
-            A fitted classifier of two classes.
-        X : array-like of shape (n_samples, n_features)
-            Samples to predict.
+        {estimator, X}
         y : array-like of shape (n_samples,)
             True class of each sample.
-        sensitive_features : array-like or sparse matrix
-            Group of each sample.
+        {sensitive_features}
         rates : sequence of str
             Rates to draw, columns of :func:`skfair.metrics.group_report`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Sampling weights, as in :func:`skfair.metrics.group_report`; None weighs all equally.
-        pos_label : int, float, bool or str, default=None
-            The class that means success; None asks the classifier for its parameter of this name,
-            and takes 1 if that has none and the classes are 0 and 1, -1 and 1 or booleans.
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+            Sampling weights, as in :func:`skfair.metrics.group_report`. None: equal weights.
+        {pos_label, ax}
 
         Returns
         -------
-        display : GroupRateDisplay
-            The drawn display.
+        {display}
 
         Raises
         ------
-        sklearn.exceptions.NotFittedError
-            If the estimator is not fitted.
+        {NotFittedError}
         """
         check_is_fitted(estimator)
         (y_true, y_pred), params = PREDICTIONS["classification"](
@@ -131,6 +120,7 @@ class GroupRateDisplay:
         )
 
     @classmethod
+    @display_docs
     def from_predictions(
         cls,
         y_true,
@@ -146,30 +136,26 @@ class GroupRateDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            True class of each sample, of two classes.
+        {y_true}
         y_pred : array-like of shape (n_samples,)
             Predicted class of each sample.
-        sensitive_features : array-like or sparse matrix
-            Group of each sample.
+        {sensitive_features}
         rates : sequence of str
             Rates to draw, columns of :func:`skfair.metrics.group_report`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Sampling weights, as in :func:`skfair.metrics.group_report`; None weighs all equally.
+            Sampling weights, as in :func:`skfair.metrics.group_report`. None: equal weights.
         pos_label : int, float, bool or str, default=None
-            The positive class; None finds it as :func:`skfair.metrics.group_report` does.
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+            The positive class, as in :func:`skfair.metrics.group_report`.
+        {ax}
 
         Returns
         -------
-        display : GroupRateDisplay
-            The drawn display.
+        {display}
 
         Raises
         ------
         ValueError
-            If a rate is unknown, or for what :func:`skfair.metrics.group_report` refuses.
+            If a rate is unknown, or as in :func:`skfair.metrics.group_report`.
         """
         report = group_report(
             y_true,
@@ -183,18 +169,19 @@ class GroupRateDisplay:
         unknown = sorted(set(rates) - set(known))
         if unknown:
             raise ValueError(f"rates must be among {known}; got {unknown}.")
-        groups, everybody = report.iloc[:-1], report.iloc[-1]
+        groups, overall = report.iloc[:-1], report.iloc[-1]
         ends = [groups[[f"{rate}_{end}" for rate in rates]] for end in ("low", "high")]
         display = cls(
             groups[rates].to_numpy(),
             np.stack(ends, axis=-1),
-            everybody[rates].to_numpy(dtype=np.float64),
+            overall[rates].to_numpy(dtype=np.float64),
             rate_names=[rate.replace("_", " ") for rate in rates],
-            group_names=readable(groups.index),
+            group_names=to_text(groups.index),
             counts=groups[[f"{rate}_n" for rate in rates]].to_numpy(),
         )
         return display.plot(ax=ax)
 
+    @display_docs
     def plot(self, ax=None):
         """Draw the rates.
 
@@ -205,8 +192,7 @@ class GroupRateDisplay:
 
         Returns
         -------
-        display : GroupRateDisplay
-            This display, with `ax_` and `figure_`.
+        {display}
         """
         rates, intervals = np.asarray(self.rates), np.asarray(self.intervals)
         n_groups, n_rates = rates.shape
@@ -214,14 +200,14 @@ class GroupRateDisplay:
         self.figure_ = ax.figure
         rows = np.arange(n_rates)
         names = self.group_names or [f"group {k}" for k in range(n_groups)]
-        # The groups of a rate stand below each other, on the inner 60 % of its row.
+        # The groups of a rate are drawn below each other, on the inner 60 % of its row.
         offsets = 0.6 * ((np.arange(n_groups) + 0.5) / n_groups - 0.5)
         for k, (name, offset) in enumerate(zip(names, offsets, strict=True)):
-            reaches = np.abs(intervals[k].T - rates[k])
+            margins = np.abs(intervals[k].T - rates[k])
             ax.errorbar(
                 rates[k],
                 rows + offset,
-                xerr=reaches,
+                xerr=margins,
                 linestyle="none",
                 color=cycle(COLORS, k),
                 marker=cycle(MARKERS, k),
@@ -243,8 +229,9 @@ class GroupRateDisplay:
         return self
 
     def _write_counts(self, heights, counts):
-        """Write beside the marks of a group how many samples they are shares of."""
-        place = self.ax_.get_yaxis_transform()  # a share of the width, and a height of the data
+        """Write the number of samples next to each mark of a group."""
+        # x is a share of the width of the axes, y a value of the data.
+        transform = self.ax_.get_yaxis_transform()
         for height, count in zip(heights, counts, strict=True):
             text = f"of {count:,.0f}" if float(count).is_integer() else f"of {count:,.1f}"
-            self.ax_.text(1.01, height, text, transform=place, va="center", size=7, color=INK)
+            self.ax_.text(1.01, height, text, transform=transform, va="center", size=7, color=INK)

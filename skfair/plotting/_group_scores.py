@@ -1,4 +1,4 @@
-"""How the scores of each group are distributed, and which of them an interval selects."""
+"""Display of the score distribution of each group, with an interval of percentiles."""
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups import is_in_intervals
 from skfair.metrics import PREDICTIONS, check_scored
+from skfair.plotting._docstrings import display_docs
 from skfair.plotting._style import (
     COLORS,
     HATCHES,
@@ -14,43 +15,40 @@ from skfair.plotting._style import (
     cycle,
     legend_above,
     new_axes,
-    readable,
     strip_frame,
+    to_text,
 )
 from skfair.utils._balance import count_table
 
 _N_POINTS = 512
 
 
+@display_docs
 class GroupScoreDisplay:
-    """Picture of the distribution of the scores in each group.
+    """Distribution of the scores in each group.
 
-    Where groups are treated alike the curves lie on each other. An interval of percentiles is
-    shaded under the curve of each group: partial parity asks for alike curves there only.
+    An interval of percentiles is shaded under the curve of each group: partial parity requires
+    equal curves only there.
 
     Parameters
     ----------
     scores : array-like of shape (n_points,)
-        Where the densities are known, ascending.
+        Scores at which the densities are evaluated, ascending.
     densities : array-like of shape (n_groups, n_points)
         Density of the scores of each group.
     inside : array-like of bool, shape (n_groups, n_points), default=None
-        Where the rank of a score in its group is to be shaded; None shades nothing.
-    group_names : sequence of str, default=None
-        Names of the groups; None numbers them.
+        Mask of the scores to shade under the curve of each group. None shades nothing.
+    {group_names}
     score_name : str, default="score"
         Label of the score axis.
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        The axes with the curves, once drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure with the axes, once drawn.
+    {ax_, figure_}
 
     See Also
     --------
-    skfair.metrics.partial_statistical_parity_difference : How far the shaded parts differ.
+    skfair.metrics.partial_statistical_parity_difference : The distance of the shaded areas.
 
     Examples
     --------
@@ -72,6 +70,7 @@ class GroupScoreDisplay:
         self.score_name = score_name
 
     @classmethod
+    @display_docs
     def from_estimator(
         cls,
         estimator,
@@ -83,36 +82,21 @@ class GroupScoreDisplay:
         pos_label=None,
         ax=None,
     ):
-        """Draw the scores that a classifier gives to samples.
+        """Draw the scores of a classifier.
 
         Parameters
         ----------
-        estimator : estimator instance
-            A fitted classifier of two classes; its decision_function is drawn or, if it has none,
-            its predict_proba.
-        X : array-like of shape (n_samples, n_features)
-            Samples to score.
-        sensitive_features : array-like or sparse matrix
-            Group of each sample.
-        interval : pair of floats, list of pairs, or dict of either by group, default=None
-            Ranks to shade, counted from the highest score: (0.0, 0.2) is the top fifth.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each sample; None counts each once.
-        pos_label : int, float, bool or str, default=None
-            The class that means success; None asks the classifier for its parameter of this name,
-            and takes 1 if that has none and the classes are 0 and 1, -1 and 1 or booleans.
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+        {estimator}
+            Its decision_function is drawn or, if it has none, its predict_proba.
+        {X, sensitive_features, interval, sample_weight, pos_label, ax}
 
         Returns
         -------
-        display : GroupScoreDisplay
-            The drawn display.
+        {display}
 
         Raises
         ------
-        sklearn.exceptions.NotFittedError
-            If the estimator is not fitted.
+        {NotFittedError}
         """
         check_is_fitted(estimator)
         (y_score,), _ = PREDICTIONS["decision"](estimator, X, None, sensitive_features, pos_label)
@@ -127,6 +111,7 @@ class GroupScoreDisplay:
         )
 
     @classmethod
+    @display_docs
     def from_predictions(
         cls,
         y_score,
@@ -140,32 +125,23 @@ class GroupScoreDisplay:
         """Draw any scores.
 
         The densities are Gaussian kernel estimates, with a bandwidth by Silverman's rule for each
-        group, and reflected at the lowest and the highest score of all.
+        group, reflected at the lowest and the highest of all scores.
 
         Parameters
         ----------
-        y_score : array-like of shape (n_samples,)
-            Score of each sample; the higher, the more positive.
-        sensitive_features : array-like or sparse matrix
-            Group of each sample.
-        interval : pair of floats, list of pairs, or dict of either by group, default=None
-            Ranks to shade, counted from the highest score: (0.0, 0.2) is the top fifth.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each sample; None counts each once.
+        {y_score, sensitive_features, interval, sample_weight}
         score_name : str, default="score"
             Label of the score axis.
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+        {ax}
 
         Returns
         -------
-        display : GroupScoreDisplay
-            The drawn display.
+        {display}
 
         Raises
         ------
         ValueError
-            If the inputs differ in length, hold missing values, or the interval is not one.
+            If the inputs differ in length or hold missing values, or the interval is invalid.
         """
         ranks = (0.0, 1.0) if interval is None else interval
         scored, _ = check_scored(sensitive_features, sample_weight, ranks, y_score=y_score)
@@ -174,23 +150,22 @@ class GroupScoreDisplay:
             scores,
             densities,
             inside=None if interval is None else is_in_intervals(above, scored.intervals),
-            group_names=readable(scored.names),
+            group_names=to_text(scored.names),
             score_name=score_name,
         )
         return display.plot(ax=ax)
 
+    @display_docs
     def plot(self, ax=None):
         """Draw the curves.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+        {ax}
 
         Returns
         -------
-        display : GroupScoreDisplay
-            This display, with `ax_` and `figure_`.
+        {display}
         """
         self.ax_ = ax = new_axes(ax, size=(6.4, 3.8))
         self.figure_ = ax.figure
@@ -222,8 +197,9 @@ class GroupScoreDisplay:
 def _estimate(scored):
     """Grid of scores, density of each group on it, and share of each group above its points."""
     lowest, highest = scored.y_score.min(), scored.y_score.max()
-    if lowest == highest:  # a spike, in the middle of something
+    if lowest == highest:
         lowest, highest = lowest - 0.5, highest + 0.5
+    # Histogram of every group on the grid, smoothed by a Gaussian kernel.
     width = (highest - lowest) / _N_POINTS
     cells = np.minimum(((scored.y_score - lowest) / width).astype(np.intp), _N_POINTS - 1)
     counts = count_table(scored.codes, cells, scored.weights, len(scored.names), _N_POINTS)

@@ -1,25 +1,26 @@
-"""The price of balance: a Pareto front of clustering cost against balance."""
+"""Display of a Pareto front of clustering cost against balance."""
 
 import numpy as np
 
 from skfair.metrics import non_dominated
+from skfair.plotting._docstrings import display_docs
 from skfair.plotting._style import COLORS, INK, LINES, MARKERS, cycle, new_axes, strip_frame
 
 _GID = "skfair-pareto-front"
-_MOST_MARKERS = 25
+_MAX_MARKERS = 25
 _LABELS = {
-    "balance": "balance (rarest / commonest group, worst cluster)",
-    "share_ratio": "share ratio (least / largest share of a group, worst cluster)",
+    "balance": "balance (smallest / largest group, worst cluster)",
+    "share_ratio": "share ratio (smallest / largest share of a group, worst cluster)",
 }
 
 
+@display_docs
 class ParetoFrontDisplay:
-    """Picture of a Pareto front: what each balance costs.
+    """Pareto front of clustering cost against balance.
 
-    The front is drawn as the staircase it is: the least cost at which each balance can be had.
-    Points that another one beats in both are left out.
-    Draw several fronts on the same axes to compare them: pass ``ax=display.ax_`` to the next
-    call; colours, lines and markers advance by themselves.
+    The front is a step function: the smallest cost at which each balance is reached. Dominated
+    points are not drawn. To compare several fronts on the same axes, pass ``ax=display.ax_`` to the
+    next call: colours, lines and markers advance automatically.
 
     Parameters
     ----------
@@ -27,11 +28,11 @@ class ParetoFrontDisplay:
         Clustering cost of each point, such as the mean squared distance to the cluster's centre or
         the normalised cut.
     balance : array-like of shape (n_points,)
-        Balance of each point, in [0, 1]: rarest over commonest group, in the worst cluster; or what
-        ``criterion`` names.
+        Balance of each point, in [0, 1]: smallest over largest group, in the worst cluster. Or the
+        values of ``criterion``.
     data_balance : float, default=None
-        Balance of the data, which no clustering exceeds by more than rounding; drawn as a
-        vertical line.
+        Balance of the data, drawn as a vertical line. No clustering exceeds it by more than
+        rounding.
     selected : int, default=None
         Index of the point to mark.
     name : str, default=None
@@ -39,15 +40,11 @@ class ParetoFrontDisplay:
     cost_name : str, default="cost"
         Label of the cost axis.
     criterion : {"balance", "share_ratio"}, default="balance"
-        What ``balance`` holds: with "share_ratio" the least ratio of two groups' shares in a
-        cluster.
+        What ``balance`` is: "share_ratio" is the smallest ratio of two groups' shares in a cluster.
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        The axes with the front, once drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure with the axes, once drawn.
+    {ax_, figure_}
     line_ : matplotlib.lines.Line2D
         The front, once drawn.
 
@@ -61,7 +58,7 @@ class ParetoFrontDisplay:
     >>> from skfair.plotting import ParetoFrontDisplay
     >>> display = ParetoFrontDisplay([1.0, 1.1, 1.5], [0.1, 0.3, 0.4], name="by hand")
     >>> display.plot().ax_.get_xlabel()
-    'balance (rarest / commonest group, worst cluster)'
+    'balance (smallest / largest group, worst cluster)'
     """
 
     def __init__(
@@ -84,6 +81,7 @@ class ParetoFrontDisplay:
         self.criterion = criterion
 
     @classmethod
+    @display_docs
     def from_front(cls, front, *, selected=None, name=None, ax=None):
         """Draw a front.
 
@@ -93,16 +91,14 @@ class ParetoFrontDisplay:
             The front, for instance from :func:`skfair.cluster.fair_kmeans_front`: its `cost` and
             `balance`, or `share_ratio`, are drawn, its `cost_name` labels the axis.
         selected : int, default=None
-            Index of the point to mark, for instance ``front.select(min_balance=0.8)``.
+            Index of the point to mark, such as ``front.select(min_balance=0.8)``.
         name : str, default=None
             Name of the front in the legend.
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+        {ax}
 
         Returns
         -------
-        display : ParetoFrontDisplay
-            The drawn display.
+        {display}
         """
         display = cls(
             front.cost,
@@ -115,13 +111,13 @@ class ParetoFrontDisplay:
         )
         return display.plot(ax=ax)
 
+    @display_docs
     def plot(self, ax=None):
         """Draw the front.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+        {ax}
 
         Returns
         -------
@@ -140,6 +136,7 @@ class ParetoFrontDisplay:
         return self
 
     def _draw_front(self, n_before):
+        """Draw the points that are not dominated as steps."""
         cost, balance = np.asarray(self.cost), np.asarray(self.balance)
         front = np.flatnonzero(non_dominated(cost, balance))
         front = front[np.argsort(balance[front])]
@@ -151,18 +148,20 @@ class ParetoFrontDisplay:
             linestyle=cycle(LINES, n_before),
             marker=cycle(MARKERS, n_before),
             markersize=4.5,
-            markevery=max(1, len(front) // _MOST_MARKERS),
+            markevery=max(1, len(front) // _MAX_MARKERS),
             label=self.name,
             gid=_GID,
         )
 
     def _draw_limit(self):
+        """Mark the balance of the data, once for all fronts of the axes."""
         label = "balance of the data"
         if self.data_balance is None or label in self.ax_.get_legend_handles_labels()[1]:
             return
         self.ax_.axvline(self.data_balance, color=INK, linewidth=0.8, linestyle=":", label=label)
 
     def _draw_selected(self):
+        """Mark the selected point."""
         if self.selected is None:
             return
         balance, cost = self.balance[self.selected], self.cost[self.selected]
@@ -180,7 +179,7 @@ class ParetoFrontDisplay:
         )
 
     def _write_legend(self):
-        """Put the legend above the axes, where it can never cover a point."""
+        """Put the legend above the axes, with the fronts first."""
         handles, labels = self.ax_.get_legend_handles_labels()
         if not handles:
             return

@@ -1,7 +1,7 @@
-"""What all pictures share: colours, markers, hatches, and a clean pair of axes."""
+"""Colours, markers, hatches, axes and legends that the displays share."""
 
-# Okabe and Ito's palette, which stays apart for colour-blind eyes, and three of Tol's after it.
-# Neighbours in this order also differ in lightness, so that they stay apart in grey. Ten groups
+# Okabe and Ito's palette, which is distinct for colour-blind readers, then three colours of Tol's.
+# Neighbours in this order also differ in lightness, so that they are distinct in grey. Ten groups
 # have ten colours, ten markers and ten hatches.
 COLORS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442"),
@@ -19,21 +19,21 @@ def cycle(values, index):
 
 
 def import_pyplot():
-    """matplotlib.pyplot, or an error that says how to get it."""
+    """Import matplotlib.pyplot; raise an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "Pictures are drawn by matplotlib, which is not installed: "
+            "Displays require matplotlib, which is not installed: "
             'pip install "skfair[plot]", or pip install matplotlib.'
         ) from error
     return plt
 
 
 def new_axes(ax, size):
-    """Return `ax`, or without one the axes of a new figure of `size` (width, height) in inches.
+    """Return `ax`, or the axes of a new figure of `size` (width, height) in inches.
 
-    A new figure keeps room for legends and labels outside its axes.
+    A new figure reserves space for legends and labels outside its axes.
     """
     if ax is None:
         _, ax = import_pyplot().subplots(figsize=size, layout="constrained")
@@ -41,10 +41,7 @@ def new_axes(ax, size):
 
 
 def legend_above(ax, last=None):
-    """Name what is drawn above the axes, where the legend can never cover it.
-
-    Groups and models come in the order of drawing, the label `last` after them.
-    """
+    """Put the legend above the axes, in the order of drawing, with the label `last` at the end."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
         order = sorted(range(len(labels)), key=lambda i: labels[i] == last)
@@ -58,8 +55,8 @@ def legend_above(ax, last=None):
         )
 
 
-def readable(names):
-    """Names as text; those of several attributes, which come as tuples, joined by commas."""
+def to_text(names):
+    """Convert names to text; tuples, the names of intersections, are joined by commas."""
     return [", ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
 
 

@@ -1,40 +1,38 @@
-"""Accuracy against gap of several models, on people not used for the fit."""
+"""Display of accuracy against gap of several models on held-out data."""
 
 import numpy as np
 
+from skfair.plotting._docstrings import display_docs
 from skfair.plotting._style import COLORS, INK, MARKERS, cycle, legend_above, new_axes, strip_frame
 
 _GID = "skfair-tradeoff"
 
 
+@display_docs
 class TradeoffDisplay:
-    """Picture of what a smaller gap costs in accuracy, with intervals.
+    """Accuracy against the gap between groups, with confidence intervals.
 
-    Draw several models on the same axes to compare them: pass ``ax=display.ax_`` to the next call;
-    colours and markers advance by themselves.
+    To compare several models on the same axes, pass ``ax=display.ax_`` to the next call: colours
+    and markers advance automatically.
 
     Parameters
     ----------
     front : DataFrame
-        As :func:`skfair.audit.fairness_front` makes it: columns ``tolerance``, ``accuracy`` and
+        Output of :func:`skfair.audit.fairness_front`: columns ``tolerance``, ``accuracy`` and
         ``gap``, and for intervals the last two with ``_low`` and ``_high``.
-    name : str, default=None
-        Name of the model in the legend.
+    {name}
     gap_name : str, default="gap between groups"
         Label of the horizontal axis.
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-        The axes, once drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure with the axes, once drawn.
+    {ax_, figure_}
     line_ : matplotlib.lines.Line2D
         The points, once drawn, by ascending tolerance.
 
     See Also
     --------
-    skfair.audit.fairness_front : Fits the models and counts.
+    skfair.audit.fairness_front : Fits and evaluates the models.
 
     Examples
     --------
@@ -53,34 +51,32 @@ class TradeoffDisplay:
         self.gap_name = gap_name
 
     @classmethod
+    @display_docs
     def from_front(cls, front, *, name=None, gap_name="gap between groups", ax=None):
         """Draw a front.
 
         Parameters
         ----------
         front : DataFrame
-            As :func:`skfair.audit.fairness_front` makes it.
-        name : str, default=None
-            Name of the model in the legend.
+            Output of :func:`skfair.audit.fairness_front`.
+        {name}
         gap_name : str, default="gap between groups"
             Label of the horizontal axis.
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+        {ax}
 
         Returns
         -------
-        display : TradeoffDisplay
-            The drawn display.
+        {display}
         """
         return cls(front, name=name, gap_name=gap_name).plot(ax=ax)
 
+    @display_docs
     def plot(self, ax=None, *, bound=None):
         """Draw the points, with their intervals and tolerances.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure.
+        {ax}
         bound : float, default=None
             A gap to mark by a vertical line.
 
@@ -94,16 +90,15 @@ class TradeoffDisplay:
         front = self.front.sort_values("tolerance")
         n_before = sum(line.get_gid() == _GID for line in ax.lines)
         color = cycle(COLORS, n_before)
-        for across, reach in (("gap", "xerr"), ("accuracy", "yerr")):
-            if f"{across}_low" not in front:
+        points = front["gap"], front["accuracy"]
+        for column, side in (("gap", "xerr"), ("accuracy", "yerr")):
+            if f"{column}_low" not in front:
                 continue
-            ends = front[[f"{across}_low", f"{across}_high"]].to_numpy().T
-            lengths = np.abs(ends - front[across].to_numpy())
-            place = front["gap"], front["accuracy"]
-            ax.errorbar(*place, **{reach: lengths}, fmt="none", ecolor=color, elinewidth=0.8)
+            limits = front[[f"{column}_low", f"{column}_high"]].to_numpy().T
+            margins = np.abs(limits - front[column].to_numpy())
+            ax.errorbar(*points, **{side: margins}, fmt="none", ecolor=color, elinewidth=0.8)
         (self.line_,) = ax.plot(
-            front["gap"],
-            front["accuracy"],
+            *points,
             color=color,
             marker=cycle(MARKERS, n_before),
             markersize=6,
@@ -112,9 +107,8 @@ class TradeoffDisplay:
             gid=_GID,
         )
         for _, row in front[front["tolerance"].notna()].iterrows():
-            place = row["gap"], row["accuracy"]
-            said = f"{row['tolerance']:g}"
-            ax.annotate(said, place, (4, 5), textcoords="offset points", color=INK, fontsize=8)
+            point, tolerance = (row["gap"], row["accuracy"]), f"{row['tolerance']:g}"
+            ax.annotate(tolerance, point, (4, 5), textcoords="offset points", color=INK, fontsize=8)
         if bound is not None:
             ax.axvline(bound, color=INK, linewidth=0.8, linestyle="--")
         ax.set(xlabel=self.gap_name, ylabel="accuracy")

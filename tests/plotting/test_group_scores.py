@@ -151,5 +151,5 @@ def test_bad_input_is_refused():
 def test_a_regressor_is_refused():
     X = np.arange(20.0).reshape(-1, 1)
     model = LinearRegression().fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="fitted classifier is needed, but this LinearRegression"):
+    with pytest.raises(ValueError, match="must be a fitted classifier, but this LinearRegression"):
         GroupScoreDisplay.from_estimator(model, X, sensitive_features=np.arange(20) % 2)

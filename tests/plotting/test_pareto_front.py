@@ -51,7 +51,7 @@ def test_plot_returns_the_display_and_draws_on_given_axes(front):
 
 def test_axes_say_what_and_in_which_unit(front):
     ax = ParetoFrontDisplay.from_front(front).ax_
-    assert "balance" in ax.get_xlabel() and "rarest / commonest" in ax.get_xlabel()
+    assert "balance" in ax.get_xlabel() and "smallest / largest" in ax.get_xlabel()
     assert ax.get_ylabel() == front.cost_name
 
 
