@@ -1,4 +1,4 @@
-"""Data of people with their groups: public sets fetched by digest, an embedded set, generators."""
+"""Datasets with sensitive features: public data pinned by digest, bundled data, generators."""
 
 from skfair.partitions import open_blocks
 

@@ -5,13 +5,14 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from ._adult import fetch_adult
+from ._docstrings import dataset_docs
 
 COUNTRIES = """\
 United-States Cambodia England Puerto-Rico Canada Germany Outlying-US(Guam-USVI-etc) India Japan
 Greece South China Cuba Iran Honduras Philippines Italy Poland Jamaica Vietnam Mexico Portugal
 Ireland France Dominican-Republic Laos Ecuador Taiwan Haiti Columbia Hungary Guatemala Nicaragua
 Scotland Thailand Yugoslavia El-Salvador Trinadad&Tobago Peru Hong Holand-Netherlands"""
-# The categories of a text, in their order, or the numbers at which a new interval begins.
+# Categories of a text, in their order, or lower ends of the intervals of a number.
 ENCODING = {
     "age": [26, 33, 41, 50],
     "workclass": (
@@ -46,7 +47,7 @@ a9a: Adult in 123 binary features.
 
 The encoding of the Adult dataset that LIBSVM distributes as a9a (32,561 rows) and a9a.t (16,281):
 one feature for each category of a text, and for each of five intervals of a number (two for
-capital-gain and capital-loss: nothing or something). A missing category sets no feature, so that a
+capital-gain and capital-loss: zero or not). A missing category sets no feature, so that a
 row has 11 to 14 ones.
 
 It is made here from Adult's own files, and equals LIBSVM's entry by entry; their label -1 is
@@ -60,6 +61,7 @@ Licence: CC BY 4.0 (Adult, as UCI states).
 """
 
 
+@dataset_docs
 def fetch_a9a(
     *,
     subset="train",
@@ -90,12 +92,7 @@ def fetch_a9a(
         several attributes.
     drop_sensitive : bool, default=False
         Whether to leave the features made from the columns named in ``sensitive`` out of ``data``.
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+    {data_home, download_if_missing, return_X_y}
 
     Returns
     -------
@@ -108,16 +105,14 @@ def fetch_a9a(
             The groups; two-dimensional if ``sensitive`` is a list.
         feature_names : list of str
             What each column means, such as "26<=age<33" or "sex=Female".
-        DESCR : str
-            Source, licence, meaning of the columns.
-    (data, target) : tuple if ``return_X_y=True``
+        {DESCR}
+    {data_and_target}
 
     Raises
     ------
     ValueError
         If ``subset`` or ``sensitive`` names nothing known.
-    OSError
-        If a file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------
@@ -165,7 +160,7 @@ def _encode(data, encoding):
 
 
 def _positions(column, bins):
-    """Bin of each value; -1 where it is missing."""
+    """Bin of each value, -1 if it is missing."""
     import pandas as pd
 
     if isinstance(bins[0], str):
@@ -174,6 +169,7 @@ def _positions(column, bins):
 
 
 def _names(name, bins):
+    """Names of the features of a column, one per bin."""
     if isinstance(bins[0], str):
         return [f"{name}={category}" for category in bins]
     between = [f"{low}<={name}<{high}" for low, high in zip(bins[:-1], bins[1:], strict=True)]

@@ -1,6 +1,7 @@
 """The ACSIncome dataset, Oklahoma 2018."""
 
-from ._bunch import deliver, make_bunch, pick_groups
+from ._bunch import make_bunch, select_groups
+from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 
 OKLAHOMA = RemoteFile(
@@ -33,7 +34,7 @@ dollars of income.
 Target "PINCP": 1 (income above 50,000 dollars; 28 %) or 0.
 Quantities: AGEP (age, years), SCHL (schooling, 1 none to 24 doctorate), WKHP (hours of work a
 week).
-Codes, categories whose numbers mean nothing: COW (works for 1 a company, 2 a non-profit, 3 local,
+Codes, categories without an order: COW (works for 1 a company, 2 a non-profit, 3 local,
 4 state, 5 federal government, 6 themselves, 7 their own incorporated business, 8 a family business
 without pay); MAR (1 married, 2 not); OCCP (occupation), POBP (place of birth) and RELP
 (relationship to the first person of the household, who is 0) as in the Census Bureau's dictionary
@@ -54,6 +55,7 @@ of the repository that serves it is GPL-3.0.
 """
 
 
+@dataset_docs
 def fetch_acs_income(
     *,
     sensitive="race",
@@ -73,26 +75,18 @@ def fetch_acs_income(
     ==============  =========================================
 
     The file (1 MB) is taken from the folder named by the environment variable ``SKFAIR_DATA`` (as
-    ``acs_income/OK_0.csv``), else from scikit-learn's data home, else from the network; its digest
+    ``acs_income/OK_0.csv``), else from scikit-learn's data home, else from the network. Its digest
     is checked each time.
 
     Parameters
     ----------
     sensitive : {"race", "race5", "sex"} or list of these, default="race"
-        What forms the groups: "race" is "White" against "Non-White", "race5" the five codes of
-        the column RAC1P by name, "sex" is "Male" or "Female"; a list for several attributes.
+        Attribute that forms the groups: "race" is "White" against "Non-White", "race5" the five
+        codes of the column RAC1P by name, "sex" is "Male" or "Female". A list for several
+        attributes.
     drop_sensitive : bool, default=False
         Whether to leave the columns that form the groups (RAC1P, SEX) out of ``data``.
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
-    as_frame : bool, default=True
-        If False, arrays instead of pandas objects: ``data`` is then float64, with each category
-        replaced by its position in ``categories`` (a name, not a quantity: one-hot encode it
-        before measuring distances).
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+    {data_home, download_if_missing, as_frame, return_X_y}
 
     Returns
     -------
@@ -101,25 +95,19 @@ def fetch_acs_income(
             The features, under the Census Bureau's names.
         target : Series of shape (n_samples,)
             0 or 1.
-        sensitive_features : Series (n_samples,) or DataFrame (n_samples, n_attributes)
-            The groups, in the order of the rows of ``data``; a DataFrame if ``sensitive`` is a
-            list.
-        feature_names : list of str
-            The columns of ``data``.
+        {sensitive_features, feature_names}
         categories : dict of str to list of int
             The codes of each categorical feature, in ascending order.
         DESCR : str
             Source, licence, meaning of the columns and codes.
-        frame : DataFrame of shape (n_samples, n_features + 1) or None
-            ``data`` and ``target``; None if ``as_frame=False``.
-    (data, target) : tuple if ``return_X_y=True``
+        {frame}
+    {data_and_target}
 
     Raises
     ------
     ValueError
         If ``sensitive`` names nothing known.
-    OSError
-        If the file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------
@@ -139,17 +127,16 @@ def fetch_acs_income(
 
     path = fetch(OKLAHOMA, data_home=data_home, download_if_missing=download_if_missing)
     table = pd.read_csv(path).astype(int).astype(dict.fromkeys(CODED, "category"))
-    groups = pick_groups(_people(table), sensitive)
+    groups = select_groups(_name_groups(table), sensitive)
     data = table.drop(columns=TARGET)
     if drop_sensitive:
         names = [sensitive] if isinstance(sensitive, str) else sensitive
         data = data.drop(columns={COLUMN_OF[name] for name in names})
-    bunch = make_bunch(data, table[TARGET], groups, DESCR)
-    return deliver(bunch, as_frame=as_frame, return_X_y=return_X_y)
+    return make_bunch(data, table[TARGET], groups, DESCR, as_frame=as_frame, return_X_y=return_X_y)
 
 
-def _people(table):
-    """Name the groups that the codes stand for, one categorical column per choice."""
+def _name_groups(table):
+    """Table of the named groups of the codes, one categorical column per choice."""
     race5 = table["RAC1P"].astype(int).map(RACES)
     race = race5.where(race5 == "White", "Non-White")
     sex = table["SEX"].astype(int).map(SEXES)

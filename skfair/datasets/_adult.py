@@ -1,6 +1,7 @@
 """The Adult census income dataset."""
 
-from ._bunch import check_choice, deliver, make_bunch, pick_groups
+from ._bunch import check_choice, make_bunch, select_groups
+from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 
 _SOURCE = (
@@ -42,20 +43,22 @@ Adult: who earned more than 50,000 dollars a year?
 People of the 1994 census of the United States: 32,561 for training, 16,281 for testing.
 
 Target "income": "<=50K" or ">50K" (24 % of the people).
-Features: age (years); fnlwgt (how many people the census lets this one stand for); education-num
-(rank of education); capital-gain, capital-loss (dollars); hours-per-week; and the categories
+Features: age (years); fnlwgt (sampling weight: number of people whom this one represents);
+education-num (rank of education); capital-gain, capital-loss (dollars); hours-per-week; and the
+categories
 workclass, education, marital-status, occupation, relationship, race, sex, native-country.
 Groups: sex (Male 67 %, Female 33 %; 31 % and 11 % of them earn more than 50K), race.
 Missing: 7 % of the rows miss workclass, occupation or native-country ("?" in the file, nan here).
 A few rows (24 in training, 5 in test) repeat another one; they are kept.
 
-The relationships "Husband" and "Wife" give sex away: to drop the column sex is not to hide it.
+The relationships "Husband" and "Wife" reveal sex: dropping the column sex does not hide it.
 
 Source: B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, doi:10.24432/C5XW20.
 Licence: CC BY 4.0 (as UCI states).
 """
 
 
+@dataset_docs
 def fetch_adult(
     *,
     subset="train",
@@ -91,18 +94,7 @@ def fetch_adult(
     sensitive : str or list of str, default="sex"
         The categorical column that forms the groups, such as "sex" or "race"; a list for several
         attributes.
-    drop_sensitive : bool, default=False
-        Whether to leave the columns named in ``sensitive`` out of ``data``.
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
-    as_frame : bool, default=True
-        If False, arrays instead of pandas objects: ``data`` is then float64, with each category
-        replaced by its position in ``categories`` (a name, not a quantity: one-hot encode it
-        before measuring distances) and missing values nan.
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+    {drop_sensitive, data_home, download_if_missing, as_frame, return_X_y}
 
     Returns
     -------
@@ -111,25 +103,14 @@ def fetch_adult(
             Missing values are nan. Categories do not depend on ``subset``.
         target : Series of shape (n_samples,)
             "<=50K" or ">50K".
-        sensitive_features : Series (n_samples,) or DataFrame (n_samples, n_attributes)
-            The groups, in the order of the rows of ``data``; a DataFrame if ``sensitive`` is a
-            list.
-        feature_names : list of str
-            The columns of ``data``.
-        categories : dict of str to list of str
-            The categories of each categorical feature, in the order of their codes.
-        DESCR : str
-            Source, licence, meaning of the columns.
-        frame : DataFrame of shape (n_samples, n_features + 1) or None
-            ``data`` and ``target``; None if ``as_frame=False``.
-    (data, target) : tuple if ``return_X_y=True``
+        {sensitive_features, feature_names, categories, DESCR, frame}
+    {data_and_target}
 
     Raises
     ------
     ValueError
         If ``subset``, ``columns`` or ``sensitive`` names nothing known.
-    OSError
-        If a file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------
@@ -148,18 +129,17 @@ def fetch_adult(
     """
     check_choice("subset", subset, ("train", "test", "all"))
     check_choice("columns", columns, ("all", "clustering"))
-    # Both files are read whatever the subset, so that a category has one code everywhere.
+    # Both files are read for every subset, so that a category always has the same code.
     table = _read(
         train=fetch(TRAIN, data_home=data_home, download_if_missing=download_if_missing),
         test=fetch(TEST, data_home=data_home, download_if_missing=download_if_missing),
     )
     table = (table if subset == "all" else table.loc[[subset]]).reset_index(drop=True)
-    groups = pick_groups(table, sensitive)
+    groups = select_groups(table, sensitive)
     data = table[CLUSTERING_COLUMNS] if columns == "clustering" else table.drop(columns=TARGET)
     if drop_sensitive:
         data = data.drop(columns=sensitive, errors="ignore")
-    bunch = make_bunch(data, table[TARGET], groups, DESCR)
-    return deliver(bunch, as_frame=as_frame, return_X_y=return_X_y)
+    return make_bunch(data, table[TARGET], groups, DESCR, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def _read(**paths):
@@ -168,8 +148,9 @@ def _read(**paths):
 
     # In these files "|" opens a comment, as the first line of the test file is.
     layout = {"names": COLUMNS, "skipinitialspace": True, "comment": "|", "na_values": "?"}
-    parts = {name: pd.read_csv(path, **layout) for name, path in paths.items()}
-    table = pd.concat(parts)
-    table[TARGET] = table[TARGET].str.rstrip(".")  # labels of the test file end with a dot
+    tables = {name: pd.read_csv(path, **layout) for name, path in paths.items()}
+    table = pd.concat(tables)
+    # Labels of the test file end with a dot.
+    table[TARGET] = table[TARGET].str.rstrip(".")
     texts = table.drop(columns=TARGET).select_dtypes(exclude="number").columns
     return table.astype(dict.fromkeys(texts, "category"))

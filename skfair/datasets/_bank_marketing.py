@@ -1,6 +1,7 @@
 """The Bank Marketing dataset."""
 
-from ._bunch import check_choice, deliver, make_bunch, pick_groups
+from ._bunch import check_choice, make_bunch, select_groups
+from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 
 FULL = RemoteFile(
@@ -35,7 +36,7 @@ Groups: marital (married 61 %, single 28 %, divorced or widowed 11 %, 80 unknown
 Missing: nothing but the category "unknown" (in 10,700 rows). 12 rows repeat another one.
 
 duration is known only when the call is over, and then y is known too: a model that uses it cannot
-choose whom to call. It is left out unless it is asked for.
+choose whom to call. It is left out unless it is requested.
 
 Source: S. Moro, P. Cortez and P. Rita, "A data-driven approach to predict the success of bank
 telemarketing", Decision Support Systems 62, 2014, doi:10.1016/j.dss.2014.03.001.
@@ -43,6 +44,7 @@ Licence: CC BY 4.0 (as the UCI Machine Learning Repository states); the authors 
 """
 
 
+@dataset_docs
 def fetch_bank_marketing(
     *,
     columns="all",
@@ -77,25 +79,14 @@ def fetch_bank_marketing(
         ``drop_unknown_marital=True``.
     drop_duration : bool, default=True
         Whether ``columns="all"`` leaves out the length of the call, which is known only when the
-        call is over and the answer with it. "clustering" always has it.
+        call is over and the answer with it. "clustering" always includes it.
     drop_unknown_marital : bool, default=False
-        Whether to leave out the 80 clients whose marital status is "unknown", which would
-        otherwise be a group of its own.
+        Whether to leave out the 80 clients with marital status "unknown", which otherwise form a
+        group.
     sensitive : str or list of str, default="marital"
-        What forms the groups: "marital", or "age" for the bands "25-60" (both included) and
-        "other", or another categorical column; a list for several attributes.
-    drop_sensitive : bool, default=False
-        Whether to leave the columns named in ``sensitive`` out of ``data``.
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
-    as_frame : bool, default=True
-        If False, arrays instead of pandas objects: ``data`` is then float64, with each category
-        replaced by its position in ``categories`` (a name, not a quantity: one-hot encode it
-        before measuring distances).
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+        Attribute that forms the groups: "marital", or "age" for the bands "25-60" (both included)
+        and "other", or another categorical column. A list for several attributes.
+    {drop_sensitive, data_home, download_if_missing, as_frame, return_X_y}
 
     Returns
     -------
@@ -104,25 +95,14 @@ def fetch_bank_marketing(
             The features.
         target : Series of shape (n_samples,)
             "yes" or "no".
-        sensitive_features : Series (n_samples,) or DataFrame (n_samples, n_attributes)
-            The groups, in the order of the rows of ``data``; a DataFrame if ``sensitive`` is a
-            list.
-        feature_names : list of str
-            The columns of ``data``.
-        categories : dict of str to list of str
-            The categories of each categorical feature, in the order of their codes.
-        DESCR : str
-            Source, licence, meaning of the columns.
-        frame : DataFrame of shape (n_samples, n_features + 1) or None
-            ``data`` and ``target``; None if ``as_frame=False``.
-    (data, target) : tuple if ``return_X_y=True``
+        {sensitive_features, feature_names, categories, DESCR, frame}
+    {data_and_target}
 
     Raises
     ------
     ValueError
         If ``columns`` or ``sensitive`` names nothing known.
-    OSError
-        If the file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------
@@ -147,18 +127,18 @@ def fetch_bank_marketing(
     if drop_unknown_marital:
         table = table[table["marital"] != "unknown"].reset_index(drop=True)
         table["marital"] = table["marital"].cat.remove_unused_categories()
-    groups = pick_groups(table.assign(age=_age_band(table["age"])), sensitive)
+    groups = select_groups(table.assign(age=_age_band(table["age"])), sensitive)
     if columns == "clustering":
         data = table[CLUSTERING_COLUMNS]
     else:
         data = table.drop(columns=[TARGET, "duration"] if drop_duration else TARGET)
     if drop_sensitive:
         data = data.drop(columns=sensitive, errors="ignore")
-    bunch = make_bunch(data, table[TARGET], groups, DESCR)
-    return deliver(bunch, as_frame=as_frame, return_X_y=return_X_y)
+    return make_bunch(data, table[TARGET], groups, DESCR, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def _read(path):
+    """Parse the file, with text as categories."""
     import pandas as pd
 
     table = pd.read_csv(path, sep=";")
@@ -167,5 +147,6 @@ def _read(path):
 
 
 def _age_band(age):
+    """Whether the age is from 25 to 60, as a category."""
     bands = age.between(25, 60).map({True: "25-60", False: "other"})
     return bands.astype("category")

@@ -1,4 +1,4 @@
-"""The one shape in which every dataset is returned."""
+"""Bunches, the form in which every dataset is returned."""
 
 from sklearn.utils import Bunch
 
@@ -14,52 +14,26 @@ def check_choice(name, value, choices):
         )
 
 
-def pick_groups(table, sensitive):
-    """Choose the sensitive features of a dataset by name among its categorical columns.
-
-    Parameters
-    ----------
-    table : DataFrame of shape (n_samples, n_columns)
-        The dataset; only its categorical columns are candidates.
-    sensitive : str or list of str
-        One name gives a Series, a list of names a DataFrame.
-
-    Returns
-    -------
-    Series of shape (n_samples,) or DataFrame of shape (n_samples, n_attributes)
-        The chosen columns, rows as in ``table``.
-    """
+def select_groups(table, sensitive):
+    """Categorical columns of a table by name: a Series for one name, a DataFrame for a list."""
     candidates = table.select_dtypes("category")
     names = [sensitive] if isinstance(sensitive, str) else sensitive
     if not isinstance(names, list) or not names or any(n not in candidates for n in names):
         raise ValueError(
             f"sensitive must name one of the columns {list(candidates)}, or be a list of such "
-            f"names; got {sensitive!r}. Groups made in another way (a numeric column cut into "
-            "bands, say) can be passed to an estimator as sensitive_features directly."
+            f"names; got {sensitive!r}. Pass other groups (such as intervals of a numeric column) "
+            "to an estimator as sensitive_features directly."
         )
     return table[sensitive]
 
 
-def make_bunch(data, target, sensitive_features, descr):
-    """Make a bunch of frames in scikit-learn's shape, with the groups beside it.
+def make_bunch(data, target, sensitive_features, descr, *, as_frame=True, return_X_y=False):
+    """Make the bunch of a dataset from pandas objects, or with ``return_X_y`` data and target.
 
-    Parameters
-    ----------
-    data : DataFrame of shape (n_samples, n_features)
-        The features; text as pandas categories.
-    target : Series of shape (n_samples,)
-        What is to be predicted.
-    sensitive_features : Series or DataFrame of n_samples rows
-        The groups.
-    descr : str
-        Source, licence, meaning of the columns.
-
-    Returns
-    -------
-    Bunch
-        data, target, sensitive_features, feature_names, categories, DESCR, frame.
+    With ``as_frame=False`` it holds arrays: a category becomes its position in
+    ``bunch.categories[feature]``, a missing one nan, and ``frame`` is None.
     """
-    return Bunch(
+    bunch = Bunch(
         data=data,
         target=target,
         sensitive_features=sensitive_features,
@@ -71,36 +45,14 @@ def make_bunch(data, target, sensitive_features, descr):
         DESCR=descr,
         frame=data.assign(**{target.name: target}),
     )
-
-
-def deliver(bunch, *, as_frame, return_X_y):
-    """Give a bunch of frames the form that the caller of a ``fetch_*`` function asked for.
-
-    Parameters
-    ----------
-    bunch : Bunch
-        Made by :func:`make_bunch`.
-    as_frame : bool
-        False: arrays instead of frames. A category becomes its position in
-        ``bunch.categories[feature]``, a missing one nan; ``frame`` is None.
-    return_X_y : bool
-        True: only ``(data, target)``, as scikit-learn's loaders do.
-
-    Returns
-    -------
-    Bunch or tuple (data, target)
-        See above.
-    """
     if not as_frame:
-        bunch = Bunch(
-            **{
-                **bunch,
-                "data": _encode(bunch.data),
-                "target": bunch.target.to_numpy(),
-                "sensitive_features": bunch.sensitive_features.to_numpy(),
-                "frame": None,
-            }
-        )
+        arrays = {
+            "data": _encode(data),
+            "target": target.to_numpy(),
+            "sensitive_features": sensitive_features.to_numpy(),
+            "frame": None,
+        }
+        bunch = Bunch(**{**bunch, **arrays})
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 

@@ -6,7 +6,8 @@ import re
 import numpy as np
 from scipy import sparse
 
-from ._bunch import check_choice, deliver, make_bunch, pick_groups
+from ._bunch import check_choice, make_bunch, select_groups
+from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 
 _SOURCE = (
@@ -48,6 +49,7 @@ Licence: CC BY 4.0 (as UCI states).
 """
 
 
+@dataset_docs
 def fetch_communities_crime(
     *,
     threshold=None,
@@ -82,16 +84,10 @@ def fetch_communities_crime(
     sensitive : str or list of str, default="racepctblack"
         The share that forms the groups "above median" and "up to median": "racepctblack",
         "racePctHisp", "racePctAsian" or "racePctWhite"; a list for several attributes.
-    drop_sensitive : bool, default=False
-        Whether to leave the columns named in ``sensitive`` out of ``data``.
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
+    {drop_sensitive, data_home, download_if_missing}
     as_frame : bool, default=True
         If False, arrays instead of pandas objects.
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+    {return_X_y}
 
     Returns
     -------
@@ -100,29 +96,14 @@ def fetch_communities_crime(
             The features, float64.
         target : Series of shape (n_samples,)
             Violent crimes per person, scaled; 0 or 1 with ``threshold``.
-        sensitive_features : Series (n_samples,) or DataFrame (n_samples, n_attributes)
-            The groups, in the order of the rows of ``data``; a DataFrame if ``sensitive`` is a
-            list.
-        feature_names : list of str
-            The columns of ``data``.
-        categories : dict
-            Empty: every feature is numeric.
-        DESCR : str
-            Source, licence, meaning of the columns.
-        frame : DataFrame of shape (n_samples, n_features + 1) or None
-            ``data`` and ``target``; None if ``as_frame=False``.
-    (data, target) : tuple if ``return_X_y=True``
+        {sensitive_features, feature_names, no_categories, DESCR, frame}
+    {data_and_target}
 
     Raises
     ------
     ValueError
         If ``missing`` or ``sensitive`` names nothing known.
-    OSError
-        If a file is neither on disk nor to be had from the network, or its digest is wrong.
-
-    See Also
-    --------
-    communities_crime_groups : Hundreds of overlapping groups of the same communities.
+    {OSError}
 
     References
     ----------
@@ -139,7 +120,7 @@ def fetch_communities_crime(
     """
     check_choice("missing", missing, ("drop", "keep"))
     table = _read(data_home, download_if_missing)
-    groups = pick_groups(_halves(table[SHARES]), sensitive)
+    groups = select_groups(_halves(table[SHARES]), sensitive)
     data = table.drop(columns=[*PLACE, TARGET])
     if missing == "drop":
         data = data.dropna(axis="columns")
@@ -148,56 +129,24 @@ def fetch_communities_crime(
     target = table[TARGET]
     if threshold is not None:
         target = (target > threshold).astype(int)
-    bunch = make_bunch(data, target, groups, DESCR)
-    return deliver(bunch, as_frame=as_frame, return_X_y=return_X_y)
+    return make_bunch(data, target, groups, DESCR, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def communities_crime_groups(*, data_home=None, download_if_missing=True):
-    """Make the overlapping groups of the Communities and Crime dataset: 704 of them.
+    """Membership in 704 overlapping groups of communities (a boolean csr_array), and their names.
 
-    A group is "share of Black people at least a, of Hispanic people at least b, of Asian people
-    at least c". Each of a, b and c is one of ten thresholds: the quantiles of its share at 0, 0.1,
-    ..., 0.9, of which the first leaves nobody out, so that groups by one or two shares are among
-    them. Of the 1,000 combinations those stay that hold more than 1 % of the communities but not
-    all; of several with the same members the first.
-
-    Studies of fairness over many groups [1]_ describe 535 groups made from such thresholds, too
-    briefly to be made again; this recipe is ours.
-
-    Parameters
-    ----------
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
-
-    Returns
-    -------
-    membership : csr_array of bool, shape (1994, 704)
-        Which community (row, as in :func:`fetch_communities_crime`) belongs to which group.
-    names : list of str
-        What each group is, such as ``"racepctblack >= 0.58 & racePctAsian >= 0.03"``.
-
-    Raises
-    ------
-    OSError
-        If a file is neither on disk nor to be had from the network, or its digest is wrong.
-
-    References
-    ----------
-    .. [1] H. Narasimhan, A. Cotter, Y. Zhou, S. Wang and W. Guo, "Approximate heavily-constrained
-       learning with Lagrange multiplier models", NeurIPS 2020.
-
-    Examples
-    --------
-    >>> from skfair.datasets import communities_crime_groups
-    >>> membership, names = communities_crime_groups()  # doctest: +SKIP
-    >>> membership.shape  # doctest: +SKIP
-    (1994, 704)
+    A group is "share of Black people at least a, of Hispanic people at least b, of Asian people at
+    least c". Each of a, b and c is a quantile of its share at 0, 0.1, ..., 0.9. The first excludes
+    no community, so that groups by one or two shares are included. Of the 1,000 combinations those
+    with more than 1 % of the communities, but not all, are kept, and one of several with the same
+    members. The 535 groups of H. Narasimhan et al., "Approximate heavily-constrained learning with
+    Lagrange multiplier models", NeurIPS 2020, are made from such thresholds too, but their
+    description is not sufficient to reproduce them.
     """
     table = _read(data_home, download_if_missing)
-    thresholds = [_at_least(table[share]) for share in SHARES[:3]]
-    groups = {}  # bytes of a mask: (name, mask)
+    thresholds = [_threshold_conditions(table[share]) for share in SHARES[:3]]
+    # The first of several groups with the same mask is kept.
+    groups = {}
     for conditions in itertools.product(*thresholds):
         mask = np.logical_and.reduce([members for _, members in conditions])
         if 0.01 < mask.mean() < 1:
@@ -207,22 +156,25 @@ def communities_crime_groups(*, data_home=None, download_if_missing=True):
     return sparse.csr_array(np.column_stack(masks)), list(names)
 
 
-def _at_least(share):
-    """Ten conditions on a share, as (text, members)."""
+def _threshold_conditions(share):
+    """Ten conditions on a share, as pairs (text, members)."""
     quantiles = np.quantile(share, np.arange(10) / 10, method="inverted_cdf")
     return [(f"{share.name} >= {value:g}", share.to_numpy() >= value) for value in quantiles]
 
 
 def _halves(shares):
+    """Whether each share is above its median, as categories."""
     above = shares > shares.median()
     return above.map({True: "above median", False: "up to median"}.get).astype("category")
 
 
 def _read(data_home, download_if_missing):
+    """Parse the table, with the column names of the second file."""
     import pandas as pd
 
     where = {"data_home": data_home, "download_if_missing": download_if_missing}
     header = fetch(NAMES, **where).read_text(encoding="latin-1")
     names = re.findall(r"^@attribute (\S+)", header, flags=re.MULTILINE)
     table = pd.read_csv(fetch(TABLE, **where), names=names, na_values="?")
-    return table.copy()  # in one block, else pandas warns at the next column that is added
+    # A copy in one block, else pandas warns at the next column that is added.
+    return table.copy()

@@ -3,8 +3,9 @@
 import csv
 import io
 
-from ._bunch import check_choice, deliver, make_bunch, pick_groups
-from ._fetch import RemoteFile, fetch, own_copy
+from ._bunch import check_choice, make_bunch, select_groups
+from ._docstrings import dataset_docs
+from ._fetch import RemoteFile, fetch, find_user_file
 
 PERSONAL = {"name", "first", "last", "dob", "c_case_number", "r_case_number", "vr_case_number"}
 
@@ -12,10 +13,10 @@ PERSONAL = {"name", "first", "last", "dob", "c_case_number", "r_case_number", "v
 def anonymise(body):
     """Drop the columns that name people or their cases from the bytes of the public file."""
     header, *rows = csv.reader(io.StringIO(body.decode(), newline=""))
-    kept = [position for position, name in enumerate(header) if name not in PERSONAL]
+    positions = [position for position, name in enumerate(header) if name not in PERSONAL]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([row[position] for position in kept] for row in [header, *rows])
+    writer.writerows([row[position] for position in positions] for row in [header, *rows])
     return text.getvalue().encode()
 
 
@@ -70,6 +71,7 @@ Licence: none stated; ProPublica's repository has no licence file.
 """
 
 
+@dataset_docs
 def fetch_compas(
     *,
     columns="default",
@@ -99,26 +101,15 @@ def fetch_compas(
     Parameters
     ----------
     columns : {"default", "all"}, default="default"
-        "default" keeps the eight features known at the screening; "all" every column of the file,
-        among them COMPAS's own scores and traces of the outcome.
+        "default" takes the eight features known at the screening, "all" every column of the file,
+        including COMPAS's own scores and traces of the outcome.
     propublica_filter : bool, default=True
         Whether to keep only the people whom ProPublica analysed: ``days_b_screening_arrest`` from
         -30 to 30, ``is_recid`` not -1, ``c_charge_degree`` not "O", ``score_text`` not missing.
     sensitive : str or list of str, default="race"
-        What forms the groups: "race", "sex", or another categorical column of ``data``; a list for
-        several attributes.
-    drop_sensitive : bool, default=False
-        Whether to leave the columns named in ``sensitive`` out of ``data``.
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
-    as_frame : bool, default=True
-        If False, arrays instead of pandas objects: ``data`` is then float64, with each category
-        replaced by its position in ``categories`` (a name, not a quantity: one-hot encode it
-        before measuring distances) and missing values nan.
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+        Attribute that forms the groups: "race", "sex", or another categorical column of ``data``.
+        A list for several attributes.
+    {drop_sensitive, data_home, download_if_missing, as_frame, return_X_y}
 
     Returns
     -------
@@ -127,25 +118,14 @@ def fetch_compas(
             The features. Missing values, which only ``columns="all"`` has, are nan.
         target : Series of shape (n_samples,)
             0 or 1.
-        sensitive_features : Series (n_samples,) or DataFrame (n_samples, n_attributes)
-            The groups, in the order of the rows of ``data``; a DataFrame if ``sensitive`` is a
-            list.
-        feature_names : list of str
-            The columns of ``data``.
-        categories : dict of str to list of str
-            The categories of each categorical feature, in the order of their codes.
-        DESCR : str
-            Source, licence, meaning of the columns.
-        frame : DataFrame of shape (n_samples, n_features + 1) or None
-            ``data`` and ``target``; None if ``as_frame=False``.
-    (data, target) : tuple if ``return_X_y=True``
+        {sensitive_features, feature_names, categories, DESCR, frame}
+    {data_and_target}
 
     Raises
     ------
     ValueError
         If ``columns`` or ``sensitive`` names nothing known.
-    OSError
-        If the file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------
@@ -161,21 +141,20 @@ def fetch_compas(
     {'Male': 4997, 'Female': 1175}
     """
     check_choice("columns", columns, ("default", "all"))
-    # Somebody's own copy of the public file serves as well as the anonymous one.
-    path = own_copy(PUBLIC) or fetch(
+    # A user's copy of the public file is equivalent to the anonymous one.
+    path = find_user_file(PUBLIC) or fetch(
         ANONYMOUS, data_home=data_home, download_if_missing=download_if_missing
     )
     table = _read(path, propublica_filter)
     data = table[FEATURES] if columns == "default" else table.drop(columns=TARGET)
-    groups = pick_groups(data, sensitive)
+    groups = select_groups(data, sensitive)
     if drop_sensitive:
         data = data.drop(columns=sensitive)
-    bunch = make_bunch(data, table[TARGET], groups, DESCR)
-    return deliver(bunch, as_frame=as_frame, return_X_y=return_X_y)
+    return make_bunch(data, table[TARGET], groups, DESCR, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def _read(path, propublica_filter):
-    """Parse the file without what names people; text becomes categories after the filter."""
+    """Parse the file without personal data; text becomes categories after the filter."""
     import pandas as pd
 
     table = pd.read_csv(path).drop(columns=PERSONAL, errors="ignore")

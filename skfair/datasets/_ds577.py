@@ -2,7 +2,8 @@
 
 import io
 
-from ._bunch import deliver, make_bunch
+from ._bunch import make_bunch
+from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 
 POINTS = RemoteFile(
@@ -31,6 +32,7 @@ Licence: none stated; the file asks for citation of the article.
 """
 
 
+@dataset_docs
 def fetch_ds577(*, data_home=None, download_if_missing=True, as_frame=True, return_X_y=False):
     """Load DS-577: three clusters in the plane, with three groups dealt to them (clustering).
 
@@ -47,14 +49,10 @@ def fetch_ds577(*, data_home=None, download_if_missing=True, as_frame=True, retu
 
     Parameters
     ----------
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
+    {data_home, download_if_missing}
     as_frame : bool, default=True
         If False, arrays instead of pandas objects.
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+    {return_X_y}
 
     Returns
     -------
@@ -65,20 +63,16 @@ def fetch_ds577(*, data_home=None, download_if_missing=True, as_frame=True, retu
             The cluster, 1 to 3.
         sensitive_features : Series of shape (577,)
             The group, 0 to 2: not in the file, but dealt in turn to the points of each cluster.
-        feature_names : list of str
-            The columns of ``data``.
-        categories : dict
-            Empty: every feature is numeric.
+        {feature_names, no_categories}
         DESCR : str
             Source, licence, how the groups were made.
         frame : DataFrame of shape (577, 3) or None
             ``data`` and ``target``; None if ``as_frame=False``.
-    (data, target) : tuple if ``return_X_y=True``
+    {data_and_target}
 
     Raises
     ------
-    OSError
-        If the file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------
@@ -97,7 +91,9 @@ def fetch_ds577(*, data_home=None, download_if_missing=True, as_frame=True, retu
     path = fetch(POINTS, data_home=data_home, download_if_missing=download_if_missing)
     _, _, rows = path.read_text(encoding="utf-8").partition("@DATA")
     table = pd.read_csv(io.StringIO(rows), names=["x", "y", TARGET])
+    # Deal the groups in turn to the points of each cluster.
     turn = table.groupby(TARGET).cumcount() % N_GROUPS
     groups = turn.rename("group").astype("category")
-    bunch = make_bunch(table[["x", "y"]], table[TARGET], groups, DESCR)
-    return deliver(bunch, as_frame=as_frame, return_X_y=return_X_y)
+    return make_bunch(
+        table[["x", "y"]], table[TARGET], groups, DESCR, as_frame=as_frame, return_X_y=return_X_y
+    )

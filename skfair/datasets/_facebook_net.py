@@ -1,6 +1,7 @@
 """FacebookNet: friendships of students in Marseilles."""
 
 from ._bunch import check_choice
+from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 from ._graphs import make_graph_bunch
 
@@ -37,6 +38,7 @@ cited. The repository that serves these copies states no licence of its own.
 """
 
 
+@dataset_docs
 def fetch_facebook_net(*, subset="connected", data_home=None, download_if_missing=True):
     """Load the Facebook friendships of a high school with the students' gender (graph clustering).
 
@@ -56,10 +58,7 @@ def fetch_facebook_net(*, subset="connected", data_home=None, download_if_missin
     subset : {"connected", "all"}, default="connected"
         "connected" is the largest component, on which fair clusterings are compared in the
         literature [2]_; "all" adds 167 isolated students.
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
+    {data_home, download_if_missing}
 
     Returns
     -------
@@ -77,8 +76,7 @@ def fetch_facebook_net(*, subset="connected", data_home=None, download_if_missin
     ------
     ValueError
         If ``subset`` is neither of the two.
-    OSError
-        If a file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------

@@ -1,6 +1,7 @@
 """The four-area dataset of researchers."""
 
-from ._bunch import deliver, make_bunch
+from ._bunch import make_bunch
+from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 
 EMBEDDING = RemoteFile(
@@ -34,6 +35,7 @@ Licence: MIT (as the repository that publishes the file says).
 """
 
 
+@dataset_docs
 def fetch_four_area(*, data_home=None, download_if_missing=True, as_frame=True, return_X_y=False):
     """Load the four-area dataset: researchers by their co-authors (clustering).
 
@@ -45,19 +47,15 @@ def fetch_four_area(*, data_home=None, download_if_missing=True, as_frame=True, 
     ==============  ===================================
 
     The file (4 MB) is taken from the folder named by the environment variable ``SKFAIR_DATA`` (as
-    ``4area/4area.csv``), else from scikit-learn's data home, else from the network; its digest is
+    ``4area/4area.csv``), else from scikit-learn's data home, else from the network. Its digest is
     checked each time.
 
     Parameters
     ----------
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
+    {data_home, download_if_missing}
     as_frame : bool, default=True
         If False, arrays instead of pandas objects.
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+    {return_X_y}
 
     Returns
     -------
@@ -68,20 +66,12 @@ def fetch_four_area(*, data_home=None, download_if_missing=True, as_frame=True, 
             The research area, 0 to 3.
         sensitive_features : Series of shape (n_samples,)
             The research area as a category.
-        feature_names : list of str
-            The columns of ``data``.
-        categories : dict
-            Empty: every feature is numeric.
-        DESCR : str
-            Source, licence, meaning of the columns.
-        frame : DataFrame of shape (n_samples, n_features + 1) or None
-            ``data`` and ``target``; None if ``as_frame=False``.
-    (data, target) : tuple if ``return_X_y=True``
+        {feature_names, no_categories, DESCR, frame}
+    {data_and_target}
 
     Raises
     ------
-    OSError
-        If the file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------
@@ -102,5 +92,6 @@ def fetch_four_area(*, data_home=None, download_if_missing=True, as_frame=True, 
     path = fetch(EMBEDDING, data_home=data_home, download_if_missing=download_if_missing)
     table = pd.read_csv(path).rename(columns={"color": TARGET})
     data, area = table.drop(columns=TARGET), table[TARGET]
-    bunch = make_bunch(data, area, area.astype("category"), DESCR)
-    return deliver(bunch, as_frame=as_frame, return_X_y=return_X_y)
+    return make_bunch(
+        data, area, area.astype("category"), DESCR, as_frame=as_frame, return_X_y=return_X_y
+    )

@@ -1,12 +1,14 @@
-"""Points with groups, drawn at random; no network, the truth known."""
+"""Random points with groups and known clusters."""
 
 import numpy as np
 from sklearn.datasets import make_blobs
 from sklearn.utils import check_random_state
 
 from ._bunch import check_choice
+from ._docstrings import dataset_docs
 
 
+@dataset_docs
 def make_fair_blobs(
     n_samples=300,
     *,
@@ -17,7 +19,7 @@ def make_fair_blobs(
     group_separation=0.5,
     random_state=None,
 ):
-    r"""Gaussian blobs whose members belong to groups, from well mixed to fully separated.
+    r"""Gaussian blobs with groups that are balanced, separated, or anything between.
 
     The blobs are those of :func:`sklearn.datasets.make_blobs`. With :math:`n_k` points in blob k
     and :math:`n^g` in group g, the table of counts has, up to one point, the expectation
@@ -26,8 +28,8 @@ def make_fair_blobs(
 
     where s is ``group_separation`` and the table t, of the same margins, fills one blob after
     another with one group after another (the north-west corner rule), so that at most
-    n_groups - 1 blobs hold more than one group. At s = 0 the blobs are as balanced as chance makes
-    them and k-means is nearly fair; at s = 1 a fair clustering must cut across the blobs.
+    n_groups - 1 blobs have more than one group. At s = 0 the blobs are balanced up to chance and
+    k-means is nearly fair. At s = 1 a fair clustering must cut across the blobs.
 
     Parameters
     ----------
@@ -40,13 +42,12 @@ def make_fair_blobs(
     cluster_std : float, default=1.0
         Standard deviation of a blob in every direction, in the unit of the centers.
     group_shares : array-like of shape (n_groups,), default=(0.5, 0.5)
-        Share of the points that each group has; positive, with sum 1. The counts
+        Share of the points in each group, positive with sum 1. The counts
         :math:`n^g` are exact, up to rounding.
     group_separation : float, default=0.5
         Share s of the points whose group follows from their blob, in [0, 1]. The groups of the
         others are shuffled among them.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draw.
+    {random_state}
 
     Returns
     -------
@@ -87,9 +88,10 @@ def make_fair_blobs(
         random_state=rng,
     )
     counts = _group_counts(group_shares, n_samples)
-    groups = np.repeat(np.arange(len(counts)), counts)  # beside the sorted y: the table t
-    mixed = rng.permutation(n_samples)[: round((1 - group_separation) * n_samples)]
-    groups[mixed] = groups[rng.permutation(mixed)]
+    # Next to the sorted y the sorted groups make the table t. Shuffle a share 1 - s of them.
+    groups = np.repeat(np.arange(len(counts)), counts)
+    shuffled = rng.permutation(n_samples)[: round((1 - group_separation) * n_samples)]
+    groups[shuffled] = groups[rng.permutation(shuffled)]
     order = rng.permutation(n_samples)
     return X[order], y[order], groups[order]
 
@@ -105,25 +107,25 @@ def check_shares(shares):
 
 
 def _group_counts(shares, n_samples):
-    """Whole numbers with sum n_samples, each less than one away from its share."""
+    """Integers with sum n_samples, each less than one away from its share."""
     shares = check_shares(shares)
     bounds = np.rint(n_samples * np.cumsum(shares)).astype(int)
     counts = np.diff(bounds, prepend=0)
     if not counts.all():
         raise ValueError(
-            f"group_shares={shares} leave a group without any of the n_samples={n_samples} points; "
-            "ask for more points or a larger share."
+            f"Every group must have a point, but group_shares={shares} of n_samples={n_samples} "
+            "leave a group empty; pass more points or a larger share."
         )
     return counts
 
 
-# name: (points per blob, centers, standard deviation); the bar between groups is at y = 2
 _SYNTHETIC = {
     "equal_ds1": ([100] * 4, [(1, 1), (2.1, 1), (1, 5), (2.1, 5)], 0.1),
     "unequal_ds1": ([150, 150, 50, 50], [(1, 1), (2.1, 1), (1, 3.5), (2.1, 3.5)], 0.13),
     "equal_ds2": ([200, 200], [(1, 1), (2.1, 3.5)], 0.3),
     "unequal_ds2": ([300, 100], [(1, 1), (2.1, 3.5)], 0.3),
 }
+"""Points per blob, centers and standard deviation of each set; the groups are separate at y = 2."""
 
 
 def make_fair_synthetic(name="equal_ds1", *, random_state=1):
@@ -147,9 +149,9 @@ def make_fair_synthetic(name="equal_ds1", *, random_state=1):
     Parameters
     ----------
     name : {"equal_ds1", "unequal_ds1", "equal_ds2", "unequal_ds2"}, default="equal_ds1"
-        Which set.
+        Name of the set.
     random_state : int, RandomState instance or None, default=1
-        Seed of the draw; 1 gives the very points of the authors' public code.
+        Seed of the random draws. 1 reproduces the points of the authors' public code.
 
     Returns
     -------
@@ -163,7 +165,7 @@ def make_fair_synthetic(name="equal_ds1", *, random_state=1):
     Raises
     ------
     ValueError
-        If ``name`` is none of the four.
+        If ``name`` is not one of the four.
 
     References
     ----------

@@ -1,6 +1,7 @@
 """The LastFM Asia social network."""
 
 from ._bunch import check_choice
+from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 from ._graphs import make_graph_bunch
 
@@ -35,6 +36,7 @@ Licence: MIT (the repository that publishes the files).
 """
 
 
+@dataset_docs
 def fetch_lastfm_asia(*, subset="connected", data_home=None, download_if_missing=True):
     """Load the LastFM Asia social network with the users' countries (graph clustering).
 
@@ -53,10 +55,7 @@ def fetch_lastfm_asia(*, subset="connected", data_home=None, download_if_missing
     subset : {"connected", "all"}, default="connected"
         "connected" is the graph on which fair clusterings are compared in the literature [2]_:
         the countries of at least 500 users, and of those the largest connected component.
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
+    {data_home, download_if_missing}
 
     Returns
     -------
@@ -74,8 +73,7 @@ def fetch_lastfm_asia(*, subset="connected", data_home=None, download_if_missing
     ------
     ValueError
         If ``subset`` is neither of the two.
-    OSError
-        If a file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------

@@ -1,6 +1,7 @@
 """The law school admissions dataset."""
 
-from ._bunch import deliver, make_bunch, pick_groups
+from ._bunch import make_bunch, select_groups
+from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 
 CLEAN = RemoteFile(
@@ -35,6 +36,7 @@ survey ask to be cited.
 """
 
 
+@dataset_docs
 def fetch_law_school(
     *,
     sensitive="race",
@@ -60,18 +62,8 @@ def fetch_law_school(
     Parameters
     ----------
     sensitive : str or list of str, default="race"
-        What forms the groups: "race" or "sex"; a list for both.
-    drop_sensitive : bool, default=False
-        Whether to leave the columns named in ``sensitive`` out of ``data``.
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
-    as_frame : bool, default=True
-        If False, arrays instead of pandas objects: ``data`` is then float64, with each category
-        replaced by its position in ``categories``.
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+        Attribute that forms the groups: "race" or "sex"; a list for both.
+    {drop_sensitive, data_home, download_if_missing, as_frame, return_X_y}
 
     Returns
     -------
@@ -80,25 +72,14 @@ def fetch_law_school(
             The features.
         target : Series of shape (n_samples,)
             0 or 1.
-        sensitive_features : Series (n_samples,) or DataFrame (n_samples, n_attributes)
-            The groups, in the order of the rows of ``data``; a DataFrame if ``sensitive`` is a
-            list.
-        feature_names : list of str
-            The columns of ``data``.
-        categories : dict of str to list of str
-            The categories of each categorical feature, in the order of their codes.
-        DESCR : str
-            Source, licence, meaning of the columns.
-        frame : DataFrame of shape (n_samples, n_features + 1) or None
-            ``data`` and ``target``; None if ``as_frame=False``.
-    (data, target) : tuple if ``return_X_y=True``
+        {sensitive_features, feature_names, categories, DESCR, frame}
+    {data_and_target}
 
     Raises
     ------
     ValueError
         If ``sensitive`` names nothing known.
-    OSError
-        If the file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------
@@ -116,15 +97,15 @@ def fetch_law_school(
     {'White': 17491, 'Non-White': 3307}
     """
     table = _read(fetch(CLEAN, data_home=data_home, download_if_missing=download_if_missing))
-    groups = pick_groups(table, sensitive)
+    groups = select_groups(table, sensitive)
     data = table.drop(columns=TARGET)
     if drop_sensitive:
         data = data.drop(columns=sensitive)
-    bunch = make_bunch(data, table[TARGET], groups, DESCR)
-    return deliver(bunch, as_frame=as_frame, return_X_y=return_X_y)
+    return make_bunch(data, table[TARGET], groups, DESCR, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def _read(path):
+    """Parse the file, with named categories."""
     import pandas as pd
 
     table = pd.read_csv(path).rename(columns={"male": "sex"})

@@ -2,7 +2,8 @@
 
 from sklearn.datasets import load_diabetes
 
-from ._bunch import deliver, make_bunch
+from ._bunch import make_bunch
+from ._docstrings import dataset_docs
 
 DESCR = """\
 Patients: how far has diabetes progressed after one year?
@@ -22,6 +23,7 @@ Statistics 32, 2004.
 """
 
 
+@dataset_docs
 def load_patients(*, drop_sensitive=False, as_frame=True, return_X_y=False):
     """Load scikit-learn's diabetes patients with their sex as group (regression, clustering).
 
@@ -41,8 +43,7 @@ def load_patients(*, drop_sensitive=False, as_frame=True, return_X_y=False):
         Whether to leave the column sex out of ``data``.
     as_frame : bool, default=True
         If False, arrays instead of pandas objects.
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+    {return_X_y}
 
     Returns
     -------
@@ -53,15 +54,12 @@ def load_patients(*, drop_sensitive=False, as_frame=True, return_X_y=False):
             Disease progression one year after baseline.
         sensitive_features : Series of shape (442,)
             "sex 1" or "sex 2".
-        feature_names : list of str
-            The columns of ``data``.
-        categories : dict
-            Empty: every feature is numeric.
+        {feature_names, no_categories}
         DESCR : str
             Source, meaning of the columns.
         frame : DataFrame of shape (442, n_features + 1) or None
             ``data`` and ``target``; None if ``as_frame=False``.
-    (data, target) : tuple if ``return_X_y=True``
+    {data_and_target}
 
     References
     ----------
@@ -80,5 +78,4 @@ def load_patients(*, drop_sensitive=False, as_frame=True, return_X_y=False):
     source = load_diabetes(scaled=False, as_frame=True)
     groups = source.data["sex"].map({1.0: "sex 1", 2.0: "sex 2"}).astype("category")
     data = source.data.drop(columns="sex") if drop_sensitive else source.data
-    bunch = make_bunch(data, source.target, groups, DESCR)
-    return deliver(bunch, as_frame=as_frame, return_X_y=return_X_y)
+    return make_bunch(data, source.target, groups, DESCR, as_frame=as_frame, return_X_y=return_X_y)

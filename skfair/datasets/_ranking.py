@@ -1,4 +1,4 @@
-"""Queries with documents of two groups: drawn at random, and read in the format of MSLR-WEB10K."""
+"""Learning to rank with two groups of documents: a generator, and MSLR-WEB10K."""
 
 import os
 from pathlib import Path
@@ -8,30 +8,34 @@ from sklearn.datasets import get_data_home, load_svmlight_file
 from sklearn.utils import Bunch, check_random_state
 
 from ._bunch import check_choice
+from ._docstrings import dataset_docs
 
 ADDRESS = "https://www.microsoft.com/en-us/research/project/mslr/"
 N_FEATURES = 136
-QUALITY = 131  # position of the column QualityScore, which the documentation calls feature 132
+QUALITY = 131
+"""Position of the column QualityScore, feature 132 in the documentation."""
+
 QUERIES = {"train": 6000, "vali": 2000, "test": 2000}
-"""Queries of the three parts of a fold."""
+"""Number of queries in the three files of a fold."""
 
 DESCR = f"""MSLR-WEB10K, a fold of Microsoft's learning to rank data of 10,000 queries
 
 Source: {ADDRESS}; T. Qin and T.-Y. Liu, "Introducing LETOR 4.0 datasets", arXiv:1306.2597.
-Its terms of use must be accepted before the download, so that nothing here downloads it.
+Its terms of use must be accepted before the download, so it is not downloaded here.
 Rows: pairs of a query and a page, 136 numbers each (feature 132 is the quality score of the page
 by a classifier). Target: relevance, judged from 0 to 4.
 Groups: pages of low and of high quality score.
 """
 
 
+@dataset_docs
 def make_ranking(n_queries=100, *, n_documents=20, n_features=10, bias=1.0, random_state=None):
-    r"""Queries with documents of two groups, one of which looks more relevant than it is.
+    r"""Queries with documents of two groups, one of which appears more relevant than it is.
 
     A document has features x from a standard normal distribution, and a utility :math:`x \cdot w +
     \varepsilon` with w of unit length and standard normal noise. Its relevance, 0 to 4, is the
-    fifth of all documents that its utility lies in. Of documents of group "high" the feature of
-    largest weight is seen with ``bias`` added, so that a ranker that trusts it ranks them too high.
+    quintile of its utility among all documents. For documents of group "high" the observed feature
+    of largest weight has ``bias`` added, so that a ranker that uses it ranks them too high.
 
     Parameters
     ----------
@@ -42,9 +46,8 @@ def make_ranking(n_queries=100, *, n_documents=20, n_features=10, bias=1.0, rand
     n_features : int, default=10
         Number of features.
     bias : float, default=1.0
-        What is added, in standard deviations of the feature.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draw.
+        Bias of the feature in group "high", in its standard deviations.
+    {random_state}
 
     Returns
     -------
@@ -76,26 +79,26 @@ def make_ranking(n_queries=100, *, n_documents=20, n_features=10, bias=1.0, rand
     return X, y, np.repeat(np.arange(n_queries), n_documents), groups
 
 
-def fetch_mslr(part="train", *, fold=1, low_quality=0.4, n_queries=None, data_home=None):
-    """Read a part of MSLR-WEB10K, 1.2 million pages for 10,000 queries, from its own files.
+def fetch_mslr(subset="train", *, fold=1, low_quality=0.4, n_queries=None, data_home=None):
+    """Load a file of MSLR-WEB10K, 1.2 million pages for 10,000 queries, that the user downloaded.
 
-    The terms of use have to be accepted before the download, so that the files must be fetched by
-    hand, from https://www.microsoft.com/en-us/research/project/mslr/. They are read as they are.
+    The terms of use must be accepted before the download, from
+    https://www.microsoft.com/en-us/research/project/mslr/. The files are read as published.
 
     Parameters
     ----------
-    part : {"train", "vali", "test"}, default="train"
-        Which file of the fold; 6,000, 2,000 and 2,000 queries.
+    subset : {"train", "vali", "test"}, default="train"
+        File of the fold, with 6,000, 2,000 or 2,000 queries.
     fold : {1, 2, 3, 4, 5}, default=1
-        Which fold.
+        Number of the fold.
     low_quality : float, default=0.4
-        Share of the pages of the part whose quality score counts as low. Studies of fairness [1]_
-        make groups of this score; where they cut it is not printed.
+        Share of the pages of the file whose quality score counts as low. Studies of fairness [1]_
+        make groups of this score without stating their threshold.
     n_queries : int or None, default=None
-        Keep so many queries, the first ones; None keeps all.
+        Number of queries to return, the first of the file. None returns all.
     data_home : str or path-like, default=None
-        Folder with ``mslr/Fold1/train.txt`` and so on, where the environment variable
-        ``SKFAIR_DATA`` does not name one; default is ``skfair`` in scikit-learn's data home.
+        Folder with ``mslr/Fold1/train.txt`` and so on, unless the environment variable
+        ``SKFAIR_DATA`` names one. None takes ``skfair`` in scikit-learn's data home.
 
     Returns
     -------
@@ -114,9 +117,9 @@ def fetch_mslr(part="train", *, fold=1, low_quality=0.4, n_queries=None, data_ho
     Raises
     ------
     ValueError
-        If ``part`` or ``fold`` is none of those listed.
+        If ``subset`` or ``fold`` is not one of those listed.
     OSError
-        If the file is not there, cut off or another one.
+        If the file is missing, truncated or a different one.
 
     References
     ----------
@@ -130,59 +133,60 @@ def fetch_mslr(part="train", *, fold=1, low_quality=0.4, n_queries=None, data_ho
     >>> queries.data.shape[1]  # doctest: +SKIP
     136
     """
-    check_choice("part", part, tuple(QUERIES))
+    check_choice("subset", subset, tuple(QUERIES))
     if fold not in range(1, 6):
         raise ValueError(f"fold must be one of 1, 2, 3, 4, 5; got {fold!r}.")
-    path = _path(f"mslr/Fold{fold}/{part}.txt", data_home)
-    X, y, query = _read(path, QUERIES[part])
+    path = _path(f"mslr/Fold{fold}/{subset}.txt", data_home)
+    X, y, query = _read(path, QUERIES[subset])
     if n_queries is not None:
-        kept = np.isin(query, query[np.sort(np.unique(query, return_index=True)[1])][:n_queries])
-        X, y, query = X[kept], y[kept], query[kept]
-    cut = np.quantile(X[:, QUALITY], low_quality)
-    groups = np.where(X[:, QUALITY] <= cut, "low", "high")
+        _, first_rows = np.unique(query, return_index=True)
+        rows = np.isin(query, query[np.sort(first_rows)][:n_queries])
+        X, y, query = X[rows], y[rows], query[rows]
+    threshold = np.quantile(X[:, QUALITY], low_quality)
+    groups = np.where(X[:, QUALITY] <= threshold, "low", "high")
     return Bunch(data=X, target=y, query_id=query, sensitive_features=groups, DESCR=DESCR)
 
 
 def _path(name, data_home):
-    """Where the file lies."""
-    own = os.environ.get("SKFAIR_DATA")
-    folders = [Path(own).expanduser()] if own else []
+    """Path of the file, in the folder named by SKFAIR_DATA or in the data home."""
+    user_folder = os.environ.get("SKFAIR_DATA")
+    folders = [Path(user_folder).expanduser()] if user_folder else []
     folders.append(Path(get_data_home(data_home), "skfair"))
-    found = [folder / name for folder in folders if (folder / name).is_file()]
-    if not found:
+    paths = [folder / name for folder in folders if (folder / name).is_file()]
+    if not paths:
         raise OSError(
             f"{name} is in none of {[str(folder) for folder in folders]}, and MSLR-WEB10K cannot "
             f"be downloaded without accepting its terms. Get it from {ADDRESS}, unpack it, and put "
             f"its folder with this file at {folders[0] / name}."
         )
-    return found[0]
+    return paths[0]
 
 
 def _read(path, n_queries):
-    """Features, relevance and query of a whole file."""
+    """Features, relevance and query of a file, which must be complete."""
     try:
         X, y, query = load_svmlight_file(
             path, n_features=N_FEATURES, zero_based=False, query_id=True
         )
-        n_given = [line.count(b":") for line in _last_lines(path)]
+        n_numbers = [line.count(b":") for line in _last_lines(path)]
     except ValueError as error:
         raise OSError(f"{path} is not a file of MSLR-WEB10K: {error}. {_REMEDY}") from error
-    whole = n_given and set(n_given) == {N_FEATURES + 1}
-    if not whole or len(np.unique(query)) != n_queries or not np.isin(y, range(5)).all():
+    is_complete = n_numbers and set(n_numbers) == {N_FEATURES + 1}
+    if not is_complete or len(np.unique(query)) != n_queries or not np.isin(y, range(5)).all():
         raise OSError(
             f"{path} must hold {n_queries} queries, relevance from 0 to 4 and {N_FEATURES} numbers "
             f"in every line, but it holds {len(np.unique(query))} queries, relevance "
-            f"{np.unique(y)[:9].tolist()} and {n_given[-1] - 1 if n_given else 0} numbers in its "
-            f"last line: it is cut off, or another file. {_REMEDY}"
+            f"{np.unique(y)[:9].tolist()} and {n_numbers[-1] - 1 if n_numbers else 0} numbers in "
+            f"its last line: it is truncated, or another file. {_REMEDY}"
         )
     return X.toarray(), y.astype(int), query
 
 
-_REMEDY = f"Get it again from {ADDRESS}."
+_REMEDY = f"Download it again from {ADDRESS}."
 
 
 def _last_lines(path):
-    """The last line of a file, or none if it has none; one that is cut off has no end."""
+    """List of the last line of a file; empty for an empty file."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 10_000))
         return file.read().splitlines()[-1:]

@@ -1,12 +1,14 @@
-"""The synthetic graphs and points on which fair spectral clusterings are compared."""
+"""Synthetic graphs and points for fair spectral clustering."""
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ._docstrings import dataset_docs
 from ._generators import check_shares
 from ._graphs import adjacency_matrix
 
 
+@dataset_docs
 def make_fair_sbm(
     n_samples=1000,
     *,
@@ -16,10 +18,10 @@ def make_fair_sbm(
     average_degree=None,
     random_state=None,
 ):
-    r"""Random graph whose clusters are fair, hidden behind groups that keep to themselves (m-SBM).
+    r"""Random graph with balanced clusters that are masked by homophilous groups (m-SBM).
 
-    Every cluster holds the same number of people of every group. Two people are linked,
-    independently of all others, with a probability that depends on whether they share
+    Every cluster has the same number of nodes of every group. Two nodes are linked, independently
+    of all others, with a probability that depends on whether they share
 
     ========================  ========
     cluster and group         s a
@@ -28,48 +30,47 @@ def make_fair_sbm(
     neither                   s d
     ========================  ========
 
-    where (a, b, c, d) are ``probabilities``. Their defaults are chosen here, as [2]_ prints none:
-    groups are nearly as dense as clusters, so that plain spectral clustering may return them, and
-    fair spectral clustering finds the clusters [1]_. In dense graphs
+    where (a, b, c, d) are ``probabilities``. Their defaults are chosen here, as [2]_ states none:
+    groups are nearly as dense as clusters, so that plain spectral clustering may return the groups,
+    while fair spectral clustering finds the clusters [1]_. In dense graphs
 
     .. math:: s = \left(\frac{\log n}{n}\right)^{1/10} / 0.528,
 
-    of which [2]_ prints the power alone; s is 1 at n = 5,000, and probabilities above 1 (n below
-    1,500) are cut off there. With ``average_degree``, s is what brings the expected mean degree to
-    that number.
+    of which [2]_ states the power alone. s is 1 at n = 5,000, and probabilities above 1 (n below
+    1,500) are clipped. With ``average_degree``, s is such that the expected mean degree is this
+    number.
 
     Time and memory grow with the number of edges, not with n squared.
 
     Parameters
     ----------
     n_samples : int, default=1000
-        Number of people (nodes) n.
+        Number of nodes n.
     n_clusters : int, default=5
         Number of clusters.
     n_groups : int, default=2
-        Number of groups. Cluster and group sizes are equal up to rounding: the number of people
-        in any cluster and group differs from that in any other by at most one.
+        Number of groups. The numbers of nodes of two pairs of a cluster and a group differ by at
+        most one.
     probabilities : tuple of four floats, default=(0.9, 0.35, 0.5, 0.05)
         a, b, c and d of the table, up to the factor s.
     average_degree : float, default=None
-        Expected mean number of links per person; None for the dense graphs.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draw.
+        Expected mean number of links per node. None makes dense graphs.
+    {random_state}
 
     Returns
     -------
     adjacency : csr_array of float64, shape (n_samples, n_samples)
-        1 where two people are linked; symmetric, zero diagonal, people in random order.
+        1 if two nodes are linked. Symmetric, zero diagonal, nodes in random order.
     y : ndarray of shape (n_samples,)
-        The cluster of each person, 0, ..., n_clusters - 1: a perfectly fair clustering.
+        The cluster of each node, 0, ..., n_clusters - 1: a perfectly fair clustering.
     sensitive_features : ndarray of shape (n_samples,)
-        The group of each person, 0, ..., n_groups - 1.
+        The group of each node, 0, ..., n_groups - 1.
 
     Raises
     ------
     ValueError
-        If a group would be missing from a cluster (fewer people than n_clusters n_groups), if
-        ``probabilities`` are not four numbers in [0, 1], or if ``average_degree`` asks for one
+        If a group would be missing from a cluster (fewer nodes than n_clusters n_groups), if
+        ``probabilities`` are not four numbers in [0, 1], or if ``average_degree`` would require one
         above 1.
 
     References
@@ -96,7 +97,7 @@ def make_fair_sbm(
     n_blocks = n_clusters * n_groups
     if not 1 <= n_blocks <= n_samples:
         raise ValueError(
-            "every cluster must hold every group: n_clusters * n_groups must be at least 1 and at "
+            "Every cluster must have every group: n_clusters * n_groups must be at least 1 and at "
             f"most n_samples; got {n_clusters} * {n_groups} and n_samples={n_samples}."
         )
     rng = check_random_state(random_state)
@@ -106,12 +107,13 @@ def make_fair_sbm(
     if average_degree is None:
         links = np.minimum(links * (np.log(n_samples) / n_samples) ** 0.1 / 0.528, 1)
     else:
-        links = _with_average_degree(links, sizes, average_degree)
-    place = rng.permutation(n_samples)
+        links = _scale_to_average_degree(links, sizes, average_degree)
+    # The nodes are numbered block by block, then moved to random positions.
+    position = rng.permutation(n_samples)
     rows, cols = _draw_edges(sizes, links, rng)
     block = np.empty(n_samples, dtype=int)
-    block[place] = np.repeat(np.arange(n_blocks), sizes)
-    adjacency = adjacency_matrix(place[rows], place[cols], n_samples)
+    block[position] = np.repeat(np.arange(n_blocks), sizes)
+    adjacency = adjacency_matrix(position[rows], position[cols], n_samples)
     return adjacency, cluster[block], group[block]
 
 
@@ -128,52 +130,43 @@ def _link_probabilities(cluster, group, probabilities):
     return np.where(same_cluster, np.where(same_group, a, c), np.where(same_group, b, d))
 
 
-def _with_average_degree(links, sizes, average_degree):
-    """Scale the probabilities so that a person expects that many links on average."""
+def _scale_to_average_degree(links, sizes, average_degree):
+    """Scale the probabilities so that the expected mean degree is `average_degree`."""
     expected = (sizes @ links @ sizes - sizes @ np.diag(links)) / sizes.sum()
     largest = expected / links.max()
     if not 0 < average_degree <= largest:
         raise ValueError(
             f"average_degree must be positive and at most {largest:.6g}, where the largest "
-            f"probability is 1; got {average_degree!r}. Ask for more samples, or for "
-            "probabilities that differ less."
+            f"probability is 1; got {average_degree!r}. Pass more samples, or probabilities that "
+            "differ less."
         )
-    return np.minimum(links * (average_degree / expected), 1)  # rounding may lead beyond 1
+    # Rounding may exceed 1.
+    return np.minimum(links * (average_degree / expected), 1)
 
 
 def _draw_edges(sizes, links, rng):
-    """Link every two nodes independently, in time proportional to the number of links.
+    """Draw the links of a block model in time proportional to their number: rows < cols.
 
-    Parameters
-    ----------
-    sizes : ndarray of int, shape (n_blocks,)
-        Nodes per block; they are numbered block after block.
-    links : ndarray of shape (n_blocks, n_blocks)
-        Probability of a link between a node of one block and a node of another; symmetric.
-    rng : RandomState
-        Source of the draw.
-
-    Returns
-    -------
-    rows, cols : ndarray of int, shape (n_edges,)
-        The two ends of each edge, rows < cols.
+    `sizes` are the numbers of nodes in the blocks, `links` the symmetric matrix of probabilities.
     """
     starts = np.cumsum(sizes) - sizes
     first, second = np.triu_indices(len(sizes))
     areas = sizes[first] * sizes[second]
     edges = []
     for p in np.unique(links[first, second]):
-        # All pairs of this probability in one line, block pair after block pair.
+        # All pairs of nodes with this probability in one line, block pair by block pair.
         pair = np.flatnonzero(links[first, second] == p)
         ends = np.cumsum(areas[pair])
         hits = _draw_successes(ends[-1], p, rng)
-        which = np.searchsorted(ends, hits, side="right")
-        a, b = first[pair[which]], second[pair[which]]
-        row, col = np.divmod(hits - (ends - areas[pair])[which], sizes[b])
+        # Block pair of each link, and its row and column within the blocks.
+        index = np.searchsorted(ends, hits, side="right")
+        a, b = first[pair[index]], second[pair[index]]
+        row, col = np.divmod(hits - (ends - areas[pair])[index], sizes[b])
         edges.append((starts[a] + row, starts[b] + col))
     rows, cols = np.concatenate(edges, axis=1)
-    once = rows < cols  # within a block every pair was met twice, and every node met itself
-    return rows[once], cols[once]
+    # Within a block every pair was drawn twice, and every node with itself.
+    is_upper = rows < cols
+    return rows[is_upper], cols[is_upper]
 
 
 def _draw_successes(n_trials, p, rng):
@@ -191,55 +184,16 @@ def _draw_successes(n_trials, p, rng):
 
 
 def make_rand_laplace(n_samples=1000, *, density=0.1, group_shares=(0.7, 0.3), random_state=None):
-    """Random weighted graph without clusters, its people in random groups (RandLaplace).
+    """Random weighted graph without clusters, with random groups (RandLaplace): adjacency, groups.
 
-    Any two people are linked with probability ``density``, with a weight drawn uniformly from
-    (0, 1]; each person's group is drawn independently. There is nothing to find: the graph serves
-    to time eigen-solvers where eigenvalues crowd together.
+    Any two nodes are linked with probability ``density``, with a weight drawn uniformly from
+    (0, 1]. The group of each node is drawn independently. The graph serves to time eigensolvers on
+    clustered eigenvalues.
 
-    Parameters
-    ----------
-    n_samples : int, default=1000
-        Number of people (nodes).
-    density : float, default=0.1
-        Probability of a link, in (0, 1].
-    group_shares : array-like of shape (n_groups,), default=(0.7, 0.3)
-        Probability of each group; positive, with sum 1.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draw.
-
-    Returns
-    -------
-    adjacency : csr_array of float64, shape (n_samples, n_samples)
-        Weight of the link between two people; symmetric, zero diagonal.
-    sensitive_features : ndarray of shape (n_samples,)
-        The group of each person, 0, ..., n_groups - 1.
-
-    Raises
-    ------
-    ValueError
-        If ``density`` is not in (0, 1], or ``group_shares`` are not positive with sum 1.
-
-    Notes
-    -----
-    The density is that of the public code of [1]_; the groups, two with probabilities 0.7 and 0.3,
-    follow the text of [2]_, of which a figure and a table speak of five.
-
-    References
-    ----------
-    .. [1] J. Wang, D. Lu, I. Davidson and Z. Bai, "Scalable spectral clustering with group
-       fairness constraints", AISTATS 2023.
-    .. [2] F. Tonin, A. Lambert, J. A. K. Suykens and V. Cevher, "Accelerating spectral clustering
-       under fairness constraints", ICML 2025, Appendix A.2.
-
-    Examples
-    --------
-    >>> from skfair.datasets import make_rand_laplace
-    >>> adjacency, groups = make_rand_laplace(500, random_state=0)
-    >>> adjacency.shape
-    (500, 500)
-    >>> round(adjacency.nnz / 500**2, 2)
-    0.1
+    The density is that of the public code of J. Wang et al., "Scalable spectral clustering with
+    group fairness constraints", AISTATS 2023. The groups, two with probabilities 0.7 and 0.3,
+    follow the text of F. Tonin et al., "Accelerating spectral clustering under fairness
+    constraints", ICML 2025, Appendix A.2, where a figure and a table mention five.
     """
     if not 0 < density <= 1:
         raise ValueError(f"density must lie in (0, 1]; got {density!r}.")
@@ -251,22 +205,22 @@ def make_rand_laplace(n_samples=1000, *, density=0.1, group_shares=(0.7, 0.3), r
     return adjacency_matrix(rows, cols, n_samples, weights), groups
 
 
+@dataset_docs
 def make_elliptical(n_samples=500, *, random_state=None):
-    """Two flat ellipses one above the other, a group in each half of both (Elliptical).
+    """Two flat ellipses one above the other, with a group in each half (Elliptical).
 
     The points are uniform in two ellipses with semi-axes 4 and 1 and centers (0, -1.5) and
-    (0, 1.5); group 0 has the left halves, group 1 the right ones. The ellipses are perfectly fair
-    clusters, which a connected affinity finds; k-means prefers left and right, that is the groups.
+    (0, 1.5). Group 0 has the left halves, group 1 the right ones. The ellipses are perfectly fair
+    clusters, which a connected affinity finds, while k-means prefers the groups.
 
-    The sets of this name in the literature have two clusters and two groups as well [1]_, but how
-    they were drawn is not published.
+    The sets of this name in the literature have two clusters and two groups as well [1]_, but their
+    distribution is not published.
 
     Parameters
     ----------
     n_samples : int, default=500
-        Number of points. The four halves have equally many, up to one.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draw.
+        Number of points. The sizes of the four halves differ by at most one.
+    {random_state}
 
     Returns
     -------

@@ -1,6 +1,7 @@
 """The thyroid disease dataset."""
 
-from ._bunch import deliver, make_bunch, pick_groups
+from ._bunch import make_bunch, select_groups
+from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 
 _SOURCE = (
@@ -60,6 +61,7 @@ Licence: CC BY 4.0 (as UCI states); the repository that serves these copies stat
 """
 
 
+@dataset_docs
 def fetch_thyroid(
     *,
     sensitive="class",
@@ -85,18 +87,14 @@ def fetch_thyroid(
     Parameters
     ----------
     sensitive : {"class", "sex"} or list of these, default="class"
-        What forms the groups. The literature on fair spectral clustering takes the three classes
-        [2]_; a list for both attributes.
+        Attribute that forms the groups. The literature on fair spectral clustering takes the three
+        classes [2]_. A list for both attributes.
     drop_sensitive : bool, default=False
         Whether to leave the column sex out of ``data`` if ``sensitive`` names it.
-    data_home : str or path-like, default=None
-        Folder of the cache; scikit-learn's data home by default.
-    download_if_missing : bool, default=True
-        If False, raise OSError instead of using the network.
+    {data_home, download_if_missing}
     as_frame : bool, default=True
         If False, arrays instead of pandas objects.
-    return_X_y : bool, default=False
-        If True, return ``(data, target)`` only.
+    {return_X_y}
 
     Returns
     -------
@@ -105,25 +103,14 @@ def fetch_thyroid(
             The features.
         target : Series of shape (n_samples,)
             1, 2 or 3.
-        sensitive_features : Series (n_samples,) or DataFrame (n_samples, n_attributes)
-            The groups, in the order of the rows of ``data``; a DataFrame if ``sensitive`` is a
-            list.
-        feature_names : list of str
-            The columns of ``data``.
-        categories : dict
-            Empty: every feature is numeric.
-        DESCR : str
-            Source, licence, meaning of the columns.
-        frame : DataFrame of shape (n_samples, n_features + 1) or None
-            ``data`` and ``target``; None if ``as_frame=False``.
-    (data, target) : tuple if ``return_X_y=True``
+        {sensitive_features, feature_names, no_categories, DESCR, frame}
+    {data_and_target}
 
     Raises
     ------
     ValueError
         If ``sensitive`` names nothing known.
-    OSError
-        If a file is neither on disk nor to be had from the network, or its digest is wrong.
+    {OSError}
 
     References
     ----------
@@ -144,16 +131,16 @@ def fetch_thyroid(
         fetch(TRAIN, data_home=data_home, download_if_missing=download_if_missing),
         fetch(TEST, data_home=data_home, download_if_missing=download_if_missing),
     )
-    groups = pick_groups(table.astype({TARGET: "category", "sex": "category"}), sensitive)
+    groups = select_groups(table.astype({TARGET: "category", "sex": "category"}), sensitive)
     data = table[FEATURES]
     if drop_sensitive:
         data = data.drop(columns=sensitive, errors="ignore")
-    bunch = make_bunch(data, table[TARGET], groups, DESCR)
-    return deliver(bunch, as_frame=as_frame, return_X_y=return_X_y)
+    return make_bunch(data, table[TARGET], groups, DESCR, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def _read(*paths):
+    """Parse the files into one table."""
     import pandas as pd
 
-    parts = [pd.read_csv(path, names=[*FEATURES, TARGET]) for path in paths]
-    return pd.concat(parts, ignore_index=True)
+    tables = [pd.read_csv(path, names=[*FEATURES, TARGET]) for path in paths]
+    return pd.concat(tables, ignore_index=True)

@@ -87,7 +87,7 @@ def test_clustering_columns(small):
         ({"subset": "valid"}, "subset must be one of 'train', 'test', 'all'; got 'valid'"),
         ({"columns": ["age"]}, r"columns must be one of 'all', 'clustering'; got \['age'\]"),
         ({"sensitive": "gender"}, "'race', 'sex'.*got 'gender'"),
-        ({"sensitive": "age"}, "bands.*sensitive_features"),
+        ({"sensitive": "age"}, "intervals.*sensitive_features"),
         ({"sensitive": "income"}, "got 'income'"),
         ({"sensitive": ["sex", "gender"]}, "got .*'gender'"),
         ({"sensitive": []}, r"got \[\]"),

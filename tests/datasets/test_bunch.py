@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.datasets._bunch import check_choice, deliver, make_bunch, pick_groups
+from skfair.datasets._bunch import check_choice, make_bunch, select_groups
 
 TABLE = pd.DataFrame(
     {
@@ -14,8 +14,8 @@ TABLE = pd.DataFrame(
 TARGET = pd.Series([1.0, 2.0, 3.0], name="income")
 
 
-def bunch():
-    return make_bunch(TABLE, TARGET, TABLE["sex"], "three people")
+def bunch(**options):
+    return make_bunch(TABLE, TARGET, TABLE["sex"], "three people", **options)
 
 
 def test_a_choice_must_be_one_of_those_offered():
@@ -25,15 +25,15 @@ def test_a_choice_must_be_one_of_those_offered():
 
 
 def test_groups_are_a_series_for_a_name_and_a_frame_for_a_list():
-    assert pick_groups(TABLE, "sex").tolist() == ["f", "m", "f"]
-    assert list(pick_groups(TABLE, ["sex"])) == ["sex"]
-    assert list(pick_groups(TABLE, ["job", "sex"])) == ["job", "sex"]
+    assert select_groups(TABLE, "sex").tolist() == ["f", "m", "f"]
+    assert list(select_groups(TABLE, ["sex"])) == ["sex"]
+    assert list(select_groups(TABLE, ["job", "sex"])) == ["job", "sex"]
 
 
 @pytest.mark.parametrize("sensitive", ["age", "income", ["sex", "age"], [], None, ("sex",)])
 def test_groups_must_be_categorical_columns(sensitive):
     with pytest.raises(ValueError, match=r"one of the columns \['job', 'sex'\]"):
-        pick_groups(TABLE, sensitive)
+        select_groups(TABLE, sensitive)
 
 
 def test_bunch_of_frames():
@@ -42,11 +42,10 @@ def test_bunch_of_frames():
     assert people.categories == {"job": ["baker", "cook"], "sex": ["f", "m"]}
     assert people.DESCR == "three people"
     assert list(people.frame) == ["age", "job", "sex", "income"]
-    assert deliver(people, as_frame=True, return_X_y=False) is people
 
 
 def test_bunch_of_arrays():
-    people = deliver(bunch(), as_frame=False, return_X_y=False)
+    people = bunch(as_frame=False)
     np.testing.assert_array_equal(people.data, [[30, 1, 0], [40, np.nan, 1], [50, 0, 0]])
     np.testing.assert_array_equal(people.target, [1, 2, 3])
     assert people.sensitive_features.tolist() == ["f", "m", "f"]
@@ -55,6 +54,6 @@ def test_bunch_of_arrays():
 
 
 def test_data_and_target_only():
-    X, y = deliver(bunch(), as_frame=True, return_X_y=True)
+    X, y = bunch(return_X_y=True)
     assert X.equals(TABLE)
     assert y.equals(TARGET)

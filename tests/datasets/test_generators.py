@@ -83,7 +83,7 @@ def test_same_seed_same_points():
         ({"group_shares": [np.nan, 0.5]}, "positive"),
         ({"group_shares": []}, "sum 1"),
         ({"group_shares": 1.0}, "one per group"),
-        ({"group_shares": [0.999, 0.001]}, "without any of the n_samples=300"),
+        ({"group_shares": [0.999, 0.001]}, "n_samples=300 leave a group empty"),
         ({"group_separation": 1.1}, "1.1"),
         ({"group_separation": np.nan}, "nan"),
     ],

@@ -49,12 +49,12 @@ def test_another_file_is_refused(whole, part):
 def test_a_file_that_is_cut_off_is_refused(cut, part):
     text = lines([0, 4, 2, 1, 0], [30, 30, 30, 7, 7])
     part.write_text(text[: int(cut * len(text))])
-    with pytest.raises(OSError, match="cut off, or another file"):
+    with pytest.raises(OSError, match="truncated, or another file"):
         fetch_mslr("vali")
 
 
 def test_unknown_parts_and_folds_are_refused():
-    with pytest.raises(ValueError, match="part must be one of 'train', 'vali', 'test'"):
+    with pytest.raises(ValueError, match="subset must be one of 'train', 'vali', 'test'"):
         fetch_mslr("validation")
     with pytest.raises(ValueError, match="fold must be one of 1, 2, 3, 4, 5"):
         fetch_mslr(fold=0)
