@@ -135,6 +135,7 @@ def fetch_a9a(
         data_home=data_home,
         download_if_missing=download_if_missing,
     )
+    # Columns that were dropped have no features.
     encoding = {name: ENCODING[name] for name in ENCODING if name in adult.data}
     bunch = Bunch(
         data=_encode(adult.data, encoding),
@@ -148,6 +149,7 @@ def fetch_a9a(
 
 def _encode(data, encoding):
     """One-hot matrix of the columns' bins; a row of ``data`` has at most one per column."""
+    # Column of each one: position of the bin, plus the start of its feature.
     positions = np.column_stack([_positions(data[name], bins) for name, bins in encoding.items()])
     widths = [len(_names(name, bins)) for name, bins in encoding.items()]
     starts = np.cumsum([0, *widths])

@@ -137,6 +137,7 @@ def fetch_acs_income(
 
 def _name_groups(table):
     """Table of the named groups of the codes, one categorical column per choice."""
+    # "race" merges all codes but one.
     race5 = table["RAC1P"].astype(int).map(RACES)
     race = race5.where(race5 == "White", "Non-White")
     sex = table["SEX"].astype(int).map(SEXES)

@@ -134,6 +134,7 @@ def fetch_adult(
         train=fetch(TRAIN, data_home=data_home, download_if_missing=download_if_missing),
         test=fetch(TEST, data_home=data_home, download_if_missing=download_if_missing),
     )
+    # Rows of the subset, numbered from 0.
     table = (table if subset == "all" else table.loc[[subset]]).reset_index(drop=True)
     groups = select_groups(table, sensitive)
     data = table[CLUSTERING_COLUMNS] if columns == "clustering" else table.drop(columns=TARGET)

@@ -126,6 +126,7 @@ def fetch_bank_marketing(
     table = _read(fetch(FULL, data_home=data_home, download_if_missing=download_if_missing))
     if drop_unknown_marital:
         table = table[table["marital"] != "unknown"].reset_index(drop=True)
+        # The category is removed with its rows.
         table["marital"] = table["marital"].cat.remove_unused_categories()
     groups = select_groups(table.assign(age=_age_band(table["age"])), sensitive)
     if columns == "clustering":

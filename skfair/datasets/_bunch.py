@@ -58,6 +58,7 @@ def make_bunch(data, target, sensitive_features, descr, *, as_frame=True, return
 
 def _encode(data):
     """Make a float array of shape (n_samples, n_features), each category as its ordinal code."""
+    # Codes of missing categories become nan.
     codes = {
         name: column.cat.codes.where(column.notna())
         for name, column in data.select_dtypes("category").items()

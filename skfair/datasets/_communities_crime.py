@@ -148,6 +148,7 @@ def communities_crime_groups(*, data_home=None, download_if_missing=True):
     # The first of several groups with the same mask is kept.
     groups = {}
     for conditions in itertools.product(*thresholds):
+        # Members of the intersection of one condition per share.
         mask = np.logical_and.reduce([members for _, members in conditions])
         if 0.01 < mask.mean() < 1:
             name = " & ".join(text for text, members in conditions if not members.all())
@@ -173,6 +174,7 @@ def _read(data_home, download_if_missing):
     import pandas as pd
 
     where = {"data_home": data_home, "download_if_missing": download_if_missing}
+    # Column names are in the header of the second file.
     header = fetch(NAMES, **where).read_text(encoding="latin-1")
     names = re.findall(r"^@attribute (\S+)", header, flags=re.MULTILINE)
     table = pd.read_csv(fetch(TABLE, **where), names=names, na_values="?")

@@ -12,6 +12,7 @@ PERSONAL = {"name", "first", "last", "dob", "c_case_number", "r_case_number", "v
 
 def anonymise(body):
     """Drop the columns that name people or their cases from the bytes of the public file."""
+    # Columns to keep, by position, for header and rows.
     header, *rows = csv.reader(io.StringIO(body.decode(), newline=""))
     positions = [position for position, name in enumerate(header) if name not in PERSONAL]
     text = io.StringIO()

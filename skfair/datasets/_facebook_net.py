@@ -100,6 +100,7 @@ def fetch_facebook_net(*, subset="connected", data_home=None, download_if_missin
     pairs = fetch(PAIRS, data_home=data_home, download_if_missing=download_if_missing)
     students = fetch(STUDENTS, data_home=data_home, download_if_missing=download_if_missing)
     gender = pd.read_csv(students, sep="\t", names=["id", "class", "gender"], index_col="id")
+    # Students of unknown gender are left out, with their edges.
     gender = gender.query("gender != 'Unknown'")["gender"]
     known = pd.read_csv(pairs, sep=" ", names=["i", "j", "friends"])
     friends = known.loc[known["friends"] == 1, ["i", "j"]].to_numpy()

@@ -48,6 +48,7 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
     user_file = find_user_file(remote)
     if user_file is not None:
         return user_file
+    # The cache: used if its digest is right, else replaced.
     cached = Path(get_data_home(data_home), "skfair", remote.path)
     if cached.is_file():
         if _sha256(cached.read_bytes()) == remote.sha256:
@@ -94,6 +95,7 @@ def _download(remote, target):
             f"downloading {remote.url} failed: {error}. Nothing was saved. "
             f"Check the network and try again. {_remedy(remote, target)}"
         ) from error
+    # The digest of a file that is cleaned differs before and after.
     expected = remote.public_sha256 or remote.sha256
     received = _sha256(body)
     if received != expected:
@@ -107,6 +109,7 @@ def _download(remote, target):
 
 def _save(body, path):
     """Write all of ``body`` to ``path`` or leave ``path`` as it was."""
+    # Write a temporary file, then rename it in one step.
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.part_{uuid4().hex}")
     try:

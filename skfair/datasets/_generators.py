@@ -109,6 +109,7 @@ def check_shares(shares):
 def _group_counts(shares, n_samples):
     """Integers with sum n_samples, each less than one away from its share."""
     shares = check_shares(shares)
+    # Rounding cumulative sums keeps the total.
     bounds = np.rint(n_samples * np.cumsum(shares)).astype(int)
     counts = np.diff(bounds, prepend=0)
     if not counts.all():

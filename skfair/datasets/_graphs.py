@@ -27,6 +27,7 @@ def make_graph_bunch(edges, groups, descr, *, connected):
     `edges` has one row of two node numbers per edge. `groups` is a Series indexed by node numbers;
     edges to a node without a group are left out.
     """
+    # Positions of the ends in the order of the groups, -1 without a group.
     ends = groups.index.get_indexer(np.ravel(edges)).reshape(-1, 2)
     adjacency = adjacency_matrix(*ends[np.all(ends >= 0, axis=1)].T, len(groups))
     if connected:

@@ -98,6 +98,7 @@ def fetch_lastfm_asia(*, subset="connected", data_home=None, download_if_missing
     countries = fetch(COUNTRIES, data_home=data_home, download_if_missing=download_if_missing)
     country = pd.read_csv(countries, index_col="id")["target"].rename("country")
     connected = subset == "connected"
+    # Countries of at least MIN_USERS users, as in the literature.
     if connected:
         country = country[country.map(country.value_counts()) >= MIN_USERS]
     return make_graph_bunch(pd.read_csv(edges).to_numpy(), country, DESCR, connected=connected)

@@ -108,6 +108,7 @@ def _read(path):
     """Parse the file, with named categories."""
     import pandas as pd
 
+    # The file codes sex as "male", 1 or 0.
     table = pd.read_csv(path).rename(columns={"male": "sex"})
     table["sex"] = table["sex"].map({1: "male", 0: "female"})
     return table.astype({"race": "category", "sex": "category", TARGET: int})

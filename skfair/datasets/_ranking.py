@@ -71,10 +71,12 @@ def make_ranking(n_queries=100, *, n_documents=20, n_features=10, bias=1.0, rand
     rng = check_random_state(random_state)
     n = n_queries * n_documents
     X, weights = rng.normal(size=(n, n_features)), np.sqrt(0.5 ** np.arange(1.0, n_features + 1))
+    # Relevance is the quintile of the utility, which group and bias do not change.
     utility = X @ (weights / np.linalg.norm(weights)) + rng.normal(size=n)
     y = np.empty(n, dtype=int)
     y[np.argsort(utility)] = 5 * np.arange(n) // n
     groups = np.where(rng.uniform(size=n) < 0.5, "high", "low")
+    # Only the observed feature is biased.
     X[:, 0] += bias * (groups == "high")
     return X, y, np.repeat(np.arange(n_queries), n_documents), groups
 
@@ -139,6 +141,7 @@ def fetch_mslr(subset="train", *, fold=1, low_quality=0.4, n_queries=None, data_
     path = _path(f"mslr/Fold{fold}/{subset}.txt", data_home)
     X, y, query = _read(path, QUERIES[subset])
     if n_queries is not None:
+        # Queries in the order of the file.
         _, first_rows = np.unique(query, return_index=True)
         rows = np.isin(query, query[np.sort(first_rows)][:n_queries])
         X, y, query = X[rows], y[rows], query[rows]
@@ -171,6 +174,7 @@ def _read(path, n_queries):
         n_numbers = [line.count(b":") for line in _last_lines(path)]
     except ValueError as error:
         raise OSError(f"{path} is not a file of MSLR-WEB10K: {error}. {_REMEDY}") from error
+    # A truncated file has fewer queries, or fewer numbers in its last line.
     is_complete = n_numbers and set(n_numbers) == {N_FEATURES + 1}
     if not is_complete or len(np.unique(query)) != n_queries or not np.isin(y, range(5)).all():
         raise OSError(

@@ -101,6 +101,7 @@ def make_fair_sbm(
             f"most n_samples; got {n_clusters} * {n_groups} and n_samples={n_samples}."
         )
     rng = check_random_state(random_state)
+    # A block is a pair of a cluster and a group. Sizes differ by at most one.
     cluster, group = np.divmod(np.arange(n_blocks), n_groups)
     sizes = n_samples // n_blocks + (np.arange(n_blocks) < n_samples % n_blocks)
     links = _link_probabilities(cluster, group, probabilities)
@@ -132,6 +133,7 @@ def _link_probabilities(cluster, group, probabilities):
 
 def _scale_to_average_degree(links, sizes, average_degree):
     """Scale the probabilities so that the expected mean degree is `average_degree`."""
+    # Mean degree expected from the unscaled probabilities, without loops.
     expected = (sizes @ links @ sizes - sizes @ np.diag(links)) / sizes.sum()
     largest = expected / links.max()
     if not 0 < average_degree <= largest:
@@ -175,6 +177,7 @@ def _draw_successes(n_trials, p, rng):
         return np.empty(0, dtype=int)
     batches, last = [], -1
     while last < n_trials - 1:
+        # A batch of gaps that almost always covers the remaining trials.
         expected = (n_trials - 1 - last) * p
         gaps = rng.geometric(p, size=int(expected + 5 * np.sqrt(expected)) + 1)
         batches.append(last + np.cumsum(gaps))
@@ -248,6 +251,7 @@ def make_elliptical(n_samples=500, *, random_state=None):
     """
     rng = check_random_state(random_state)
     y, groups = np.divmod(rng.permutation(n_samples) % 4, 2)
+    # Uniform points in a half disc, stretched, reflected and shifted.
     radius = np.sqrt(rng.uniform(size=n_samples))
     angle = np.pi * (rng.uniform(size=n_samples) - 0.5)
     side, height = 2 * groups - 1, 3 * y - 1.5

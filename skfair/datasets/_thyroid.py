@@ -131,6 +131,7 @@ def fetch_thyroid(
         fetch(TRAIN, data_home=data_home, download_if_missing=download_if_missing),
         fetch(TEST, data_home=data_home, download_if_missing=download_if_missing),
     )
+    # Both possible attributes as categories.
     groups = select_groups(table.astype({TARGET: "category", "sex": "category"}), sensitive)
     data = table[FEATURES]
     if drop_sensitive:

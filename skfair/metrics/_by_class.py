@@ -53,6 +53,7 @@ def class_report(y_true, y_pred, *, sensitive_features, sample_weight=None, conf
     groups, weights, columns = merge_duplicate_rows_with_sizes(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
+    # One report per class, of masks of this class instead of labels.
     labels = columns.pop("y_true"), columns.pop("y_pred")
     reports = {}
     for label, (y_true, y_pred) in _against_rest(*labels):

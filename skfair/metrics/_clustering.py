@@ -21,6 +21,7 @@ def _compose(labels, sensitive_features, sample_weight, attributes):
     )
     samples, (labels,) = check_columns(group_columns, weights, **columns)
     groups = samples.groups
+    # Table of weights by cluster and group.
     clusters, codes = np.unique(labels, return_inverse=True)
     shape = len(clusters), len(groups.labels)
     counts = count_table(codes, groups.codes, samples.weights, *shape)
@@ -240,6 +241,7 @@ def additive_violation(
     0.25
     """
     _, _, tables = _compose(labels, sensitive_features, sample_weight, attributes)
+    # Departures of the counts from those of independent clusters and groups.
     counts, sizes = np.hstack(tables), tables[0].sum(axis=1, keepdims=True)
     departures = np.abs(counts - sizes * counts.sum(axis=0) / sizes.sum())
     return float((departures / sizes if normalize else departures).max())

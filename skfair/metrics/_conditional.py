@@ -74,6 +74,7 @@ def conditional_demographic_parity_difference(
     samples, (truth, predicted, levels) = check_columns(groups, weights, **columns)
     selected = predicted == find_positive(truth, predicted, pos_label=pos_label)
     cells = _selection_rates(samples, selected, check_groups(levels, len(levels)))
+    # A stratum with a single group has no difference.
     if reference == "groups":
         cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
     return gap(cells, reference, aggregate) if cells else 0.0
@@ -89,6 +90,7 @@ def _selection_rates(samples, selected, strata):
     totals = np.bincount(cells, weights, np.prod(shape)).reshape(shape)
     hits = np.bincount(cells, weights * selected[rows], np.prod(shape)).reshape(shape)
     rates = np.divide(hits, totals, out=np.full(shape, np.nan), where=totals > 0)
+    # Samples in several groups count once in the overall rate.
     overall = np.bincount(strata.codes, samples.weights * selected)
     overall /= np.bincount(strata.codes, samples.weights)
     empty = [(strata.names[s], samples.groups.names[g]) for s, g in np.argwhere(totals == 0)]

@@ -103,6 +103,7 @@ def wasserstein_distance_between_groups(
     samples, (scores,) = check_columns(sensitive_features, sample_weight, y_score=y_score)
     scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
     distributions = [_distribution(scores[m], samples.weights[m]) for m in samples.groups.members()]
+    # The largest distance of two groups.
     pairs = itertools.combinations(distributions, 2)
     return float(max((_distance(*pair, order) for pair in pairs), default=0.0))
 
@@ -117,6 +118,7 @@ def _distribution(scores, weights):
 def _distance(one, other, order):
     """Wasserstein distance of two distributions, from the differences of their quantiles."""
     # The quantiles are constant between neighbouring shares of either group.
+    # Shares at which the quantile function of either group jumps.
     levels = np.concatenate((one[1], other[1]))
     levels.sort(kind="stable")  # merges the two runs in linear time
     middles = (levels + np.concatenate(([0.0], levels[:-1]))) / 2.0

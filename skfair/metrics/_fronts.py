@@ -16,6 +16,7 @@ def hypervolume(cost, balance, *, reference, ideal=None):
         )
     cost, balance = _check_points(np.column_stack((cost, balance)), "cost and balance")
     worst_cost, worst_balance = reference
+    # Points beyond the ideal are clipped to it.
     if ideal is not None:
         best_cost, best_balance = ideal
         if not (best_cost < worst_cost and best_balance > worst_balance):
@@ -26,6 +27,7 @@ def hypervolume(cost, balance, *, reference, ideal=None):
         cost, balance = np.maximum(cost, best_cost), np.minimum(balance, best_balance)
         box = (worst_cost - best_cost) * (best_balance - worst_balance)
     # Between two neighbouring costs the area is as high as the best balance so far.
+    # Steps of the front by ascending cost, clipped at the reference.
     order = np.argsort(cost)
     edges = np.append(np.minimum(cost[order], worst_cost), worst_cost)
     heights = np.maximum.accumulate(np.maximum(balance[order], worst_balance)) - worst_balance

@@ -28,6 +28,7 @@ def gap(cells, reference="groups", aggregate="max"):
             f"{list(_AGGREGATES[reference])}; got {aggregate!r}."
             + spelling_hint(aggregate, _AGGREGATES[reference])
         )
+    # Differences within each cell, or excesses over the overall rate in all cells.
     if reference == "groups":
         ranges = [_range(rates) for rates, _ in cells]
         return float(np.sum(ranges) if aggregate == "sum" else np.max(ranges))

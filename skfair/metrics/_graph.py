@@ -50,6 +50,7 @@ def normalized_cut(labels, affinity):
     affinity = _check_square(affinity)
     labels = column_or_1d(check_array(labels, ensure_2d=False, dtype=None, input_name="labels"))
     check_consistent_length(labels, affinity)
+    # The cut of a cluster is its volume minus the affinity within it.
     clusters, codes = np.unique(labels, return_inverse=True)
     _, within, volumes = cluster_links(affinity, codes, len(clusters))
     cut = np.maximum(volumes - within, 0.0)
@@ -65,6 +66,7 @@ def spectral_objective(embedding, affinity):
     affinity = _check_square(affinity)
     H = _check_embedding(embedding, affinity)
     degrees, _ = node_degrees(affinity)
+    # Tr(H' M H) = sum of T * (K T), with T = D^-1/2 H.
     T = H / np.sqrt(degrees)[:, None]
     return float(np.sum(T * (affinity @ T)))
 

@@ -208,12 +208,14 @@ def _check(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
         sensitive_features, sample_weight, y_true=y_true, y_score=y_score
     )
     scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
+    # Losses are functions of a target -1 or +1.
     target = np.where(truth == find_positive(truth, pos_label=pos_label), 1.0, -1.0)
     return samples, target, as_pointwise(loss(scores, target), len(scores), "The loss").value
 
 
 def mean_losses(samples, losses, inside):
     """Mean loss within a cell: of each group (nan without samples there) and of all samples."""
+    # Sums of weights and of weighted losses by group.
     rows, codes = samples.groups.memberships
     weights, n_groups = samples.weights * inside, len(samples.groups.labels)
     totals = np.bincount(codes, weights[rows], n_groups)

@@ -82,6 +82,7 @@ def partial_statistical_parity_difference(
     scored, _ = check_scored(sensitive_features, sample_weight, interval, y_score=y_score)
     if scale == "normalized":
         return largest_difference(scored.selected_rates(), scored.names)
+    # "raw": differences of whole groups where the rank of either is inside the interval.
     rates = scored.table().rates(scored.weights)
     inside = is_in_intervals(rates, scored.intervals)
     if len(scored.names) > 1 and not inside.any():
@@ -91,6 +92,7 @@ def partial_statistical_parity_difference(
             UndefinedMetricWarning,
         )
         return float("nan")
+    # The largest difference of a group to any other is that to the extremes.
     lowest, highest = rates.min(axis=0), rates.max(axis=0)
     return float(np.maximum(highest - rates, rates - lowest).max(where=inside, initial=0.0))
 
@@ -238,6 +240,7 @@ def _largest_auc_gap(weight_at, names, tie):
     # Share of pairs that each group wins, from its own weight at a score and the others' below it.
     below = totals[:, np.newaxis] - np.cumsum(weight_at, axis=1)
     wins = weight_at @ below.T + tie * weight_at @ weight_at.T
+    # Distance from 1/2 of the AUC of every ordered pair of groups.
     distances = np.abs(wins / np.outer(totals, totals) - 0.5)
     np.fill_diagonal(distances, 0)
     return float(distances.max())

@@ -167,6 +167,7 @@ def _rates_by_class(scored, classes, threshold, rank_within, scale):
     if rank_within == "group":
         selected = scored.select()
     for members in classes:
+        # Ranks within the group and class are computed among the members of the class alone.
         of_class = scored.take(members)
         inside = of_class.select() if rank_within == "class" else selected[members]
         yield of_class.rates_above(threshold, inside, scale)

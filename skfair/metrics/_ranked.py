@@ -45,6 +45,7 @@ class Scored(NamedTuple):
 
     def _members(self):
         """Positions of the members of each group."""
+        # A stable sort by code: small integers are sorted by radix, in linear time.
         order = np.argsort(self.codes.astype(np.min_scalar_type(len(self.names))), kind="stable")
         return np.split(order, np.cumsum(np.bincount(self.codes, minlength=len(self.names)))[:-1])
 
@@ -53,11 +54,13 @@ class Scored(NamedTuple):
 
         The last threshold is -inf. The shares of a group without selected members are nan.
         """
+        # Selected scores of every group, descending, with the weight at or above each.
         ranked = []
         for members, pairs in zip(self._members(), self.intervals, strict=True):
             values, weight_at, ranks = _rank(self.y_score[members], self.weights[members])
             inside = _is_inside(ranks, pairs)
             ranked.append((values[inside], np.cumsum(weight_at[inside])))
+        # Evaluate all groups at the selected scores of all.
         thresholds = np.sort(np.concatenate([[-np.inf], *(values for values, _ in ranked)]))[::-1]
         rates = np.full((len(ranked), len(thresholds)), np.nan)
         for of_group, (values, up_to) in zip(rates, ranked, strict=True):
@@ -73,6 +76,7 @@ class Scored(NamedTuple):
         group without selected members.
         """
         n_groups = len(self.names)
+        # Weights of the selected members: above the threshold, and all.
         chosen = self.weights * selected
         above = np.bincount(self.codes, chosen * (self.y_score > threshold), n_groups)
         present = np.bincount(self.codes, chosen, n_groups)
@@ -83,11 +87,13 @@ class Scored(NamedTuple):
 
 def _rank(scores, weights):
     """Distinct scores of a group, descending, with the weight at each and the share above each."""
+    # Equal weights need no argsort, which is slower than a sort.
     if np.ptp(weights) > 0:
         descending = np.argsort(-scores)
         scores, weights = scores[descending], weights[descending]
     else:
         scores = -np.sort(-scores)
+    # Tied scores are one value with one rank: the share of the group strictly above it.
     starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
     weight_at = np.add.reduceat(weights, starts)
     up_to = np.cumsum(weight_at)
@@ -102,6 +108,7 @@ def _is_inside(ranks, pairs):
 def check_scored(sensitive_features, sample_weight, interval, **columns):
     """Check the input of a partial metric: `Scored` members, and the columns other than y_score."""
     samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
+    # A sample in several groups becomes several members.
     rows, codes = samples.groups.memberships
     members = dict(zip(columns, (array[rows] for array in arrays), strict=True))
     y_score = members.pop("y_score")

@@ -83,6 +83,7 @@ def ranking_parity_difference(
     query = check_groups(query, len(query)).codes
     pairs = DocumentPairs(relevance, query)
     counts, totals, wins = _sum_pairs(pairs, query * per_query, samples, scores)
+    # Compare two groups only with enough pairs in both orders, never a group with itself.
     enough = np.minimum(counts, counts.swapaxes(1, 2)) >= min_pairs
     rates = np.divide(wins, totals, out=np.zeros(counts.shape), where=counts > 0)
     differences = np.abs(rates - rates.swapaxes(1, 2))
@@ -103,6 +104,7 @@ def _sum_pairs(pairs, query, samples, scores):
     shape = (query.max() + 1, n_groups, n_groups)
     sums = np.zeros((3, np.prod(shape)))
     for start in range(0, len(pairs), _CHUNK):
+        # A chunk of pairs, by the query and the groups of both documents.
         better, worse = pairs[np.arange(start, min(start + _CHUNK, len(pairs)))].T
         cells = np.ravel_multi_index((query[better], groups[better], groups[worse]), shape)
         weights = samples.weights[better] * samples.weights[worse]

@@ -81,6 +81,7 @@ def confusion_cells(y_true, y_pred, pos_label):
 def count_confusions(samples, cells):
     """Sum the weights of the samples by group and `confusion_cells`: `ConfusionMatrices`."""
     rows, codes = samples.groups.memberships
+    # A sample in several groups counts in each of them, and once overall.
     flat = 4 * codes + cells[rows]
     weights = np.bincount(flat, samples.weights[rows], minlength=4 * len(samples.groups.labels))
     overall = np.bincount(cells, samples.weights, minlength=4)
@@ -135,6 +136,7 @@ def _labels_of(y):
 def find_positive(*columns, pos_label):
     """The positive class among the at most two classes of these columns."""
     labels = set().union(*map(_labels_of, columns))
+    # Labels of any type, without missing values, at most two.
     if None in labels:
         raise ValueError(
             "Classes must not hold missing values; leave these samples out of all inputs."

@@ -126,6 +126,7 @@ def report_counted(groups, weights, columns, pos_label, confidence_level):
     level = (1.0 + check_level(confidence_level)) / 2.0
     samples, (y_true, y_pred, *counts) = check_columns(groups, weights, **columns)
     cells = confusion_cells(y_true, y_pred, pos_label)
+    # All known rates at once, then one table per ending of the column names.
     n_samples, rates, present = _group_rates(samples, cells, counts)
     numbers = {
         "": rates.values,
@@ -137,6 +138,7 @@ def report_counted(groups, weights, columns, pos_label, confidence_level):
     tables = {ending: _fill(present, ending, values) for ending, values in numbers.items()}
     for row, name in enumerate(_COLUMNS):
         report |= {name + ending: table[row] for ending, table in tables.items()}
+    # One row per group and a last row of all samples.
     labels = samples.groups.labels
     last = ["overall"] + [""] * (labels.shape[1] - 1)
     return pd.DataFrame(report, index=to_pandas_index(np.vstack((labels, last)), groups))
@@ -152,6 +154,7 @@ def _group_rates(samples, cells, counts):
     columns = (np.ones(len(cells)), weights, weights**2)
     if counts:
         columns = (counts[0], samples.weights, counts[1])
+    # Sums over samples, weights and squared weights, from which effective sizes follow.
     tables = []
     for column in columns:
         matrices = count_confusions(samples._replace(weights=column), cells)

@@ -85,6 +85,7 @@ class PerformanceScorer(GroupScorer):
         """Score of the predictions of a fitted estimator, with groups if these request them."""
         if sensitive_features is not None:
             check_alignment(X=X, y=y, sensitive_features=sensitive_features)
+        # Groups reach the predictions only through the estimator.
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if sensitive_features is not None:
             estimator = _GroupPredictor(estimator, sensitive_features)
@@ -138,6 +139,7 @@ class _OneVsRest:
     def decision_function(self, X):
         """Score of the class minus the largest of the others; positive where it is predicted."""
         has_margins = hasattr(self.estimator, "decision_function")
+        # The decision function, or the probabilities of a classifier without one.
         respond = self.estimator.decision_function if has_margins else self.estimator.predict_proba
         scores = np.asarray(respond(X))
         n_classes = len(self.estimator.classes_)
@@ -163,6 +165,7 @@ def _check_task(estimator, metric):
     """Refuse a metric of predictions that the estimator does not make."""
     task, name = _task_of(estimator), type(estimator).__name__
     metric_name = getattr(metric.function, "__name__", "This metric")
+    # The metric must be of the estimator's task.
     if metric.kind not in TASKS[task]:
         fitting = sorted(
             _scorer_name(key, other) for key, other in METRICS.items() if other.kind in TASKS[task]
@@ -173,6 +176,7 @@ def _check_task(estimator, metric):
         )
     if task != "classifier":
         return
+    # The classifier must have the method whose output the metric takes.
     methods = {"classification": ("predict",), "labelled_margin": ("decision_function",)}
     needed = methods.get(metric.kind, ("predict_proba", "decision_function"))
     if not any(hasattr(estimator, method) for method in needed):
@@ -245,6 +249,7 @@ def _positive(estimator, pos_label):
             f"{len(classes)}. Compare each class with the rest by skfair.metrics.class_report, or "
             "by get_scorer(..., pos_label=...)."
         )
+    # The parameter pos_label of the classifier, or of a step of a pipeline.
     if pos_label is None:
         params = getattr(estimator, "get_params", dict)().items()
         labels = [value for name, value in params if name.split("__")[-1] == "pos_label"]
@@ -401,6 +406,7 @@ def get_scorer(scoring, *, pos_label=None):
     >>> scores["test_balance"]
     array([1., 1., 1., 1., 1.])
     """
+    # A metric, the name of one, or the name of a scorer of scikit-learn.
     if isinstance(scoring, Metric):
         if scoring.kind not in PREDICTIONS:
             raise ValueError(

@@ -77,6 +77,7 @@ class ClusterCompositionDisplay:
         """
         check_is_fitted(estimator, "group_counts_")
         names, counts = group_names(estimator.groups_.labels), estimator.group_counts_
+        # Groups of single attributes: draw those of one attribute.
         if getattr(estimator, "attributes", None) == "each":
             known = list(dict.fromkeys(column for column, _ in names))
             if attribute not in known and (attribute is not None or len(known) > 1):
@@ -152,6 +153,7 @@ class ClusterCompositionDisplay:
         n_clusters, n_groups = counts.shape
         clusters = range(n_clusters) if self.cluster_names is None else self.cluster_names
         groups = self.group_names or [f"group {j}" for j in range(n_groups)]
+        # Stacked bars: each group starts where the one before ends.
         shares = counts / counts.sum(axis=1, keepdims=True)
         starts = np.cumsum(shares, axis=1) - shares
         for j, name in enumerate(groups):
@@ -171,6 +173,7 @@ class ClusterCompositionDisplay:
         """Draw a dashed line at each division of the whole data."""
         from matplotlib.patheffects import withStroke
 
+        # White outlines keep the lines visible on any colour.
         divisions = np.cumsum(group_sizes / group_sizes.sum())[:-1]
         for j, division in enumerate(divisions):
             self.ax_.axvline(
@@ -189,6 +192,7 @@ class ClusterCompositionDisplay:
         balances = [f"{balance:.3f}" for balance in cluster_balances(counts)]
         ratios = [f"{ratio:.3f}" for ratio in cluster_balances(counts / counts.sum(axis=0))]
         columns = [("samples", sizes, 52), ("balance", balances, 106), ("share ratio", ratios, 172)]
+        # Columns right of the axes, at fixed distances in points.
         for heading, texts, points in columns:
             write = partial(ax.annotate, textcoords="offset points", ha="right")
             write(heading, (1, 1), xytext=(points, 0), xycoords="axes fraction", va="bottom")
@@ -202,6 +206,7 @@ class ClusterCompositionDisplay:
 
         ax = self.ax_
         handles, labels = ax.get_legend_handles_labels()
+        # Bars first, lines last.
         groups_first = sorted(range(len(labels)), key=lambda i: handles[i] in ax.lines)
         ax.legend(
             [handles[i] for i in groups_first],

@@ -163,6 +163,7 @@ class ConvergenceDisplay:
                     f"quantities must be among {list(_QUANTITIES)}; got {list(self.quantities)}."
                 )
             return list(self.quantities)
+        # Quantities that any log recorded.
         recorded = [
             q for q in _QUANTITIES if any(log[q].notna().any() for log in self.logs.values())
         ]
@@ -175,6 +176,7 @@ class ConvergenceDisplay:
 
     def _draw_runs(self, axes, log, quantity, name, index):
         """Draw one line for each run of a log."""
+        # Runs without values of the quantity are not drawn.
         runs = [run for _, run in log.dropna(subset=quantity).groupby("run")]
         for number, run in enumerate(runs):
             axes.plot(
@@ -220,6 +222,7 @@ def _make_axes(ax, n_axes):
 def _set_scale_to_zero(axes, columns):
     """Set a logarithmic scale that is linear below the smallest positive value."""
     values = np.concatenate(columns)
+    # Linear below the smallest positive value, so that zero is on the axis.
     positive = values[values > 0]
     if len(positive):
         axes.set_yscale("symlog", linthresh=positive.min())

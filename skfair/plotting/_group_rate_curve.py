@@ -145,6 +145,7 @@ class GroupRateCurveDisplay:
             If there is only one group, `reference` is not a group, the inputs differ in length or
             hold missing values, or the interval is invalid.
         """
+        # Without an interval all ranks are selected.
         ranks = (0.0, 1.0) if interval is None else interval
         scored, _ = check_scored(sensitive_features, sample_weight, ranks, y_score=y_score)
         if len(scored.names) < 2:
@@ -178,6 +179,7 @@ class GroupRateCurveDisplay:
         rates = np.asarray(self.rates)
         names = self.group_names or [f"group {k}" for k in range(len(rates))]
         others = [k for k in range(len(rates)) if k != self.reference]
+        # The background is drawn once, by the first curve on the axes.
         if not any(line.get_gid() == _GID for line in ax.lines):
             self._draw_background(others)
         self._draw_curves(rates, names, others)

@@ -165,10 +165,12 @@ class GroupRateDisplay:
             pos_label=pos_label,
         )
         rates = list(rates)
+        # Every rate of the report has a standard error.
         known = [name.removesuffix("_se") for name in report if name.endswith("_se")]
         unknown = sorted(set(rates) - set(known))
         if unknown:
             raise ValueError(f"rates must be among {known}; got {unknown}.")
+        # The last row of the report is that of all samples.
         groups, overall = report.iloc[:-1], report.iloc[-1]
         ends = [groups[[f"{rate}_{end}" for rate in rates]] for end in ("low", "high")]
         display = cls(
@@ -203,6 +205,7 @@ class GroupRateDisplay:
         # The groups of a rate are drawn below each other, on the inner 60 % of its row.
         offsets = 0.6 * ((np.arange(n_groups) + 0.5) / n_groups - 0.5)
         for k, (name, offset) in enumerate(zip(names, offsets, strict=True)):
+            # Bars reach to the ends of the intervals, which are not symmetric.
             margins = np.abs(intervals[k].T - rates[k])
             ax.errorbar(
                 rates[k],
@@ -217,6 +220,7 @@ class GroupRateDisplay:
             )
             if self.counts is not None:
                 self._write_counts(rows + offset, self.counts[k])
+        # Rates of all samples, across the row of each rate.
         ax.vlines(self.overall, rows - 0.42, rows + 0.42, color=INK, linestyle=":", label=_OVERALL)
         ax.set_yticks(rows, self.rate_names)
         ax.set_xlim(-0.02, 1.02)

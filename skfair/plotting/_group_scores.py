@@ -143,6 +143,7 @@ class GroupScoreDisplay:
         ValueError
             If the inputs differ in length or hold missing values, or the interval is invalid.
         """
+        # Without an interval all ranks are selected.
         ranks = (0.0, 1.0) if interval is None else interval
         scored, _ = check_scored(sensitive_features, sample_weight, ranks, y_score=y_score)
         scores, densities, above = _estimate(scored)
@@ -173,6 +174,7 @@ class GroupScoreDisplay:
         for k, (name, density) in enumerate(zip(names, self.densities, strict=True)):
             color = cycle(COLORS, k)
             ax.plot(self.scores, density, color=color, linestyle=cycle(LINES, k), label=name)
+            # Shade the scores inside the interval below the curve.
             if self.inside is not None:
                 ax.fill_between(
                     self.scores,
@@ -184,6 +186,7 @@ class GroupScoreDisplay:
                     hatch=cycle(HATCHES, k),
                 )
         if self.inside is not None:
+            # An entry of the legend for the shading of all groups.
             ax.fill_between([], [], facecolor=(INK, 0.25), linewidth=0, label="in the interval")
         ax.set_ylim(bottom=0)
         ax.margins(x=0)
@@ -197,6 +200,7 @@ class GroupScoreDisplay:
 def _estimate(scored):
     """Grid of scores, density of each group on it, and share of each group above its points."""
     lowest, highest = scored.y_score.min(), scored.y_score.max()
+    # A single value gets a grid of width 1 around it.
     if lowest == highest:
         lowest, highest = lowest - 0.5, highest + 0.5
     # Histogram of every group on the grid, smoothed by a Gaussian kernel.
@@ -219,6 +223,7 @@ def _bandwidths(shares, n_samples):
     mean = shares @ cells
     deviation = np.sqrt(np.maximum(shares @ cells**2 - mean**2, 0))
     lower, upper = (np.argmax(np.cumsum(shares, axis=1) >= q, axis=1) for q in (0.25, 0.75))
+    # The interquartile range may be 0 on the grid: then the standard deviation alone.
     iqr = (upper - lower) / 1.34
     spread = np.where(iqr > 0, np.minimum(deviation, iqr), deviation)
     return 0.9 * spread * n_samples**-0.2

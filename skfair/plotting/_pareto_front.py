@@ -126,6 +126,7 @@ class ParetoFrontDisplay:
         """
         self.ax_ = ax = new_axes(ax, size=(6.4, 4.2))
         self.figure_ = ax.figure
+        # Colours and markers continue after the fronts that are on the axes.
         self._draw_front(n_before=sum(line.get_gid() == _GID for line in ax.lines))
         self._draw_limit()
         self._draw_selected()
@@ -138,6 +139,7 @@ class ParetoFrontDisplay:
     def _draw_front(self, n_before):
         """Draw the points that are not dominated as steps."""
         cost, balance = np.asarray(self.cost), np.asarray(self.balance)
+        # Steps by ascending balance, without dominated points.
         front = np.flatnonzero(non_dominated(cost, balance))
         front = front[np.argsort(balance[front])]
         (self.line_,) = self.ax_.plot(

@@ -44,6 +44,7 @@ def legend_above(ax, last=None):
     """Put the legend above the axes, in the order of drawing, with the label `last` at the end."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
+        # A stable sort moves only the label `last` to the end.
         order = sorted(range(len(labels)), key=lambda i: labels[i] == last)
         ax.legend(
             [handles[i] for i in order],

@@ -88,8 +88,10 @@ class TradeoffDisplay:
         self.ax_ = ax = new_axes(ax, size=(6.4, 4.2))
         self.figure_ = ax.figure
         front = self.front.sort_values("tolerance")
+        # Colours and markers continue after the models that are on the axes.
         n_before = sum(line.get_gid() == _GID for line in ax.lines)
         color = cycle(COLORS, n_before)
+        # Confidence intervals of both coordinates, if the front has them.
         points = front["gap"], front["accuracy"]
         for column, side in (("gap", "xerr"), ("accuracy", "yerr")):
             if f"{column}_low" not in front:
@@ -106,6 +108,7 @@ class TradeoffDisplay:
             label=self.name,
             gid=_GID,
         )
+        # Write the tolerance next to each point.
         for _, row in front[front["tolerance"].notna()].iterrows():
             point, tolerance = (row["gap"], row["accuracy"]), f"{row['tolerance']:g}"
             ax.annotate(tolerance, point, (4, 5), textcoords="offset points", color=INK, fontsize=8)
