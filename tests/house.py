@@ -113,6 +113,13 @@ def largest(lengths):
     return f"{lengths[name]} ({name})"
 
 
+def _is_docstring(node, path):
+    """Whether a node is a docstring, or in a file ``_docstrings.py`` a text that docstrings share."""
+    if path.name == "_docstrings.py" and isinstance(node, ast.Constant):
+        return node.end_lineno > node.lineno
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
 def line_kinds():
     """Numbers of lines of code, docstrings and comments."""
     kinds = Counter()
@@ -121,7 +128,7 @@ def line_kinds():
             *(
                 range(node.lineno, node.end_lineno + 1)
                 for node in ast.walk(tree)
-                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+                if _is_docstring(node, path)
             )
         )
         kinds["code"] += len(_code_lines(path) - docstrings)
