@@ -114,7 +114,7 @@ def largest(lengths):
 
 
 def _is_docstring(node, path):
-    """Whether a node is a docstring, or in a file ``_docstrings.py`` a text that docstrings share."""
+    """Whether a node is a docstring, or in a file ``_docstrings.py`` a text of docstrings."""
     if path.name == "_docstrings.py" and isinstance(node, ast.Constant):
         return node.end_lineno > node.lineno
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -37,20 +37,20 @@ def test_groups_must_be_categorical_columns(sensitive):
 
 
 def test_bunch_of_frames():
-    people = bunch()
-    assert people.feature_names == ["age", "job", "sex"]
-    assert people.categories == {"job": ["baker", "cook"], "sex": ["f", "m"]}
-    assert people.DESCR == "three people"
-    assert list(people.frame) == ["age", "job", "sex", "income"]
+    result = bunch()
+    assert result.feature_names == ["age", "job", "sex"]
+    assert result.categories == {"job": ["baker", "cook"], "sex": ["f", "m"]}
+    assert result.DESCR == "three people"
+    assert list(result.frame) == ["age", "job", "sex", "income"]
 
 
 def test_bunch_of_arrays():
-    people = bunch(as_frame=False)
-    np.testing.assert_array_equal(people.data, [[30, 1, 0], [40, np.nan, 1], [50, 0, 0]])
-    np.testing.assert_array_equal(people.target, [1, 2, 3])
-    assert people.sensitive_features.tolist() == ["f", "m", "f"]
-    assert people.frame is None
-    assert people.feature_names == ["age", "job", "sex"]
+    result = bunch(as_frame=False)
+    np.testing.assert_array_equal(result.data, [[30, 1, 0], [40, np.nan, 1], [50, 0, 0]])
+    np.testing.assert_array_equal(result.target, [1, 2, 3])
+    assert result.sensitive_features.tolist() == ["f", "m", "f"]
+    assert result.frame is None
+    assert result.feature_names == ["age", "job", "sex"]
 
 
 def test_data_and_target_only():

@@ -138,7 +138,7 @@ def test_real_overlapping_groups(real_data):
     assert sizes.max() < 1994
     assert len(np.unique(membership.toarray(), axis=1).T) == 704
     data = fetch_communities_crime().data
-    for group in (0, 350, 703):  # a name says who is in it
+    for group in (0, 350, 703):  # the name gives the conditions
         expected = data.eval(names[group].replace("&", "and"))
         np.testing.assert_array_equal(membership[:, [group]].toarray().ravel(), expected)
 

@@ -36,7 +36,7 @@ def small(own_file):
     own_file(_compas, "ANONYMOUS", ANONYMOUS.decode())
 
 
-def test_what_names_people_is_dropped_and_nothing_else():
+def test_only_personal_data_are_dropped():
     lines = ANONYMOUS.decode().split("\n")
     assert lines[0] == (
         "id,sex,age,race,juv_fel_count,juv_misd_count,juv_other_count,priors_count,"
@@ -84,7 +84,7 @@ def test_arrays(small):
     assert y.tolist() == [1, 0]
 
 
-def test_own_copy_of_the_public_file_is_read_without_names(own_file):
+def test_a_users_copy_of_the_public_file_is_read_without_names(own_file):
     own_file(_compas, "PUBLIC", PUBLIC)
     compas = fetch_compas(columns="all")
     assert compas.data.shape == (2, 15)

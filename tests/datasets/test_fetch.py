@@ -107,14 +107,14 @@ def test_cut_off_body(server, tmp_path):
 
 
 @pytest.mark.parametrize(("route", "code"), [("/missing", "404"), ("/broken", "500")])
-def test_http_errors_are_asked_for_once(server, tmp_path, route, code):
+def test_http_errors_are_requested_once(server, tmp_path, route, code):
     server.requests.clear()
     with fails_cleanly(tmp_path, route, code):
         fetch(remote_at(server, route), data_home=tmp_path)
     assert server.requests == [route]
 
 
-def test_nobody_listens(tmp_path):
+def test_a_refused_connection(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))  # bound, but not listening: connections are refused
         url = f"http://127.0.0.1:{free.getsockname()[1]}/good"

@@ -56,7 +56,7 @@ def test_expected_table(separation):
     ]
     separated = np.array([[20, 0], [10, 10], [0, 20]])
     expected = (1 - separation) * 10 + separation * separated
-    # one point of bias is promised; the mean of 400 tables is within .4 of its expectation
+    # a bias below one point is guaranteed; the mean of 400 tables is within .4 of its expectation
     assert np.abs(np.mean(tables, axis=0) - expected).max() < 1.4
 
 

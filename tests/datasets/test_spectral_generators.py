@@ -205,7 +205,7 @@ def test_rand_laplace_bad_options(options, message):
 
 
 @pytest.mark.parametrize("n_samples", [1, 4, 7, 500])
-def test_elliptical_lies_in_its_half_ellipses(n_samples):
+def test_elliptical_points_are_in_their_half_ellipses(n_samples):
     X, y, groups = make_elliptical(n_samples, random_state=0)
     assert X.shape == (n_samples, 2)
     centred = X - np.column_stack([np.zeros(n_samples), 3 * y - 1.5])

@@ -43,7 +43,7 @@ def test_power_is_near_that_of_walds_test():
     assert exact >= wald - 0.04
 
 
-def test_constrained_rates_are_the_likeliest():
+def test_constrained_rates_maximise_the_likelihood():
     for x1, n1, x2, n2, difference in [
         (3, 10, 5, 12, 0.2),
         (0, 10, 0, 12, 0.1),
@@ -61,7 +61,7 @@ def test_counts_beyond_the_hypothesis_are_no_evidence():
     assert exact_pair_test((9, 1), (10, 10), 0.5) == 1.0
 
 
-def test_of_a_million_people_each():
+def test_groups_of_a_million_samples():
     assert exact_pair_test((200_000, 200_000), (10**6, 10**6), 0.0015) < 0.05
 
 

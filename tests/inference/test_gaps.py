@@ -21,8 +21,8 @@ from skfair.inference import (
 from skfair.inference._estimates import _hall_quantile
 
 
-def people(hits, n):
-    """Zeros and ones, and groups, of which there are so many."""
+def zeros_and_ones(hits, n):
+    """Values with these hits of n, and the groups."""
     values = np.concatenate([np.arange(of) < x for x, of in zip(hits, n, strict=True)])
     return values.astype(int), np.repeat(np.arange(len(n)), n)
 
@@ -34,7 +34,7 @@ def people(hits, n):
     ],
 )
 def test_two_rates_have_newcombes_interval(hits, n, low, high):
-    values, groups = people(hits, n)
+    values, groups = zeros_and_ones(hits, n)
     found = gap_interval(values, sensitive_features=groups)
     assert found.estimate == pytest.approx(hits[0] / n[0] - hits[1] / n[1])
     assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
@@ -42,7 +42,7 @@ def test_two_rates_have_newcombes_interval(hits, n, low, high):
 
 def test_rates_of_few_successes_or_failures_have_exact_limits():
     """The upper limit of 9 of 10 and the lower one of 3 of 10, Newcombe's .1705 to .8090."""
-    values, groups = people((9, 3), (10, 10))
+    values, groups = zeros_and_ones((9, 3), (10, 10))
     found = gap_interval(values, sensitive_features=groups)
     low = stats.beta.ppf(0.025, [9, 3], [2, 8])
     high = stats.beta.ppf(0.975, [10, 4], [1, 7])
@@ -82,7 +82,7 @@ class _Counted(Rates):
 
 
 def test_the_limit_of_many_groups_is_the_largest_of_those_of_pairs():
-    values, groups = people((10, 30, 45), (100, 100, 120))
+    values, groups = zeros_and_ones((10, 30, 45), (100, 100, 120))
     pairs = [(0, 1), (0, 2), (1, 2)]
     alone = [
         gap_interval(values[inside], sensitive_features=groups[inside]).high
@@ -165,7 +165,7 @@ def test_a_group_of_one_says_nothing_of_a_mean():
 
 
 def test_ratio_by_hand():
-    values, groups = people((56, 48), (70, 80))
+    values, groups = zeros_and_ones((56, 48), (70, 80))
     found = ratio_interval(values, sensitive_features=groups)
     low, high = (np.log(end) for end in _wilson(np.array([0.8, 0.6]), np.array([70, 80])))
     first, second = np.log(0.8), np.log(0.6)
@@ -182,13 +182,13 @@ def _wilson(p, n):
 
 def test_ratios_with_rates_of_0():
     assert ratio_interval([0, 0, 0, 0], sensitive_features=list("aabb")).estimate == 1.0
-    values, groups = people((0, 40), (50, 50))
+    values, groups = zeros_and_ones((0, 40), (50, 50))
     found = ratio_interval(values, sensitive_features=groups)
     assert found.estimate == found.low == 0.0 and 0.0 < found.high < 0.3
 
 
 def test_equal_weights_are_no_weights():
-    values, groups = people((10, 30), (80, 90))
+    values, groups = zeros_and_ones((10, 30), (80, 90))
     plain = gap_interval(values, sensitive_features=groups)
     assert gap_interval(
         values, sensitive_features=groups, sample_weight=np.full(170, 3.0)
@@ -197,7 +197,7 @@ def test_equal_weights_are_no_weights():
 
 def test_uneven_weights_widen_by_the_effective_size_and_warn():
     rng = np.random.default_rng(0)
-    values, groups = people((100, 130), (400, 400))
+    values, groups = zeros_and_ones((100, 130), (400, 400))
     weights = rng.exponential(size=800)
     plain = gap_interval(values, sensitive_features=groups)
     weighted = gap_interval(values, sensitive_features=groups, sample_weight=weights)
@@ -227,7 +227,7 @@ def test_overlapping_groups_use_their_correlation():
     level=st.floats(0.5, 0.99),
 )
 def test_limits_hold_the_gap_and_grow_with_the_level(hits, level):
-    values, groups = people(hits, [40] * len(hits))
+    values, groups = zeros_and_ones(hits, [40] * len(hits))
     found = gap_interval(values, sensitive_features=groups, confidence_level=level)
     wider = gap_interval(values, sensitive_features=groups, confidence_level=(1 + level) / 2)
     assert 0.0 <= wider.low <= found.low <= found.estimate + 1e-12

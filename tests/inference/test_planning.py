@@ -6,7 +6,7 @@ from benchmarks.guarantees.sample_size import certified_share
 from skfair.inference import AUCs, all_pairs, balance_limit, required_sample_size, upper_limit
 from skfair.inference._planning import certificate_power, smallest_certifiable
 
-TABLE = {  # people of each group at a rate of .2, certain to .95, with a power of .8
+TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
     2: {0.01: 27404, 0.02: 6851, 0.05: 1096, 0.1: 274},
     4: {0.01: 41778, 0.02: 10445, 0.05: 1671, 0.1: 418},
     10: {0.01: 58689, 0.02: 14672, 0.05: 2348, 0.1: 587},
@@ -15,13 +15,13 @@ TABLE = {  # people of each group at a rate of .2, certain to .95, with a power 
 
 @pytest.mark.parametrize("n_groups", TABLE)
 def test_known_answers(n_groups):
-    """The table is rounded to the nearest, and people are rounded up."""
+    """The table is rounded to the nearest, and sample sizes are rounded up."""
     for tolerance, n in TABLE[n_groups].items():
         assert 0 <= required_sample_size(tolerance, n_groups=n_groups, rate=0.2) - n <= 1
 
 
-def test_the_power_is_the_one_asked_for():
-    """A seeded simulation at the number of people planned."""
+def test_the_power_is_the_requested_one():
+    """A seeded simulation at the planned sample size."""
     rng, rate, tolerance = np.random.default_rng(0), 0.3, 0.1
     n = required_sample_size(tolerance, n_groups=3, rate=rate)
     rates = rng.binomial(n, rate, size=(4000, 3)) / n
@@ -34,7 +34,7 @@ def test_the_power_is_the_one_asked_for():
 @pytest.mark.parametrize("n_groups", [2, 4, 10])
 @pytest.mark.parametrize("rate", [0.001, 0.005, 0.02])
 @pytest.mark.parametrize("tolerance", [0.05, 0.1, 0.5])
-def test_small_rates_have_the_power_asked_for(rate, tolerance, n_groups):
+def test_small_rates_have_the_requested_power(rate, tolerance, n_groups):
     n = required_sample_size(tolerance, n_groups=n_groups, rate=rate)
     assert n >= np.log(0.05) / np.log(1 - tolerance)
     assert certificate_power(n, tolerance, n_groups, rate, 0.95) >= 0.78

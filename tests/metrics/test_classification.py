@@ -65,9 +65,9 @@ def test_fairlearn_gives_the_same(peer, name, n_groups, weighted):
     rng = np.random.default_rng(n_groups)
     for _ in range(3):
         y_true, y_pred = rng.integers(0, 2, (2, 200))
-        people = rng.integers(0, n_groups, 200)
+        group = rng.integers(0, n_groups, 200)
         weights = rng.random(200) if weighted else None
-        given = {"sensitive_features": people, "sample_weight": weights}
+        given = {"sensitive_features": group, "sample_weight": weights}
         ours = CLASSIFICATION[name](y_true, y_pred, **given)
         assert 0 < ours < 1
         theirs = value_of_fairlearn(peer, name, y_true, y_pred, **given)
@@ -75,10 +75,10 @@ def test_fairlearn_gives_the_same(peer, name, n_groups, weighted):
 
 
 def test_where_fairlearn_gives_something_else(peer):
-    people = list("aabb")
+    group = list("aabb")
     # Group b has no positives: fairlearn takes the unknown rate to be zero.
     unknown = [1, 0, 0, 0], [1, 0, 1, 0]
-    given = {"sensitive_features": people}
+    given = {"sensitive_features": group}
     assert value_of_fairlearn(peer, "equal_opportunity_difference", *unknown, **given) == 1
     with pytest.warns(UndefinedMetricWarning, match="no samples of the positive class: 'b'"):
         ours = CLASSIFICATION["equal_opportunity_difference"](*unknown, **given)
@@ -107,40 +107,40 @@ def same(expected):
 
 
 @every_metric
-@given(y_true=classes, y_pred=classes, people=groups, repeats=repeats)
-def test_integer_weights_equal_repeated_rows(metric, y_true, y_pred, people, repeats):
-    weighted = quietly(metric, y_true, y_pred, sensitive_features=people, sample_weight=repeats)
-    y_true, y_pred, people = (np.repeat(a, repeats) for a in (y_true, y_pred, people))
-    assert weighted == same(quietly(metric, y_true, y_pred, sensitive_features=people))
+@given(y_true=classes, y_pred=classes, group=groups, repeats=repeats)
+def test_integer_weights_equal_repeated_rows(metric, y_true, y_pred, group, repeats):
+    weighted = quietly(metric, y_true, y_pred, sensitive_features=group, sample_weight=repeats)
+    y_true, y_pred, group = (np.repeat(a, repeats) for a in (y_true, y_pred, group))
+    assert weighted == same(quietly(metric, y_true, y_pred, sensitive_features=group))
 
 
 @every_metric
-@given(y_true=classes, y_pred=classes, people=groups, order=st.permutations(range(15)))
-def test_order_and_names_do_not_matter(metric, y_true, y_pred, people, order):
-    expected = quietly(metric, y_true, y_pred, sensitive_features=people)
+@given(y_true=classes, y_pred=classes, group=groups, order=st.permutations(range(15)))
+def test_order_and_names_do_not_matter(metric, y_true, y_pred, group, order):
+    expected = quietly(metric, y_true, y_pred, sensitive_features=group)
     words, names = np.array(["reject", "select"]), np.array([30.0, -1.0, 2.0])
     renamed = quietly(
         metric,
         words[y_true][order],
         words[y_pred][order],
-        sensitive_features=names[people][order],
+        sensitive_features=names[group][order],
         pos_label="select",
     )
     assert renamed == same(expected)
 
 
 @every_metric
-@given(y_true=classes, y_pred=classes, people=groups)
-def test_memberships_are_the_same_as_labels(metric, y_true, y_pred, people):
-    members = sparse.csr_array(people[:, np.newaxis] == np.arange(3))
-    expected = quietly(metric, y_true, y_pred, sensitive_features=people)
+@given(y_true=classes, y_pred=classes, group=groups)
+def test_memberships_are_the_same_as_labels(metric, y_true, y_pred, group):
+    members = sparse.csr_array(group[:, np.newaxis] == np.arange(3))
+    expected = quietly(metric, y_true, y_pred, sensitive_features=group)
     assert quietly(metric, y_true, y_pred, sensitive_features=members) == same(expected)
 
 
 @every_metric
-@given(y_true=classes, y_pred=classes, people=groups)
-def test_values_are_between_fair_and_unfair(metric, y_true, y_pred, people):
-    value = quietly(metric, y_true, y_pred, sensitive_features=people)
+@given(y_true=classes, y_pred=classes, group=groups)
+def test_values_are_between_fair_and_unfair(metric, y_true, y_pred, group):
+    value = quietly(metric, y_true, y_pred, sensitive_features=group)
     worst = 2 if metric.function.__name__ in ("separation_gap", "sufficiency_gap") else 1
     assert np.isnan(value) or 0 <= value <= worst
 
@@ -156,7 +156,7 @@ def test_the_best_value_is_reached(metric):
 
 
 def test_overlapping_groups():
-    # Columns: the first four people, the last four, and one person who is in both.
+    # Columns: the first four group, the last four, and one sample in both.
     members = np.zeros((7, 3), dtype=bool)
     members[:4, 0] = members[3:, 1] = members[3, 2] = True
     y_pred = [0, 0, 0, 1, 1, 1, 0]
@@ -167,13 +167,13 @@ def test_overlapping_groups():
 
 
 def test_several_attributes_mean_their_combinations():
-    people = pd.DataFrame({"sex": list("ffmm"), "age": [1, 2, 1, 2]})
+    group = pd.DataFrame({"sex": list("ffmm"), "age": [1, 2, 1, 2]})
     y_pred = [1, 0, 0, 1]
-    for attribute in people:
+    for attribute in group:
         assert (
-            demographic_parity_difference(y_pred, y_pred, sensitive_features=people[attribute]) == 0
+            demographic_parity_difference(y_pred, y_pred, sensitive_features=group[attribute]) == 0
         )
-    assert demographic_parity_difference(y_pred, y_pred, sensitive_features=people) == 1
+    assert demographic_parity_difference(y_pred, y_pred, sensitive_features=group) == 1
 
 
 def test_warnings_point_to_the_caller():
@@ -185,9 +185,9 @@ def test_warnings_point_to_the_caller():
 
 @every_metric
 def test_misaligned_input_is_refused(metric):
-    y, people = pd.Series([0, 1]), pd.Series(["a", "b"], index=[1, 0])
+    y, group = pd.Series([0, 1]), pd.Series(["a", "b"], index=[1, 0])
     with pytest.raises(ValueError, match="y_true and sensitive_features must have the same pandas"):
-        metric(y, [0, 1], sensitive_features=people)
+        metric(y, [0, 1], sensitive_features=group)
 
 
 @every_metric
@@ -228,9 +228,9 @@ def test_excess_over_the_overall_rate_by_hand(name):
 
 
 def test_the_sum_over_rates_by_hand():
-    people = {"sensitive_features": GROUP, "aggregate": "sum"}
-    assert equalized_odds_difference(Y_TRUE, Y_PRED, **people) == pytest.approx(1 / 3 + 2 / 5)
-    only = demographic_parity_difference(Y_TRUE, Y_PRED, **people)
+    params = {"sensitive_features": GROUP, "aggregate": "sum"}
+    assert equalized_odds_difference(Y_TRUE, Y_PRED, **params) == pytest.approx(1 / 3 + 2 / 5)
+    only = demographic_parity_difference(Y_TRUE, Y_PRED, **params)
     assert only == pytest.approx(2 / 5 - 3 / 8)
 
 

@@ -16,74 +16,74 @@ from skfair.metrics import (
 
 # Two clusters: (2 a, 1 b, 1 c) and (2 a, 2 b, 4 c).
 LABELS = np.array([0] * 4 + [1] * 8)
-PEOPLE = np.array(list("aabc" + "aabbcccc"))
+GROUPS = np.array(list("aabc" + "aabbcccc"))
 
 CLUSTERING = {name: metric for name, metric in METRICS.items() if metric.kind == "clustering"}
 
 
 def test_balance_by_hand():
-    assert balance_score(LABELS, sensitive_features=PEOPLE) == 0.5
-    assert balance_score(LABELS, sensitive_features=PEOPLE, aggregate="mean") == 0.5
-    assert balance_score(LABELS, sensitive_features=PEOPLE, relative=True) == 0.5 / (3 / 5)
+    assert balance_score(LABELS, sensitive_features=GROUPS) == 0.5
+    assert balance_score(LABELS, sensitive_features=GROUPS, aggregate="mean") == 0.5
+    assert balance_score(LABELS, sensitive_features=GROUPS, relative=True) == 0.5 / (3 / 5)
     assert balance_score([0, 0, 1, 1], sensitive_features=list("abaa")) == 0
     assert balance_score([0, 0, 1, 1], sensitive_features=list("abaa"), aggregate="mean") == 0.5
-    assert isinstance(balance_score(LABELS, sensitive_features=PEOPLE), float)
+    assert isinstance(balance_score(LABELS, sensitive_features=GROUPS), float)
 
 
 def test_share_ratios_by_hand():
     # Of the four a two, one and one; of the two b one and one; of the one c one.
-    labels, people = [0, 0, 1, 2, 0, 1, 0], list("aaaabbc")
-    ratios = cluster_share_ratios(labels, sensitive_features=people)
+    labels, groups = [0, 0, 1, 2, 0, 1, 0], list("aaaabbc")
+    ratios = cluster_share_ratios(labels, sensitive_features=groups)
     assert ratios.to_dict() == {0: (2 / 4) / 1, 1: 0, 2: 0}
-    assert share_ratio_score(labels, sensitive_features=people) == 0
-    assert share_ratio_score(labels, sensitive_features=people, aggregate="mean") == 0.5 / 3
-    assert METRICS["share_ratio"](labels, sensitive_features=people) == 0
+    assert share_ratio_score(labels, sensitive_features=groups) == 0
+    assert share_ratio_score(labels, sensitive_features=groups, aggregate="mean") == 0.5 / 3
+    assert METRICS["share_ratio"](labels, sensitive_features=groups) == 0
     with pytest.raises(ValueError, match="aggregate must be"):
-        share_ratio_score(labels, sensitive_features=people, aggregate="max")
+        share_ratio_score(labels, sensitive_features=groups, aggregate="max")
 
 
 def test_a_group_that_is_common_in_a_cluster_is_seen_by_shares_alone():
     """Balance is kept where a rare group fills a cluster; a person of it is there too often."""
-    labels, people = [0] * 20 + [1] * 80, ["rare"] * 10 + ["other"] * 10 + ["rare"] * 20
-    people += ["other"] * 60
-    assert balance_score(labels, sensitive_features=people, relative=True) >= 0.77
-    assert share_ratio_score(labels, sensitive_features=people) == pytest.approx((1 / 7) / (1 / 3))
+    labels, groups = [0] * 20 + [1] * 80, ["rare"] * 10 + ["other"] * 10 + ["rare"] * 20
+    groups += ["other"] * 60
+    assert balance_score(labels, sensitive_features=groups, relative=True) >= 0.77
+    assert share_ratio_score(labels, sensitive_features=groups) == pytest.approx((1 / 7) / (1 / 3))
 
 
 def test_additive_violation_by_hand():
     # Expected counts: (4/3, 1, 5/3) and (8/3, 2, 10/3); the largest departure is 2/3.
-    assert additive_violation(LABELS, sensitive_features=PEOPLE) == pytest.approx(2 / 3)
-    assert additive_violation(LABELS, sensitive_features=PEOPLE, normalize=True) == pytest.approx(
+    assert additive_violation(LABELS, sensitive_features=GROUPS) == pytest.approx(2 / 3)
+    assert additive_violation(LABELS, sensitive_features=GROUPS, normalize=True) == pytest.approx(
         (2 / 3) / 4
     )
     assert additive_violation([0, 0, 1, 1], sensitive_features=list("abab")) == 0
 
 
 def test_composition_by_hand():
-    table = cluster_composition(LABELS, sensitive_features=PEOPLE)
+    table = cluster_composition(LABELS, sensitive_features=GROUPS)
     expected = pd.DataFrame(
         [[2.0, 1.0, 1.0], [2.0, 2.0, 4.0]],
         index=pd.Index([0, 1], name="cluster"),
         columns=["a", "b", "c"],
     )
     pd.testing.assert_frame_equal(table, expected, check_column_type=False)
-    rows = cluster_composition(LABELS, sensitive_features=PEOPLE, normalize="cluster")
+    rows = cluster_composition(LABELS, sensitive_features=GROUPS, normalize="cluster")
     np.testing.assert_allclose(rows, [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]])
-    columns = cluster_composition(LABELS, sensitive_features=PEOPLE, normalize="group")
+    columns = cluster_composition(LABELS, sensitive_features=GROUPS, normalize="group")
     np.testing.assert_allclose(columns, [[0.5, 1 / 3, 0.2], [0.5, 2 / 3, 0.8]])
 
 
 def test_composition_names_what_it_counts():
-    people = pd.DataFrame({"sex": list("fmfm"), "age": [1, 2, 2, 1]})
-    table = cluster_composition(["x", "x", "y", "y"], sensitive_features=people)
+    groups = pd.DataFrame({"sex": list("fmfm"), "age": [1, 2, 2, 1]})
+    table = cluster_composition(["x", "x", "y", "y"], sensitive_features=groups)
     assert table.index.tolist() == ["x", "y"]
     assert table.columns.names == ["sex", "age"]
     assert table.columns.tolist() == [("f", 1), ("f", 2), ("m", 1), ("m", 2)]
     assert table.loc["y", ("f", 2)] == 1
-    one = cluster_composition([0, 0, 1, 1], sensitive_features=people["sex"])
+    one = cluster_composition([0, 0, 1, 1], sensitive_features=groups["sex"])
     assert one.columns.name == "sex"
     assert one.columns.nlevels == 1
-    unnamed = cluster_composition([0, 0, 1, 1], sensitive_features=people.to_numpy())
+    unnamed = cluster_composition([0, 0, 1, 1], sensitive_features=groups.to_numpy())
     assert unnamed.columns.names == [None, None]
 
 
@@ -93,50 +93,50 @@ repeats = hnp.arrays(np.intp, 15, elements=st.integers(0, 3)).filter(np.any)
 
 
 @pytest.mark.parametrize("metric", CLUSTERING.values(), ids=CLUSTERING)
-@given(labels=cluster_labels, people=group_labels, repeats=repeats)
-def test_integer_weights_equal_repeated_rows(metric, labels, people, repeats):
-    weighted = metric(labels, sensitive_features=people, sample_weight=repeats)
-    repeated = metric(np.repeat(labels, repeats), sensitive_features=np.repeat(people, repeats))
+@given(labels=cluster_labels, groups=group_labels, repeats=repeats)
+def test_integer_weights_equal_repeated_rows(metric, labels, groups, repeats):
+    weighted = metric(labels, sensitive_features=groups, sample_weight=repeats)
+    repeated = metric(np.repeat(labels, repeats), sensitive_features=np.repeat(groups, repeats))
     assert weighted == pytest.approx(repeated, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", CLUSTERING.values(), ids=CLUSTERING)
-@given(labels=cluster_labels, people=group_labels)
-def test_names_do_not_matter(metric, labels, people):
-    expected = metric(labels, sensitive_features=people)
+@given(labels=cluster_labels, groups=group_labels)
+def test_names_do_not_matter(metric, labels, groups):
+    expected = metric(labels, sensitive_features=groups)
     clusters, names = np.array(["z", "y", "x", "w"]), np.array([30.0, -1.0, 2.0])
-    renamed = metric(clusters[labels], sensitive_features=names[people])
+    renamed = metric(clusters[labels], sensitive_features=names[groups])
     assert renamed == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
 @given(cluster_labels, group_labels)
-def test_balance_against_its_definition(labels, people):
+def test_balance_against_its_definition(labels, groups):
     def ratio(k):
-        sizes = [np.sum((labels == k) & (people == j)) for j in np.unique(people)]
+        sizes = [np.sum((labels == k) & (groups == j)) for j in np.unique(groups)]
         return min((a / b for a in sizes for b in sizes if b > 0), default=1)
 
     per_cluster = [ratio(k) for k in np.unique(labels)]
-    assert balance_score(labels, sensitive_features=people) == min(per_cluster)
-    assert balance_score(labels, sensitive_features=people, aggregate="mean") == pytest.approx(
+    assert balance_score(labels, sensitive_features=groups) == min(per_cluster)
+    assert balance_score(labels, sensitive_features=groups, aggregate="mean") == pytest.approx(
         np.mean(per_cluster)
     )
-    assert balance_score(labels, sensitive_features=people, relative=True) <= 1 + 1e-12
+    assert balance_score(labels, sensitive_features=groups, relative=True) <= 1 + 1e-12
 
 
 @given(cluster_labels, group_labels)
-def test_additive_violation_against_its_definition(labels, people):
+def test_additive_violation_against_its_definition(labels, groups):
     departures = {
         (k, j): abs(
-            np.sum((labels == k) & (people == j)) - np.sum(labels == k) * np.mean(people == j)
+            np.sum((labels == k) & (groups == j)) - np.sum(labels == k) * np.mean(groups == j)
         )
         for k in labels
-        for j in people
+        for j in groups
     }
     sizes = {k: np.sum(labels == k) for k in labels}
-    assert additive_violation(labels, sensitive_features=people) == pytest.approx(
+    assert additive_violation(labels, sensitive_features=groups) == pytest.approx(
         max(departures.values()), abs=1e-12
     )
-    assert additive_violation(labels, sensitive_features=people, normalize=True) == pytest.approx(
+    assert additive_violation(labels, sensitive_features=groups, normalize=True) == pytest.approx(
         max(departure / sizes[k] for (k, _), departure in departures.items()), abs=1e-12
     )
 
@@ -158,9 +158,9 @@ def test_less_fair_scores_worse(metric):
 
 
 def test_samples_of_zero_weight_are_absent():
-    labels, people, weights = [0, 0, 1, 2], ["a", "b", "c", "a"], [1, 1, 0, 0]
-    assert balance_score(labels, sensitive_features=people, sample_weight=weights) == 1
-    table = cluster_composition(labels, sensitive_features=people, sample_weight=weights)
+    labels, groups, weights = [0, 0, 1, 2], ["a", "b", "c", "a"], [1, 1, 0, 0]
+    assert balance_score(labels, sensitive_features=groups, sample_weight=weights) == 1
+    table = cluster_composition(labels, sensitive_features=groups, sample_weight=weights)
     assert table.shape == (1, 2)
 
 

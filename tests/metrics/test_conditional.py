@@ -34,7 +34,7 @@ def test_by_hand():
 
 
 def test_weights_by_hand():
-    # In stratum 1 the weight of b is on nobody who is selected; a has 3/4.
+    # In stratum 1 b has no weight on selected samples; a has 3/4.
     assert gap(sample_weight=[0] * 6 + [1, 2, 1, 5]) == pytest.approx(3 / 4)
 
 
@@ -49,7 +49,7 @@ def test_a_stratum_of_one_group_has_nothing_to_compare():
     assert gap(sensitive_features=["a"] * 10) == 0
 
 
-def test_strata_of_other_people_are_refused():
+def test_misaligned_strata_are_refused():
     with pytest.raises(ValueError, match="same pandas index"):
         gap(
             sensitive_features=pd.Series(GROUP),

@@ -20,9 +20,9 @@ repeats = hnp.arrays(np.intp, 12, elements=st.integers(0, 3)).filter(np.any)
 
 
 def test_by_hand():
-    people = list("aabbb")
+    group = list("aabbb")
     # Group a moves 0 -> 1 by half and stays at 3 by a half; b is at 1, 1 and 4.
-    distance = wasserstein_distance_between_groups([0, 3, 1, 1, 4], sensitive_features=people)
+    distance = wasserstein_distance_between_groups([0, 3, 1, 1, 4], sensitive_features=group)
     # |F_a - F_b| is 1/2 on [0, 1], |1/2 - 2/3| on [1, 3] and 1/3 on [3, 4].
     assert distance == pytest.approx(1 / 2 + 2 / 6 + 1 / 3)
     assert wasserstein_distance_between_groups([1, 1, 1], sensitive_features=list("aab")) == 0
@@ -96,15 +96,15 @@ def test_order_and_names_and_shifts_do_not_matter(scores, groups, order, shift):
 
 def test_it_is_the_mean_parity_difference_over_all_thresholds():
     rng = np.random.default_rng(0)
-    scores, people = rng.integers(0, 101, 300) / 100, rng.integers(0, 2, 300)
+    scores, group = rng.integers(0, 101, 300) / 100, rng.integers(0, 2, 300)
     thresholds = np.arange(100) / 100 + 0.005
     mean = np.mean(
         [
-            demographic_parity_difference(people, scores > t, sensitive_features=people)
+            demographic_parity_difference(group, scores > t, sensitive_features=group)
             for t in thresholds
         ]
     )
-    ours = wasserstein_distance_between_groups(scores, sensitive_features=people)
+    ours = wasserstein_distance_between_groups(scores, sensitive_features=group)
     assert ours == pytest.approx(mean, rel=1e-12)
 
 

@@ -19,14 +19,14 @@ from skfair.surrogates import Sigmoid
 
 
 @pytest.fixture
-def people():
+def data():
     rng = np.random.default_rng(0)
     return rng.normal(size=60), rng.integers(2, size=60), rng.integers(3, size=60)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_it_is_what_the_constraint_bounds(loss, people):
-    scores, y, groups = people
+def test_it_is_what_the_constraint_bounds(loss, data):
+    scores, y, groups = data
     target = np.where(y == 1, 1.0, -1.0)
     those = Samples(target, check_groups(groups, 60), np.ones(60))
     bound = LossParity(loss=loss).bind(those, Sigmoid(), LogisticLoss(), 0.1)
@@ -34,8 +34,8 @@ def test_it_is_what_the_constraint_bounds(loss, people):
     assert found == pytest.approx(bound.gap(scores), rel=1e-12)
 
 
-def test_integer_weights_repeat_rows_and_zero_weights_are_absent(people):
-    scores, y, groups = people
+def test_integer_weights_repeat_rows_and_zero_weights_are_absent(data):
+    scores, y, groups = data
     weights = np.arange(60) % 3
     rows = np.repeat(np.arange(60), weights)
     assert_allclose(
@@ -53,8 +53,8 @@ def test_one_group_and_wrong_names():
         loss_parity_difference([0, 1], [0.0, np.nan], sensitive_features=["a", "b"])
 
 
-def test_the_scorer_takes_the_decision_function(people):
-    scores, y, groups = people
+def test_the_scorer_takes_the_decision_function(data):
+    scores, y, groups = data
     model = LogisticRegression().fit(scores[:, np.newaxis], y)
     found = get_scorer("neg_loss_parity_difference")(
         model, scores[:, np.newaxis], y, sensitive_features=groups
@@ -80,9 +80,9 @@ KINDS = [
 @pytest.mark.parametrize(("reference", "aggregate"), KINDS)
 @pytest.mark.parametrize("constraint", GAPS)
 def test_every_reference_and_aggregate_is_that_of_the_constraint(
-    constraint, reference, aggregate, people
+    constraint, reference, aggregate, data
 ):
-    scores, y, groups = people
+    scores, y, groups = data
     kind = {"reference": reference, "aggregate": aggregate}
     target, weights = np.where(y == 1, 1.0, -1.0), np.arange(60) % 3 + 1.0
     those = Samples(target, check_groups(groups, 60), weights)
@@ -93,8 +93,8 @@ def test_every_reference_and_aggregate_is_that_of_the_constraint(
     assert found == pytest.approx(bound.gap(scores), rel=1e-12, abs=1e-14)
 
 
-def test_the_largest_group_loss_is_that_of_the_constraint(people):
-    scores, y, groups = people
+def test_the_largest_group_loss_is_that_of_the_constraint(data):
+    scores, y, groups = data
     those = Samples(np.where(y == 1, 1.0, -1.0), check_groups(groups, 60), np.ones(60))
     bound = BoundedGroupLoss(0.5).bind(those, Sigmoid(), LogisticLoss(), 0.1)
     found = largest_group_loss(y, scores, sensitive_features=groups)

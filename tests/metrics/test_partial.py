@@ -207,23 +207,23 @@ def test_thresholds_of_ranks_do_not_depend_on_rounding():
 
 
 def test_full_ties_make_equal_scores_unfair():
-    people = {"sensitive_features": ["a", "b"], "interval": (0, 1)}
-    assert partial_group_auc_difference([1, 1], **people) == 0
-    assert partial_group_auc_difference([1, 1], **people, ties="full") == 0.5
+    params = {"sensitive_features": ["a", "b"], "interval": (0, 1)}
+    assert partial_group_auc_difference([1, 1], **params) == 0
+    assert partial_group_auc_difference([1, 1], **params, ties="full") == 0.5
 
 
 # Other implementations -----------------------------------------------------------------
 
 
 @pytest.fixture
-def people():
+def data():
     rng = np.random.default_rng(3)
     group = rng.random(400) < 0.4
     return np.round(rng.normal(size=400) + 0.5 * group, 1), group
 
 
-def test_on_everybody_statistical_parity_is_the_kolmogorov_smirnov_distance(people):
-    score, group = people
+def test_on_all_samples_statistical_parity_is_the_kolmogorov_smirnov_distance(data):
+    score, group = data
     expected = ks_2samp(score[group], score[~group]).statistic
     for scale in ("normalized", "raw"):
         assert partial_statistical_parity_difference(
@@ -231,15 +231,15 @@ def test_on_everybody_statistical_parity_is_the_kolmogorov_smirnov_distance(peop
         ) == pytest.approx(expected)
 
 
-def test_on_everybody_the_auc_is_that_of_telling_the_groups_apart(people):
-    score, group = people
+def test_on_all_samples_the_auc_is_that_of_predicting_the_group(data):
+    score, group = data
     value = partial_group_auc_difference(score, sensitive_features=group, interval=(0, 1))
     assert value == pytest.approx(abs(roc_auc_score(group, score) - 0.5))
 
 
 # Properties ----------------------------------------------------------------------------
 
-scored_people = st.lists(
+scored_samples = st.lists(
     st.tuples(st.integers(-3, 3), st.sampled_from("abc"), st.integers(0, 3)),
     min_size=1,
     max_size=15,
@@ -251,7 +251,7 @@ intervals = st.lists(st.integers(0, 20), min_size=2, max_size=2, unique=True).ma
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 @pytest.mark.parametrize("function", FUNCTIONS)
-@given(scored_people, intervals, st.randoms(use_true_random=False))
+@given(scored_samples, intervals, st.randoms(use_true_random=False))
 def test_integer_weights_are_repeated_rows_in_any_order(function, rows, interval, random):
     present = [row for row in rows if row[2] > 0]
     if not present:
@@ -267,8 +267,8 @@ def test_integer_weights_are_repeated_rows_in_any_order(function, rows, interval
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_containers_and_names_of_groups_do_not_matter(function, people):
-    score, group = people
+def test_containers_and_names_of_groups_do_not_matter(function, data):
+    score, group = data
     expected = function(score, sensitive_features=group, interval=(0.1, 0.6))
     renamed = pd.Series(np.where(group, "z", "y"), index=np.arange(400) + 7)
     one_hot = sparse.csr_array(np.column_stack((group, ~group)))
@@ -277,17 +277,17 @@ def test_containers_and_names_of_groups_do_not_matter(function, people):
         assert value == pytest.approx(expected, abs=1e-14)
 
 
-def test_only_the_order_of_scores_matters(people):
-    score, group = people
+def test_only_the_order_of_scores_matters(data):
+    score, group = data
     for function in (partial_statistical_parity_difference, partial_group_auc_difference):
         expected = function(score, sensitive_features=group, interval=(0.1, 0.6))
         stretched = function(np.exp(score), sensitive_features=group, interval=(0.1, 0.6))
         assert stretched == pytest.approx(expected)
 
 
-def test_intervals_next_to_each_other_share_nobody_and_leave_nobody_out(people):
+def test_adjacent_intervals_partition_the_samples(data):
     """Where groups have their own intervals, a group is compared only inside its own."""
-    score, group = people
+    score, group = data
     thirds = [(0, 0.3), (0.3, 0.6), (0.6, 1)]
     assert partial_statistical_parity_difference(
         score, sensitive_features=group, interval=thirds
@@ -295,7 +295,7 @@ def test_intervals_next_to_each_other_share_nobody_and_leave_nobody_out(people):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_one_group_has_nobody_to_differ_from(function):
+def test_one_group_has_no_difference(function):
     assert function([1, 2, 2], sensitive_features=["a"] * 3, interval=(0.4, 0.5)) == 0
 
 
@@ -371,22 +371,22 @@ def test_scores_must_be_finite_numbers_one_per_person(function):
 
 
 def test_options_are_checked():
-    people = {"sensitive_features": GROUP, "interval": (0, 1)}
+    params = {"sensitive_features": GROUP, "interval": (0, 1)}
     with pytest.raises(ValueError, match='scale must be "normalized" or "raw"'):
-        partial_statistical_parity_difference(SCORE, **people, scale="absolute")
+        partial_statistical_parity_difference(SCORE, **params, scale="absolute")
     with pytest.raises(ValueError, match='ties must be "half" or "full"'):
-        partial_group_auc_difference(SCORE, **people, ties=0.5)
+        partial_group_auc_difference(SCORE, **params, ties=0.5)
 
 
 @pytest.mark.parametrize("interval", [(0.1, 0.4), [(0.0, 0.2), (0.5, 1.0)], (0.95, 0.96)])
 @pytest.mark.parametrize("n_scores", [5, 10**6])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_groups_alone_select_whom_the_table_of_all_scores_selects(interval, n_scores, weighted):
+def test_ranks_by_group_select_as_the_table_of_all_scores(interval, n_scores, weighted):
     rng = np.random.default_rng(0)
     scores, groups = rng.integers(n_scores, size=400), rng.integers(3, size=400)
     weights = rng.integers(1, 4, size=400) / 2 if weighted else None
     scored, _ = check_scored(groups, weights, interval, y_score=scores)
-    for some in (scored, scored.take(scored.codes < 2)):
-        expected = some.table().select(some.intervals, some.weights)
+    for scored_subset in (scored, scored.take(scored.codes < 2)):
+        expected = scored_subset.table().select(scored_subset.intervals, scored_subset.weights)
         assert expected.any() == (n_scores > 5 or interval != (0.95, 0.96))
-        np.testing.assert_array_equal(some.select(), expected)
+        np.testing.assert_array_equal(scored_subset.select(), expected)

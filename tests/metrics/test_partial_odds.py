@@ -57,7 +57,7 @@ def in_interval(score, peers, alpha, beta):
 
 
 def rate(members, label, rank_within, scale, interval):
-    """Positive rate of a group in a class, None if nobody is selected."""
+    """Positive rate of a group in a class, None if no sample is selected."""
     of_class = [member for member in members if member[1] == label]
     peers = of_class if rank_within == "class" else members
     chosen = [score for score, _ in of_class if in_interval(score, peers, *interval)]
@@ -111,37 +111,37 @@ def test_both_equal_their_definitions_in_exact_fractions(rank_within):
 
 def test_by_hand_within_the_group():
     """The top halves are 3+ 1+ and 4+ 1-: among the positive all are above 2, or half are."""
-    people = {"sensitive_features": GROUP, "interval": (0, 0.5), "threshold": 2}
-    assert partial_equal_opportunity_difference(TRUE, SCORE, **people) == 0.5
+    data = {"sensitive_features": GROUP, "interval": (0, 0.5), "threshold": 2}
+    assert partial_equal_opportunity_difference(TRUE, SCORE, **data) == 0.5
     # Of the three and two positive, one each is selected and above 2.
-    raw = partial_equal_opportunity_difference(TRUE, SCORE, **people, scale="raw")
+    raw = partial_equal_opportunity_difference(TRUE, SCORE, **data, scale="raw")
     assert raw == pytest.approx(1 / 2 - 1 / 3)
     with pytest.warns(UndefinedMetricWarning, match="1 of 2 groups .* 'a'"):
-        assert np.isnan(partial_equalized_odds_difference(TRUE, SCORE, **people))
+        assert np.isnan(partial_equalized_odds_difference(TRUE, SCORE, **data))
 
 
 def test_by_hand_within_the_class():
     """Upper halves of the positive are 3 1 and 4, of the negative -1 and 1."""
-    people = {"sensitive_features": GROUP, "interval": (0, 0.5), "rank_within": "class"}
-    opportunity = partial_equal_opportunity_difference(TRUE, SCORE, threshold=2, **people)
+    data = {"sensitive_features": GROUP, "interval": (0, 0.5), "rank_within": "class"}
+    opportunity = partial_equal_opportunity_difference(TRUE, SCORE, threshold=2, **data)
     assert opportunity == 0.5
-    assert partial_equalized_odds_difference(TRUE, SCORE, threshold=2, **people) == 0.5
-    assert partial_equalized_odds_difference(TRUE, SCORE, threshold=0, **people) == 1
+    assert partial_equalized_odds_difference(TRUE, SCORE, threshold=2, **data) == 0.5
+    assert partial_equalized_odds_difference(TRUE, SCORE, threshold=0, **data) == 1
 
 
 # Properties ----------------------------------------------------------------------------
 
 
 @pytest.fixture
-def people():
+def data():
     rng = np.random.default_rng(1)
     group = rng.random(300) < 0.4
     score = np.round(rng.normal(size=300) + 0.4 * group, 1)
     return (rng.random(300) < 1 / (1 + np.exp(-score))).astype(int), score, group
 
 
-def test_opportunity_on_everybody_is_parity_among_the_positive(people):
-    y_true, score, group = people
+def test_opportunity_on_all_ranks_is_parity_among_the_positives(data):
+    y_true, score, group = data
     positive = y_true == 1
     assert partial_equal_opportunity_difference(
         y_true, score, sensitive_features=group, interval=(0, 1)
@@ -152,19 +152,19 @@ def test_opportunity_on_everybody_is_parity_among_the_positive(people):
 
 @pytest.mark.parametrize("rank_within", ["group", "class"])
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_integer_weights_are_repeated_rows(function, rank_within, people):
+def test_integer_weights_are_repeated_rows(function, rank_within, data):
     weights = np.random.default_rng(2).integers(0, 3, size=300)
     options = {"interval": (0.1, 0.6), "threshold": 0.3, "rank_within": rank_within}
-    y_true, score, group = people
-    repeated = [np.repeat(column, weights) for column in people]
+    y_true, score, group = data
+    repeated = [np.repeat(column, weights) for column in data]
     assert function(
         y_true, score, sensitive_features=group, sample_weight=weights, **options
     ) == pytest.approx(function(*repeated[:2], sensitive_features=repeated[2], **options))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_classes_may_have_any_name(function, people):
-    y_true, score, group = people
+def test_classes_may_have_any_name(function, data):
+    y_true, score, group = data
     expected = function(y_true, score, sensitive_features=group, interval=(0.1, 0.6))
     given = {"sensitive_features": group, "interval": (0.1, 0.6)}
     for labels in (np.array([-1, 1]), np.array([False, True])):
@@ -175,8 +175,8 @@ def test_classes_may_have_any_name(function, people):
         function(words, score, **given)
 
 
-def test_opportunity_is_that_of_the_positive_class(people):
-    y_true, score, group = people
+def test_opportunity_is_that_of_the_positive_class(data):
+    y_true, score, group = data
     given = {"sensitive_features": group, "interval": (0.1, 0.6)}
     assert partial_equal_opportunity_difference(
         y_true, score, **given, pos_label=0
@@ -188,7 +188,7 @@ def test_opportunity_is_that_of_the_positive_class(people):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_one_group_has_nobody_to_differ_from(function):
+def test_one_group_has_no_difference(function):
     assert function([1, 0], [2.0, 1.0], sensitive_features=["a", "a"], interval=(0, 1)) == 0
 
 
@@ -197,15 +197,15 @@ def test_one_group_has_nobody_to_differ_from(function):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_bad_input_is_refused(function):
-    people = {"sensitive_features": GROUP, "interval": (0, 1)}
+    data = {"sensitive_features": GROUP, "interval": (0, 1)}
     with pytest.raises(ValueError, match='rank_within must be "group" or "class"'):
-        function(TRUE, SCORE, **people, rank_within="everybody")
+        function(TRUE, SCORE, **data, rank_within="everybody")
     with pytest.raises(ValueError, match='scale must be "normalized" or "raw"'):
-        function(TRUE, SCORE, **people, scale=1)
+        function(TRUE, SCORE, **data, scale=1)
     with pytest.raises(ValueError, match="two classes"):
-        function(range(8), SCORE, **people)
+        function(range(8), SCORE, **data)
     with pytest.raises(ValueError, match="inconsistent"):
-        function(TRUE[:-1], SCORE, **people)
+        function(TRUE[:-1], SCORE, **data)
 
 
 # Scorers -------------------------------------------------------------------------------
@@ -220,9 +220,9 @@ def test_bad_input_is_refused(function):
     ],
 )
 def test_scorers_judge_scores_at_the_threshold_of_the_estimator(
-    people, name, estimator, method, threshold
+    data, name, estimator, method, threshold
 ):
-    y_true, score, group = people
+    y_true, score, group = data
     y_true = np.array(["no", "yes"])[y_true]
     X = score[:, np.newaxis]
     model = clone(estimator).fit(X, y_true)
@@ -240,8 +240,8 @@ def test_scorers_judge_scores_at_the_threshold_of_the_estimator(
     assert 0 < expected < 1
 
 
-def test_parameters_of_a_metric_prevail_over_the_estimators(people):
-    y_true, score, group = people
+def test_parameters_of_a_metric_prevail_over_the_estimators(data):
+    y_true, score, group = data
     X = score[:, np.newaxis]
     model = RidgeClassifier().fit(X, y_true)
     params = {"interval": (0, 1), "threshold": 0.4}
@@ -252,8 +252,8 @@ def test_parameters_of_a_metric_prevail_over_the_estimators(people):
     assert get_scorer(metric)(model, X, y_true, sensitive_features=group) == -expected
 
 
-def test_scorers_work_in_cross_validation(people):
-    y_true, score, group = people
+def test_scorers_work_in_cross_validation(data):
+    y_true, score, group = data
     scoring = {name: get_scorer(f"neg_{name}") for name in METRICS if name.startswith("partial_")}
     with sklearn.config_context(enable_metadata_routing=True):
         scores = cross_validate(

@@ -24,6 +24,6 @@ def test_every_metric_is_public_and_has_a_scorer(name):
 
 
 def test_a_record_fills_in_its_parameters():
-    labels, people = [0, 0, 0, 1, 1, 1], list("aabaab")
-    assert METRICS["balance"](labels, sensitive_features=people) == 0.5
-    assert METRICS["relative_balance"](labels, sensitive_features=people) == 1
+    labels, group = [0, 0, 0, 1, 1, 1], list("aabaab")
+    assert METRICS["balance"](labels, sensitive_features=group) == 0.5
+    assert METRICS["relative_balance"](labels, sensitive_features=group) == 1

@@ -27,7 +27,7 @@ def predicted():
 def test_they_are_differences_of_the_errors_by_group(predicted):
     y, found, groups = predicted
     expected = {
-        mean_error_difference: lambda truth, told: np.mean(told - truth),
+        mean_error_difference: lambda truth, predicted: np.mean(predicted - truth),
         mean_squared_error_difference: mean_squared_error,
         mean_absolute_error_difference: mean_absolute_error,
     }

@@ -147,7 +147,7 @@ def test_uneven_weights_are_warned_of_once():
     assert len(warned) == 1
 
 
-def test_a_rate_of_nobody_is_nan():
+def test_a_rate_over_no_samples_is_nan():
     report = group_report([0, 0, 1], [0, 1, 1], sensitive_features=list("aab"))
     assert np.isnan(report.loc["a", ["true_positive_rate", "true_positive_rate_se"]]).all()
     assert report.loc["overall", "true_positive_rate"] == 1
@@ -166,14 +166,14 @@ def test_the_metrics_are_columns_of_the_report():
 
 
 def test_several_attributes():
-    people = pd.DataFrame({"sex": list("fmfm"), "age": [1, 1, 2, 2]})
-    report = group_report([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=people)
+    groups = pd.DataFrame({"sex": list("fmfm"), "age": [1, 1, 2, 2]})
+    report = group_report([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=groups)
     assert report.index.names == ["sex", "age"]
     assert report.index.tolist() == [("f", 1), ("f", 2), ("m", 1), ("m", 2), ("overall", "")]
     assert report.loc[("f", 2), "false_positive_rate"] == 1
 
 
-def test_overlapping_groups_count_everybody_once_overall():
+def test_overlapping_groups_count_each_sample_once_overall():
     members = sparse.csr_array(np.array([[1, 0], [1, 1], [0, 1], [0, 0]], dtype=bool))
     report = group_report([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=members)
     assert report.index.tolist() == [0, 1, "overall"]
@@ -190,8 +190,8 @@ def test_the_positive_class():
 
 def test_a_table_of_pyarrow_names_its_attributes():
     pa = pytest.importorskip("pyarrow")
-    people = pa.table({"sex": ["f", "m", "f", "m"], "age": [1, 1, 2, 2]})
-    report = group_report([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=people)
+    groups = pa.table({"sex": ["f", "m", "f", "m"], "age": [1, 1, 2, 2]})
+    report = group_report([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=groups)
     assert report.index.names == ["sex", "age"]
     assert report["selection_rate"].tolist() == [0, 1, 1, 1, 0.75]
 

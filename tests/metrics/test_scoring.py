@@ -30,7 +30,7 @@ from skfair.regression import ConstrainedERMRegressor
 
 
 class GroupAwareKMeans(KMeans):
-    """Told the groups, it deals the members of each one to the clusters in turn."""
+    """Assigns the members of each group to the clusters in turn."""
 
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True}
@@ -42,10 +42,10 @@ class GroupAwareKMeans(KMeans):
     def predict(self, X, *, sensitive_features=None):
         if sensitive_features is None:
             return super().predict(X)
-        people = np.asarray(sensitive_features)
-        labels = np.empty(len(people), dtype=int)
-        for group in np.unique(people):
-            members = np.flatnonzero(people == group)
+        groups = np.asarray(sensitive_features)
+        labels = np.empty(len(groups), dtype=int)
+        for group in np.unique(groups):
+            members = np.flatnonzero(groups == group)
             labels[members] = np.arange(len(members)) % self.n_clusters
         return labels
 
@@ -59,9 +59,9 @@ def routing():
 @pytest.fixture
 def data():
     rng = np.random.default_rng(0)
-    people = np.array(["a", "b"] * 24)
-    X = rng.normal(size=(48, 2)) + (people == "b")[:, None]
-    return X, people
+    groups = np.array(["a", "b"] * 24)
+    X = rng.normal(size=(48, 2)) + (groups == "b")[:, None]
+    return X, groups
 
 
 CV = KFold(3)
@@ -70,44 +70,44 @@ AWARE = GroupAwareKMeans(n_clusters=2, n_init=1, random_state=0)
 
 
 def test_score_is_the_metric_of_the_predictions(data):
-    X, people = data
+    X, groups = data
     kmeans = clone(PLAIN).fit(X)
     labels = kmeans.predict(X)
-    score = get_scorer("balance")(kmeans, X, sensitive_features=people)
-    assert score == balance(labels, sensitive_features=people)
-    score = get_scorer("relative_balance")(kmeans, X, None, sensitive_features=people)
-    assert score == balance(labels, sensitive_features=people, relative=True)
-    score = get_scorer("neg_additive_violation")(kmeans, X, sensitive_features=people)
-    assert score == -additive_violation(labels, sensitive_features=people)
+    score = get_scorer("balance")(kmeans, X, sensitive_features=groups)
+    assert score == balance(labels, sensitive_features=groups)
+    score = get_scorer("relative_balance")(kmeans, X, None, sensitive_features=groups)
+    assert score == balance(labels, sensitive_features=groups, relative=True)
+    score = get_scorer("neg_additive_violation")(kmeans, X, sensitive_features=groups)
+    assert score == -additive_violation(labels, sensitive_features=groups)
 
 
 @pytest.mark.parametrize("estimator", [AWARE, make_pipeline(StandardScaler(), AWARE)])
 @pytest.mark.parametrize("enable", [True, False])
 def test_groups_reach_the_predict_that_asks_for_them(estimator, enable, data):
-    X, people = data
+    X, groups = data
     with sklearn.config_context(enable_metadata_routing=enable):
         fitted = clone(estimator).fit(X)
-        assert get_scorer("balance")(fitted, X, sensitive_features=people) == 1
+        assert get_scorer("balance")(fitted, X, sensitive_features=groups) == 1
 
 
 def test_sample_weight_reaches_the_metric(data):
-    X, people = data
+    X, groups = data
     kmeans = clone(PLAIN).fit(X)
     weights = np.arange(len(X)) % 3
-    expected = balance(kmeans.predict(X), sensitive_features=people, sample_weight=weights)
+    expected = balance(kmeans.predict(X), sensitive_features=groups, sample_weight=weights)
     scorer = get_scorer("balance")
-    assert scorer(kmeans, X, sensitive_features=people, sample_weight=weights) == expected
+    assert scorer(kmeans, X, sensitive_features=groups, sample_weight=weights) == expected
 
 
-@pytest.mark.parametrize("people_as", [list, np.array, pd.Series, pd.Categorical])
-def test_cross_validate(routing, data, people_as):
-    X, people = data
-    params = {"sensitive_features": people_as(people)}
+@pytest.mark.parametrize("as_container", [list, np.array, pd.Series, pd.Categorical])
+def test_cross_validate(routing, data, as_container):
+    X, groups = data
+    params = {"sensitive_features": as_container(groups)}
     scores = cross_validate(
         PLAIN, X, scoring=get_scorer("balance"), params=params, cv=CV, error_score="raise"
     )["test_score"]
     expected = [
-        balance(clone(PLAIN).fit(X[train]).predict(X[test]), sensitive_features=people[test])
+        balance(clone(PLAIN).fit(X[train]).predict(X[test]), sensitive_features=groups[test])
         for train, test in CV.split(X)
     ]
     assert scores.tolist() == expected
@@ -116,12 +116,12 @@ def test_cross_validate(routing, data, people_as):
 
 
 def test_cross_validate_through_a_pipeline_with_several_scorers(routing, data):
-    X, people = data
+    X, groups = data
     scores = cross_validate(
         make_pipeline(StandardScaler(), AWARE),
         X,
         scoring={name: get_scorer(name) for name in ("balance", "neg_additive_violation")},
-        params={"sensitive_features": people},
+        params={"sensitive_features": groups},
         cv=CV,
         return_estimator=True,
         return_train_score=True,
@@ -133,39 +133,39 @@ def test_cross_validate_through_a_pipeline_with_several_scorers(routing, data):
 
 @pytest.mark.parametrize("estimator", [AWARE, make_pipeline(StandardScaler(), AWARE)])
 def test_grid_search(routing, data, estimator):
-    X, people = data
+    X, groups = data
     prefix = "" if estimator is AWARE else "groupawarekmeans__"
     search = GridSearchCV(
         estimator,
         {f"{prefix}n_clusters": [3, 2]},
         scoring=get_scorer("balance"),
         cv=CV,
-    ).fit(X, sensitive_features=people)
+    ).fit(X, sensitive_features=groups)
     np.testing.assert_array_equal(search.cv_results_["mean_test_score"], 1)
-    assert search.score(X, sensitive_features=people) == balance(
-        search.best_estimator_.predict(X, sensitive_features=people), sensitive_features=people
+    assert search.score(X, sensitive_features=groups) == balance(
+        search.best_estimator_.predict(X, sensitive_features=groups), sensitive_features=groups
     )
 
 
 def test_grid_search_picks_the_fairest(routing):
     # Along x the groups are apart, and two clusters separate them; a single cluster holds both.
-    people = np.array(["a", "b"] * 12)
-    X = np.c_[np.where(people == "a", 0.0, 10.0), np.zeros(24)]
+    groups = np.array(["a", "b"] * 12)
+    X = np.c_[np.where(groups == "a", 0.0, 10.0), np.zeros(24)]
     search = GridSearchCV(PLAIN, {"n_clusters": [2, 1]}, scoring=get_scorer("balance"), cv=CV)
-    search.fit(X, sensitive_features=people)
+    search.fit(X, sensitive_features=groups)
     assert search.best_params_ == {"n_clusters": 1}
     assert search.cv_results_["mean_test_score"].tolist() == [0, 1]
 
 
 def test_sample_weight_can_be_requested(routing, data):
-    X, people = data
+    X, groups = data
     scorer = get_scorer("balance").set_score_request(sample_weight=True)
-    weights = np.where(people == "a", 1.0, 2.0)
+    weights = np.where(groups == "a", 1.0, 2.0)
     scores = cross_validate(
         clone(AWARE).set_fit_request(sample_weight=True),
         X,
         scoring=scorer,
-        params={"sensitive_features": people, "sample_weight": weights},
+        params={"sensitive_features": groups, "sample_weight": weights},
         cv=CV,
     )
     assert scores["test_score"].tolist() == [0.5, 0.5, 0.5]
@@ -177,10 +177,10 @@ SINGLE, SEVERAL = get_scorer("balance"), {"balance": get_scorer("balance")}
 @pytest.mark.parametrize("scoring", [SINGLE, SEVERAL], ids=["single", "several"])
 @pytest.mark.parametrize("weights", [None, np.ones(48)], ids=["unweighted", "weighted"])
 def test_a_search_of_clusterings_without_routing_stops(data, scoring, weights):
-    X, people = data
+    X, groups = data
     search = GridSearchCV(AWARE, {"n_clusters": [2, 3]}, scoring=scoring, refit=False, cv=CV)
     with pytest.raises(SearchError, match=r"sklearn\.set_config\(enable_metadata_routing=True\)"):
-        search.fit(X, sensitive_features=people, sample_weight=weights)
+        search.fit(X, sensitive_features=groups, sample_weight=weights)
     with pytest.raises(MissingSensitiveFeaturesError):
         cross_validate(AWARE, X, scoring=scoring, cv=CV, error_score="raise")
 
@@ -196,32 +196,32 @@ def test_forgotten_groups_stop_a_search_with_routing_too(routing, data):
 
 
 def test_misaligned_groups_are_refused(data):
-    X, people = pd.DataFrame(data[0]), pd.Series(data[1])
+    X, groups = pd.DataFrame(data[0]), pd.Series(data[1])
     kmeans = clone(PLAIN).fit(X)
     with pytest.raises(ValueError, match="X and sensitive_features must have the same pandas"):
-        SINGLE(kmeans, X, sensitive_features=people[::-1])
+        SINGLE(kmeans, X, sensitive_features=groups[::-1])
 
 
 def test_scorers_are_plain_objects(data):
-    X, people = data
+    X, groups = data
     scorer = get_scorer("neg_additive_violation")
     assert repr(scorer) == "FairnessScorer(metric='additive_violation')"
     kmeans = clone(PLAIN).fit(X)
-    expected = scorer(kmeans, X, sensitive_features=people)
+    expected = scorer(kmeans, X, sensitive_features=groups)
     for copy in (pickle.loads(pickle.dumps(scorer)), clone(scorer)):
-        assert copy(kmeans, X, sensitive_features=people) == expected
+        assert copy(kmeans, X, sensitive_features=groups) == expected
         assert copy.get_params() == {"metric": "additive_violation", "pos_label": None}
 
 
-def test_a_metric_of_ones_own(data):
-    X, people = data
+def test_a_custom_metric(data):
+    X, groups = data
 
     def n_clusters(labels, *, sensitive_features, sample_weight=None):
         return len(np.unique(labels))
 
     metric = Metric(n_clusters, "clustering", greater_is_better=False, best=1)
     kmeans = clone(PLAIN).fit(X)
-    assert get_scorer(metric)(kmeans, X, sensitive_features=people) == -2
+    assert get_scorer(metric)(kmeans, X, sensitive_features=groups) == -2
 
 
 # Classifiers --------------------------------------------------------------------------
@@ -242,9 +242,9 @@ class QuotaClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X, *, sensitive_features):
-        people, scores = np.asarray(sensitive_features), np.empty(len(X))
-        for group in np.unique(people):
-            members = np.flatnonzero(people == group)
+        groups, scores = np.asarray(sensitive_features), np.empty(len(X))
+        for group in np.unique(groups):
+            members = np.flatnonzero(groups == group)
             scores[members] = np.arange(len(members)) % 2 - 0.5
         return scores
 
@@ -255,24 +255,24 @@ class QuotaClassifier(ClassifierMixin, BaseEstimator):
 
 @pytest.fixture
 def hired(data):
-    X, people = data
-    return X, np.where(X.sum(axis=1) > 1, "yes", "no"), people
+    X, groups = data
+    return X, np.where(X.sum(axis=1) > 1, "yes", "no"), groups
 
 
 @pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "classification"])
 def test_score_of_a_classifier_is_the_metric_of_its_predictions(hired, name):
-    X, y, people = hired
+    X, y, groups = hired
     model = clone(LOGISTIC).fit(X[:, :1], y)
     metric = METRICS[name]
-    value = metric(y, model.predict(X[:, :1]), sensitive_features=people, pos_label="yes")
+    value = metric(y, model.predict(X[:, :1]), sensitive_features=groups, pos_label="yes")
     scorer = get_scorer(name if metric.greater_is_better else f"neg_{name}", pos_label="yes")
-    score = scorer(model, X[:, :1], y, sensitive_features=people)
+    score = scorer(model, X[:, :1], y, sensitive_features=groups)
     assert score == (value if metric.greater_is_better else -value)
     assert value != metric.best
 
 
-class Told(LogisticRegression):
-    """A classifier that is told which class is the positive one."""
+class WithPosLabel(LogisticRegression):
+    """A classifier with the parameter pos_label."""
 
     def __init__(self, pos_label=None):
         super().__init__()
@@ -280,7 +280,9 @@ class Told(LogisticRegression):
 
 
 @pytest.mark.parametrize(
-    "estimator", [Told("no"), make_pipeline(StandardScaler(), Told("no"))], ids=["alone", "inside"]
+    "estimator",
+    [WithPosLabel("no"), make_pipeline(StandardScaler(), WithPosLabel("no"))],
+    ids=["alone", "inside"],
 )
 @pytest.mark.parametrize(
     "name",
@@ -291,63 +293,65 @@ class Told(LogisticRegression):
     ],
 )
 def test_the_positive_class_is_that_of_the_estimator_or_the_one_inside(hired, estimator, name):
-    X, y, people = hired
+    X, y, groups = hired
     scorer = get_scorer(name if METRICS[name].greater_is_better else f"neg_{name}")
     model = clone(estimator).fit(X[:, :1], y)
     other = clone(LOGISTIC).fit(-X[:, :1], np.where(y == "no", 1, 0))
-    given = {"sensitive_features": people}
+    given = {"sensitive_features": groups}
     score = scorer(model, X[:, :1], y, **given)
     assert score == pytest.approx(
         scorer(other, -X[:, :1], np.where(y == "no", 1, 0), **given), abs=0.03
     )
-    told = scorer.set_params(pos_label="no")(clone(LOGISTIC).fit(X[:, :1], y), X[:, :1], y, **given)
-    assert score == pytest.approx(told, abs=0.03)
+    fixed = scorer.set_params(pos_label="no")(
+        clone(LOGISTIC).fit(X[:, :1], y), X[:, :1], y, **given
+    )
+    assert score == pytest.approx(fixed, abs=0.03)
 
 
 def test_labels_that_leave_the_positive_class_open_are_refused(hired):
-    X, y, people = hired
+    X, y, groups = hired
     model = clone(LOGISTIC).fit(X, y)
     for scorer in (PARITY, DISTANCE):
         with pytest.raises(ValueError, match=r"which one of \['no', 'yes'\] .* Pass pos_label"):
-            scorer(model, X, y, sensitive_features=people)
+            scorer(model, X, y, sensitive_features=groups)
     with pytest.raises(ValueError, match="make_scorer"):
         get_scorer("f1", pos_label="yes")
 
 
-def test_the_positive_class_may_be_told(hired):
-    X, y, people = hired
+def test_the_positive_class_may_be_given(hired):
+    X, y, groups = hired
     model = clone(LOGISTIC).fit(X, np.where(y == "yes", 2, 1))
     selected = np.flatnonzero(model.predict(X) == 2)
     score = clone(PARITY).set_params(pos_label=2)(
-        model, X[selected], np.full(len(selected), 2), sensitive_features=people[selected]
+        model, X[selected], np.full(len(selected), 2), sensitive_features=groups[selected]
     )
-    # By their labels alone nobody could tell what these people got.
+    # The labels alone leave the positive class open.
     assert score == 0
     opportunity = get_scorer("equal_opportunity_ratio", pos_label=2)
-    assert opportunity(model, X, np.where(y == "yes", 2, 1), sensitive_features=people) < 1
+    assert opportunity(model, X, np.where(y == "yes", 2, 1), sensitive_features=groups) < 1
 
 
 def test_metrics_of_scores_take_probabilities_or_the_decision_function(hired):
-    X, y, people = hired
+    X, y, groups = hired
     for estimator, method in (LOGISTIC, "predict_proba"), (RidgeClassifier(), "decision_function"):
         model = make_pipeline(StandardScaler(), estimator).fit(X, y)
         scores = getattr(model, method)(X)
         scores = scores[:, 1] if method == "predict_proba" else scores
-        expected = wasserstein_distance_between_groups(scores, sensitive_features=people)
+        expected = wasserstein_distance_between_groups(scores, sensitive_features=groups)
         distance = clone(DISTANCE).set_params(pos_label="yes")
-        assert distance(model, X, y, sensitive_features=people) == -expected < 0
-        assert distance(model, X, sensitive_features=people) == -expected
+        assert distance(model, X, y, sensitive_features=groups) == -expected < 0
+        assert distance(model, X, sensitive_features=groups) == -expected
 
 
 def test_groups_reach_the_classifier_that_asks_for_them(routing, hired):
-    X, y, people = hired
+    X, y, groups = hired
     for model in QuotaClassifier(), make_pipeline(StandardScaler(), QuotaClassifier()):
         scores = cross_validate(
             model,
             X,
             y == "yes",
             scoring={"parity": PARITY, "distance": DISTANCE},
-            params={"sensitive_features": people},
+            params={"sensitive_features": groups},
             cv=CV,
             error_score="raise",
         )
@@ -355,9 +359,9 @@ def test_groups_reach_the_classifier_that_asks_for_them(routing, hired):
 
 
 def test_overlapping_groups_are_split_with_the_samples(routing, hired):
-    X, y, people = hired
+    X, y, groups = hired
     y = y == "yes"
-    members = sparse.csr_array(np.column_stack((people == "a", X[:, 0] > 0)))
+    members = sparse.csr_array(np.column_stack((groups == "a", X[:, 0] > 0)))
     scores = cross_validate(
         LOGISTIC, X, y, scoring=PARITY, params={"sensitive_features": members}, cv=CV
     )["test_score"]
@@ -385,18 +389,18 @@ def test_a_classifier_in_a_search_without_routing_stops_and_says_why(hired):
 @pytest.fixture
 def graded():
     rng = np.random.default_rng(1)
-    people = rng.integers(2, size=300)
-    X = rng.normal(size=(300, 2)) + 0.7 * people[:, np.newaxis]
+    groups = rng.integers(2, size=300)
+    X = rng.normal(size=(300, 2)) + 0.7 * groups[:, np.newaxis]
     y = np.array(["low", "mid", "high"])[np.digitize(X[:, 0] + rng.normal(size=300), [-0.3, 0.9])]
-    return X, y, people, LogisticRegression().fit(X, y)
+    return X, y, groups, LogisticRegression().fit(X, y)
 
 
 @pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "classification"])
 def test_the_worst_class_counts_and_one_may_be_chosen(graded, name):
-    X, y, people, model = graded
+    X, y, groups, model = graded
     metric, sign = METRICS[name], 1 if METRICS[name].greater_is_better else -1
     name = name if metric.greater_is_better else f"neg_{name}"
-    given = {"sensitive_features": people}
+    given = {"sensitive_features": groups}
     y_pred = model.predict(X)
     by_class = {c: sign * metric(y == c, y_pred == c, **given) for c in model.classes_}
     assert len(set(by_class.values())) == 3
@@ -406,15 +410,15 @@ def test_the_worst_class_counts_and_one_may_be_chosen(graded, name):
 
 
 def test_scores_of_a_class_are_its_probabilities(graded):
-    X, y, people, model = graded
+    X, y, groups, model = graded
     distances = [
-        -wasserstein_distance_between_groups(scores, sensitive_features=people)
+        -wasserstein_distance_between_groups(scores, sensitive_features=groups)
         for scores in model.predict_proba(X).T
     ]
     for label, distance in zip(model.classes_, distances, strict=True):
         scorer = get_scorer("neg_wasserstein_distance_between_groups", pos_label=label)
-        assert scorer(model, X, sensitive_features=people) == pytest.approx(distance, rel=1e-12)
-    assert DISTANCE(model, X, sensitive_features=people) == pytest.approx(min(distances), rel=1e-12)
+        assert scorer(model, X, sensitive_features=groups) == pytest.approx(distance, rel=1e-12)
+    assert DISTANCE(model, X, sensitive_features=groups) == pytest.approx(min(distances), rel=1e-12)
 
 
 class WithoutMargins(ClassifierMixin, BaseEstimator):
@@ -431,11 +435,11 @@ class WithoutMargins(ClassifierMixin, BaseEstimator):
 
 
 def test_decisions_for_a_class_are_where_it_beats_the_others(graded):
-    X, y, people, model = graded
+    X, y, groups, model = graded
     metric = replace(
         METRICS["partial_demographic_parity_difference"], params={"interval": (0.0, 1.0)}
     )
-    name, given = "neg_demographic_parity_difference", {"sensitive_features": people}
+    name, given = "neg_demographic_parity_difference", {"sensitive_features": groups}
     for label in model.classes_:
         # All thresholds shift one cut-off: without a tolerance it is the plain gap of decisions.
         decided = get_scorer(name, pos_label=label)(model, X, y, **given)
@@ -451,39 +455,39 @@ def test_decisions_for_a_class_are_where_it_beats_the_others(graded):
 
 
 def test_every_metric_of_classifiers_scores_several_classes(graded):
-    X, y, people, model = graded
+    X, y, groups, model = graded
     for name, metric in METRICS.items():
         if metric.kind not in ("clustering", "regression"):
             scorer = get_scorer(name if metric.greater_is_better else f"neg_{name}")
-            score = scorer(model, X, y, sensitive_features=people)
+            score = scorer(model, X, y, sensitive_features=groups)
             singles = [
-                clone(scorer).set_params(pos_label=label)(model, X, y, sensitive_features=people)
+                clone(scorer).set_params(pos_label=label)(model, X, y, sensitive_features=groups)
                 for label in model.classes_
             ]
             assert score == min(singles)
 
 
 def test_several_classes_are_scored_in_searches(routing, graded):
-    X, y, people, _ = graded
+    X, y, groups, _ = graded
     search = GridSearchCV(LogisticRegression(), {"C": [1e-3, 1.0]}, scoring=PARITY, cv=CV)
-    search.fit(X, y, sensitive_features=people)
+    search.fit(X, y, sensitive_features=groups)
     assert (search.cv_results_["mean_test_score"] < 0).all()
 
 
 def test_what_several_classes_do_not_have_is_said(graded):
-    X, y, people, model = graded
+    X, y, groups, model = graded
     with pytest.raises(ValueError, match=r"pos_label must be one of the classes 'high', 'low'"):
         get_scorer("neg_demographic_parity_difference", pos_label="top")(
-            model, X, y, sensitive_features=people
+            model, X, y, sensitive_features=groups
         )
     pairs = SVC(decision_function_shape="ovo").fit(
         np.vstack((X, X + 9)), np.concatenate((y, np.full(300, "top")))
     )
     scorer = get_scorer("neg_partial_demographic_parity_difference")
     with pytest.raises(ValueError, match=r'shape \(300, 6\) for 4 .*decision_function_shape="ovr"'):
-        scorer(pairs, X, y, sensitive_features=people)
+        scorer(pairs, X, y, sensitive_features=groups)
     with pytest.raises(ValueError, match="Compare each class with the rest by .*class_report"):
-        demographic_parity_difference(y, model.predict(X), sensitive_features=people)
+        demographic_parity_difference(y, model.predict(X), sensitive_features=groups)
 
 
 # Regressors ----------------------------------------------------------------------------
@@ -491,48 +495,48 @@ def test_what_several_classes_do_not_have_is_said(graded):
 
 @pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "regression"])
 def test_metrics_of_errors_score_regressors(data, name):
-    X, people = data
+    X, groups = data
     y = X[:, 0] ** 2 + X[:, 1]
     model = LinearRegression().fit(X, y)
-    value = METRICS[name](y, model.predict(X), sensitive_features=people)
-    assert get_scorer(f"neg_{name}")(model, X, y, sensitive_features=people) == -value < 0
+    value = METRICS[name](y, model.predict(X), sensitive_features=groups)
+    assert get_scorer(f"neg_{name}")(model, X, y, sensitive_features=groups) == -value < 0
 
 
 @pytest.mark.parametrize("name", [n for n, m in METRICS.items() if m.kind == "score"])
 def test_metrics_of_scores_are_given_the_predictions_of_regressors(data, name):
-    X, people = data
+    X, groups = data
     model = LinearRegression().fit(X, X[:, 0] ** 2)
-    expected = METRICS[name](model.predict(X), sensitive_features=people)
-    found = get_scorer(f"neg_{name}")(model, X, sensitive_features=people)
+    expected = METRICS[name](model.predict(X), sensitive_features=groups)
+    found = get_scorer(f"neg_{name}")(model, X, sensitive_features=groups)
     assert found == -expected < 0
 
 
 def test_a_fair_regressor_wins_a_search(routing, data):
-    X, people = data
+    X, groups = data
     scoring = {"r2": "r2", "neg_gap": get_scorer("neg_mean_score_difference")}
     model = ConstrainedERMRegressor("mean_parity")
     search = GridSearchCV(
         model, {"tolerance": [0.01, 2.0]}, scoring=scoring, refit="neg_gap", cv=CV
     )
-    search.fit(X, X[:, 0], sensitive_features=people)
+    search.fit(X, X[:, 0], sensitive_features=groups)
     assert search.best_params_ == {"tolerance": 0.01}
 
 
 def test_a_model_of_an_unknown_kind_may_be_scored_by_its_numbers(data):
-    X, people = data
+    X, groups = data
 
     class Ranking(BaseEstimator):
         def predict(self, X):
             return X[:, 0]
 
     scorer = get_scorer("neg_mean_score_difference")
-    assert scorer(Ranking(), X, sensitive_features=people) < 0
+    assert scorer(Ranking(), X, sensitive_features=groups) < 0
     with pytest.raises(ValueError, match="is not a metric of a model without classes"):
-        PARITY(Ranking(), X, people, sensitive_features=people)
+        PARITY(Ranking(), X, groups, sensitive_features=groups)
 
 
 def test_scores_need_a_method_that_returns_them(data):
-    X, people = data
+    X, groups = data
 
     class Decisions(ClassifierMixin, BaseEstimator):
         classes_ = np.array([0, 1])
@@ -541,21 +545,21 @@ def test_scores_need_a_method_that_returns_them(data):
             return (X[:, 0] > 0).astype(int)
 
     with pytest.raises(ValueError, match="has no predict_proba and no decision_function"):
-        DISTANCE(Decisions(), X, sensitive_features=people)
+        DISTANCE(Decisions(), X, sensitive_features=groups)
     with pytest.raises(ValueError, match="but this LogisticRegression has no classes_"):
-        PARITY(LogisticRegression(), X, people, sensitive_features=people)
+        PARITY(LogisticRegression(), X, groups, sensitive_features=groups)
 
 
 # A single class ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("label", ["yes", "no"])
-def test_a_classifier_that_saw_one_class_treats_everybody_alike(data, label):
-    X, people = data
+def test_a_classifier_trained_on_one_class_has_no_gap(data, label):
+    X, groups = data
     model = DummyClassifier().fit(X, [label] * 48)
-    assert DISTANCE(model, X, sensitive_features=people) == 0
+    assert DISTANCE(model, X, sensitive_features=groups) == 0
     with pytest.raises(ValueError, match=f"Only the label '{label}' occurs"):
-        PARITY(model, X, [label] * 48, sensitive_features=people)
+        PARITY(model, X, [label] * 48, sensitive_features=groups)
 
 
 def test_unknown_kinds():

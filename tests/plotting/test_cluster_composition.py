@@ -65,7 +65,7 @@ def test_the_first_cluster_is_at_the_top(ax):
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["cluster 0", "cluster 1"]
 
 
-def test_groups_stay_apart_in_colour_and_in_grey():
+def test_groups_are_distinct_in_colour_and_in_grey():
     display = ClusterCompositionDisplay(np.ones((2, 6))).plot()
     first_bars = [bars[0] for bars in display.ax_.containers]
     assert len({bar.get_facecolor() for bar in first_bars}) == 6
@@ -89,8 +89,8 @@ def test_from_predictions_counts_and_keeps_the_clusters_names():
 
 
 def test_several_attributes_are_named_together():
-    people = pd.DataFrame({"sex": ["f", "m"], "age": ["old", "young"]})
-    ax = ClusterCompositionDisplay.from_predictions([0, 0], sensitive_features=people).ax_
+    groups = pd.DataFrame({"sex": ["f", "m"], "age": ["old", "young"]})
+    ax = ClusterCompositionDisplay.from_predictions([0, 0], sensitive_features=groups).ax_
     assert legend_of(ax)[:2] == ["f, old", "m, young"]
 
 
@@ -118,14 +118,14 @@ def test_wrong_lengths_are_refused():
 
 def test_one_of_several_attributes_is_drawn():
     X = np.random.default_rng(0).normal(size=(60, 2))
-    people = pd.DataFrame({"sex": np.arange(60) % 2, "age": np.arange(60) // 2 % 3})
-    model = FairKMeans(2, attributes="each", random_state=0).fit(X, sensitive_features=people)
+    groups = pd.DataFrame({"sex": np.arange(60) % 2, "age": np.arange(60) // 2 % 3})
+    model = FairKMeans(2, attributes="each", random_state=0).fit(X, sensitive_features=groups)
     display = ClusterCompositionDisplay.from_estimator(model, attribute="age")
     np.testing.assert_array_equal(display.counts, model.group_counts_[:, 2:])
     assert display.group_names == ["0", "1", "2"]
     for wrong in (None, "race"):
         with pytest.raises(ValueError, match=r"one of \['sex', 'age'\]"):
             ClusterCompositionDisplay.from_estimator(model, attribute=wrong)
-    alone = FairKMeans(2, attributes="each", random_state=0)
-    alone.fit(X, sensitive_features=people[["age"]])
-    assert ClusterCompositionDisplay.from_estimator(alone).group_names == ["0", "1", "2"]
+    single = FairKMeans(2, attributes="each", random_state=0)
+    single.fit(X, sensitive_features=groups[["age"]])
+    assert ClusterCompositionDisplay.from_estimator(single).group_names == ["0", "1", "2"]

@@ -68,7 +68,7 @@ def test_a_violation_that_never_was_is_drawn_flat():
     assert ax.get_yscale() == "linear"
 
 
-def test_logs_are_told_apart_and_named_once(monitor):
+def test_logs_are_distinct_and_named_once(monitor):
     monitors = {"one": monitor, "two": SimpleNamespace(log=log_of([0.5, 0.4]))}
     display = ConvergenceDisplay.from_monitors(monitors)
     (legend,) = display.figure_.legends

@@ -51,7 +51,7 @@ def test_the_largest_group_is_the_reference_unless_named(ax):
     assert weighted.get_xlabel() == "share of b above the threshold"
 
 
-def test_it_is_the_roc_curve_of_telling_groups_apart():
+def test_it_is_the_roc_curve_of_the_group():
     rng = np.random.default_rng(0)
     group = rng.random(200) < 0.3
     score = np.round(rng.normal(size=200) + group, 1)
@@ -77,7 +77,7 @@ def test_several_groups_are_drawn_against_the_reference():
     assert ax.get_ylabel() == "share of the other group above the threshold"
 
 
-def test_several_models_stay_apart_and_share_one_background():
+def test_several_models_are_distinct_and_share_one_background():
     ax = None
     for name in ("one", "two", "three"):
         ax = GroupRateCurveDisplay.from_predictions(

@@ -88,7 +88,7 @@ def test_marks_of_a_rate_stay_in_its_row(ax):
     assert (np.diff(heights, axis=0) > 0).all()
 
 
-def test_groups_stay_apart_in_colour_and_in_grey():
+def test_groups_are_distinct_in_colour_and_in_grey():
     display = GroupRateDisplay(
         np.full((5, 1), 0.5), np.tile([0.4, 0.6], (5, 1, 1)), [0.5], rate_names=["rate"]
     ).plot()

@@ -55,7 +55,7 @@ def test_the_shading_lies_over_the_samples_of_the_interval(display):
     np.testing.assert_allclose([shaded.min(), shaded.max()], edges, atol=3 * width)
 
 
-def test_groups_stay_apart_in_colour_and_in_grey(display):
+def test_groups_are_distinct_in_colour_and_in_grey(display):
     lines, shades = display.ax_.lines, display.ax_.collections[:2]
     assert len({line.get_color() for line in lines}) == 2
     assert len({line.get_linestyle() for line in lines}) == 2
@@ -103,8 +103,8 @@ def test_constant_scores_are_a_spike():
 
 
 def test_several_attributes_are_named_together():
-    people = pd.DataFrame({"sex": ["f", "m"] * 3, "age": ["old", "old", "young"] * 2})
-    ax = GroupScoreDisplay.from_predictions(range(6), sensitive_features=people).ax_
+    groups = pd.DataFrame({"sex": ["f", "m"] * 3, "age": ["old", "old", "young"] * 2})
+    ax = GroupScoreDisplay.from_predictions(range(6), sensitive_features=groups).ax_
     assert legend_of(ax) == ["f, old", "f, young", "m, old", "m, young"]
 
 

@@ -76,7 +76,7 @@ def test_the_balance_of_the_data_is_a_vertical_line(front):
     assert len(ParetoFrontDisplay.from_front(front).ax_.lines) == 1
 
 
-def test_several_fronts_stay_apart_in_colour_and_in_grey(front):
+def test_several_fronts_are_distinct_in_colour_and_in_grey(front):
     displays = [ParetoFrontDisplay.from_front(front, name="front 0")]
     for i in range(1, 4):
         ax = displays[0].ax_

@@ -1,4 +1,4 @@
-"""Colours and marks stay apart, and who lacks matplotlib is told what to install."""
+"""Colours and marks are distinct, and a missing matplotlib raises an error with the remedy."""
 
 import sys
 

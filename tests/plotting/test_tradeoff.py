@@ -45,7 +45,7 @@ def test_without_limits_there_are_no_bars(front):
     assert not display.ax_.collections
 
 
-def test_models_stay_apart_on_the_same_axes(front):
+def test_models_are_distinct_on_the_same_axes(front):
     _, ax = plt.subplots()
     displays = [TradeoffDisplay.from_front(front, name=name, ax=ax) for name in ("one", "two")]
     assert displays[0].ax_ is displays[1].ax_ is ax

@@ -1,4 +1,4 @@
-"""Metrics of people in parts are those of the same people in memory."""
+"""Metrics of partitioned data are those of the same data in memory."""
 
 import warnings
 
@@ -15,7 +15,7 @@ distributed = pytest.importorskip("distributed")
 
 rng = np.random.default_rng(0)
 N = 300
-PEOPLE = pd.DataFrame(
+TABLE = pd.DataFrame(
     {
         "y_true": rng.integers(2, size=N),
         "y_pred": rng.integers(2, size=N),
@@ -43,12 +43,12 @@ def client():
 
 
 @pytest.fixture(scope="module", params=["dask", "blocks"])
-def people(request, client, tmp_path_factory):
+def partitioned(request, client, tmp_path_factory):
     if request.param == "dask":
-        return dd.from_pandas(PEOPLE, npartitions=4)
+        return dd.from_pandas(TABLE, npartitions=4)
     pytest.importorskip("pyarrow")
-    folder = tmp_path_factory.mktemp("people")
-    PEOPLE.to_parquet(folder / "people.parquet", row_group_size=80)
+    folder = tmp_path_factory.mktemp("table")
+    TABLE.to_parquet(folder / "table.parquet", row_group_size=80)
     return open_blocks(folder)
 
 
@@ -65,7 +65,7 @@ def same(found, expected):
 @pytest.mark.parametrize("metric", OF_DECISIONS, ids=lambda metric: metric.__name__)
 @pytest.mark.parametrize("groups", ["sex", ["sex", "age"]], ids=["one", "two"])
 @pytest.mark.parametrize("weight", [None, "weight"])
-def test_decisions(people, metric, groups, weight):
+def test_decisions(partitioned, metric, groups, weight):
     def of(table):
         weights = None if weight is None else table[weight]
         return metric(
@@ -75,10 +75,10 @@ def test_decisions(people, metric, groups, weight):
             sample_weight=weights,
         )
 
-    same(of(people), of(PEOPLE))
+    same(of(partitioned), of(TABLE))
 
 
-def test_classes_strata_and_clusters(people):
+def test_classes_strata_and_clusters(partitioned):
     for of in (
         lambda t: metrics.class_report(t["grade"], t["given"], sensitive_features=t["sex"]),
         lambda t: metrics.class_report(
@@ -89,21 +89,21 @@ def test_classes_strata_and_clusters(people):
         ),
         lambda t: metrics.balance_score(t["cluster"], sensitive_features=t[["sex", "age"]]),
     ):
-        same(of(people), of(PEOPLE))
+        same(of(partitioned), of(TABLE))
 
 
-def test_scores_are_brought_here(people):
+def test_scores_are_gathered_in_memory(partitioned):
     def of(table):
         return metrics.wasserstein_distance_between_groups(
             table["score"], sensitive_features=table["sex"]
         )
 
-    same(of(people), of(PEOPLE))
+    same(of(partitioned), of(TABLE))
 
 
 def test_a_partition_may_be_empty(client):
     truth, decided, sex = (
-        da.from_array(PEOPLE[name].to_numpy(), chunks=100) for name in ("y_true", "y_pred", "sex")
+        da.from_array(TABLE[name].to_numpy(), chunks=100) for name in ("y_true", "y_pred", "sex")
     )
     late = da.arange(N, chunks=100) >= 100
     same(
@@ -111,21 +111,21 @@ def test_a_partition_may_be_empty(client):
             truth[late], decided[late], sensitive_features=sex[late]
         ),
         metrics.demographic_parity_difference(
-            PEOPLE["y_true"][100:], PEOPLE["y_pred"][100:], sensitive_features=PEOPLE["sex"][100:]
+            TABLE["y_true"][100:], TABLE["y_pred"][100:], sensitive_features=TABLE["sex"][100:]
         ),
     )
 
 
-def test_what_lies_elsewhere_does_not_mix_with_memory(people):
+def test_partitioned_and_in_memory_columns_do_not_mix(partitioned):
     with pytest.raises(TypeError, match="y_pred in memory"):
         metrics.demographic_parity_difference(
-            people["y_true"], PEOPLE["y_pred"], sensitive_features=people["sex"]
+            partitioned["y_true"], TABLE["y_pred"], sensitive_features=partitioned["sex"]
         )
 
 
 def test_negative_and_missing_weights_are_refused(client):
-    columns = [da.from_array(PEOPLE[name].to_numpy(), chunks=100) for name in ("y_true", "y_pred")]
-    sex = da.from_array(PEOPLE["sex"].to_numpy(), chunks=100)
+    columns = [da.from_array(TABLE[name].to_numpy(), chunks=100) for name in ("y_true", "y_pred")]
+    sex = da.from_array(TABLE["sex"].to_numpy(), chunks=100)
     for wrong in (-1.0, np.nan):
         weights = np.ones(N)
         weights[250] = wrong
@@ -135,8 +135,8 @@ def test_negative_and_missing_weights_are_refused(client):
             )
 
 
-def test_missing_groups_are_refused(people):
-    holed = PEOPLE.assign(sex=PEOPLE["sex"].where(np.arange(N) != 7))
+def test_missing_groups_are_refused(partitioned):
+    holed = TABLE.assign(sex=TABLE["sex"].where(np.arange(N) != 7))
     lazy = dd.from_pandas(holed, npartitions=4)
     with pytest.raises(ValueError, match="missing"):
         metrics.demographic_parity_difference(
