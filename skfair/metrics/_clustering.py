@@ -63,8 +63,8 @@ def balance_score(
     relative : bool, default=False
         Divide by the balance of the data: 1 is then the best that the minimum can be.
     {attributes}
-        Each is taken relative to the balance of the data in this attribute, as only so they can be
-        compared.
+        Each balance is taken relative to that of the data, as only so they can be compared, and the
+        smallest counts.
 
     Returns
     -------
