@@ -1,4 +1,4 @@
-"""Pairs of documents of one query, of which one is more relevant."""
+"""Pairs of documents of one query, of which the first is more relevant."""
 
 import numpy as np
 
@@ -6,14 +6,7 @@ import numpy as np
 class DocumentPairs:
     """All pairs of documents of one query of which the first is more relevant, by number.
 
-    They are never all made at once unless somebody asks for them.
-
-    Parameters
-    ----------
-    relevance : ndarray of shape (n_documents,)
-        How relevant a document is to its query.
-    query : ndarray of int, shape (n_documents,)
-        Query of each document.
+    A pair is computed from its number, so that they need not all be stored.
 
     Examples
     --------
@@ -27,12 +20,13 @@ class DocumentPairs:
     def __init__(self, relevance, query):
         self._order = np.lexsort((relevance, query))
         query, relevance = query[self._order], relevance[self._order]
-        at = np.arange(len(query))
+        places = np.arange(len(query))
         is_new_query = np.append(True, query[1:] != query[:-1])
         is_new_level = is_new_query | np.append(True, relevance[1:] != relevance[:-1])
-        # In ascending order, those less relevant stand from the query's begin to the level's.
-        self._begins = np.maximum.accumulate(np.where(is_new_query, at, 0))
-        self._n_below = np.maximum.accumulate(np.where(is_new_level, at, 0)) - self._begins
+        # In ascending order the less relevant documents of a query lie between its first one and
+        # the first of the same relevance.
+        self._begins = np.maximum.accumulate(np.where(is_new_query, places, 0))
+        self._n_below = np.maximum.accumulate(np.where(is_new_level, places, 0)) - self._begins
         self._ends = np.cumsum(self._n_below)
 
     def __len__(self):

@@ -1,4 +1,8 @@
-"""Many people as the few different rows that they are, and how many have each."""
+"""Merge duplicate rows: each distinct row once, with the sums of its weights.
+
+A metric that is a ratio of sums of weights is the same of these rows, of which there are few where
+columns hold labels.
+"""
 
 from functools import partial, reduce
 
@@ -10,34 +14,12 @@ from skfair.partitions import BLOCK, InMemory, blocks, is_partitioned, partition
 
 
 def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
-    """Take each different row once, weighing as all who have it.
+    """Distinct rows of groups and columns, with the total weight of each: (groups, weights, dict).
 
-    A metric that adds up weights is the same of these rows, of which there are few where columns
-    hold labels. People that lie in parts are counted there and brought here. Those in memory are
-    counted in blocks, by threads if a `joblib.parallel_config` says so, with the same bits for any
-    number of them. They stay as they are if they are few, or hardly ever equal, and where
-    something is to be refused, which is for those who look at all of them.
-
-    Parameters
-    ----------
-    sensitive_features, sample_weight
-        As in `check_columns`; or collections of Dask, or blocks of files.
-    **columns : array-like or collection of shape (n_samples,)
-        What is known of the samples, by name.
-
-    Returns
-    -------
-    sensitive_features : array-like
-        Groups of the different rows; a DataFrame or Series if it was one.
-    sample_weight : ndarray or None
-        Weight of these rows; of people who stay as they are as it came.
-    columns : dict
-        The columns at these rows, by name.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `partitions_of`; of people in memory, if their pandas indexes differ.
+    Partitioned data are merged on each partition and then gathered. Arrays in memory are merged in
+    blocks, by threads if a `joblib.parallel_config` says so, with the same bits for any number of
+    threads. The input is returned as it is if it has few rows, or hardly any duplicates, or
+    something that later checks refuse.
 
     Examples
     --------
@@ -53,31 +35,17 @@ def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
     (['f', 'f', 'm'], array([1., 2., 1.]), array([0, 1, 1]))
     """
     try:
-        groups, sums, columns = _count(sensitive_features, sample_weight, columns)
-    except _UncountedError:
+        groups, sums, columns = _merge(sensitive_features, sample_weight, columns)
+    except _NotMergeableError:
         return sensitive_features, sample_weight, columns
     return groups, sums[:, 1], columns
 
 
 def merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns):
-    """Take each different row once, with what effective sample sizes are computed from.
+    """As `merge_duplicate_rows`, with the sums that effective sample sizes are computed from.
 
-    Parameters
-    ----------
-    sensitive_features, sample_weight, **columns
-        As in `merge_duplicate_rows`.
-
-    Returns
-    -------
-    sensitive_features, sample_weight, columns
-        As in `merge_duplicate_rows`. Where rows were merged, the columns include ``n_samples``, the
-        number of samples of positive weight with the values of a row, and ``squared_weight``, the
-        sum of their squared weights.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `merge_duplicate_rows`.
+    Where rows were merged, the columns include ``n_samples``, the number of samples of positive
+    weight with the values of a row, and ``squared_weight``, the sum of their squared weights.
 
     Examples
     --------
@@ -94,124 +62,128 @@ def merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns
     (array([2., 4.]), array([1., 2.]), array([ 4., 10.]))
     """
     try:
-        groups, sums, columns = _count(sensitive_features, sample_weight, columns)
-    except _UncountedError:
+        groups, sums, columns = _merge(sensitive_features, sample_weight, columns)
+    except _NotMergeableError:
         return sensitive_features, sample_weight, columns
     n_samples, totals, squares = sums.T
     return groups, totals, columns | {"n_samples": n_samples, "squared_weight": squares}
 
 
-def _count(sensitive_features, sample_weight, columns):
-    """Groups of the different rows, their `_sums`, and the columns at these rows."""
+def _merge(sensitive_features, sample_weight, columns):
+    """Groups of the distinct rows, their sums as `_summands`, and the columns at these rows."""
     if is_partitioned(sensitive_features, sample_weight, *columns.values()):
-        return _count_there(sensitive_features, sample_weight, columns)
-    rows, sums = _count_here(sensitive_features, sample_weight, columns)
-    columns = {name: _at(rows, column) for name, column in columns.items()}
-    return _at(rows, sensitive_features), sums, columns
+        return _merge_partitions(sensitive_features, sample_weight, columns)
+    rows, sums = _merge_in_memory(sensitive_features, sample_weight, columns)
+    columns = {name: _take_rows(column, rows) for name, column in columns.items()}
+    return _take_rows(sensitive_features, rows), sums, columns
 
 
-def _sums(weights):
+def _summands(weights):
     """What is added up of each sample: presence, weight and squared weight, (n_samples, 3)."""
     with np.errstate(over="ignore"):
         return np.column_stack((weights > 0.0, weights, weights**2))
 
 
-_NEAR = 256
-"""Integers that lie so near one another are numbers already, but for the lowest."""
+_NARROW_RANGE = 256
+"""Integers within so narrow a range serve as codes, once their minimum is subtracted."""
 
 
-class _UncountedError(Exception):
-    """People who are to be looked at one by one."""
+class _NotMergeableError(Exception):
+    """Rows that must stay as they are: too many distinct ones, or values that checks refuse."""
 
 
-def _count_here(sensitive_features, sample_weight, columns):
-    """One row for all who are equal, and the total of their `_sums`."""
-    arrays = [_one_array(column) for column in columns.values()] + _arrays_of(sensitive_features)
-    weights = None if sample_weight is None else _one_array(sample_weight)
+def _merge_in_memory(sensitive_features, sample_weight, columns):
+    """Position of one row of each set of duplicates, and the sums over the set."""
+    arrays = [_plain_array(column) for column in columns.values()]
+    arrays += _attribute_arrays(sensitive_features)
+    weights = None if sample_weight is None else _plain_array(sample_weight)
     if weights is not None and (has_codes(weights) or weights.dtype.kind not in "biuf"):
-        raise _UncountedError
+        raise _NotMergeableError
     lengths = {len(array) for array in (*arrays, arrays[0] if weights is None else weights)}
     if len(lengths) > 1 or max(lengths) <= BLOCK:
-        raise _UncountedError
+        raise _NotMergeableError
     check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    of_blocks = InMemory(blocks(len(arrays[0]))).collect(partial(_of_block, arrays, weights))
-    rows, sums = map(np.concatenate, zip(*of_blocks, strict=True))
-    few, sums = _different([_at(rows, array) for array in arrays], sums)
-    # Totals or squares that overflow, or squares that vanish.
+    # Merge within blocks, then the distinct rows of all blocks.
+    row_blocks = InMemory(blocks(len(arrays[0])))
+    merged_blocks = row_blocks.collect(partial(_merge_block, arrays, weights))
+    rows, sums = map(np.concatenate, zip(*merged_blocks, strict=True))
+    distinct, sums = _merge_arrays([_take_rows(array, rows) for array in arrays], sums)
+    # Refuse totals or squares that overflow, and squares that underflow.
     with np.errstate(over="ignore"):
         if not np.isfinite(sums.sum()) or ((sums[:, 1] > 0.0) & (sums[:, 2] == 0.0)).any():
-            raise _UncountedError
-    return rows[few], sums
+            raise _NotMergeableError
+    return rows[distinct], sums
 
 
-def _arrays_of(sensitive_features):
-    """Columns of groups, one for each attribute."""
+def _attribute_arrays(sensitive_features):
+    """One array for each sensitive attribute."""
     if getattr(sensitive_features, "ndim", 1) != 2:
         columns = [sensitive_features]
     elif hasattr(sensitive_features, "iloc"):
         columns = [sensitive_features.iloc[:, j] for j in range(sensitive_features.shape[1])]
     else:
         columns = sensitive_features.T
-    return [_one_array(column) for column in columns]
+    return [_plain_array(column) for column in columns]
 
 
-def _one_array(column):
+def _plain_array(column):
     """A column as an array of numpy, or of pandas where that has codes."""
     if has_codes(column):
         return getattr(column, "array", column)
     array = column.to_numpy() if hasattr(column, "iloc") else column
     is_plain = type(array) in (np.ndarray, np.memmap) and array.ndim == 1
     if not is_plain or array.dtype.kind not in "biufUS":
-        raise _UncountedError
+        raise _NotMergeableError
     return array
 
 
-def _of_block(arrays, weights, block):
-    """As `_different`, of a block of rows."""
-    sums = None if weights is None else _sums(np.asarray(weights[block], dtype=np.float64))
-    rows, sums = _different([array[block] for array in arrays], sums)
-    if len(rows) > BLOCK / 8:
-        raise _UncountedError
+def _merge_block(arrays, weights, block):
+    """As `_merge_arrays`, of a block of rows."""
+    summands = None if weights is None else _summands(np.asarray(weights[block], dtype=np.float64))
+    rows, sums = _merge_arrays([array[block] for array in arrays], summands)
+    if len(rows) > BLOCK / 8:  # hardly any duplicates: merging does not pay
+        raise _NotMergeableError
     return block.start + rows, sums
 
 
-def _different(arrays, sums):
-    """One row for all who are equal, and the total of their `_sums`; None where all weigh 1."""
-    if not len(arrays[0]) or (sums is not None and not (sums >= 0.0).all()):
-        raise _UncountedError
-    codes, n_codes = reduce(_paired, map(_numbered, arrays))
-    if sums is None:
-        totals = np.repeat(np.bincount(codes, minlength=n_codes)[:, np.newaxis], 3, axis=1)
+def _merge_arrays(arrays, summands):
+    """Position of one row of each set of duplicates, and sums over the set; None: all weigh 1."""
+    if not len(arrays[0]) or (summands is not None and not (summands >= 0.0).all()):
+        raise _NotMergeableError
+    # One code per distinct row, from the codes of the columns.
+    codes, n_codes = reduce(_combine_codes, map(_encode_column, arrays))
+    if summands is None:
+        sums = np.repeat(np.bincount(codes, minlength=n_codes)[:, np.newaxis], 3, axis=1)
     else:
-        totals = np.column_stack([np.bincount(codes, column, n_codes) for column in sums.T])
+        sums = np.column_stack([np.bincount(codes, column, n_codes) for column in summands.T])
     rows = np.full(n_codes, -1)
     rows[codes] = np.arange(len(codes))
     present = np.flatnonzero(rows >= 0)
-    return rows[present], totals[present].astype(np.float64)
+    return rows[present], sums[present].astype(np.float64)
 
 
-def _numbered(array):
-    """A number from 0 on for every entry, equal where entries are; and how many numbers at most."""
+def _encode_column(array):
+    """Codes from 0 on, equal where entries are equal, and an upper bound of their number."""
     if has_codes(array):
         codes, values = array.factorize()
         if codes.min() < 0:
-            raise _UncountedError
+            raise _NotMergeableError
         return codes, len(values)
     if array.dtype.kind == "b":
         return array.astype(np.intp), 2
     if array.dtype.kind in "iu":
         n_numbers = int(array.max()) - int(array.min()) + 1
-        if n_numbers <= min(_NEAR, len(array)):
+        if n_numbers <= min(_NARROW_RANGE, len(array)):
             return np.subtract(array, array.min(), dtype=np.intp, casting="unsafe"), n_numbers
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise _UncountedError
+        raise _NotMergeableError
     values, codes = unique_inverse(array)
     return codes, len(values)
 
 
-def _paired(one, other):
-    """Numbers of pairs, from those of either side; no more than there are entries."""
-    (codes, n_codes), (others, n_others) = one, other
+def _combine_codes(first, second):
+    """Codes of pairs of codes, with an upper bound of their number; compact if that is large."""
+    (codes, n_codes), (others, n_others) = first, second
     codes *= n_others
     codes += others
     if n_codes * n_others <= len(codes):
@@ -220,71 +192,72 @@ def _paired(one, other):
     return codes, len(values)
 
 
-def _at(rows, table):
+def _take_rows(table, rows):
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
-def _count_there(sensitive_features, sample_weight, columns):
-    """Different rows of collections, and the totals of their `_sums`, brought here."""
-    parts = partitions_of(
+def _merge_partitions(sensitive_features, sample_weight, columns):
+    """Distinct rows of partitioned data, and their sums, gathered in memory."""
+    partitions = partitions_of(
         sensitive_features=sensitive_features, sample_weight=sample_weight, **columns
     )
-    tables = parts.collect(partial(_count_part, tuple(columns)))
-    table = _added([table for table in tables if len(table)] or tables[:1])
+    tables = partitions.collect(partial(_merge_partition, tuple(columns)))
+    table = _merge_tables([table for table in tables if len(table)] or tables[:1])
     attributes = [name for name in table if name[0] == "attribute"]
     groups = table[attributes].set_axis([name for _, name in attributes], axis=1)
     if groups.shape[1] == 1:
         groups = groups.iloc[:, 0]
-    found = {name: table["column", name].to_numpy() for name in columns}
-    return groups, table[_SUMS].to_numpy(), found
+    merged = {name: table["column", name].to_numpy() for name in columns}
+    return groups, table[_SUMS].to_numpy(), merged
 
 
 _SUMS = [("sum", 0), ("sum", 1), ("sum", 2)]
-"""Columns of a table that hold `_sums`."""
+"""Columns of a table that hold the sums of `_summands`."""
 
 
-def _count_part(names, part):
-    """Different rows of a part, each with the total of its `_sums`."""
-    given = part["sensitive_features"]
-    weights = np.asarray(part.get("sample_weight", np.ones(len(given))), dtype=np.float64)
+def _merge_partition(names, partition):
+    """Table of the distinct rows of a partition, with their sums."""
+    groups = partition["sensitive_features"]
+    weights = np.asarray(partition.get("sample_weight", np.ones(len(groups))), dtype=np.float64)
     if not (weights >= 0.0).all():
         raise ValueError(
             "Sample weights must be non-negative numbers, but one of them is "
             f"{weights[~(weights >= 0.0)][0]}."
         )
     try:
-        arrays = [_one_array(part[name]) for name in names] + _arrays_of(given)
-        rows, sums = _different(arrays, _sums(weights))
-    except _UncountedError:  # then pandas tells them apart
-        return _added([_table(names, part, slice(None), _sums(weights))])
-    return _table(names, part, rows, sums)
+        arrays = [_plain_array(partition[name]) for name in names] + _attribute_arrays(groups)
+        rows, sums = _merge_arrays(arrays, _summands(weights))
+    except _NotMergeableError:  # leave it to pandas to find the duplicates
+        return _merge_tables([_make_table(names, partition, slice(None), _summands(weights))])
+    return _make_table(names, partition, rows, sums)
 
 
-def _table(names, part, rows, sums):
-    """Some rows of a part, with their `_sums`."""
+def _make_table(names, partition, rows, sums):
+    """DataFrame of rows of a partition, with their sums."""
     import pandas as pd
 
-    table = {("column", name): np.asarray(_at(rows, part[name])) for name in names}
-    given = part["sensitive_features"]
-    groups = pd.DataFrame(given if hasattr(given, "iloc") else np.asarray(given)).iloc[rows]
+    table = {("column", name): np.asarray(_take_rows(partition[name], rows)) for name in names}
+    groups = partition["sensitive_features"]
+    groups = pd.DataFrame(groups if hasattr(groups, "iloc") else np.asarray(groups)).iloc[rows]
     table.update({("attribute", name): groups[name].to_numpy() for name in groups})
     table.update(zip(_SUMS, sums.T, strict=True))
     return pd.DataFrame(table)
 
 
-def _added(tables):
-    """The rows of all tables, equal ones made one; missing values stay, to be refused."""
+def _merge_tables(tables):
+    """One table of the distinct rows of all tables; missing values stay, to be refused later."""
     import pandas as pd
 
     keys = [key for key in tables[0].columns if key not in _SUMS]
     attributes = [key for key in keys if key[0] == "attribute"]
-    for number, attribute in enumerate(attributes):  # to pandas 1 equals True
-        labels = [label for table in tables for label in _examples(table[attribute])]
+    # pandas merges 1 and True, which are different labels.
+    for number, attribute in enumerate(attributes):
+        labels = [label for table in tables for label in _labels_of_each_type(table[attribute])]
         check_one_label_type(labels, f"attribute {number} of sensitive_features")
     table = pd.concat(tables)
     return table.groupby(keys, dropna=False, observed=True)[_SUMS].sum().reset_index()
 
 
-def _examples(column):
-    """Labels of every type that a column holds: all of Python's objects, else one."""
+def _labels_of_each_type(column):
+    """Labels of every type that a column holds: all of an object column, else the first."""
     return column.tolist() if column.dtype == object else column.dropna()[:1].tolist()

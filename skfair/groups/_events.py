@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-_SMALL = 4096
-"""Samples up to which means of disjoint events are counted."""
+_MAX_BINCOUNT_SAMPLES = 4096
+"""Samples up to which np.bincount computes means of disjoint events; then a sparse product does."""
 
 
 class Events(ABC):
@@ -37,45 +37,21 @@ class Events(ABC):
 
     @staticmethod
     def disjoint(codes, n_events, weights=None):
-        """Events without common samples.
+        """Events without common samples, from the event of each sample; -1 is in no event.
 
-        Parameters
-        ----------
-        codes : ndarray of int, shape (n_samples,)
-            Event of each sample, in [0, n_events); -1 for a sample in no event.
-        n_events : int
-            Number of events.
-        weights : ndarray of shape (n_samples,), default=None
-            Non-negative sample weights; None weighs every sample alike.
-
-        Raises
-        ------
-        ValueError
-            If a weight is negative, or an event has no weight.
+        Weights are not negative; None weighs every sample equally.
         """
         codes = np.asarray(codes)
         weights = _check_weights(weights, len(codes))
-        # Samples in no event have a bin of their own, the last one, of which nothing is taken.
+        # Samples in no event go to an extra bin, the last one, whose shares are 0.
         codes = np.where(codes >= 0, codes, n_events)
         totals = _check_totals(np.bincount(codes, weights, n_events + 1)[:-1])
         return _DisjointEvents(codes, weights * np.append(1.0 / totals, 0.0)[codes], n_events)
 
     @staticmethod
     def overlapping(membership, weights=None):
-        """Events that may share samples.
-
-        Parameters
-        ----------
-        membership : sparse array or matrix of bool, shape (n_samples, n_events)
-            Whether a sample belongs to an event.
-        weights : ndarray of shape (n_samples,), default=None
-            Non-negative sample weights; None weighs every sample alike.
-
-        Raises
-        ------
-        ValueError
-            If the membership is not boolean, a weight is negative, or an event has no weight.
-        """
+        """Events that may share samples, from booleans of shape (n_samples, n_events)."""
+        # Shares of the events' weights, as the entries of the averaging matrix.
         members = sparse.csr_array(membership.T, dtype=np.float64)
         if not np.isin(members.data, (0, 1)).all():
             raise ValueError(
@@ -92,98 +68,49 @@ class Events(ABC):
     def draw(self, n_per_event, random_state):
         """Draw equally many samples from every event, each by its weight, with replacement.
 
-        Parameters
-        ----------
-        n_per_event : int
-            Samples drawn from every event.
-        random_state : RandomState instance
-            Source of the draws.
-
-        Returns
-        -------
-        rows : ndarray of int, shape (n_events * n_per_event,)
-            Positions of the samples, event after event.
+        The positions are of shape (n_events * n_per_event,), event after event.
         """
         events = np.arange(self.n_events)[:, np.newaxis]
-        lots = random_state.random_sample((self.n_events, n_per_event))
-        lots += events  # the shares of event e add up from e to e + 1
-        found = np.searchsorted(self._running_shares, lots, side="right")
-        np.minimum(found, self.averaging.indptr[events + 1] - 1, out=found)
-        return self.averaging.indices[found.ravel()]
+        # Invert the cumulative shares; those of event e reach from e to e + 1.
+        uniform = random_state.random_sample((self.n_events, n_per_event))
+        uniform += events
+        entries = np.searchsorted(self._cumulative_shares, uniform, side="right")
+        # Rounding must not lead into the next event.
+        np.minimum(entries, self.averaging.indptr[events + 1] - 1, out=entries)
+        return self.averaging.indices[entries.ravel()]
 
     @cached_property
-    def _running_shares(self):
-        """Running sum of the shares of all events; each event's own end at a whole number."""
+    def _cumulative_shares(self):
+        """Cumulative shares of all events; those of each event end at an integer."""
         _, event, shares = self.memberships
-        running = np.cumsum(shares)
-        ends = running[self.averaging.indptr[1:] - 1]
-        return running + (np.arange(1, len(ends) + 1) - ends)[event]
+        cumulative = np.cumsum(shares)
+        ends = cumulative[self.averaging.indptr[1:] - 1]
+        return cumulative + (np.arange(1, len(ends) + 1) - ends)[event]
 
     def means(self, values):
-        """Weighted mean over each event.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_samples,) or (n_samples, n_columns)
-            A value of every sample; columns are kept apart.
-
-        Returns
-        -------
-        means : ndarray of shape (n_events,) or (n_events, n_columns)
-        """
+        """Weighted mean over each event, of values (n_samples,) or (n_samples, n_columns)."""
         return self.averaging @ values
 
     def means_adjoint(self, v):
-        """Adjoint of `means`: ``means(u) @ v == u @ means_adjoint(v)``.
-
-        Parameters
-        ----------
-        v : ndarray of shape (n_events,) or (n_events, n_columns)
-            A value of every event.
-
-        Returns
-        -------
-        spread : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        """
+        """Adjoint of `means`: ``means(u) @ v == u @ means_adjoint(v)``."""
         return self.averaging.T @ v
 
     @abstractmethod
     def take(self, rows):
-        """The events among some of the samples; the shares of each add up to 1 again.
+        """The events of selected samples; the shares of each add up to 1 again.
 
-        Parameters
-        ----------
-        rows : ndarray of int or bool
-            Positions of the samples, which may repeat, or a mask over all of them.
-
-        Raises
-        ------
-        ValueError
-            If an event has nobody among them.
+        `rows` are positions, which may repeat, or a mask. An event without samples is a ValueError.
         """
 
     @abstractmethod
     def embed(self, rows, n_samples):
-        """The same events among more samples; the others are in no event.
-
-        Parameters
-        ----------
-        rows : slice or ndarray of int, shape (n_own,)
-            Positions of the events' own samples among all.
-        n_samples : int
-            Number of all samples.
-        """
+        """The same events among n_samples, of which `rows` are theirs; the others are in none."""
 
     @abstractmethod
     def subset(self, rows, factors=1.0):
-        """The events' shares of some of the samples: means over parts add up to those of all.
+        """The events' shares of selected samples: means of subsets add up to those of all.
 
-        Parameters
-        ----------
-        rows : slice or ndarray of int, shape (n_taken,)
-            Positions of the samples, which may repeat.
-        factors : ndarray of shape (n_taken,), default=1.0
-            How much of its sample each stands for.
+        `factors` multiply the shares.
         """
 
     @property
@@ -199,52 +126,25 @@ class Events(ABC):
         return averaging.indices.astype(np.intp), events, averaging.data
 
     def members(self, event):
-        """Who is in an event.
-
-        Parameters
-        ----------
-        event : int
-            The event.
-
-        Returns
-        -------
-        samples : ndarray of int, shape (n_members,)
-            Positions of its samples.
-        shares : ndarray of shape (n_members,)
-            Their shares of its weight; they sum to 1.
-        """
+        """Positions of the samples of an event, and their shares of its weight."""
         averaging = self.averaging
         inside = slice(*averaging.indptr[event : event + 2])
         return averaging.indices[inside], averaging.data[inside]
 
     def quantiles(self, event, scores, levels):
-        """Scores that given shares of an event exceed.
-
-        Parameters
-        ----------
-        event : int
-            The event.
-        scores : ndarray of shape (n_samples,)
-            Scores.
-        levels : ndarray of shape (n_levels,)
-            Shares in [0, 1].
-
-        Returns
-        -------
-        quantiles : ndarray of shape (n_levels,)
-        """
+        """Scores that given shares of an event exceed, one for each level in [0, 1]."""
         samples, shares = self.members(event)
-        own = scores[samples]
+        member_scores = scores[samples]
         if np.ptp(shares) > 0:
-            descending = np.argsort(-own, kind="stable")
-            own, shares = own[descending], shares[descending]
-        else:  # whoever comes first: values alone are sorted much faster than positions
-            own = -np.sort(-own)
-        return np.interp(levels, np.cumsum(shares) - shares / 2, own)
+            descending = np.argsort(-member_scores, kind="stable")
+            member_scores, shares = member_scores[descending], shares[descending]
+        else:  # equal shares need no permutation: sorting values is much faster than argsort
+            member_scores = -np.sort(-member_scores)
+        return np.interp(levels, np.cumsum(shares) - shares / 2, member_scores)
 
 
 class _DisjointEvents(Events):
-    """Every sample in one event at most: nothing sparse is needed for means."""
+    """Every sample in at most one event, so that an array of codes suffices."""
 
     def __init__(self, codes, shares, n_events):
         self.codes = codes  # (n_samples,) event of each sample; n_events for none
@@ -266,8 +166,8 @@ class _DisjointEvents(Events):
         return sparse.csr_array(entries, shape=(self.n_events, self.n_samples))
 
     def means(self, values):
-        # Counting needs no preparation; the sparse product, once made, is faster per sample.
-        if np.ndim(values) > 1 or self.n_samples > _SMALL:
+        # np.bincount needs no preparation; the sparse matrix, once made, is faster per sample.
+        if np.ndim(values) > 1 or self.n_samples > _MAX_BINCOUNT_SAMPLES:
             return self.averaging @ values
         return np.bincount(self.codes, self.shares * values, self.n_events + 1)[:-1]
 
@@ -308,35 +208,35 @@ class _OverlappingEvents(Events):
     @property
     def membership_codes(self):
         samples, events, _ = self.memberships
-        # Sums of random numbers tell sets apart.
-        names = np.random.default_rng(0).integers(1 << 52, size=self.n_events)
+        # Hash each set of events by the sum of random integers.
+        hashes = np.random.default_rng(0).integers(1 << 52, size=self.n_events)
         totals = np.zeros(self.n_samples, dtype=np.int64)
-        np.add.at(totals, samples, names[events])
+        np.add.at(totals, samples, hashes[events])
         _, codes = np.unique(totals, return_inverse=True)
         return np.where(totals > 0, codes, -1)
 
     def take(self, rows):
-        kept = self.averaging[:, rows]
-        totals = kept.sum(axis=1)
+        taken = self.averaging[:, rows]
+        totals = taken.sum(axis=1)
         _check_taken(totals)
-        shares = kept.data / np.repeat(totals, np.diff(kept.indptr))
-        entries = (shares, kept.indices, kept.indptr)
-        return _OverlappingEvents(sparse.csr_array(entries, shape=kept.shape))
+        shares = taken.data / np.repeat(totals, np.diff(taken.indptr))
+        entries = (shares, taken.indices, taken.indptr)
+        return _OverlappingEvents(sparse.csr_array(entries, shape=taken.shape))
 
     def subset(self, rows, factors=1.0):
-        own = sparse.csr_array(self.averaging[:, rows])
-        factors = np.broadcast_to(factors, own.shape[1])
-        shares = (own.data * factors[own.indices], own.indices, own.indptr)
-        return _OverlappingEvents(sparse.csr_array(shares, shape=own.shape))
+        taken = sparse.csr_array(self.averaging[:, rows])
+        factors = np.broadcast_to(factors, taken.shape[1])
+        shares = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
+        return _OverlappingEvents(sparse.csr_array(shares, shape=taken.shape))
 
     def embed(self, rows, n_samples):
-        own = self.averaging
-        columns = np.arange(n_samples)[rows][own.indices]
-        shape = (self.n_events, n_samples)
-        return _OverlappingEvents(sparse.csr_array((own.data, columns, own.indptr), shape=shape))
+        columns = np.arange(n_samples)[rows][self.averaging.indices]
+        entries = self.averaging.data, columns, self.averaging.indptr
+        return _OverlappingEvents(sparse.csr_array(entries, shape=(self.n_events, n_samples)))
 
 
 def _check_weights(weights, n_samples):
+    """Non-negative weights as float64; ones for None."""
     weights = np.ones(n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
     if (weights < 0).any():
         raise ValueError(f"weights must not be negative, but one is {weights.min():g}.")
@@ -344,6 +244,7 @@ def _check_weights(weights, n_samples):
 
 
 def _check_totals(totals):
+    """Total weights of the events, all of them positive."""
     if not (totals > 0).all():
         raise ValueError(
             f"Every event needs samples of positive weight, but event "
@@ -354,8 +255,9 @@ def _check_totals(totals):
 
 
 def _check_taken(totals):
+    """Refuse selected samples among which an event has none."""
     if not (totals > 0).all():
         raise ValueError(
-            f"Every event needs somebody, but event {np.flatnonzero(~(totals > 0))[0]} has "
-            "nobody among the samples taken; draw samples from every event instead."
+            f"Every event needs samples, but event {np.flatnonzero(~(totals > 0))[0]} has none "
+            "among those selected; draw samples from every event instead."
         )

@@ -1,4 +1,4 @@
-"""Groups of people: the only encoding of them that the package knows."""
+"""Groups of samples by sensitive attributes: codes, or a matrix where groups overlap."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -13,14 +13,14 @@ from skfair.utils._messages import join_names
 
 
 class GroupSummary(NamedTuple):
-    """What an estimator keeps of the groups it was fitted on: never anyone's own group.
+    """Labels and sizes of groups. Fitted estimators store these, and no sample's group.
 
     Attributes
     ----------
     labels : ndarray of object, shape (n_groups, n_attributes)
-        What each group is called, one column per sensitive attribute.
+        Labels of each group, one column per sensitive attribute.
     counts : ndarray of intp, shape (n_groups,)
-        How many samples each group has.
+        Number of samples of each group.
 
     Examples
     --------
@@ -35,22 +35,22 @@ class GroupSummary(NamedTuple):
 
 
 class Groups(ABC):
-    """Who belongs to which group; made by `check_groups`.
+    """Groups of samples, by values of protected attributes; made by `check_groups`.
 
-    Groups are disjoint, everyone in exactly one, or may overlap: then someone may be in several or
-    in none.
+    Groups are disjoint, with each sample in exactly one, or may overlap: then a sample may be in
+    several or in none.
 
     Attributes
     ----------
     labels : ndarray of object, shape (n_groups, n_attributes)
-        What each group is called, in ascending order.
+        Labels of each group, in ascending order.
     is_disjoint : bool
-        Whether everyone is in exactly one group, by the way in which the groups were given.
+        Whether each sample is in exactly one group, by the way in which groups were passed.
     codes : ndarray of intp, shape (n_samples,)
         Group of each sample, in [0, n_groups). TypeError where groups may overlap.
     matrix : csr_array of bool, shape (n_samples, n_groups)
         Whether a sample belongs to a group.
-    memberships : tuple of two ndarrays of intp, shape (n_pairs,)
+    memberships : tuple of two ndarrays of intp, shape (n_memberships,)
         Sample and group of every membership, sample by sample.
 
     Examples
@@ -63,16 +63,16 @@ class Groups(ABC):
 
     @staticmethod
     def disjoint(codes, labels, attributes=None):
-        """Everyone in exactly one group.
+        """Each sample in exactly one group.
 
         Parameters
         ----------
         codes : ndarray of intp, shape (n_samples,)
             Group of each sample, in [0, n_groups).
         labels : ndarray of object, shape (n_groups, n_attributes)
-            What each group is called.
+            Labels of each group.
         attributes : list of length n_attributes, default=None
-            What the attributes are called; None numbers them.
+            Names of the attributes; None numbers them.
         """
         return _DisjointGroups(labels, codes, attributes or list(range(labels.shape[1])))
 
@@ -85,36 +85,36 @@ class Groups(ABC):
         matrix : csr_array of bool, shape (n_samples, n_groups)
             Whether a sample belongs to a group; without stored zeros or duplicates.
         labels : ndarray of object, shape (n_groups, n_attributes)
-            What each group is called.
+            Labels of each group.
         """
         return _OverlappingGroups(labels, matrix)
 
     @staticmethod
     def single(n_samples, name="all"):
-        """Everybody in one group: what no sensitive features mean.
+        """All samples in one group, as without sensitive features.
 
         Parameters
         ----------
         n_samples : int
             Number of samples.
         name : str, default="all"
-            What the group is called.
+            Name of the group.
         """
         return Groups.disjoint(np.zeros(n_samples, dtype=np.intp), _one_column([name]))
 
     @abstractmethod
     def take(self, rows):
-        """Keep some of the samples; a group that no longer has members vanishes.
+        """Groups of selected samples, without those that have no members there.
 
         Parameters
         ----------
         rows : ndarray of int or bool
-            Positions of the samples to keep, or a mask over all samples.
+            Positions of the samples, or a mask over all samples.
         """
 
     @abstractmethod
     def subset(self, rows):
-        """Some of the samples; a group stays though it may have no members among them.
+        """Groups of selected samples; groups without members there remain, empty.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Groups(ABC):
 
     @cached_property
     def counts(self):
-        """How many samples each group has, (n_groups,)."""
+        """Number of samples of each group, (n_groups,)."""
         return np.bincount(self.memberships[1], minlength=len(self.labels))
 
     @property
@@ -140,55 +140,55 @@ class Groups(ABC):
     def members(self):
         """Samples of each group, a list of n_groups arrays."""
         samples, groups = self.memberships
-        # Sorting the shortest integers that hold the groups is linear.
+        # The stable sort of short integers is a radix sort, which is linear.
         order = np.argsort(groups.astype(np.min_scalar_type(len(self.labels))), kind="stable")
         return np.split(samples[order], np.cumsum(self.counts)[:-1])
 
     def single_attribute_groups(self):
         """One group per value of every single attribute; with several attributes they overlap.
 
-        They are called by pairs (attribute, value).
+        Their labels are pairs (attribute, value).
         """
         if self.labels.shape[1] == 1:
             return self
-        unions, labels = self.single_attribute_codes()
-        n_groups, n_attributes = unions.shape
-        ends = np.arange(0, unions.size + 1, n_attributes)
-        one_each = np.ones(unions.size, dtype=bool), unions.ravel(), ends
-        unions = sparse.csr_array(one_each, shape=(n_groups, len(labels)))
-        return Groups.overlapping(sparse.csr_array(self.matrix @ unions), labels)
+        codes, labels = self.single_attribute_codes()
+        n_groups, n_attributes = codes.shape
+        # Matrix that maps each combination to the groups of its values, one per attribute.
+        ends = np.arange(0, codes.size + 1, n_attributes)
+        one_each = np.ones(codes.size, dtype=bool), codes.ravel(), ends
+        values = sparse.csr_array(one_each, shape=(n_groups, len(labels)))
+        return Groups.overlapping(sparse.csr_array(self.matrix @ values), labels)
 
     def single_attribute_codes(self):
-        """What combinations of several attributes consist of.
+        """Values of the single attributes in each group, which is a combination of them.
 
         Returns
         -------
-        values : ndarray of intp, shape (n_groups, n_attributes)
-            Group of each single attribute that a combination is part of. They are numbered
-            through, those of the first attribute first.
+        codes : ndarray of intp, shape (n_groups, n_attributes)
+            Value of each attribute, as a row of `labels`.
         labels : ndarray of object, shape (n_values, 1)
-            What these groups are called: pairs (attribute, value).
+            Pairs (attribute, value), those of the first attribute first.
         """
         labels, columns = [], []
         for attribute, column in zip(self.attributes, self.labels.T, strict=True):
-            number = {value: len(labels) + i for i, value in enumerate(sorted(set(column)))}
-            labels += [(attribute, value) for value in number]
-            columns.append([number[value] for value in column])
+            code_of = {value: len(labels) + i for i, value in enumerate(sorted(set(column)))}
+            labels += [(attribute, value) for value in code_of]
+            columns.append([code_of[value] for value in column])
         return np.array(columns, dtype=np.intp).T.copy(), _one_column(labels)
 
     def select(self, positions):
-        """Some of the groups; everyone stays, if in no group any more.
+        """Selected groups of all samples; those of other groups are then in none.
 
         Parameters
         ----------
         positions : ndarray of int
-            Positions of the groups to keep.
+            Positions of the groups.
         """
         return Groups.overlapping(self.matrix[:, positions], self.labels[positions])
 
 
 class _DisjointGroups(Groups):
-    """A code for everyone."""
+    """Groups as one code per sample."""
 
     is_disjoint = True
 
@@ -221,7 +221,7 @@ class _DisjointGroups(Groups):
 
 
 class _OverlappingGroups(Groups):
-    """A row of a matrix for everyone."""
+    """Groups as one row of a sparse matrix per sample."""
 
     is_disjoint = False
 
@@ -241,16 +241,16 @@ class _OverlappingGroups(Groups):
         return Groups.overlapping(self.matrix[rows], self.labels)
 
     def take(self, rows):
-        kept = self.subset(rows)
-        present = np.flatnonzero(kept.counts)
-        return kept if len(present) == len(self.labels) else kept.select(present)
+        groups = self.subset(rows)
+        present = np.flatnonzero(groups.counts)
+        return groups if len(present) == len(self.labels) else groups.select(present)
 
 
 def check_groups(sensitive_features, n_samples, *, overlapping=False):
-    """Encode sensitive features of any kind.
+    """Encode sensitive features (protected attributes) in any container.
 
-    The same people get the same codes whatever the container: groups are sorted by label (numbers
-    as numbers, strings by code point, several attributes one after the other).
+    Equal labels get equal codes whatever the container: groups are sorted by label (numbers as
+    numbers, strings by code point, several attributes lexicographically).
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def check_groups(sensitive_features, n_samples, *, overlapping=False):
         booleans, dates or anything else that can be hashed and sorted. With several attributes
         the groups are the combinations that occur. Where overlapping groups are allowed, also a
         sparse matrix of booleans, of shape (n_samples, n_groups): whether a sample belongs to a
-        group. Such groups are called by the number of their column.
+        group. The label of such a group is the number of its column.
     n_samples : int
         Number of samples of X.
     overlapping : bool, default=False
@@ -276,7 +276,7 @@ def check_groups(sensitive_features, n_samples, *, overlapping=False):
         a mapping or of more than two dimensions; if a sparse matrix is not boolean, or one of its
         columns is empty.
     TypeError
-        If the input is sparse and groups may not overlap, or one attribute mixes kinds of values.
+        If the input is sparse and groups may not overlap, or one attribute mixes types of values.
 
     Examples
     --------
@@ -296,43 +296,33 @@ def check_groups(sensitive_features, n_samples, *, overlapping=False):
     labels = values[:, np.newaxis]
     for name, column in zip(names[1:], columns[1:], strict=True):
         values, inverse = encode(column, name)
-        # Keep only the combinations that occur, so that the codes stay small for any number of
-        # attributes; the earlier attributes lead the order.
+        # Encode only the combinations that occur, so that the codes stay small for any number of
+        # attributes. The order is lexicographic.
         combined, codes = unique_inverse(codes * len(values) + inverse)
         earlier, latest = np.divmod(combined, len(values))
         labels = np.column_stack((labels[earlier], values[latest]))
     return Groups.disjoint(codes, labels, names)
 
 
-MAX_NUMBERS = 30
-"""Different numbers up to which a numeric attribute is taken for groups."""
+MAX_NUMERIC_GROUPS = 30
+"""Different numbers up to which a numeric attribute is accepted as groups."""
 
 
 def refuse_continuous_attributes(groups, is_compared=None):
-    """Refuse numeric attributes of very many values, such as an age: these are not groups.
+    """Refuse numeric attributes of more than 30 values, such as an age: these are not groups.
 
-    Parameters
-    ----------
-    groups : Groups
-        Those of one label per sample and attribute; memberships of a sparse matrix pass.
-    is_compared : ndarray of bool, shape (n_groups,) or (n_groups, n_attributes), default=None
-        Whether a group, or the group of its value of an attribute, is large enough to be compared;
-        numbers of other groups do not count. None compares all groups.
-
-    Raises
-    ------
-    ValueError
-        If an attribute has more than 30 different numbers, and more than 30 of them, or none, are
-        those of groups that are compared.
+    `is_compared` says which groups, or groups of single attributes (n_groups, n_attributes), are
+    large enough to be compared. An attribute passes if at most 30 of its numbers, and not none of
+    them, are those of compared groups. None compares all groups. A sparse matrix passes.
     """
     if not groups.is_disjoint:
         return
     masks = True if is_compared is None else is_compared.T
     masks = np.broadcast_to(masks, groups.labels.T.shape)
     for name, column, mask in zip(groups.attributes, groups.labels.T, masks, strict=True):
-        numbers = {one for one in column if isinstance(one, Real) and not isinstance(one, bool)}
+        numbers = {label for label in column if _is_number(label)}
         n_compared = len(numbers.intersection(column[mask]))
-        if len(numbers) > MAX_NUMBERS and not 0 < n_compared <= MAX_NUMBERS:
+        if len(numbers) > MAX_NUMERIC_GROUPS and not 0 < n_compared <= MAX_NUMERIC_GROUPS:
             remedy = (
                 ""
                 if is_compared is None
@@ -341,11 +331,15 @@ def refuse_continuous_attributes(groups, is_compared=None):
             )
             raise ValueError(
                 f"Attribute {name!r} of sensitive_features has {len(numbers)} different numbers, "
-                f"from {min(numbers):g} to {max(numbers):g}, but at most {MAX_NUMBERS} numbers can "
-                "be groups: more look like a measurement. Bin it, as in pd.cut(age, [0, 25, 45, "
-                "65, 120]) or KBinsDiscretizer(4, encode='ordinal').fit_transform(age); or pass "
-                f"strings, as in age.astype(str), if the numbers are names of groups.{remedy}"
+                f"from {min(numbers):g} to {max(numbers):g}, but at most {MAX_NUMERIC_GROUPS} "
+                "numbers can be groups: more look like a measurement. Bin it, as in "
+                "pd.cut(age, [0, 25, 45, 65, 120]) or KBinsDiscretizer(4, encode='ordinal')."
+                f"fit_transform(age); or pass strings, as in age.astype(str), if the numbers are names of groups.{remedy}"
             )
+
+
+def _is_number(label):
+    return isinstance(label, Real) and not isinstance(label, bool)
 
 
 def _attribute_names(sensitive_features):
@@ -368,12 +362,13 @@ def _attribute_names(sensitive_features):
 
 _OVERLAPPING = (
     "sensitive_features is a sparse matrix, which means overlapping groups; these are for "
-    "classifiers. Here everyone belongs to exactly one group: pass one label per sample, "
+    "classifiers. Here every sample belongs to exactly one group: pass one label per sample, "
     "or one dense column per attribute to use the combinations that occur."
 )
 
 
 def _check_length(n_rows, n_samples):
+    """Refuse sensitive features with another number of rows than X."""
     if n_rows != n_samples:
         raise ValueError(
             f"sensitive_features has {n_rows} rows but there are {n_samples} samples; pass one "
@@ -410,37 +405,14 @@ def _one_column(labels):
 
 
 def group_names(labels):
-    """Names of groups: their label, or the tuple of their labels for several attributes.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_groups, n_attributes)
-        As in `Groups`.
-
-    Returns
-    -------
-    names : list of length n_groups
-    """
+    """Names of groups: their label, or the tuple of their labels for several attributes."""
     if labels.shape[1] == 1:
         return labels[:, 0].tolist()
     return [tuple(row) for row in labels]
 
 
 def to_pandas_index(labels, sensitive_features):
-    """Groups as an index of a DataFrame, with the names that the attributes have.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_groups, n_attributes)
-        What each group is called.
-    sensitive_features : array-like
-        As the user gave it: a Series or DataFrame names its attributes.
-
-    Returns
-    -------
-    index : pandas.Index or pandas.MultiIndex
-        With one level per attribute.
-    """
+    """Groups as an index of a DataFrame, named as the attributes of sensitive_features are."""
     import pandas as pd
 
     names = _attribute_names(sensitive_features) or [None] * labels.shape[1]

@@ -1,4 +1,4 @@
-"""People of whom only the groups of an earlier fit are known."""
+"""Encode sensitive features by the groups that were known at fit."""
 
 import numpy as np
 
@@ -17,60 +17,27 @@ HOW_TO_PASS_GROUPS = (
 
 
 def encode_known_groups(sensitive_features, n_samples, summary):
-    """Encode sensitive features by the groups seen at fit.
+    """Group of each sample as a row of ``summary.labels``, (n_samples,).
 
-    Parameters
-    ----------
-    sensitive_features, n_samples
-        As in `check_groups`.
-    summary : GroupSummary
-        The groups seen at fit.
-
-    Returns
-    -------
-    codes : ndarray of intp, shape (n_samples,)
-        Group of each sample, as a row of ``summary.labels``.
-
-    Raises
-    ------
-    ValueError
-        If a group was not seen at fit, or for what `check_groups` refuses.
-    TypeError
-        If labels are of another kind than at fit, such as True for 1.
+    Raises a ValueError if a group was not seen at fit, and a TypeError if labels are of another
+    type than at fit, such as True for 1.
     """
     groups = check_groups(sensitive_features, n_samples)
     _check_attributes(groups.labels.shape[1], summary.labels.shape[1])
     known = {name: code for code, name in enumerate(group_names(summary.labels))}
     _check_known([name for name in group_names(groups.labels) if name not in known], known)
-    # To Python True equals 1.
+    # A dict takes True for 1, so types are compared as well.
     check_equal_label_types(map(tuple, [*summary.labels.tolist(), *groups.labels.tolist()]))
     matched = [known[name] for name in group_names(groups.labels)]
     return np.array(matched, dtype=np.intp)[groups.codes]
 
 
 def encode_groups_to_predict(sensitive_features, n_samples, summary, reason):
-    """Encode the groups of samples whose predictions depend on them.
+    """As `encode_known_groups`, for predictions that depend on the group.
 
-    Parameters
-    ----------
-    sensitive_features, n_samples
-        As in `check_groups`; None is allowed if there was one group at fit.
-    summary : GroupSummary
-        The groups seen at fit.
-    reason : str
-        Why predictions depend on the group, and how to do without, as sentences for the error.
-
-    Returns
-    -------
-    codes : ndarray of intp, shape (n_samples,)
-        Group of each sample, as a row of ``summary.labels``.
-
-    Raises
-    ------
-    MissingSensitiveFeaturesError
-        If the groups are missing; in a search that would score this as nan, a `SearchError`.
-    ValueError
-        As in `encode_known_groups`.
+    `sensitive_features` may be None if there was one group at fit. `reason` says why predictions
+    depend on the group, and how to do without, as sentences for the error: a
+    MissingSensitiveFeaturesError, or a `SearchError` in a search that would score it as nan.
     """
     if sensitive_features is not None:
         return encode_known_groups(sensitive_features, n_samples, summary)
@@ -86,53 +53,41 @@ def encode_groups_to_predict(sensitive_features, n_samples, summary, reason):
 
 
 def encode_known_values(sensitive_features, n_samples, summary):
-    """Encode several attributes by the groups of single attributes seen at fit.
+    """Groups of each sample by single attributes, as rows of ``summary.labels``.
 
-    Parameters
-    ----------
-    sensitive_features, n_samples
-        As in `check_groups`.
-    summary : GroupSummary
-        The groups seen at fit, called by pairs (attribute, value).
-
-    Returns
-    -------
-    values : ndarray of intp, shape (n_samples, n_attributes)
-        Groups of each sample, as rows of ``summary.labels``; of each attribute one.
-
-    Raises
-    ------
-    ValueError
-        If a value was not seen at fit, or for what `check_groups` refuses.
+    The summary is one of groups called by pairs (attribute, value); the codes are of shape
+    (n_samples, n_attributes).
     """
     groups = check_groups(sensitive_features, n_samples)
-    known = {}
+    codes_by_attribute = {}
     for code, (attribute, value) in enumerate(summary.labels[:, 0]):
-        known.setdefault(attribute, {})[value] = code
-    _check_attributes(groups.labels.shape[1], len(known))
-    # Attributes go by their order, as in `encode_known_groups`: at fit they may have had names.
+        codes_by_attribute.setdefault(attribute, {})[value] = code
+    _check_attributes(groups.labels.shape[1], len(codes_by_attribute))
+    # Attributes are matched by position, since their names may differ from those at fit.
     columns = []
-    for (attribute, codes), column in zip(known.items(), groups.labels.T, strict=True):
+    for (attribute, codes), column in zip(codes_by_attribute.items(), groups.labels.T, strict=True):
         _check_known([value for value in column if value not in codes], codes, attribute)
         check_one_label_type([*codes, *column.tolist()], f"attribute {attribute!r}")
         columns.append([codes[value] for value in column])
     return np.array(columns, dtype=np.intp).T[groups.codes]
 
 
-def _check_attributes(given, expected):
-    if given != expected:
+def _check_attributes(n_attributes, expected):
+    """Refuse another number of attributes than at fit."""
+    if n_attributes != expected:
         raise ValueError(
-            f"sensitive_features has {given} attribute(s) but the estimator was fitted with "
+            f"sensitive_features has {n_attributes} attribute(s) but the estimator was fitted with "
             f"{expected}; pass the same attributes as at fit, in the same order."
         )
 
 
-def _check_known(unseen, known, attribute=None):
-    if unseen:
-        of = "" if attribute is None else f" of attribute {attribute!r}"
+def _check_known(unknown, known, attribute=None):
+    """Refuse groups, or values of an attribute, that were not known at fit."""
+    if unknown:
+        place = "" if attribute is None else f" of attribute {attribute!r}"
         raise ValueError(
-            f"sensitive_features has groups{of} not seen at fit: "
-            f"{join_names(map(repr, dict.fromkeys(unseen)))}; the known groups are "
+            f"sensitive_features has groups{place} not seen at fit: "
+            f"{join_names(map(repr, dict.fromkeys(unknown)))}; the known groups are "
             f"{join_names(map(repr, known))}. Map these samples to a known group, or fit on data "
             "that has theirs."
         )

@@ -13,29 +13,21 @@ from skfair.groups._groups import group_names
 from skfair.utils._balance import count_table
 
 _GUARD = 1e-9
-"""How far below alpha or beta a rank may be to count as equal: 0.3 * 10 / 10 must not be 0.3 + u,
-and a million weights of 0.1 add up to a relative 1e-11 too much."""
+"""Distance below alpha or beta at which a rank counts as equal to it: 0.3 * 10 / 10 must not be
+0.3 + u, and a million weights of 0.1 add up to a relative 1e-11 too much."""
 
 
 class ScoreTable(NamedTuple):
     """Samples sorted into the distinct scores that occur, made by `tabulate_scores`.
 
-    Attributes
-    ----------
-    thresholds : ndarray of float64, shape (n_thresholds,)
-        The distinct scores, descending, and at last -inf: every predictor "score > threshold"
-        decides as one of these.
-    positions : ndarray of intp, shape (n_samples,)
-        Where each sample's score stands in `thresholds`.
-    codes : ndarray of intp, shape (n_samples,)
-        Group of each sample.
-    n_groups : int
-        Number of groups.
+    ``thresholds`` are the distinct scores, descending, and at last -inf: every predictor
+    "score > threshold" decides as one of these. ``positions`` says which one each sample's score
+    is, ``codes`` its group.
     """
 
-    thresholds: np.ndarray
-    positions: np.ndarray
-    codes: np.ndarray
+    thresholds: np.ndarray  # (n_thresholds,) of float64
+    positions: np.ndarray  # (n_samples,) of intp
+    codes: np.ndarray  # (n_samples,) of intp
     n_groups: int
 
     def weight_at(self, weights):
@@ -64,45 +56,17 @@ class ScoreTable(NamedTuple):
 
 
 def tabulate_scores(y_score, codes, n_groups):
-    """Sort samples into the distinct scores that occur.
-
-    Parameters
-    ----------
-    y_score : ndarray of float64, shape (n_samples,)
-        Finite scores.
-    codes : ndarray of intp, shape (n_samples,)
-        Group of each sample, in [0, n_groups).
-    n_groups : int
-        Number of groups.
-
-    Returns
-    -------
-    table : ScoreTable
-    """
+    """Sort samples into the distinct scores that occur."""
     descending, positions = np.unique(-y_score, return_inverse=True)
     return ScoreTable(np.append(-descending, -np.inf), positions, codes, n_groups)
 
 
 def check_interval(interval, groups):
-    """Read an interval of percentiles, for each group.
+    """Intervals of ranks of every group: a list of arrays (n_pairs, 2), in the groups' order.
 
-    Parameters
-    ----------
-    interval : pair of floats, list of pairs, or mapping of a group to either
-        ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of
-        pairs means their union. A mapping has one entry per group, by its name (a tuple for
-        several attributes); entries of groups that do not occur are not used.
-    groups : Groups or GroupSummary
-        The groups.
-
-    Returns
-    -------
-    intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
-
-    Raises
-    ------
-    ValueError
-        If a pair is not 0 <= alpha < beta <= 1, two pairs overlap, or a group has no entry.
+    ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of pairs
+    means their union. A mapping has one entry per group, by its name (a tuple for several
+    attributes); entries of groups that do not occur are not used.
     """
     names = group_names(groups.labels)
     if not isinstance(interval, Mapping):
@@ -117,6 +81,7 @@ def check_interval(interval, groups):
 
 
 def _check_pairs(interval):
+    """Disjoint pairs (alpha, beta) in ascending order, (n_pairs, 2)."""
     try:
         pairs = np.atleast_2d(np.asarray(interval, dtype=np.float64))
     except (TypeError, ValueError):  # not numbers, or of different lengths
@@ -139,19 +104,7 @@ def _check_pairs(interval):
 
 
 def is_in_intervals(ranks, intervals):
-    """Whether ranks lie in the intervals of their groups.
-
-    Parameters
-    ----------
-    ranks : ndarray of shape (n_groups, n_thresholds)
-        Share of each group strictly above each threshold.
-    intervals : list of ndarray
-        As returned by `check_interval`.
-
-    Returns
-    -------
-    inside : ndarray of bool, shape (n_groups, n_thresholds)
-    """
+    """Whether ranks (n_groups, n_thresholds) lie in the intervals of their groups."""
     inside = np.zeros(ranks.shape, dtype=bool)
     for of_group, inside_group, pairs in zip(ranks, inside, intervals, strict=True):
         for alpha, beta in pairs:

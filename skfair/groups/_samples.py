@@ -1,4 +1,4 @@
-"""The people whom a fit or a metric is about."""
+"""Training samples of a fit, and the checked input of a metric."""
 
 from typing import NamedTuple
 
@@ -14,23 +14,23 @@ from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import check_sample_weight
 
 AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE = 30, 0.01
-"""Groups that have fewer samples, and a smaller share of all, are not compared by default."""
+"""By default groups that have fewer samples, and a smaller share of all, are not compared."""
 
 
 class Samples(NamedTuple):
-    """Who is in which group, with which weight and which target.
+    """Samples that a constraint is bound to: target, groups, weights and features.
 
     Attributes
     ----------
     target : ndarray of shape (n_samples,) or None
-        Classes -1 and +1, or real numbers; None where there is nothing to predict.
+        Classes -1 and +1, or real numbers; None without a target.
     groups : Groups
-        Who belongs to which group.
+        Groups of the samples.
     weights : ndarray of shape (n_samples,)
         Positive sample weights.
     X : DataFrame, ndarray or csr_array of shape (n_samples, n_features), or None
-        What is known of them, for constraints that look at it; None where nothing is. A DataFrame
-        stays one, so that columns can be named.
+        Features, for constraints that use them, or None. A DataFrame stays one, so that columns
+        can be named.
     multiplicity : ndarray of int, shape (n_samples,), or None
         Number of training samples that each row stands for; None means one each.
     min_group_size : int or "auto"
@@ -59,7 +59,7 @@ class Samples(NamedTuple):
     def is_large(self, groups, min_group_size=None):
         """Whether groups are large enough to be compared.
 
-        "auto" takes groups for large that have 30 samples, or 1 % of all samples. Samples of
+        "auto" means groups of at least 30 samples, or 1 % of all samples. Samples of
         positive weight are counted, whatever their weight.
 
         Parameters
@@ -81,12 +81,12 @@ class Samples(NamedTuple):
         return (counts >= AUTO_MIN_GROUP_SIZE) | (counts >= AUTO_MIN_GROUP_SHARE * n_samples)
 
     def check_group_sizes(self, groups, min_group_size=None):
-        """Whether groups are large enough to be compared, where some must be.
+        """As `is_large`, where at least one group must be.
 
         Parameters
         ----------
         groups : Groups
-            These people's own, or those of their single attributes.
+            Groups of these samples, or those of their single attributes.
         min_group_size : int, "auto" or None, default=None
             As in `is_large`.
 
@@ -97,14 +97,16 @@ class Samples(NamedTuple):
         Raises
         ------
         ValueError
-            If no group is large enough, or for what `refuse_continuous_attributes` refuses.
+            If no group is large enough, or an attribute of more than 30 numbers looks like a
+            measurement.
         """
         is_large = self.is_large(groups, min_group_size)
-        values = is_large
-        if self.groups.is_disjoint and self.groups.labels.shape[1] > 1:  # each attribute alone
-            of_values = self.is_large(self.groups.single_attribute_groups(), min_group_size)
-            values = of_values[self.groups.single_attribute_codes()[0]]
-        refuse_continuous_attributes(self.groups, values)
+        is_compared = is_large
+        if self.groups.is_disjoint and self.groups.labels.shape[1] > 1:
+            # The values of each attribute count by themselves, not only in combinations.
+            is_large_value = self.is_large(self.groups.single_attribute_groups(), min_group_size)
+            is_compared = is_large_value[self.groups.single_attribute_codes()[0]]
+        refuse_continuous_attributes(self.groups, is_compared)
         if not is_large.any():
             size = self.min_group_size if min_group_size is None else min_group_size
             raise ValueError(
@@ -114,16 +116,16 @@ class Samples(NamedTuple):
         return is_large
 
     def merge_small_groups(self):
-        """Groups for models that know the groups, where small ones have no parameters of their own.
+        """Groups for models with parameters per group, small ones merged into the largest.
 
-        A small group is merged into the largest one; if all are small, none is.
+        If all groups are small, none is merged.
 
         Returns
         -------
         merged : Groups
             Disjoint, as the groups are.
         positions : ndarray of intp, shape (n_groups,)
-            Where each group is among the merged ones.
+            Merged group of each group.
         """
         groups, is_large = self.groups, self.is_large(self.groups)
         if is_large.all() or not is_large.any():
@@ -134,7 +136,7 @@ class Samples(NamedTuple):
         return Groups.disjoint(positions[groups.codes], labels, groups.attributes), positions
 
     def take(self, rows):
-        """Some of the samples, of whom every group is compared.
+        """Selected samples, of which every group is compared.
 
         Parameters
         ----------
@@ -145,12 +147,12 @@ class Samples(NamedTuple):
         return Samples(target, self.groups.take(rows), self.weights[rows], clusters=clusters)
 
     def group_counts(self, groups):
-        """How many of them each of some groups has, of whom one may stand for many.
+        """Number of training samples of each group, where a row may stand for several.
 
         Parameters
         ----------
         groups : Groups
-            Groups of these people.
+            Groups of these samples.
 
         Returns
         -------
@@ -162,45 +164,13 @@ class Samples(NamedTuple):
 def check_samples(
     sensitive_features, sample_weight, groups=None, *, missing=None, overlapping=False, **data
 ):
-    """Check the people of a fit; those of zero weight are absent.
+    """Check the samples of a fit: (Samples without target, positions of those of positive weight).
 
-    Parameters
-    ----------
-    sensitive_features : array-like, sparse matrix or None
-        As in `check_groups`; None makes one group of everybody.
-    sample_weight : array-like of shape (n_samples,) or None
-        Non-negative weights.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Samples of equal value are not independent of one another, as in scikit-learn's
-        `GroupKFold`.
-    missing : str or None, default=None
-        What was asked of groups and what happens without them, for the warning that none came;
-        None if nothing was asked.
-    overlapping : bool, default=False
-        Whether groups may overlap.
-    **data : array-like
-        What is known of the samples, such as ``X`` and ``y``, by name; the first one tells how
-        many there are.
-
-    Returns
-    -------
-    people : Samples
-        Those of positive weight, without target.
-    rows : ndarray of intp, shape (n_present,)
-        Their positions among the samples.
-
-    Raises
-    ------
-    ValueError
-        If inputs differ in length or in their pandas index, or for what `check_groups` and
-        scikit-learn refuse of groups and weights; if groups are too many to be groups.
-
-    Warns
-    -----
-    MissingSensitiveFeaturesWarning
-        If no groups came though something was asked of them.
-    UserWarning
-        If a group has no weight: it counts as absent; if most of many groups are tiny.
+    Samples of zero weight are left out. Without `sensitive_features` all samples are one group,
+    and `missing` says in a MissingSensitiveFeaturesWarning what was requested of groups and what
+    happens without them. `groups` are ids of samples that depend on one another, as in
+    `GroupKFold`. `data` are X, y and so on by name; the first one has as many rows as there are
+    samples. Warns of groups without any weight, and if most of many groups are tiny.
     """
     weights = _check_weights(sensitive_features, sample_weight, data)
     rows = np.flatnonzero(weights > 0)
@@ -208,25 +178,25 @@ def check_samples(
     if sensitive_features is None:
         if missing is not None:
             warn(f"{missing} {_ROUTING}", MissingSensitiveFeaturesWarning)
-        everyone = Groups.single(len(rows))
-        return Samples(None, everyone, weights[rows], clusters=clusters), rows
-    everyone = check_groups(sensitive_features, len(weights), overlapping=overlapping)
-    _check_sizes(everyone, len(weights))
+        one_group = Groups.single(len(rows))
+        return Samples(None, one_group, weights[rows], clusters=clusters), rows
+    all_groups = check_groups(sensitive_features, len(weights), overlapping=overlapping)
+    _check_number_of_groups(all_groups, len(weights))
     if len(rows) == len(weights):
-        return Samples(None, everyone, weights, clusters=clusters), rows
-    groups = everyone.take(rows)
-    kept = set(groups.names)
-    dropped = [name for name in everyone.names if name not in kept]
+        return Samples(None, all_groups, weights, clusters=clusters), rows
+    present_groups = all_groups.take(rows)
+    present = set(present_groups.names)
+    dropped = [name for name in all_groups.names if name not in present]
     if dropped:
         warn(
             f"Groups without any sample weight count as absent: {join_names(map(repr, dropped))}. "
             "Leave their rows out, or give them a weight."
         )
-    return Samples(None, groups, weights[rows], clusters=clusters), rows
+    return Samples(None, present_groups, weights[rows], clusters=clusters), rows
 
 
 def _check_clusters(groups, n_samples):
-    """Code of the cluster of each sample, by labels of any kind."""
+    """Code of the cluster of each sample, from ids of any type."""
     import pandas as pd
 
     groups = column_or_1d(groups, dtype=None if hasattr(groups, "dtype") else object)
@@ -244,35 +214,18 @@ def _check_clusters(groups, n_samples):
     if len(labels) < 2:
         raise ValueError(
             "groups must have at least two different values, because samples of equal value belong "
-            f"together and are never divided, but all are {labels[0]!r}. (Who is to be compared "
-            "with whom is said by sensitive_features.)"
+            f"together and are never divided, but all are {labels[0]!r}. (The groups to compare "
+            "are passed as sensitive_features.)"
         )
     return codes
 
 
 def check_columns(sensitive_features, sample_weight, **columns):
-    """Check the input of a metric; samples of zero weight are absent.
+    """Check the input of a metric: (Samples without target, list of the columns).
 
-    Parameters
-    ----------
-    sensitive_features, sample_weight
-        As in `check_samples`; groups may overlap.
-    **columns : array-like of shape (n_samples,)
-        What is known of the samples, such as ``y_true`` and ``y_pred``, by name.
-
-    Returns
-    -------
-    people : Samples
-        Those who are present, without target. Groups without anybody, or without weight, are left
-        out silently.
-    columns : list of ndarray
-        The columns at these samples, in the order given.
-
-    Raises
-    ------
-    ValueError
-        If the inputs differ in length or in their pandas index, hold missing values, or if nobody
-        is in any group.
+    Samples of zero weight are left out, and groups without members or weight too, silently. Groups
+    may overlap. `columns` are such as y_true and y_pred by name, of shape (n_samples,); partitioned
+    ones are gathered.
     """
     sensitive_features, sample_weight = in_memory(sensitive_features), in_memory(sample_weight)
     columns = {name: in_memory(column) for name, column in columns.items()}
@@ -281,18 +234,18 @@ def check_columns(sensitive_features, sample_weight, **columns):
         for name, column in columns.items()
     ]
     check_consistent_length(*arrays)
-    people, rows = _present_people(sensitive_features, sample_weight, columns)
+    samples, rows = _present_samples(sensitive_features, sample_weight, columns)
     if len(rows) < len(arrays[0]):
         arrays = [array[rows] for array in arrays]
-    return people, arrays
+    return samples, arrays
 
 
-def _present_people(sensitive_features, sample_weight, data):
-    """Whoever is there, in whatever groups."""
+def _present_samples(sensitive_features, sample_weight, data):
+    """Samples of positive weight, in groups that may overlap, and their positions."""
     weights = _check_weights(sensitive_features, sample_weight, data)
     occurring = None
     if sparse.issparse(sensitive_features):
-        # A group without members is like a label that does not occur: nothing is to be seen of it.
+        # A column without members is like a label that does not occur: leave it out.
         occurring = np.unique(sensitive_features.nonzero()[1])
         sensitive_features = sparse.csc_array(sensitive_features)[:, occurring]
     groups = check_groups(sensitive_features, len(weights), overlapping=True)
@@ -303,35 +256,35 @@ def _present_people(sensitive_features, sample_weight, data):
         groups, weights = groups.take(rows), weights[rows]
     if len(groups.labels) == 0:
         raise ValueError(
-            "sensitive_features puts nobody into a group, or nobody of positive weight; a sparse "
-            "matrix must hold True where a sample (row) is in a group (column)."
+            "sensitive_features puts no sample of positive weight into a group; a sparse matrix "
+            "must hold True where a sample (row) is in a group (column)."
         )
     return Samples(None, groups, weights), rows
 
 
-_MANY = 100
-"""Groups up to which nobody asks whether they are meant."""
+_MAX_UNCHECKED_GROUPS = 100
+"""Number of groups up to which their sizes are not checked."""
 
-_TINY = 5
-"""Members below which a group's rates say next to nothing."""
+_TINY_GROUP_SIZE = 5
+"""Members below which the rates of a group are mostly chance."""
 
 
-def _check_sizes(groups, n_samples):
-    """Count before any table of groups is made: they may be an id, or a measurement."""
+def _check_number_of_groups(groups, n_samples):
+    """Refuse ids, and warn of tiny groups, before any table of groups is made."""
     n_groups = len(groups.labels)
-    if n_groups <= _MANY:
+    if n_groups <= _MAX_UNCHECKED_GROUPS:
         return
     if groups.is_disjoint and n_groups > n_samples / 2:
         raise ValueError(
             f"sensitive_features has {n_groups} groups for {n_samples} samples, which looks like "
-            "an id of each person, not like groups. Pass the column that says who shall be treated "
-            "alike; make bands of numbers, as in pd.cut(values, 5)."
+            "an id of each sample, not like groups. Pass the column of the groups to compare; bin "
+            "numbers, as in pd.cut(values, 5)."
         )
-    tiny = int((groups.counts < _TINY).sum())
+    tiny = int((groups.counts < _TINY_GROUP_SIZE).sum())
     if tiny > n_groups / 2:
         warn(
-            f"{tiny} of {n_groups} groups have fewer than {_TINY} members: their rates are mostly "
-            "chance, and so many groups take time and memory. Merge them, as in "
+            f"{tiny} of {n_groups} groups have fewer than {_TINY_GROUP_SIZE} members: their rates "
+            "are mostly chance, and so many groups take time and memory. Merge them, as in "
             "pd.cut(values, 5) for numbers, if they are not meant."
         )
 
@@ -343,6 +296,7 @@ _ROUTING = (
 
 
 def _check_weights(sensitive_features, sample_weight, data):
+    """Non-negative weights of a finite sum, of inputs that are aligned."""
     check_alignment(**data, sensitive_features=sensitive_features, sample_weight=sample_weight)
     weights = check_sample_weight(
         sample_weight, next(iter(data.values())), dtype=np.float64, ensure_non_negative=True
@@ -354,22 +308,14 @@ def _check_weights(sensitive_features, sample_weight, data):
             "The sum of sample_weight must be finite, but it overflows: the largest weight is "
             f"{weights.max():g}. Only their ratios count, so divide them by the largest."
         )
-    # Kernels would be compiled once more for weights that nobody may write to.
+    # Kernels would be compiled once more for a read-only array.
     return np.require(weights, requirements="W")
 
 
 def check_alignment(**named):
-    """Refuse inputs whose pandas indexes differ: their rows would be other people.
+    """Refuse inputs whose pandas indexes differ: their rows would be other samples.
 
-    Parameters
-    ----------
-    **named : object
-        The inputs by name; those without a pandas index are taken to be in order.
-
-    Raises
-    ------
-    ValueError
-        If two of the inputs carry a pandas index and these are not equal.
+    Inputs without a pandas index count as being in order.
     """
     indexed = {
         name: value.index
@@ -390,57 +336,27 @@ def check_alignment(**named):
             )
 
 
-def check_partition(part, name):
-    """Rows, weights and groups of the people of a part.
+def check_partition(partition, name):
+    """Checked X, weights (None if all are 1) and Groups of a partition, for the estimator `name`.
 
-    Parameters
-    ----------
-    part : dict
-        Their columns, as `skfair.partitions.partitions_of` makes them.
-    name : str
-        Of the estimator.
-
-    Returns
-    -------
-    X : ndarray of shape (n_rows, n_features)
-        In the precision in which it came.
-    weights : ndarray of shape (n_rows,) or None
-        None if all are 1. Nobody in a part needs to have any.
-    groups : Groups
-
-    Raises
-    ------
-    ValueError, TypeError
-        For what is refused of people in memory.
+    The partition is a dict of columns, as `skfair.partitions.partitions_of` makes them. X stays in
+    its precision. All weights of a partition may be 0.
     """
-    kept = [np.float64, np.float32]  # sums are of float64 either way
-    # Contiguous, or sums would depend on where the rows came from.
-    settings = {"dtype": kept, "order": "C", "ensure_min_samples": 0}
-    X = check_array(part["X"], **settings, estimator=name, input_name="X")
+    # Sums are computed in float64 either way. The layout is fixed, or they would depend on it.
+    dtypes = [np.float64, np.float32]
+    settings = {"dtype": dtypes, "order": "C", "ensure_min_samples": 0}
+    X = check_array(partition["X"], **settings, estimator=name, input_name="X")
     check_finite_squares(X, "X")
-    weights = part.get("sample_weight")
+    weights = partition.get("sample_weight")
     if weights is not None:
         weights = column_or_1d(weights).astype(np.float64)
         if not (np.isfinite(weights) & (weights >= 0.0)).all():
             raise ValueError("Sample weights must be finite and not negative numbers.")
-    given = part.get("sensitive_features", np.full(len(X), "all"))
-    return X, weights, check_groups(given, len(X)) if len(X) else Groups.single(0)
+    labels = partition.get("sensitive_features", np.full(len(X), "all"))
+    return X, weights, check_groups(labels, len(X)) if len(X) else Groups.single(0)
 
 
 def partition_error(error, number):
-    """An error about the samples of a partition, with its number.
-
-    Parameters
-    ----------
-    error : TypeError or ValueError
-        What was raised.
-    number : int
-        Of the partition.
-
-    Returns
-    -------
-    error : TypeError or ValueError
-        Of the same kind, to be raised where all partitions are known.
-    """
-    kind = TypeError if isinstance(error, TypeError) else ValueError
-    return kind(f"Part {number}: {error}")
+    """The TypeError or ValueError about samples of a partition, with the partition's number."""
+    error_type = TypeError if isinstance(error, TypeError) else ValueError
+    return error_type(f"Partition {number}: {error}")

@@ -97,9 +97,9 @@ def test_taken_events_are_those_of_the_samples_taken(codes, weights, values):
     np.testing.assert_allclose(taken.means(values[rows]), expected.means(values[rows]), atol=1e-12)
 
 
-def test_an_event_that_loses_everybody_is_named():
+def test_take_names_an_event_without_samples():
     events = Events.disjoint(np.array([0, 1, 1]), 2)
-    with pytest.raises(ValueError, match="event 0 has nobody among the samples taken"):
+    with pytest.raises(ValueError, match="event 0 has none among those selected"):
         events.take([1, 2])
 
 

@@ -66,7 +66,7 @@ def measure(place, groups):
 @pytest.mark.parametrize("use", [fit, cluster, measure])
 def test_groups_of_two_kinds_are_refused(client, use, place, within, mix):
     groups = mixed(CODES, KINDS[mix], within=within)
-    message = rf"attribute 0 of sensitive_features must be of one kind, but it mixes {mix} \(such"
+    message = rf"attribute 0 of sensitive_features must be of one type, but it mixes {mix} \(such"
     with pytest.raises(TypeError, match=message):
         use(place, groups)
 
@@ -76,7 +76,7 @@ def test_groups_of_two_kinds_are_refused(client, use, place, within, mix):
 def test_classes_of_two_kinds_are_refused(client, place, mix):
     y = mixed(Y, KINDS[mix])
     model = ConstrainedERMClassifier(tolerance=0.1, pos_label=1)
-    with pytest.raises(TypeError, match=f"labels in y must be of one kind, but it mixes {mix}"):
+    with pytest.raises(TypeError, match=f"labels in y must be of one type, but it mixes {mix}"):
         model.fit(place(X), place(y), sensitive_features=place(CODES))
 
 
@@ -90,7 +90,7 @@ def test_the_second_attribute_is_checked_as_well(client, use):
     def place(array):
         return groups if array is None else divided(array)
 
-    with pytest.raises(TypeError, match="attribute 1 of sensitive_features must be of one kind"):
+    with pytest.raises(TypeError, match="attribute 1 of sensitive_features must be of one type"):
         use(place, None)
 
 

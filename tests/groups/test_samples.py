@@ -60,8 +60,8 @@ def test_many_groups_keep_their_members():
         (list("aabb"), [0, 0, 0, 0], "zero"),
         (sparse.csr_array(MEMBERS[:3]), None, "has 3 rows but there are 4 samples"),
         (sparse.csr_array(MEMBERS * 2), None, "must be boolean"),
-        (sparse.csr_array((4, 2), dtype=bool), None, "puts nobody into a group"),
-        (sparse.csr_array(MEMBERS[:, [3]]), [1, 1, 1, 0], "nobody of positive weight"),
+        (sparse.csr_array((4, 2), dtype=bool), None, "puts no sample of positive weight"),
+        (sparse.csr_array(MEMBERS[:, [3]]), [1, 1, 1, 0], "puts no sample of positive weight"),
         (pd.Series(list("aabb"), index=[3, 2, 1, 0]), None, "same pandas index"),
     ],
 )

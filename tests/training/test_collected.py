@@ -155,7 +155,7 @@ def test_what_is_missing_is_named_by_its_part(client, column):
     data[column][1700] = np.nan
     frame = pd.DataFrame(data["X"]).assign(y=data["y"], sex=data["sex"])
     people = dd.from_map(lambda i: frame.iloc[i * CHUNK : (i + 1) * CHUNK], range(8))
-    with pytest.raises(ValueError, match=r"Part 3: .*(NaN|missing)"):
+    with pytest.raises(ValueError, match=r"Partition 3: .*(NaN|missing)"):
         ConstrainedERMClassifier().fit(
             people[[0, 1, 2]], people["y"], sensitive_features=people["sex"]
         )
@@ -165,7 +165,7 @@ def test_words_among_the_features_are_refused(client):
     X, y, sex, _ = draw()
     table = pd.DataFrame({"a": X[:, 0], "word": sex, "y": y, "sex": sex})
     people = dd.from_pandas(table, npartitions=2)
-    with pytest.raises(ValueError, match="Part 0: could not convert string to float"):
+    with pytest.raises(ValueError, match="Partition 0: could not convert string to float"):
         fitted(people[["a", "word"]], people["y"], people["sex"])
 
 
@@ -198,6 +198,6 @@ def test_an_earlier_fit_stays_where_a_later_one_fails(client):
     X, y, sex, _ = draw()
     model = fitted(*chunked(X, y, sex), **SMOOTH)
     earlier = model.coef_
-    with pytest.raises(ValueError, match="Part 0"):
+    with pytest.raises(ValueError, match="Partition 0"):
         model.fit(*chunked(X * np.nan, y), sensitive_features=chunked(sex)[0])
     assert model.coef_ is earlier

@@ -117,12 +117,12 @@ def test_without_a_client_threads_read_and_it_is_said_once():
 def test_what_is_missing_or_a_word_is_named_by_its_part():
     X, y, sex, _ = draw()
     X[7500, 1] = np.nan
-    with pytest.raises(ValueError, match="Part 2: Input X contains NaN"):
+    with pytest.raises(ValueError, match="Partition 2: Input X contains NaN"):
         fitted(*chunked(X, y, sex))
     dd = pytest.importorskip("dask.dataframe")
     people = dd.from_pandas(pd.DataFrame({"word": sex.astype(str), "y": y}), npartitions=2)
     people["word"] = people["word"].map({"0": "f", "1": "m"}, meta=("word", object))
-    with pytest.raises(ValueError, match="Part 0: could not convert string to float"):
+    with pytest.raises(ValueError, match="Partition 0: could not convert string to float"):
         fitted(people[["word"]], people["y"], people["word"])
 
 

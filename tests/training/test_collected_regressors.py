@@ -144,13 +144,13 @@ def test_what_is_missing_is_named_by_its_part(people, column):
     data = dict(zip(("X", "y", "group", "weights"), people, strict=True))
     data[column] = data[column].copy()
     data[column][2200] = np.nan
-    with pytest.raises(ValueError, match=r"Part 3: .*(NaN|finite)"):
+    with pytest.raises(ValueError, match=r"Partition 3: .*(NaN|finite)"):
         fitted(*chunked(*data.values()))
 
 
 def test_words_are_no_target(people):
     X, _, group, _ = people
-    with pytest.raises(ValueError, match="Part 0: could not convert string to float"):
+    with pytest.raises(ValueError, match="Partition 0: could not convert string to float"):
         fitted(*chunked(X, group, group))
 
 

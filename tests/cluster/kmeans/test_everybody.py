@@ -208,10 +208,10 @@ def test_what_is_no_sum_over_parts_is_refused(in_files, settings):
 def test_what_is_wrong_is_named_by_its_part(in_files):
     X, groups, weights = draw()
     X[CHUNK * 3 + 1, 1] = np.nan
-    with pytest.raises(ValueError, match="Part 3: .*NaN"):
+    with pytest.raises(ValueError, match="Partition 3: .*NaN"):
         fitted(*in_files(X, groups))
     weights[0] = -1.0
-    with pytest.raises(ValueError, match="Part 0: .*not negative"):
+    with pytest.raises(ValueError, match="Partition 0: .*not negative"):
         fitted(*in_files(draw()[0], groups, weights))
 
 

@@ -278,7 +278,7 @@ def test_parameters_that_landmarks_cannot_use_are_refused(settings, message, is_
 def test_errors_name_their_partition():
     X, groups = draw()
     X[200] = np.nan
-    with pytest.raises(ValueError, match="Part 1: .*NaN"):
+    with pytest.raises(ValueError, match="Partition 1: .*NaN"):
         fitted(*in_blocks(X, groups, [150, 250]))
     with pytest.raises(TypeError, match="dense data is required"):
         fitted(sparse.csr_array(draw()[0]), groups)
