@@ -7,7 +7,7 @@ import pandas as pd
 
 from benchmarks.tables import Check, Report
 from skfair.audit import FairnessReport
-from skfair.audit._tables import EVERYBODY
+from skfair.audit._tables import OVERALL
 
 N_REPORTS = {5: 1000, 1: 50}  # reports of each case, by the runs of the budget
 LEVEL = 0.95
@@ -61,7 +61,7 @@ def claims_a_gap(report):
 
 def excludes_equality(report):
     """Whether any interval against a reference chosen from the data excludes equal groups."""
-    frame = report.frame[report.frame["attribute"] != EVERYBODY]
+    frame = report.frame[report.frame["attribute"] != OVERALL]
     return any(
         ((frame[f"{name}_low"] > equal) | (frame[f"{name}_high"] < equal)).any()
         for name, equal in _COMPARISONS.items()

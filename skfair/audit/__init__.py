@@ -1,8 +1,13 @@
-"""What fresh people say of a model, whoever made it: certificates and reports."""
+"""Audits of models from any package on held-out data: certificates and fairness reports.
+
+Measures are those of disparate impact (adverse impact, the 80 % or four-fifths rule), statistical
+parity difference, equal opportunity, and errors by groups of protected attributes. The page of a
+report can be attached to a model card.
+"""
 
 from skfair.audit._certify import Certificate, certify, limit_metric
-from skfair.audit._command import main
-from skfair.audit._front import fairness_front
+from skfair.audit._command_line import main
+from skfair.audit._fairness_front import fairness_front
 from skfair.audit._report import FairnessReport
 
 __all__ = ["Certificate", "FairnessReport", "certify", "fairness_front", "limit_metric"]

@@ -1,19 +1,19 @@
-"""Certificates: fresh people show that a model keeps a tolerance in their population."""
+"""Certificates: held-out data show that a model meets a tolerance in the population."""
 
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from skfair.audit._scored import (
+from skfair.audit._certificate_units import RATE, resolve_units
+from skfair.audit._model_predictions import (
     check_applies,
-    check_certifiable,
     check_model,
+    look_up_constraint,
     metric_kind,
-    predictions_of,
+    predict_for_metric,
     target_and_scores,
 )
-from skfair.audit._units import RATE, resolve_units
 from skfair.groups import check_columns
 from skfair.inference import (
     Rates,
@@ -32,30 +32,30 @@ from skfair.utils._sklearn import safe_indexing
 
 
 class Certificate(NamedTuple):
-    """What fresh people say of a tolerance; made by `certify`.
+    """Whether held-out data show that a tolerance is met; made by `certify`.
 
     Attributes
     ----------
     certified : bool
-        Whether the population's gap is at most the tolerance, with the confidence asked for.
+        Whether the population's gap is at most the tolerance, at the requested confidence level.
     gap : float
-        The gap among the fresh people.
+        The gap in the held-out data.
     limit : float
         Upper limit of the population's gap at that confidence.
     tolerance, confidence_level : float
-        What was asked.
+        As passed to `certify`.
     is_exact : bool
-        Whether the answer rests on exact tests alone: then it is wrong in at most one of
-        ``1 / (1 - confidence_level)`` samples at any size, and not just for many people.
+        Whether only exact tests were used. Then at most one in ``1 / (1 - confidence_level)``
+        certificates is wrong at any sample size, and not only for large samples.
     required_sample_size : int or None
-        Where it is not certified, people of each group that would do in four of five samples, if
-        the gap is the one seen; None where no number would.
+        Where it is not certified: samples of each group with which four of five certificates would
+        succeed, if the population's gap is the observed one; None where no number suffices.
     unit : str
-        What gap, limit and tolerance are measured in. Of "percentage points" they are fractions:
-        0.05 are five of them.
+        Unit of gap, limit and tolerance. "percentage points" are stored as fractions: 0.05 are
+        five of them.
     fit_unit : float or None
-        What 1 in the units in which the model's fit reads its own tolerance is in this unit; None
-        where these units are the same, or the model is of another package.
+        Size in this unit of one unit of the tolerance with which the model was fitted; None where
+        the two are the same, or the model is of another package.
 
     Examples
     --------
@@ -76,29 +76,29 @@ limit 0.04; exact).
     fit_unit: float | None = None
 
     def __str__(self):
-        seen = f"{self.gap:.3g} here, limit {self.limit:.3g}"
+        observed = f"{self.gap:.3g} here, limit {self.limit:.3g}"
         if self.is_exact and self.limit <= self.tolerance and not self.certified:
-            seen += ", which an exact test does not confirm"
-        at = f"{self._bound()}, with {100 * self.confidence_level:g} % confidence"
+            observed += ", which an exact test does not confirm"
+        bound = f"{self._bound()}, with {100 * self.confidence_level:g} % confidence"
         if self.certified:
             exactly = "; exact" if self.is_exact else ""
-            return f"Certified: the gap is at most {at} ({seen}{exactly})."
-        more = "no number of people would show it, if the gap is the one seen"
+            return f"Certified: the gap is at most {bound} ({observed}{exactly})."
+        advice = "no sample size suffices, if the population's gap is as large"
         if self.gap < self.tolerance:
-            more = "more people may show it"
+            advice = "a larger sample may suffice"
         if self.required_sample_size is not None:
             size = self.required_sample_size
-            more = f"{size} people of each group would do, if the gap is the one seen"
-        return f"Not certified: these people do not show a gap of at most {at} ({seen}); {more}."
+            advice = f"{size} people of each group suffice, if the population's gap is as large"
+        return f"Not certified: these data do not show a gap of at most {bound} ({observed}); {advice}."
 
     def _bound(self):
-        """The tolerance in all units that are known."""
+        """The tolerance in all known units."""
         if self.unit.startswith(RATE):
             return f"{self.tolerance:g} ({100 * self.tolerance:g} {self.unit})"
         if self.fit_unit is None:
             return f"{self.tolerance:g} {self.unit}"
-        own = f"{self.tolerance / self.fit_unit:.3g} in units of the fit"
-        return f"{self.tolerance:g} {self.unit} ({own}, where the target has standard deviation 1)"
+        in_fit = f"{self.tolerance / self.fit_unit:.3g} in units of the fit, where the target has"
+        return f"{self.tolerance:g} {self.unit} ({in_fit} standard deviation 1)"
 
 
 def certify(
@@ -115,32 +115,31 @@ def certify(
     X_fit=None,
     loss=None,
 ):
-    r"""Ask fresh people whether a model keeps a tolerance in the population they come from.
+    r"""Certify on held-out data that a model's gap in the population is within a tolerance.
 
-    The gap is the largest of many differences, and it is certified if every one of them is shown to
-    be within the tolerance at the full confidence level: no correction for their number is needed
-    ([1]_). For rates of unweighted people in disjoint groups each difference is tested exactly:
-    where Clopper and Pearson's limits do not decide, by Berger and Boos's test.
-    Else limits are those of
-    :func:`skfair.inference.gap_interval`, which hold for many people.
+    The gap is the largest of many differences, such as the statistical parity differences of all
+    pairs of groups. It is certified if each of them is shown to be within the tolerance at the full
+    confidence level: no correction for their number is needed ([1]_). Differences of rates of
+    unweighted samples in disjoint groups are tested exactly: where Clopper and Pearson's limits do
+    not decide, by Berger and Boos's test. Other limits
+    are those of :func:`skfair.inference.gap_interval`, which hold for large samples.
 
     Parameters
     ----------
     estimator : estimator
-        A fitted classifier or regressor, of this package or not. Of more than two classes each is
-        certified against the rest, for constraints of decisions.
+        A fitted classifier or regressor of any package. For constraints on decisions about more
+        than two classes, each class is certified against the rest.
     X : array-like of shape (n_samples, n_features)
-        People whom the model has not seen, in no step of its making: neither for the fit, nor for
-        the choice among models.
+        Held-out data, used in no step of the model's making: neither for the fit, nor for the
+        choice among models.
     y : array-like of shape (n_samples,)
-        Their true classes or targets.
+        True classes or targets.
     sensitive_features : array-like or sparse matrix
-        Group of each of them.
+        Group of each sample.
     constraint : str or Constraint, default="demographic_parity"
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance with its reference, aggregate
-        and so on.
-        Of a regressor constraints on its predictions can be certified ("mean_parity",
-        "loss_parity", partial parity of ranks), and none on classes or decisions.
+        and so on. For a regressor, constraints on predictions can be certified ("mean_parity",
+        "loss_parity", partial parity of ranks), but not those on classes or decisions.
     tolerance : float
         Largest gap allowed in the population. For rates and shares a fraction: 0.05 are five
         percentage points. For "mean_parity" in units of the target (of a classifier, of its
@@ -149,40 +148,41 @@ def certify(
         tolerance of their fit in standard deviations of the target (``target_scale_``, and its
         square for the squared loss): the certificate prints both.
     confidence_level : float, default=0.95
-        How often such certificates are right, at least, where the tolerance is not kept.
+        Probability with which a model that violates the tolerance is not certified, at least.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights, such as inverse probabilities of having been drawn.
     pos_label : label, default=None
         The class that means success; None as in :func:`skfair.metrics.get_scorer`.
     X_fit : array-like of shape (n_fitted, n_features), default=None
-        Features of the people of the fit, if they are at hand: X is compared with them.
+        Features of the training data, if available: rows of X that are among them are reported.
     loss : str, callable or None, default=None
-        Loss that constraints on mean losses compare, if they have none of their own: of a
-        classifier a name in :data:`skfair.losses.LOSSES`, of a regressor "squared" (half the
+        Loss that constraints on mean losses compare, if they have none of their own: for a
+        classifier a name in :data:`skfair.losses.LOSSES`, for a regressor "squared" (half the
         squared error) or "absolute", or a callable (scores, target) -> Pointwise. None takes the
         loss of an estimator of this package, in units of the target, and the logistic loss of the
-        decision function of other classifiers; of other regressors it has to be passed.
+        decision function of other classifiers; for other regressors it must be passed.
 
     Returns
     -------
     certificate : Certificate
-        ``print`` says it in words.
+        ``print`` shows it as a sentence.
 
     Raises
     ------
     ValueError
-        If the tolerance or the confidence level is out of range, X is the sample of the fit, the
+        If the tolerance or the confidence level is out of range, X is the training data, the
         constraint is not about what the estimator predicts (the error names those that are), the
-        loss of a regressor is not known, or for what metrics refuse of predictions, groups and
-        weights.
+        loss of a regressor is not known, or predictions, groups or weights are invalid for the
+        metric.
     TypeError
         If the estimator is neither a classifier nor a regressor.
 
     Warns
     -----
     UserWarning
-        If groups are too small for any certificate of rates, or too skewed for their size for one
-        of means: they are named; if some rows of X are in `X_fit`; if weights are very uneven.
+        If groups are too small for any certificate of rates, or their values too skewed for one of
+        means (the message names them); if some rows of X are in `X_fit`; if weights are very
+        uneven.
 
     References
     ----------
@@ -198,68 +198,71 @@ def certify(
     >>> X, group = rng.normal(size=(4000, 1)), rng.choice(["a", "b"], size=4000)
     >>> y = (X[:, 0] + rng.logistic(size=4000) > 0).astype(int)
     >>> model = LogisticRegression().fit(X[:1000], y[:1000])
-    >>> fresh = {"sensitive_features": group[1000:], "X_fit": X[:1000]}
-    >>> certify(model, X[1000:], y[1000:], tolerance=0.1, **fresh).certified
+    >>> held_out = {"sensitive_features": group[1000:], "X_fit": X[:1000]}
+    >>> certify(model, X[1000:], y[1000:], tolerance=0.1, **held_out).certified
     True
     """
     check_model(estimator)
-    constraint, level = check_certifiable(constraint), check_level(confidence_level)
+    constraint, level = look_up_constraint(constraint), check_level(confidence_level)
     if not tolerance > 0:
         raise ValueError(
-            f"tolerance must be positive, for no sample can show a gap of 0; got {tolerance!r}."
+            f"tolerance must be positive, since no sample can show a gap of 0; got {tolerance!r}."
         )
     check_applies(constraint, estimator)
-    constraint, *units = resolve_units(estimator, constraint, loss)
+    constraint, unit, fit_unit = resolve_units(estimator, constraint, loss)
     refuse_training_data(X, X_fit)
-    found = predictions_of(estimator, constraint, X, y, sensitive_features, pos_label)
-    parts = [
-        _answer(
-            *bind_to(constraint, predictions, sensitive_features, sample_weight, X=X, **params),
+    per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
+    certificates = [
+        _certify_gap(
+            *bind_constraint(
+                constraint, predictions, sensitive_features, sample_weight, X=X, **params
+            ),
             tolerance=float(tolerance),
             level=level,
         )
-        for predictions, params in found
+        for predictions, params in per_class
     ]
-    unit, fit_unit = units
-    return _together(parts)._replace(unit=unit, fit_unit=fit_unit)
+    return _combine_classes(certificates)._replace(unit=unit, fit_unit=fit_unit)
 
 
-def _answer(bound, scores, tolerance, level):
+def _certify_gap(bound, scores, tolerance, level):
     """The certificate of one gap."""
+    # Upper limit of the largest difference, by intervals for large samples.
     estimates, contrasts = bound.estimates(scores)
     limit = upper_limit(estimates, contrasts, level)
     is_exact = _is_exact(estimates, contrasts)
     certified = limit <= tolerance
     if is_exact:
-        _report_small_groups(bound, estimates, tolerance, level)
-        certified = tolerance >= 1.0 or _is_shown(estimates, contrasts, tolerance, level)
+        # Differences of binomial rates: exact tests decide.
+        _warn_of_small_groups(bound, estimates, tolerance, level)
+        certified = tolerance >= 1.0 or _is_shown_exactly(estimates, contrasts, tolerance, level)
         limit = min(limit, tolerance) if certified else limit
     else:
-        _report_uncertain(bound, estimates)
+        _warn_of_skewed_values(bound, estimates)
     gap = bound.gap(scores)
-    needed = None if certified else _needed(bound, estimates, tolerance - gap, level)
-    return Certificate(bool(certified), gap, limit, tolerance, level, is_exact, needed)
+    size = None if certified else _required_size(bound, estimates, tolerance - gap, level)
+    return Certificate(bool(certified), gap, limit, tolerance, level, is_exact, size)
 
 
-def _together(parts):
-    """One certificate of all classes: each is shown at the full level, so that all are."""
-    failed = [part for part in parts if not part.certified]
-    needed = [part.required_sample_size for part in failed]
-    return parts[0]._replace(
+def _combine_classes(certificates):
+    """One certificate of all classes: each holds at the full level, so all of them hold."""
+    failed = [one for one in certificates if not one.certified]
+    sizes = [one.required_sample_size for one in failed]
+    return certificates[0]._replace(
         certified=not failed,
-        gap=max(part.gap for part in parts),
-        limit=max(part.limit for part in parts),
-        is_exact=all(part.is_exact for part in parts),
-        required_sample_size=None if not needed or None in needed else max(needed),
+        gap=max(one.gap for one in certificates),
+        limit=max(one.limit for one in certificates),
+        is_exact=all(one.is_exact for one in certificates),
+        required_sample_size=None if not sizes or None in sizes else max(sizes),
     )
 
 
 def limit_metric(constraint, *, confidence_level=0.95):
     """The upper limit of a gap as a metric, so that a scorer can be made of it.
 
-    A search by it prefers models of which the people left out *show* a small gap, and not those
-    whose gap is small by luck: with ``best_subject_to`` and a bound of .05 it takes one that keeps
-    .05 with that confidence, on each test fold.
+    A search by it prefers models whose gap is *shown* to be small by the test folds, and not those
+    whose gap is small by chance: with ``best_subject_to`` and a bound of .05 it selects a model
+    that meets .05 with that confidence, on each test fold.
 
     Parameters
     ----------
@@ -269,12 +272,12 @@ def limit_metric(constraint, *, confidence_level=0.95):
         losses of the decision function in units of the constraint's loss (logistic, if it has
         none). Predicted numbers are taken by constraints on scores alone, such as "mean_parity".
     confidence_level : float, default=0.95
-        How often the limit holds, for a model that does not depend on these people.
+        Probability with which the limit holds, for a model that does not depend on these samples.
 
     Returns
     -------
     metric : Metric
-        To be passed to :func:`skfair.metrics.get_scorer`; less of it is better.
+        To be passed to :func:`skfair.metrics.get_scorer`; smaller is better.
 
     Raises
     ------
@@ -289,65 +292,54 @@ def limit_metric(constraint, *, confidence_level=0.95):
     >>> 0.05 < limit(y_true, y_true, sensitive_features=group) < 0.1
     False
     """
-    constraint = check_certifiable(constraint)
+    constraint = look_up_constraint(constraint)
     function = partial(_limit, constraint=constraint, level=check_level(confidence_level))
     return Metric(function, metric_kind(constraint), greater_is_better=False, best=0.0)
 
 
 def _limit(*predictions, sensitive_features, constraint, level, sample_weight=None, **params):
-    bound, scores = bind_to(constraint, predictions, sensitive_features, sample_weight, **params)
+    """Upper limit of the gap of predictions, as a metric computes it."""
+    bound, scores = bind_constraint(
+        constraint, predictions, sensitive_features, sample_weight, **params
+    )
     return upper_limit(*bound.estimates(scores), level)
 
 
-def bind_to(constraint, predictions, sensitive_features, sample_weight, X=None, **params):
-    """The constraint bound to the people, and their scores.
+def bind_constraint(constraint, predictions, sensitive_features, sample_weight, X=None, **params):
+    """The constraint bound to the held-out samples, and their scores.
 
-    Parameters
-    ----------
-    constraint : Constraint
-        What is compared.
-    predictions : tuple of array-like
-        Positional arguments of its metric.
-    sensitive_features, sample_weight
-        As passed by the user.
-    X : array-like or None, default=None
-        Features, for constraints that look at them.
-    **params : dict
-        As `target_and_scores` takes them.
-
-    Returns
-    -------
-    bound : MetricConstraint
-    scores : ndarray of shape (n_present,)
+    `predictions` are the positional arguments of the constraint's metric, `params` those of
+    `target_and_scores`. X is for constraints that use features.
     """
     rows = np.arange(len(predictions[0]))
     columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
-    people, (*columns, rows) = check_columns(
+    samples, (*columns, rows) = check_columns(
         sensitive_features, sample_weight, **columns, rows=rows
     )
     target, scores = target_and_scores(metric_kind(constraint), columns, **params)
-    known = X if X is None or len(rows) == len(predictions[0]) else safe_indexing(X, rows)
-    people = people._replace(target=target, X=known)
-    return constraint.bind(people, Step(), LogisticLoss(), tolerance=1.0), scores
+    if X is not None and len(rows) < len(predictions[0]):
+        X = safe_indexing(X, rows)
+    samples = samples._replace(target=target, X=X)
+    return constraint.bind(samples, Step(), LogisticLoss(), tolerance=1.0), scores
 
 
 def _is_exact(estimates, contrasts):
-    """Whether all linear forms are differences of binomial shares."""
+    """Whether all contrasts are differences of two independent binomial rates."""
     if not isinstance(estimates, Rates) or estimates.is_weighted:
         return False
     pairs = (abs(contrasts).sum(axis=1) == 2) & (contrasts.sum(axis=1) == 0)
     return estimates.correlation is None and bool(pairs.all())
 
 
-def _is_shown(estimates, contrasts, tolerance, level):
-    """Whether every difference is within the tolerance, exactly."""
+def _is_shown_exactly(estimates, contrasts, tolerance, level):
+    """Whether exact tests show that every difference is within the tolerance."""
     hits, n = estimates.hits, estimates.counts
     low, high = clopper_pearson(hits, n, (1.0 + level) / 2.0)
     first, second = contrasts.argmax(axis=1).ravel(), contrasts.argmin(axis=1).ravel()
-    # Both limits hold at once, so that pairs which they decide need no test of their own.
+    # Clopper-Pearson limits: pairs that they decide need no test.
     undecided = np.flatnonzero(high[first] - low[second] > tolerance)
     by_limits = estimates.upper(contrasts, level)
-    # What even the limits for many people do not show is not tested: it would fail.
+    # Berger-Boos tests of the others. Skip pairs that even the large-sample limits do not show.
     return all(
         by_limits[pair] <= tolerance
         and _p_value(hits, n, first[pair], second[pair], tolerance) <= 1.0 - level
@@ -356,52 +348,54 @@ def _is_shown(estimates, contrasts, tolerance, level):
 
 
 def _p_value(hits, n, first, second, tolerance):
+    """p-value of the hypothesis that the difference of two rates exceeds the tolerance."""
     return exact_pair_test((hits[first], hits[second]), (n[first], n[second]), tolerance)
 
 
-def _report_small_groups(bound, estimates, tolerance, level):
-    """Name groups of which even no success at all would leave more than the tolerance open."""
+def _warn_of_small_groups(bound, estimates, tolerance, level):
+    """Warn of groups whose limit exceeds the tolerance even without any success."""
     if tolerance >= 1.0:
         return
-    needed = int(np.ceil(np.log(1.0 - level) / np.log(1.0 - tolerance)))
-    small = np.flatnonzero(estimates.counts < needed)
+    minimum = int(np.ceil(np.log(1.0 - level) / np.log(1.0 - tolerance)))
+    small = np.flatnonzero(estimates.counts < minimum)
     if len(small):
         warn(
-            f"Nothing can be certified of groups with fewer than {needed} people, at tolerance="
-            f"{tolerance:g} and confidence_level={level:g}: {_named(bound, estimates, small)}. "
-            "Ask more people, or leave these groups out (min_group_size of the constraint)."
+            f"Nothing can be certified about groups with fewer than {minimum} people, at tolerance="
+            f"{tolerance:g} and confidence_level={level:g}: "
+            f"{_name_events(bound, estimates, small)}. Use more held-out data, or leave these "
+            "groups out (min_group_size of the constraint)."
         )
 
 
-def _report_uncertain(bound, estimates):
-    """Name groups of which the mean of a skewed value is hardly known."""
+def _warn_of_skewed_values(bound, estimates):
+    """Warn of groups whose mean is hardly known, because values are skewed."""
     uncertain = np.flatnonzero(estimates.is_uncertain)
     if len(uncertain):
         warn(
             f"Values of these groups are too skewed for so few samples, or all equal: "
-            f"{_named(bound, estimates, uncertain)}. A certificate may be wrong more often than "
-            "confidence_level says. Use more held-out samples, or a bounded loss."
+            f"{_name_events(bound, estimates, uncertain)}. A certificate may be wrong more often "
+            "than confidence_level says. Use more held-out samples, or a bounded loss."
         )
 
 
-def _named(bound, estimates, events):
-    """Some of the events with their numbers of samples, as text."""
+def _name_events(bound, estimates, events):
+    """Events with their numbers of samples, as text."""
     return join_names(
         f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"
         for event, (cell, group) in ((event, bound.means.labels[event]) for event in events)
     )
 
 
-def _needed(bound, estimates, left, level):
-    """Samples of each group, and cell, for what the gap seen leaves of the tolerance."""
-    if not isinstance(estimates, Rates) or left <= 0.0:
+def _required_size(bound, estimates, margin, level):
+    """Samples of each group, and cell, at which the rest of the tolerance suffices, or None."""
+    if not isinstance(estimates, Rates) or margin <= 0.0:
         return None
-    # The rate of largest variance, which is the one nearest to a half. Rates of 0 and 1 are moved
+    # Plan with the rate of largest variance, the one nearest to 1/2. Rates of 0 and 1 are moved
     # inwards by half a sample.
     half = 0.5 / (estimates.sizes + 1.0)
     rates = np.clip(estimates.values, half, 1.0 - half)
     rate = float(rates[np.abs(rates - 0.5).argmin()])
     n_groups = max(2, len({group for _, group in bound.means.labels}))
     return required_sample_size(
-        min(left, 0.99), n_groups=n_groups, rate=rate, confidence_level=level
+        min(margin, 0.99), n_groups=n_groups, rate=rate, confidence_level=level
     )

@@ -1,6 +1,7 @@
-"""What is reported of each kind of prediction: means of a value over those who count.
+"""Measures that a report shows of classifiers, regressors and clusterings.
 
-A measure is a pair: a value of each person, and whether the person counts (None: everybody does).
+A measure is a mean: a pair of a value of each sample, and a mask of the samples that it is over
+(None: all of them).
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ SHARES = (
 )
 """Rates of `RATES` that a report shows."""
 
-WORDS = {
+MEASURES = {
     "base_rate": ("Base rate", "truly positive, of all"),
     "selection_rate": ("Selection rate", "selected, of all"),
     "true_positive_rate": ("True positive rate", "selected, of those truly positive"),
@@ -26,7 +27,7 @@ WORDS = {
     "positive_predictive_value": ("Precision", "truly positive, of those selected"),
     "accuracy": ("Accuracy", "judged rightly, of all"),
     "scoring_rate": ("Scoring rate", "predicted above the median of all"),
-    "auc": ("Area under the ROC curve", "how well scores order the group's own people"),
+    "auc": ("Area under the ROC curve", "how well scores order the people of the group"),
     "mean_probability": ("Mean predicted probability", "what the model expects of the group"),
     "calibration_error": ("Calibration", "observed minus predicted share of positives"),
     "mean_target": ("Mean target", "true value"),
@@ -34,45 +35,36 @@ WORDS = {
     "mean_error": ("Mean error", "prediction minus truth: above 0 is too high"),
     "mean_absolute_error": ("Mean absolute error", "distance of prediction and truth"),
 }
-"""Title of each measure, and what it is a mean of."""
+"""Title of each measure, and what it is the mean of."""
 
-_MANY_CLASSES = 30
+_MAX_LABELS = 30
 
 
-def words(name):
-    """Title of a measure, and what it is a mean of."""
-    if name in WORDS:
-        return WORDS[name]
+def describe_measure(name):
+    """Title of a measure, and what it is the mean of."""
+    if name in MEASURES:
+        return MEASURES[name]
     rate, _, label = name.partition(" of class ")
-    if label and rate in WORDS:
-        title, meaning = WORDS[rate]
+    if label and rate in MEASURES:
+        title, meaning = MEASURES[rate]
         return f"{title} of class {label}", f"{meaning}; positive is {label}"
     if name.startswith("share of cluster "):
         return name[0].upper() + name[1:], "of all people of the group"
-    return name, _OWN
+    return name, _USER_METRIC
 
 
-_OWN = "a metric of one's own, without interval"
+_USER_METRIC = "passed metric, without interval"
 
 
-def is_own(name):
-    """Whether a name is none of a measure that reports have by themselves."""
-    return words(name)[1] == _OWN
+def is_user_metric(name):
+    """Whether a name is not that of a measure of every report, but of a metric that was passed."""
+    return describe_measure(name)[1] == _USER_METRIC
 
 
 def binary_measures(is_true, is_selected, y_proba):
-    """Measures of a classifier of two classes.
+    """Measures of a classifier of two classes, from masks of the positive class, by name.
 
-    Parameters
-    ----------
-    is_true, is_selected : ndarray of bool, shape (n_samples,)
-        Whether the true and the predicted class is the positive one.
-    y_proba : ndarray of shape (n_samples,) or None
-        Probability of it.
-
-    Returns
-    -------
-    measures : dict of str to (ndarray, ndarray or None)
+    `y_proba` is the probability of the positive class, or None.
     """
     measures = _rates(is_true, is_selected, SHARES)
     if y_proba is not None:
@@ -82,34 +74,20 @@ def binary_measures(is_true, is_selected, y_proba):
 
 
 def _rates(is_true, is_selected, names, ending=""):
+    """Rates of the confusion matrix as measures: whether the event occurs, given the condition."""
     outcomes = 2 * is_true.astype(np.intp) + is_selected
-    found = {}
+    measures = {}
     for name in names:
         rate = RATES[name]
-        given = None if rate.condition.all() else rate.condition.ravel()[outcomes]
-        found[name + ending] = rate.event.ravel()[outcomes], given
-    return found
+        condition = None if rate.condition.all() else rate.condition.ravel()[outcomes]
+        measures[name + ending] = rate.event.ravel()[outcomes], condition
+    return measures
 
 
 def multiclass_measures(y_true, y_pred):
-    """Measures of a classifier of many classes, each class against the rest.
-
-    Parameters
-    ----------
-    y_true, y_pred : ndarray of shape (n_samples,)
-        True and predicted classes.
-
-    Returns
-    -------
-    measures : dict of str to (ndarray, ndarray or None)
-
-    Raises
-    ------
-    ValueError
-        If there are so many classes that these are hardly classes.
-    """
+    """Measures of a classifier of many classes, each class against the rest, by name."""
     classes = sorted(set(np.unique(y_true).tolist()) | set(np.unique(y_pred).tolist()), key=str)
-    _check_few(classes, "classes")
+    _check_number_of_labels(classes, "classes")
     measures = {"accuracy": (y_true == y_pred, None)}
     for label in classes:
         names = ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value")
@@ -118,17 +96,7 @@ def multiclass_measures(y_true, y_pred):
 
 
 def regression_measures(y_true, y_pred):
-    """Measures of predictions of real numbers.
-
-    Parameters
-    ----------
-    y_true, y_pred : ndarray of float64, shape (n_samples,)
-        True and predicted values.
-
-    Returns
-    -------
-    measures : dict of str to (ndarray, None)
-    """
+    """Measures of predictions of real numbers, by name."""
     errors = y_pred - y_true
     return {
         "scoring_rate": (y_pred > np.median(y_pred), None),
@@ -140,31 +108,17 @@ def regression_measures(y_true, y_pred):
 
 
 def clustering_measures(labels):
-    """Share of people in each cluster.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,)
-        Clusters.
-
-    Returns
-    -------
-    measures : dict of str to (ndarray, None)
-
-    Raises
-    ------
-    ValueError
-        If there are so many clusters that these are hardly clusters.
-    """
+    """Share of people in each cluster, by name."""
     clusters = np.unique(labels).tolist()
-    _check_few(clusters, "clusters")
+    _check_number_of_labels(clusters, "clusters")
     return {f"share of cluster {label}": (labels == label, None) for label in clusters}
 
 
-def _check_few(labels, what):
-    if len(labels) > _MANY_CLASSES:
+def _check_number_of_labels(labels, what):
+    """Refuse so many classes or clusters that they are hardly any."""
+    if len(labels) > _MAX_LABELS:
         raise ValueError(
             f"A report shows each of the {what}, but there are {len(labels)}: "
             f'{join_names(map(repr, labels), 5)}. Pass kind="regression" if these are numbers, or '
-            f"merge {what} down to {_MANY_CLASSES}."
+            f"merge {what} down to {_MAX_LABELS}."
         )

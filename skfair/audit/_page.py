@@ -1,50 +1,38 @@
-"""A report as one page of HTML: pictures inside, no scripts, nothing loaded from elsewhere."""
+"""A report as one page of HTML, without scripts and external resources."""
 
 from html import escape
 from math import isfinite
 
 from skfair import __version__
-from skfair.audit._measures import words
-from skfair.audit._style import STYLE
-from skfair.audit._words import FOUR_FIFTHS, RATIOS, gap_text, is_share, number, points, span
+from skfair.audit._measures import describe_measure
+from skfair.audit._page_style import STYLE
+from skfair.audit._sentences import (
+    FOUR_FIFTHS,
+    RATIOS,
+    difference_text,
+    gap_text,
+    interval_text,
+    is_share,
+    value_text,
+)
 
-_MANY_ROWS = 40
-"""Groups of one attribute that the page shows; all are in the table of the report."""
+_MAX_ROWS = 40
+"""Groups of one attribute that the page shows; the frame of the report has all."""
 
 
-def page(report):
-    """The whole page.
-
-    Parameters
-    ----------
-    report : FairnessReport
-        What it shows.
-
-    Returns
-    -------
-    html : str
-    """
+def render_page(report):
+    """The whole page of a FairnessReport, as HTML."""
     title = escape(report.title)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<title>{title}</title>\n</head>\n<body style="margin:0">\n'
-        f"<main>\n{fragment(report)}\n</main>\n</body>\n</html>\n"
+        f"<main>\n{render_fragment(report)}\n</main>\n</body>\n</html>\n"
     )
 
 
-def fragment(report):
-    """The report as a part of a page, with its style: what notebooks show.
-
-    Parameters
-    ----------
-    report : FairnessReport
-        What it shows.
-
-    Returns
-    -------
-    html : str
-    """
+def render_fragment(report):
+    """The report with its style as a part of a page, which is what notebooks show."""
     parts = [
         f"<style>{STYLE}</style>",
         '<article class="skfair-report">',
@@ -52,7 +40,7 @@ def fragment(report):
         *_summary(report),
         *_overview(report),
         *_four_fifths(report),
-        *(part for by in report.attributes for part in _attribute(report, by)),
+        *(line for by in report.attributes for line in _attribute(report, by)),
         *_method(report),
         "</article>",
     ]
@@ -60,15 +48,16 @@ def fragment(report):
 
 
 def _summary(report):
-    yield "<section><h2>What was found</h2>"
+    """Findings and open questions."""
+    yield "<section><h2>Findings</h2>"
     yield from (f'<p class="finding">{escape(text)}</p>' for text in report.findings)
     yield "<h2>What these data cannot decide</h2><ul>"
-    yield from (f"<li>{escape(text)}</li>" for text in report.undecided)
+    yield from (f"<li>{escape(text)}</li>" for text in report.open_questions)
     yield "</ul></section>"
 
 
 def _table(caption, head, rows, note=""):
-    """A table that scrolls within its own frame, by keyboard too, where the page is narrow."""
+    """A table that scrolls within its frame, by keyboard too, where the page is narrow."""
     yield f'<div class="frame" role="region" aria-label="{escape(caption)}" tabindex="0"><table>'
     small = f"<small>{escape(note)}</small>" if note else ""
     yield f"<caption><span>{escape(caption)}</span>{small}</caption><thead><tr>"
@@ -82,19 +71,20 @@ def _table(caption, head, rows, note=""):
 
 
 def _overview(report):
+    """Table of the gaps of all measures and attributes."""
     gaps = report.gaps
     if not len(gaps):
         return
     names = gaps["measure"].unique()
     by = gaps.set_index(["measure", "attribute"])
-    yield "<section><h2>Gaps at a glance</h2>"
+    yield "<section><h2>Overview of gaps</h2>"
 
     def row(name):
-        yield words(name)[0] + (", percentage points" if is_share(name) else "")
+        yield describe_measure(name)[0] + (", percentage points" if is_share(name) else "")
         for attribute in report.attributes:
-            found = by.loc[(name, attribute)] if (name, attribute) in by.index else None
-            known = found is not None and isfinite(found["gap"])
-            yield gap_text(found, name, unit="") if known else "–"
+            gap = by.loc[(name, attribute)] if (name, attribute) in by.index else None
+            is_known = gap is not None and isfinite(gap["gap"])
+            yield gap_text(gap, name, unit="") if is_known else "–"
 
     note = "Largest difference between two groups that are not small, with its interval."
     rows = ((tuple(row(name)), False) for name in names)
@@ -104,37 +94,40 @@ def _overview(report):
 
 
 def _four_fifths(report):
+    """Tables of impact ratios: the four-fifths (80 %) rule on adverse impact."""
     rates = report.frame[report.frame["measure"].isin(RATIOS)]
     if not len(rates):
         return
     measure = rates["measure"].iloc[0]
-    title, meaning = words(measure)
+    title, meaning = describe_measure(measure)
     yield "<section><h2>Impact ratios</h2>"
     note = (
-        f"{title} ({meaning}) of a group over that of the group where it is largest, as the "
-        "four-fifths rule and New York City's Local Law 144 have it. Kept: the whole interval is "
-        "at least 0.8; below: the whole interval is less; else these data leave it undecided."
+        f"{title} ({meaning}) of a group over that of the group where it is largest, as in the "
+        "four-fifths (80 %) rule on adverse impact (disparate impact) and New York City's Local "
+        "Law 144. Kept: the whole interval is at least 0.8. Below: the whole interval is less. "
+        "Undecided: the interval contains 0.8."
     )
     for attribute in report.attributes:
-        own = rates[rates["attribute"] == attribute]
-        rows = [(_impact(row), row["is_reference"]) for _, row in _first(own).iterrows()]
-        head = ("Group", "People", "Of these", title, "Impact ratio", "Four fifths")
+        shown = _largest_groups(rates[rates["attribute"] == attribute])
+        rows = [(_impact(row), row["is_reference"]) for _, row in shown.iterrows()]
+        head = ("Group", "People", "Of them", title, "Impact ratio", "Four fifths")
         yield from _table(f"Impact ratios by {attribute}", head, rows, note)
     yield "</section>"
 
 
 def _impact(row):
+    """Cells of a group's impact ratio."""
     selected = f"{row['n'] * row['value']:,.0f}"
-    rate, ratio = number(row["value"], row["measure"]), row["impact_ratio"]
+    rate, ratio = value_text(row["value"], row["measure"]), row["impact_ratio"]
     low, high = row["impact_ratio_low"], row["impact_ratio_high"]
-    shown = f"{ratio:.2f}" if isfinite(ratio) else "–"
+    text = f"{ratio:.2f}" if isfinite(ratio) else "–"
     if isfinite(low):
-        shown += f" <small>{low:.2f} to {high:.2f}</small>"
-    return row["group"], f"{row['n']:,.0f}", selected, rate, shown, _verdict(row)
+        text += f" <small>{low:.2f} to {high:.2f}</small>"
+    return row["group"], f"{row['n']:,.0f}", selected, rate, text, _verdict(row)
 
 
 def _verdict(row):
-    """Whether a group is shown to keep four fifths of the largest rate."""
+    """Whether the interval of an impact ratio is above, below or around four fifths."""
     if row["is_small"]:
         return "small group"
     if row["impact_ratio"] == 1.0 and not isfinite(row["impact_ratio_low"]):
@@ -144,51 +137,55 @@ def _verdict(row):
     return "kept" if row["impact_ratio_low"] >= FOUR_FIFTHS else "undecided"
 
 
-def _first(rows):
-    """As many rows as the page shows: the largest groups, in their order."""
-    if len(rows) <= _MANY_ROWS:
+def _largest_groups(rows):
+    """Rows of the largest groups, as many as the page shows, in their order."""
+    if len(rows) <= _MAX_ROWS:
         return rows
-    return rows.loc[rows["n"].nlargest(_MANY_ROWS).index].sort_index()
+    return rows.loc[rows["n"].nlargest(_MAX_ROWS).index].sort_index()
 
 
 def _attribute(report, attribute):
-    own = report.frame[report.frame["attribute"] == attribute]
+    """Tables of all measures by one attribute."""
+    frame = report.frame[report.frame["attribute"] == attribute]
     yield f"<section><h2>By {escape(attribute)}</h2>"
-    for name in own["measure"].unique():
-        rows = own[own["measure"] == name]
-        yield from _measure(_first(rows), attribute, name, len(rows))
+    for name in frame["measure"].unique():
+        rows = frame[frame["measure"] == name]
+        yield from _measure(_largest_groups(rows), attribute, name, len(rows))
     yield "</section>"
 
 
 def _measure(rows, attribute, name, n_groups):
-    title, meaning = words(name)
+    """Table of one measure by one attribute."""
+    title, meaning = describe_measure(name)
     scale = _scale(rows)
     head = ["Group", "People", title]
     has_ratio = bool(rows["ratio"].notna().any())
     head += ["Difference, points" if is_share(name) else "Difference"] + ["Ratio"] * has_ratio
     reference = rows.loc[rows["is_reference"], "value"]
-    at = reference.iloc[0] if len(reference) else None
-    note = f"{meaning}; pictures from {number(scale[0], name)} to {number(scale[1], name)}"
+    reference = reference.iloc[0] if len(reference) else None
+    note = f"{meaning}; pictures from {value_text(scale[0], name)} to {value_text(scale[1], name)}"
     if len(rows) < n_groups:
         note += f"; the {len(rows)} largest of {n_groups} groups"
     cells = [
-        (_cells(row, name, scale, at, has_ratio), row["is_reference"]) for _, row in rows.iterrows()
+        (_cells(row, name, scale, reference, has_ratio), row["is_reference"])
+        for _, row in rows.iterrows()
     ]
     yield from _table(f"{title} by {attribute}", head, cells, note)
 
 
 def _cells(row, name, scale, reference, has_ratio):
+    """Cells of a group: number, value, picture, difference and ratio."""
     group = row["group"] + (" (reference)" if row["is_reference"] else "")
-    few = ' <abbr title="few people: mostly chance">small</abbr>' if row["is_small"] else ""
-    value, reach = number(row["value"], name), span(row["low"], row["high"], name)
+    mark = ' <abbr title="few people: mostly chance">small</abbr>' if row["is_small"] else ""
+    value, reach = value_text(row["value"], name), interval_text(row["low"], row["high"], name)
     cells = [
         group,
-        f"{row['n']:,.0f}{few}",
+        f"{row['n']:,.0f}{mark}",
         f"<div><span>{value} <small>{reach}</small></span>{_strip(row, scale, reference)}</div>",
     ]
-    difference = points(row["difference"], name)
+    difference = difference_text(row["difference"], name)
     if isfinite(row["difference"]):
-        reach = span(row["difference_low"], row["difference_high"], name)
+        reach = interval_text(row["difference_low"], row["difference_high"], name)
         difference = f"{difference} <small>{reach}</small>"
     cells.append(difference)
     if has_ratio:
@@ -198,14 +195,14 @@ def _cells(row, name, scale, reference, has_ratio):
 
 
 def _scale(rows):
-    """Ends of the pictures of one table; from 0, unless something is below."""
+    """Ends of the axis of all pictures of one table; it includes 0."""
     values = [x for name in ("low", "value", "high") for x in rows[name] if isfinite(x)]
     low, high = min([0.0, *values]), max([0.0, *values])
     return (low, high) if high > low else (low, low + 1.0)
 
 
 def _strip(row, scale, reference):
-    """Interval, value and, dashed, the value of the reference: 100 units wide."""
+    """Picture of the interval, the value and, dashed, the value of the reference group."""
 
     def x(value):
         return f"{100 * (value - scale[0]) / (scale[1] - scale[0]):.1f}"
@@ -226,29 +223,30 @@ def _strip(row, scale, reference):
 
 
 def _method(report):
+    """How intervals and claims are to be read."""
     level = f"{100 * report.confidence_level:g} %"
     yield "<section><h2>How to read this</h2><ul>"
     for text in (
-        f"Every interval holds the number of the population in {level} of samples: of rates "
-        "Wilson's (exact ones of up to three successes or failures), of means Student's (Hall's "
-        "where values are skewed), of areas DeLong's, of differences Newcombe's combination of "
-        "both. Weighted samples count as the effective number of equal weight.",
+        f"Every interval contains the value of the population in {level} of samples. Intervals are "
+        "Wilson's for rates (exact ones for up to three successes or failures), Student's for "
+        "means (Hall's where values are skewed), DeLong's for areas, and Newcombe's combination of "
+        "both for differences. Weighted samples count as the effective number of equal weight.",
         f"Intervals of single groups hold in {level} of samples one at a time. The interval of a "
         "gap holds for all groups of one attribute and measure together. Differences, ratios and "
         "impact ratios are relative to a group that was chosen because its value is the largest in "
         "these data. Their intervals hold for all groups, measures and attributes together "
         "(Bonferroni), so they are wider. Differences from a reference group that was named in "
         "advance, and ratios to it, hold one at a time.",
-        "A sentence under “What was found” claims a gap without “may be chance” only if Holm’s "
-        "procedure over the gaps of all measures and attributes finds it above 0. Of a model "
-        f"without gaps, {100 * (1 - report.confidence_level):.3g} % of reports at most claim one. "
-        "A gap in the tables can have an interval above 0 and yet be one of many that are chance.",
-        "A bar is an interval, the stroke in it the value of the group, the dashed line that of "
-        "the reference group, which is marked in the table.",
-        f"Groups of fewer than {report.min_group_size} people are marked as small; no gap is "
-        "measured on them.",
-        f"Made by skfair {__version__} of {report.n_samples:,} people; "
-        "FairnessReport.to_frame() has every number.",
+        "A sentence under “Findings” claims a gap without “may be chance” only if Holm’s "
+        "procedure over the gaps of all measures and attributes finds it above 0. For a model "
+        f"without gaps, at most {100 * (1 - report.confidence_level):.3g} % of reports claim one. "
+        "A gap in the tables can have an interval above 0 and still be one of many due to chance.",
+        "A bar is an interval, and the stroke in it the value of the group. The dashed line is the "
+        "value of the reference group, which is marked in the table.",
+        f"Groups of fewer than {report.min_group_size} people are marked as small and left out of "
+        "gaps.",
+        f"Made by skfair {__version__} from data on {report.n_samples:,} people. "
+        "FairnessReport.to_frame() returns all numbers.",
     ):
         yield f"<li>{escape(text)}</li>"
     yield "</ul></section>"

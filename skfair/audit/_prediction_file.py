@@ -1,4 +1,4 @@
-"""Columns of a file of predictions: CSV, which gzip may have compressed, or Parquet."""
+"""Read columns of a file of predictions: CSV, also compressed by gzip, or Parquet."""
 
 import csv
 import gzip
@@ -13,8 +13,8 @@ from skfair.partitions import in_memory, open_blocks
 from skfair.utils._messages import join_names
 
 _SEPARATORS = ",;\t|"
-_LINES = 100
-"""Lines from which the separator is found."""
+_N_SNIFFED_LINES = 100
+"""Lines that the separator is detected from."""
 
 _GZIP = b"\x1f\x8b"
 _BINARY = {
@@ -25,45 +25,26 @@ _BINARY = {
     b"\xfd7zXZ": "compressed by xz; unpack it",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it",
 }
-"""What files are that begin with these bytes, and what to do."""
+"""First bytes of files of other formats -> what they are, and what to do."""
 
 
 def read_columns(path, names):
-    """Some columns of a file of predictions.
+    """DataFrame of columns of a CSV file in UTF-8, a Parquet file or a folder of these.
 
-    Parameters
-    ----------
-    path : Path
-        CSV in UTF-8 with any common separator, also compressed by gzip; a Parquet file; or a folder
-        of Parquet files. The content of a file says what it is, not its name.
-    names : list of str
-        The columns, each once.
-
-    Returns
-    -------
-    table : DataFrame of shape (n_samples, n_names)
-        Of CSV all entries are text as it is written, and only empty ones are missing; of Parquet
-        they have the types that are stored.
-
-    Raises
-    ------
-    OSError
-        If there is no such file, it cannot be read, or is damaged.
-    ValueError
-        If it is none of these kinds, has no rows, a line with more or fewer fields than the header,
-        or one of the columns is absent or occurs twice.
-    ImportError
-        If it is Parquet, and pyarrow is not installed.
+    The format is recognised by content, not by name. Entries of CSV are text as it is written, and
+    only empty ones are missing. Entries of Parquet have their stored types. Files that are damaged
+    or of another format, lines of another length than the header, and absent or repeated columns
+    raise an OSError or ValueError with one sentence.
     """
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {path}.")
     if not path.is_dir() and not path.is_file():
-        raise ValueError(f"{path} must be a file or a folder; write what it gives to a file.")
+        raise ValueError(f"{path} must be a file or a folder; write its output to a file.")
     if path.is_dir() or _first_bytes(path, 4) == b"PAR1":
         table = open_blocks(path)
         _check_columns(table.columns, names, path)
         return in_memory(table[names])
-    with _reading_text(path):
+    with _explain_text_errors(path):
         return _read_text(path, names)
 
 
@@ -84,8 +65,8 @@ def _open_text(path):
 
 
 @contextmanager
-def _reading_text(path):
-    """Errors of decoders and parsers as sentences that name the file."""
+def _explain_text_errors(path):
+    """Turn errors of decoders and parsers into sentences that name the file."""
     try:
         yield
     except UnicodeDecodeError:
@@ -94,7 +75,7 @@ def _reading_text(path):
             'UTF-8, in a spreadsheet as "CSV UTF-8"; iconv -f latin1 -t utf-8 converts Latin-1.'
         ) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} is no whole gzip file ({error}); write it again.") from None
+        raise ValueError(f"{path} is not a complete gzip file ({error}); write it again.") from None
     except (csv.Error, pd.errors.ParserError) as error:
         raise ValueError(
             f"{path} must be CSV, but it cannot be divided into columns ({error}). A quotation "
@@ -117,9 +98,10 @@ def _is_utf8(line):
 
 
 def _read_text(path, names):
+    """Columns of a CSV file, as text."""
     _refuse_binary(path)
     with _open_text(path) as lines:
-        separator = _separator(list(islice(lines, _LINES)))
+        separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
     with _open_text(path) as lines:
         header = _check_rows(csv.reader(lines, delimiter=separator), separator, path)
     _check_columns(header, names, path)
@@ -140,6 +122,7 @@ def _read_text(path, names):
 
 
 def _refuse_binary(path):
+    """Refuse spreadsheets, archives and other files that are not text."""
     with _open_content(path) as file:
         content = file.read(1 << 16)
     for first, what in _BINARY.items():
@@ -152,8 +135,8 @@ def _refuse_binary(path):
         )
 
 
-def _separator(lines):
-    """The separator by which most lines have as many fields as the first, which has several."""
+def _detect_separator(lines):
+    """The separator with which most lines have as many fields as the first, of several."""
 
     def agreement(separator):
         lengths = [len(row) for row in csv.reader(lines, delimiter=separator) if row] or [0]
@@ -164,7 +147,7 @@ def _separator(lines):
 
 
 def _check_rows(rows, separator, path):
-    """The header of a file, all of whose lines have as many fields."""
+    """The header of a file, after checking that all lines have as many fields."""
     header = next(filter(None, rows), None)
     if header is None:
         raise ValueError(f"{path} is empty; one row per sample is needed, below a header.")
@@ -199,7 +182,7 @@ def _check_columns(columns, names, path):
 
 
 def _hint(absent, columns):
-    """What may be meant by a name that is not there."""
+    """Advice on a column that is absent: a missing header, or a similar name."""
     if numbers := [name for name in columns if _is_number(name)]:
         return (
             f" The first line looks like data ({join_names(map(repr, numbers), 3)}): the file must "

@@ -334,7 +334,8 @@ def refuse_continuous_attributes(groups, is_compared=None):
                 f"from {min(numbers):g} to {max(numbers):g}, but at most {MAX_NUMERIC_GROUPS} "
                 "numbers can be groups: more look like a measurement. Bin it, as in "
                 "pd.cut(age, [0, 25, 45, 65, 120]) or KBinsDiscretizer(4, encode='ordinal')."
-                f"fit_transform(age); or pass strings, as in age.astype(str), if the numbers are names of groups.{remedy}"
+                f"fit_transform(age); or pass strings, as in age.astype(str), if the "
+                f"numbers are names of groups.{remedy}"
             )
 
 

@@ -77,7 +77,7 @@ TEXTS = {
     "a group called like the missing ones": (
         GOOD + "1,1,0.5,\n1,0,0.5,(missing)\n",
         [],
-        "has a group of this name besides; rename it",
+        "also has a group of this name; rename it",
     ),
     "latin-1": (replace(",f\n", ",w\xe4\n").encode("latin-1"), [], "UTF-8, but line 2 is not"),
     "utf-16": (GOOD.encode("utf-16"), [], "text in UTF-16; iconv -f utf-16"),
@@ -88,7 +88,7 @@ TEXTS = {
         "has no column 'y_true'; its 4 columns are 'y', 'p', 'y_pred', 'sex'",
     ),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), [], "a binary file of another kind"),
-    "half a gzip file": (gzip.compress(GOOD.encode() * 99)[:300], [], "is no whole gzip file"),
+    "half a gzip file": (gzip.compress(GOOD.encode() * 99)[:300], [], "not a complete gzip file"),
     "NA among predictions": (
         replace("\n1,1,", "\n1,NA,", 2),
         [],
@@ -116,7 +116,7 @@ TEXTS = {
     "probabilities beyond one": (
         replace(",0.1,", ",1.1,"),
         ["--probability", "score"],
-        "--probability must be probabilities in [0, 1], but 1.1 came",
+        "--probability must be probabilities in [0, 1], but 1.1 was passed",
     ),
     "an unknown kind": (GOOD, ["--kind", "ranking"], "invalid choice: 'ranking'"),
     "a regression without truth": (
@@ -138,12 +138,12 @@ TEXTS = {
     "classes with decimals": (
         GOOD,
         ["--kind", "classification", "--target", "score"],
-        "say --kind regression",
+        "pass --kind regression",
     ),
     "whole numbers predicted with decimals": (
         "y,p,sex\n" + "".join(f"{i},{i}.5,{'fm'[i % 2]}\n" for i in range(ROWS)),
         [],
-        "Say --kind regression if both are quantities",
+        "Pass --kind regression if both are quantities",
     ),
     "a column in two roles": (GOOD, ["--prediction", "y"], "must have one role, but 'y'"),
     "an unknown class": (GOOD, ["--positive", "2"], "--positive must be one of the classes"),

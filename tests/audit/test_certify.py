@@ -126,7 +126,7 @@ def test_the_people_needed_are_named_and_do():
     found = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05)
     assert not found.certified
     assert found.required_sample_size == required_sample_size(0.05, rate=0.2)
-    assert f"{found.required_sample_size} people of each group would do" in str(found)
+    assert f"{found.required_sample_size} people of each group suffice" in str(found)
     n = 4 * found.required_sample_size
     decisions, groups = _decided((n // 5, n // 5), (n, n))
     y = np.arange(2 * n) % 2
@@ -159,7 +159,7 @@ def test_a_gap_above_the_tolerance_needs_no_more_people():
     decisions, groups = _decided((60, 20), (100, 100))
     y = np.arange(200) % 2
     found = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.1)
-    assert found.required_sample_size is None and "no number of people" in str(found)
+    assert found.required_sample_size is None and "no sample size suffices" in str(found)
 
 
 def test_groups_that_are_too_small_are_named_with_the_number_needed():
@@ -267,7 +267,7 @@ def test_limits_are_metrics_of_which_scorers_are_made():
 
 def test_certificates_say_themselves_in_words():
     assert str(fresh(tolerance=0.5)).startswith("Certified: the gap is at most 0.5 (50 percentage")
-    assert str(fresh(tolerance=0.01)).startswith("Not certified: these people do not show")
+    assert str(fresh(tolerance=0.01)).startswith("Not certified: these data do not show")
 
 
 def test_each_of_many_classes_is_certified_against_the_rest():
@@ -426,4 +426,4 @@ def test_a_constraint_without_a_public_metric_can_be_certified():
 def test_a_gap_within_the_tolerance_may_be_shown_by_more_people():
     found = certify_numbers(constraint="mean_parity", tolerance=9.0)
     near = certify_numbers(constraint="mean_parity", tolerance=(found.gap + found.limit) / 2)
-    assert not near.certified and "more people may show it" in str(near)
+    assert not near.certified and "a larger sample may suffice" in str(near)

@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.guarantees.false_claims import claims_a_gap, draw_report, excludes_equality
 from skfair.audit import FairnessReport
-from skfair.audit._tables import shown, significant_gaps
+from skfair.audit._tables import group_text, significant_gaps
 from skfair.inference import (
     Rates,
     all_pairs,
@@ -204,7 +204,7 @@ def test_small_groups_are_shown_and_not_compared():
     assert cell(found, "race", "few", "selection_rate")["is_small"]
     gaps = found.gaps[found.gaps["attribute"] == "race"]
     assert "few" not in set(gaps["lowest"]) | set(gaps["highest"])
-    assert any("few (" in text for text in found.undecided)
+    assert any("few (" in text for text in found.open_questions)
     assert ">small</abbr>" in found.to_html()
 
 
@@ -219,7 +219,7 @@ def test_groups_without_anybody_of_a_class_are_left_out_of_its_rates():
     truth = np.where(PEOPLE["sex"] == "f", 0, Y)
     found = FairnessReport.from_predictions(truth, DECISIONS, sensitive_features=PEOPLE["sex"])
     names = found.frame[found.frame["measure"] == "true_positive_rate"]["group"].tolist()
-    assert names == ["everybody", "m"]
+    assert names == ["overall", "m"]
 
 
 def test_weights_and_overlapping_groups():
@@ -333,7 +333,7 @@ def test_a_gap_that_is_one_of_many_may_be_chance():
     gap = found.gaps.set_index("measure").loc["selection_rate"]
     assert gap["gap_low"] > 0 and not gap["is_significant"]
     assert found.findings[1].endswith("; as one of 6 gaps it may be chance.")
-    assert any("as one of 6 gaps it may be chance" in text for text in found.undecided)
+    assert any("as one of 6 gaps it may be chance" in text for text in found.open_questions)
     assert "Holm’s" in found.to_html()
 
 
@@ -403,13 +403,11 @@ def test_one_attribute_is_called_by_its_name(one):
 
 
 def test_an_attribute_may_have_the_name_of_all_samples_together():
-    found = report(
-        sensitive_features=PEOPLE["sex"].rename("everybody"), reference={"everybody": "f"}
-    )
-    assert found.attributes == ["'everybody'"]
-    overall = cell(found, "everybody", "everybody", "selection_rate")
+    found = report(sensitive_features=PEOPLE["sex"].rename("overall"), reference={"overall": "f"})
+    assert found.attributes == ["'overall'"]
+    overall = cell(found, "overall", "overall", "selection_rate")
     assert overall["value"] == pytest.approx(DECISIONS.mean())
-    assert "Selection rate by &#x27;everybody&#x27;" in found.to_html()
+    assert "Selection rate by &#x27;overall&#x27;" in found.to_html()
 
 
 def test_attributes_of_one_name_are_refused():
@@ -421,16 +419,16 @@ def test_attributes_of_one_name_are_refused():
 
 def test_combinations_of_other_labels_have_other_names():
     labels = [("a", "b × c"), ("a × b", "c"), ("a × 'b", "c'"), ("a ×", "b"), ("a", "× b")]
-    assert len({shown(label) for label in labels}) == len(labels)
+    assert len({group_text(label) for label in labels}) == len(labels)
     of = RNG.integers(2, size=N)
     people = pd.DataFrame(np.array(labels)[of], columns=["u", "v"])
     rows = report(sensitive_features=people).frame.query("attribute == 'u × v'")
     rates = rows[rows["measure"] == "selection_rate"].set_index("group")["value"]
     for number, label in enumerate(labels[:2]):
-        assert rates[shown(label)] == pytest.approx(DECISIONS[of == number].mean())
+        assert rates[group_text(label)] == pytest.approx(DECISIONS[of == number].mean())
     chosen = report(sensitive_features=people, reference={"u × v": ("a × b", "c")}).frame
     marked = chosen[(chosen["attribute"] == "u × v") & chosen["is_reference"]]
-    assert set(marked["group"]) == {shown(("a × b", "c"))}
+    assert set(marked["group"]) == {group_text(("a × b", "c"))}
 
 
 @pytest.mark.parametrize("name", ["accuracy", "auc", "share of cluster 0", "accuracy of class x"])

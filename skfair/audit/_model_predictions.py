@@ -1,4 +1,4 @@
-"""Predictions as constraints see them: targets -1 and +1, or real numbers, and scores."""
+"""Predictions of a model as targets and scores that constraints can be bound to."""
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -16,30 +16,15 @@ from skfair.metrics import METRICS, PREDICTIONS, find_positive
 from skfair.utils._messages import look_up_name
 
 
-def check_certifiable(constraint):
-    """The constraint of a name, or the one given.
-
-    Parameters
-    ----------
-    constraint : str or Constraint
-        Name in `CONSTRAINTS`, or an instance.
-
-    Returns
-    -------
-    constraint : Constraint
-
-    Raises
-    ------
-    ValueError
-        If there is no such name.
-    """
+def look_up_constraint(constraint):
+    """The constraint of a name in `CONSTRAINTS`, or the instance passed."""
     return look_up_name(CONSTRAINTS, constraint, "constraint", Constraint)
 
 
 def metric_kind(constraint):
-    """What the constraint's public metric judges, as `Metric.kind`.
+    """The predictions that the constraint's metric takes, as `Metric.kind`.
 
-    A constraint without a public metric is given classes and values of the decision function.
+    A constraint without a public metric takes classes and values of the decision function.
     """
     if constraint.counts_decisions:
         return "classification"
@@ -47,46 +32,21 @@ def metric_kind(constraint):
 
 
 def check_model(estimator):
-    """Refuse what is no fitted model of scikit-learn's kind.
-
-    Parameters
-    ----------
-    estimator : object
-        What the user passed.
-
-    Raises
-    ------
-    TypeError
-        If it has no ``fit`` and ``predict``.
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
-    """
+    """Refuse an object without ``fit`` and ``predict``, or that is not fitted."""
     if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
         raise TypeError(
             "estimator must have fit and predict, as those of scikit-learn do, but a "
-            f"{type(estimator).__name__} came. Of other models pass the predictions: to "
+            f"{type(estimator).__name__} was passed. For other models pass the predictions: to "
             "skfair.audit.FairnessReport.from_predictions, or to skfair.inference.gap_interval."
         )
     check_is_fitted(estimator)
 
 
 def check_applies(constraint, estimator):
-    """Refuse a constraint that is not about what the estimator predicts.
+    """Refuse a constraint that is not about what the estimator predicts, and name those that are.
 
-    Parameters
-    ----------
-    constraint : Constraint
-        What is to be measured.
-    estimator : estimator
-        Fitted.
-
-    Raises
-    ------
-    TypeError
-        If the estimator is neither a classifier nor a regressor.
-    ValueError
-        If the constraint compares decisions or classes and the estimator predicts numbers, or
-        compares scores that the classifier does not have. The error names constraints that apply.
+    That is one on decisions or classes for a regressor, and one on scores for a classifier that
+    has none. Other estimators are a TypeError.
     """
     name = type(estimator).__name__
     if is_regressor(estimator):
@@ -95,8 +55,8 @@ def check_applies(constraint, estimator):
     if not hasattr(estimator, "classes_"):
         raise TypeError(
             f"estimator must be a fitted classifier or regressor, but {name} has no classes_ and "
-            "is no regressor. Balance of clusters has skfair.inference.balance_limit; of other "
-            "predictions use skfair.audit.FairnessReport.from_predictions or "
+            "is no regressor. For the balance of clusters use skfair.inference.balance_limit; for "
+            "other predictions skfair.audit.FairnessReport.from_predictions or "
             "skfair.inference.gap_interval."
         )
     if constraint.counts_decisions:
@@ -116,23 +76,10 @@ def check_applies(constraint, estimator):
         )
 
 
-def predictions_of(estimator, constraint, X, y, sensitive_features, pos_label):
-    """What an estimator predicts, as the constraint's metric wants it.
+def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label):
+    """Arguments of the constraint's metric, a list of (positional, keyword) arguments.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    constraint : Constraint
-        What is to be certified.
-    X, y, sensitive_features, pos_label
-        As in `certify`.
-
-    Returns
-    -------
-    found : list of (tuple, dict)
-        Positional and keyword arguments of the metric; of decisions about more than two classes
-        one entry for each of them against the rest.
+    For decisions about more than two classes it has one entry for each class against the rest.
     """
     kind = metric_kind(constraint)
     classes = getattr(estimator, "classes_", ())
@@ -142,32 +89,19 @@ def predictions_of(estimator, constraint, X, y, sensitive_features, pos_label):
     if is_regressor(estimator):
         return [((y, predicted), {"is_real": True})]
     check_alignment(X=X, y=y, sensitive_features=sensitive_features)
-    truth, counted = np.asarray(y), classes if pos_label is None else [pos_label]
-    return [((truth == one, predicted == one), {"pos_label": True}) for one in counted]
+    truth, positives = np.asarray(y), classes if pos_label is None else [pos_label]
+    return [((truth == one, predicted == one), {"pos_label": True}) for one in positives]
 
 
 def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=False):
-    """Targets and scores that a constraint can be bound to.
+    """Targets and scores that a constraint can be bound to, both (n_samples,).
 
-    Parameters
-    ----------
-    kind : str
-        As `Metric.kind`.
-    columns : list of ndarray of shape (n_samples,)
-        Positional arguments of the metric.
-    pos_label : label, default=None
-        The positive class.
-    threshold : float, default=0.0
-        Where decisions are made; it becomes 0.
-    is_real : bool, default=False
-        Whether these are real targets and predictions of them.
-
-    Returns
-    -------
-    target, scores : ndarray of shape (n_samples,)
+    `columns` are the positional arguments of a metric of this `Metric.kind`. Scores are shifted by
+    the threshold, so that decisions are made at 0. With `is_real` these are real targets and
+    predictions of them.
     """
     if is_real:
-        return tuple(map(check_numbers, columns, ("y", "predictions")))
+        return tuple(map(to_numbers, columns, ("y", "predictions")))
     if kind == "classification":
         truth, predicted = columns
         positive = find_positive(truth, predicted, pos_label=pos_label)
@@ -179,25 +113,8 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
     return np.where(columns[0] == positive, 1.0, -1.0), scores
 
 
-def check_numbers(column, name):
-    """A column as real numbers.
-
-    Parameters
-    ----------
-    column : array-like of shape (n_samples,)
-        Targets, predictions or scores.
-    name : str
-        What users call it, for the error.
-
-    Returns
-    -------
-    numbers : ndarray of float64, shape (n_samples,)
-
-    Raises
-    ------
-    ValueError
-        If it holds anything but finite numbers.
-    """
+def to_numbers(column, name):
+    """A column as finite float64 numbers; `name` is what users call it."""
     try:
         return check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Fronts of accuracy and gap, on people whom no fit has seen."""
+"""Out-of-fold fronts of accuracy and gap."""
 
 import numpy as np
 import pytest
@@ -105,7 +105,7 @@ def test_what_is_refused_says_why(people):
         fairness_front(LogisticRegression(), X, y, constraint="loss_parity", **options)
     with pytest.raises(ValueError, match="has no parameter 'tolerance'"):
         fairness_front(LogisticRegression(), X, y, tolerances=[0.1], **options)
-    with pytest.raises(ValueError, match="900 people are in several test folds"):
+    with pytest.raises(ValueError, match="but 900 are in several"):
         twice = RepeatedStratifiedKFold(n_splits=2, n_repeats=2)
         fairness_front(LogisticRegression(), X, y, cv=twice, **options)
     seen = [(np.arange(900), test) for _, test in KFold(3).split(X)]

@@ -115,7 +115,7 @@ def test_probabilities_are_decided_at_one_half_or_elsewhere(path, capsys):
     assert run(path, "--threshold", "0.5", columns=columns) == html
     assert run(path, "--threshold", "0.9", columns=columns) != html
     TABLE.assign(score=TABLE["score"] * 10).to_csv(path, index=False)
-    assert "say with --threshold" in refused(path, capsys, columns=columns)
+    assert "pass --threshold" in refused(path, capsys, columns=columns)
 
 
 def test_regressions_and_clusterings(path):

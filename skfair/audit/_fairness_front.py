@@ -1,4 +1,4 @@
-"""Mitigations compared: what each tolerance costs, on people not used for the fit."""
+"""Out-of-fold accuracy and gap of a classifier at several tolerances."""
 
 import numpy as np
 import pandas as pd
@@ -9,8 +9,8 @@ from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.audit._certify import bind_to
-from skfair.audit._scored import check_certifiable, predictions_of
+from skfair.audit._certify import bind_constraint
+from skfair.audit._model_predictions import look_up_constraint, predict_for_metric
 from skfair.constraints import constraints_on
 from skfair.groups import Events, check_alignment
 from skfair.inference import check_level, contrast_interval, estimates_of
@@ -33,32 +33,32 @@ def fairness_front(
     confidence_level=0.95,
     n_jobs=None,
 ):
-    """Accuracy against gap of a classifier at several tolerances, on people not used for the fit.
+    """Out-of-fold accuracy and gap of a classifier at several tolerances.
 
-    Everybody is decided about by a fit without their fold; the decisions of all folds are pooled.
-    Their accuracy and gap have intervals, as if the folds' models were one: those of five folds
-    share most of their people.
+    Each sample is decided by a model that was fitted without its fold, and the decisions of all
+    folds are pooled. Intervals of accuracy and gap treat the models of the folds as one: those of
+    five folds share most of their training data.
 
     Parameters
     ----------
     estimator : estimator
-        Classifier, pipeline or search; clones of it are fitted. Its ``fit`` is given the groups if
-        it takes them, so that a model without constraints can stand beside.
+        Classifier, pipeline or search; clones of it are fitted. Its ``fit`` receives the groups if
+        it accepts them, so that a model without constraints can be compared.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Whatever it takes.
+        Features.
     y : array-like of shape (n_samples,)
-        Two classes, or several.
+        Classes, two or more.
     sensitive_features : array-like or sparse matrix
-        Group of each person, as for metrics.
+        Group of each sample, as for metrics.
     tolerances : list of float or None, default=None
-        Values of the parameter; None fits the estimator as it is, once.
+        Values of the parameter; None fits the estimator once, unchanged.
     constraint : str or Constraint, default="demographic_parity"
-        What is compared: a name in :data:`skfair.constraints.CONSTRAINTS`, or an instance, that
-        counts decisions. It need not be the one that the classifier was trained under.
+        Criterion of the gap, on decisions: a name in :data:`skfair.constraints.CONSTRAINTS`, or an
+        instance. It need not be the one that the classifier was trained under.
     parameter : str, default="tolerance"
         Name of the parameter, as in ``"constrainedermclassifier__tolerance"`` of a pipeline.
     cv : int, splitter or iterable, default=5
-        How samples are divided. Test folds are disjoint, and training rows exclude the test rows.
+        Cross-validation splits. Test folds are disjoint, and training rows exclude the test rows.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights, in fits that take them and in rates.
     pos_label : label, default=None
@@ -66,25 +66,25 @@ def fairness_front(
     confidence_level : float, default=0.95
         Probability with which each interval holds.
     n_jobs : int or None, default=None
-        Fits at a time.
+        Number of parallel fits.
 
     Returns
     -------
     front : DataFrame
         One row per tolerance: ``tolerance``, ``accuracy``, ``accuracy_low``, ``accuracy_high``,
-        ``gap``, ``gap_low``, ``gap_high``. Of more than two classes the widest gap counts, of each
-        class against the rest.
+        ``gap``, ``gap_low``, ``gap_high``. With more than two classes the gap is the largest one of
+        a class against the rest.
 
     Raises
     ------
     ValueError
         If the constraint does not count decisions, the estimator predicts numbers or has no such
-        parameter, test folds overlap, training rows contain test rows, or for what fits, metrics
-        and intervals refuse.
+        parameter, test folds overlap, training rows contain test rows, or the input is invalid for
+        a fit or metric.
 
     See Also
     --------
-    skfair.plotting.TradeoffDisplay : The picture of it.
+    skfair.plotting.TradeoffDisplay : Plots a front.
 
     Examples
     --------
@@ -102,31 +102,43 @@ def fairness_front(
     >>> bool((front["gap_low"] <= front["gap"]).all() and (front["gap"] <= front["gap_high"]).all())
     True
     """
-    constraint, level = check_certifiable(constraint), check_level(confidence_level)
+    constraint, level = look_up_constraint(constraint), check_level(confidence_level)
     _check_decisions(constraint, estimator)
     check_alignment(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     (X,), y = indexable(X), column_or_1d(y)
-    folds = _disjoint_folds(cv, X, y)
-    people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    folds = _split_folds(cv, X, y)
+    per_sample = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     values = [None] if tolerances is None else list(tolerances)
+    # One fit for each tolerance and fold.
     decide = delayed(_decide)
-    found = Parallel(n_jobs=n_jobs)(
-        decide(_at(estimator, parameter, value), constraint, (X, y), people, fold, pos_label)
+    decisions = Parallel(n_jobs=n_jobs)(
+        decide(
+            _clone_with(estimator, parameter, value),
+            constraint,
+            (X, y),
+            per_sample,
+            fold,
+            pos_label,
+        )
         for value in values
         for fold in folds
     )
-    tested = check_method_params(X, people, indices=np.concatenate([test for _, test in folds]))
+    test_rows = np.concatenate([test for _, test in folds])
+    tested = check_method_params(X, per_sample, indices=test_rows)
     rows = []
     for number, value in enumerate(values):
-        own = found[number * len(folds) : (number + 1) * len(folds)]
-        parts = [_pooled(part) for part in zip(*own, strict=True)]
-        right = np.all([truth == decided for (truth, decided), _ in parts], axis=0)
-        # Of several classes the widest gap counts; each has its share of the error.
-        own_level = 1.0 - (1.0 - level) / len(parts)
-        bounds = [bind_to(constraint, two, *tested.values(), **params) for two, params in parts]
-        gaps = [contrast_interval(*bound.estimates(own), own_level) for bound, own in bounds]
-        gap, right = np.max(gaps, axis=0), _share(right, tested["sample_weight"], level)
-        rows.append((np.nan if value is None else value, *right, *gap))
+        # Pool the folds, for each class that is compared against the rest.
+        of_folds = decisions[number * len(folds) : (number + 1) * len(folds)]
+        per_class = [_pool_folds(one) for one in zip(*of_folds, strict=True)]
+        is_right = np.all([truth == decided for (truth, decided), _ in per_class], axis=0)
+        accuracy = _share_with_limits(is_right, tested["sample_weight"], level)
+        # The largest gap counts, and the error is divided among the classes (Bonferroni).
+        class_level = 1.0 - (1.0 - level) / len(per_class)
+        gaps = []
+        for columns, params in per_class:
+            bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
+            gaps.append(contrast_interval(*bound.estimates(scores), class_level))
+        rows.append((np.nan if value is None else value, *accuracy, *np.max(gaps, axis=0)))
     return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
@@ -140,8 +152,8 @@ def _check_decisions(constraint, estimator):
     if is_regressor(estimator) or is_clusterer(estimator):
         raise ValueError(
             f"A front pools decisions of a classifier, but {type(estimator).__name__} predicts "
-            "numbers or clusters. Of a regressor pass fits at several tolerances to "
-            f"skfair.audit.certify, with one of {constraints_on('numbers')}."
+            "numbers or clusters. For a regressor pass fits at several tolerances "
+            f"to skfair.audit.certify, with one of {constraints_on('numbers')}."
         )
 
 
@@ -151,25 +163,25 @@ _COLUMNS = (
 )
 
 
-def _disjoint_folds(cv, X, y):
-    """Training and test rows of each fold; nobody is tested twice."""
+def _split_folds(cv, X, y):
+    """Training and test rows of each fold; no row is in two test sets."""
     rows = np.arange(len(y))
     folds = [
         (rows[train], rows[test]) for train, test in check_cv(cv, y, classifier=True).split(X, y)
     ]
     tested = np.concatenate([test for _, test in folds])
-    n_twice = len(tested) - len(np.unique(tested))
-    if n_twice:
+    n_repeated = len(tested) - len(np.unique(tested))
+    if n_repeated:
         raise ValueError(
-            f"Everybody counts once, but {n_twice} people are in several test folds of cv={cv!r}. "
+            f"Each sample must be in one test fold, but {n_repeated} are in several of cv={cv!r}. "
             "Pass an int, or a splitter whose test folds are disjoint."
         )
     check_disjoint_folds(folds)
     return folds
 
 
-def _at(estimator, parameter, value):
-    """A clone with another tolerance; None leaves it its own."""
+def _clone_with(estimator, parameter, value):
+    """A clone with the parameter set to a value; unchanged for None."""
     if value is None:
         return clone(estimator)
     if parameter not in estimator.get_params():
@@ -181,28 +193,28 @@ def _at(estimator, parameter, value):
     return clone(estimator).set_params(**{parameter: value})
 
 
-def _decide(model, constraint, data, people, fold, pos_label):
-    """Truth and decisions of the people of a test fold, by a fit of the others."""
+def _decide(model, constraint, data, per_sample, fold, pos_label):
+    """Truth and decisions of a test fold, by a fit on its training rows."""
     X, y = data
     train, test = fold
-    given = {name: value for name, value in people.items() if value is not None}
+    params = {name: value for name, value in per_sample.items() if value is not None}
     if not get_config()["enable_metadata_routing"]:
-        given = {n: value for n, value in given.items() if has_fit_parameter(model, n)}
-    own = check_method_params(X, given, indices=train)
-    model.fit(safe_indexing(X, train), y[train], **own)
-    groups = safe_indexing(people["sensitive_features"], test)
-    return predictions_of(model, constraint, safe_indexing(X, test), y[test], groups, pos_label)
+        params = {name: one for name, one in params.items() if has_fit_parameter(model, name)}
+    params = check_method_params(X, params, indices=train)
+    model.fit(safe_indexing(X, train), y[train], **params)
+    groups = safe_indexing(per_sample["sensitive_features"], test)
+    return predict_for_metric(model, constraint, safe_indexing(X, test), y[test], groups, pos_label)
 
 
-def _pooled(folds):
-    """Truth and decisions of all folds, one after the other."""
-    columns = [np.concatenate(parts) for parts in zip(*(two for two, _ in folds), strict=True)]
-    return columns, folds[0][1]
+def _pool_folds(folds):
+    """Truth and decisions of all folds, one after the other, and the arguments of the metric."""
+    per_fold = zip(*(columns for columns, _ in folds), strict=True)
+    return [np.concatenate(columns) for columns in per_fold], folds[0][1]
 
 
-def _share(is_right, sample_weight, level):
-    """A share of everybody, and its limits."""
+def _share_with_limits(is_right, sample_weight, level):
+    """Weighted share of all samples, and its limits."""
     events = Events.disjoint(np.zeros(len(is_right), dtype=np.intp), 1, sample_weight)
-    told = estimates_of(events, is_right)
-    (low,), (high,) = told.limits((1.0 + level) / 2.0)
-    return told.values[0], low, high
+    estimates = estimates_of(events, is_right)
+    (low,), (high,) = estimates.limits((1.0 + level) / 2.0)
+    return estimates.values[0], low, high

@@ -1,4 +1,4 @@
-"""The command ``python -m skfair report``: a report of a file of predictions, from any tool."""
+"""The command ``python -m skfair report``: audit a file of predictions of any tool."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from skfair.inference import check_level
 from skfair.utils._messages import join_names
 
 MISSING = "(missing)"
-"""What people are called whose group nobody recorded."""
+"""Name of the group of people whose group is not recorded."""
 
 _OPTIONS = {
     'kind="regression"': "--kind regression",
@@ -27,13 +27,13 @@ _OPTIONS = {
     "sensitive_features": "--sensitive",
     "sample_weight": "--weight",
 }
-"""What parameters of reports are called here."""
+"""Parameters of reports -> options of the command line."""
 
 _MARKS = frozenset("na n/a #n/a #na <na> nan -nan null none nil missing ? . -".split())
-"""Entries that stand for missing numbers, in lower case."""
+"""Entries that mark missing numbers, in lower case."""
 
 _BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
-"""How programs write booleans."""
+"""Spellings of booleans."""
 
 
 class _Parser(ArgumentParser):
@@ -45,24 +45,16 @@ class _Parser(ArgumentParser):
 
 
 def main(arguments):
-    """Run the command line.
+    """Run the command line on the arguments after ``python -m skfair``; return the exit status.
 
-    Parameters
-    ----------
-    arguments : list of str
-        What stands behind ``python -m skfair``.
-
-    Returns
-    -------
-    status : int
-        0 if all went well; errors in the arguments or the file exit with 2, one sentence and
-        nothing written.
+    The status is 0 on success. Errors in the arguments or the file exit with 2, one sentence and
+    nothing written.
     """
     parser, options = _parse(arguments)
     try:
         _check_options(options)
         _check_output(options.out, options.file)
-        report = _report(options)
+        report = _build_report(options)
         report.to_html(options.out)
     except (OSError, ValueError, TypeError, ImportError) as error:
         parser.error(str(error))
@@ -71,6 +63,7 @@ def main(arguments):
 
 
 def _parse(arguments):
+    """The parser of the subcommand, and the options."""
     parser = _Parser(prog="python -m skfair", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     report = commands.add_parser("report", help="audit predictions in CSV or Parquet files")
@@ -79,7 +72,13 @@ def _parse(arguments):
     add("--target", help="column of the truth; left out for a clustering")
     add("--prediction", required=True, help="column of predicted classes, values or clusters")
     add("--probability", help="column of the probability of the positive class")
-    add("--sensitive", nargs="+", required=True, metavar="COLUMN", help="columns of groups")
+    add(
+        "--sensitive",
+        nargs="+",
+        required=True,
+        metavar="COLUMN",
+        help="columns of protected attributes (groups)",
+    )
     add("--weight", help="column of sample weights")
     add(
         "--kind",
@@ -95,10 +94,10 @@ def _parse(arguments):
     return report, parser.parse_args(arguments)
 
 
-def _with_options(message):
+def _name_options(message):
     """A message about parameters as one about options of the command line."""
     names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in _OPTIONS)
-    return re.sub(names, lambda found: _OPTIONS[found[0]], message)
+    return re.sub(names, lambda match: _OPTIONS[match[0]], message)
 
 
 def _check_options(options):
@@ -116,16 +115,16 @@ def _check_options(options):
     if options.target is not None and options.kind == "clustering":
         raise ValueError("--kind clustering has no truth to compare with; leave out --target.")
     if options.kind == "regression":
-        of_classes = ("positive", "threshold", "probability")
-        given = [f"--{name}" for name in of_classes if getattr(options, name) is not None]
-        if given:
-            raise ValueError(f"--kind regression has no classes; leave out {join_names(given)}.")
+        class_options = ("positive", "threshold", "probability")
+        unused = [f"--{name}" for name in class_options if getattr(options, name) is not None]
+        if unused:
+            raise ValueError(f"--kind regression has no classes; leave out {join_names(unused)}.")
 
 
 def _check_output(out, file):
-    """Refuse a page that cannot be written, or whose file is one of those that are read."""
-    read = file.rglob("*") if file.is_dir() else [file]
-    if out.exists() and any(out.samefile(one) for one in read if one.is_file()):
+    """Refuse an output that cannot be written, or that is one of the input files."""
+    inputs = file.rglob("*") if file.is_dir() else [file]
+    if out.exists() and any(out.samefile(one) for one in inputs if one.is_file()):
         raise ValueError(
             f"--out must not be a file that is read, but {out} is: the report would overwrite the "
             "predictions. Choose another name."
@@ -137,7 +136,9 @@ def _check_output(out, file):
         )
     folder = Path(os.path.realpath(out)).parent
     if not folder.is_dir():
-        raise ValueError(f"--out must be in a folder that exists, but {folder} is none; create it.")
+        raise ValueError(
+            f"--out must be in a folder that exists, but {folder} does not; create it."
+        )
     if out.exists() and not out.is_file():
         raise ValueError(f"--out must be a file, but {out} is something else, such as a folder.")
     try:
@@ -150,31 +151,36 @@ def _check_output(out, file):
 
 
 def _groups(table):
-    """Groups as text, with a group of their own for missing ones."""
+    """Groups as text, with a separate group for missing entries."""
     is_missing = table.isna()
-    mixed = [name for name in table if is_missing[name].any() and (table[name] == MISSING).any()]
-    if mixed:
+    ambiguous = [
+        name for name in table if is_missing[name].any() and (table[name] == MISSING).any()
+    ]
+    if ambiguous:
         raise ValueError(
             f"Empty entries are reported as the group {MISSING!r}, but "
-            f"{join_names(map(repr, mixed))} has a group of this name besides; rename it."
+            f"{join_names(map(repr, ambiguous))} also has a group of this name; rename it."
         )
     return table.where(~is_missing, MISSING).astype(str)
 
 
-def _report(options):
+def _build_report(options):
+    """The report that the options ask for."""
     roles = [options.target, options.prediction, options.probability, options.weight]
     names = [name for name in (*roles, *options.sensitive) if name is not None]
+    # Read the columns as numbers, booleans or text, and check what each must hold.
     table = read_columns(options.file, list(dict.fromkeys(names)))
     y_true, y_pred, y_proba, weights = (_column(table, name) for name in roles)
     _check_missing_classes(y_true, y_pred)
     _check_numbers(options, y_true, y_pred, y_proba, weights)
-    positive = _as_written(options.positive, y_true if y_true is not None else y_pred)
+    positive = _find_label(options.positive, y_true if y_true is not None else y_pred)
     columns = {"y_proba": y_proba, "sample_weight": weights}
+    # Turn scores into decisions, if the predictions are scores.
     threshold = _threshold(options, y_true, y_pred)
     if threshold is not None:
         name = "y_proba" if y_pred.between(0.0, 1.0).all() else "y_score"
-        columns[name], y_pred = y_pred, _decided(y_pred, y_true, threshold, positive)
-    _check_same_words(y_true, y_pred)
+        columns[name], y_pred = y_pred, _apply_threshold(y_pred, y_true, threshold, positive)
+    _check_same_notation(y_true, y_pred)
     groups = _groups(table[options.sensitive].astype(object))
     try:
         return FairnessReport.from_predictions(
@@ -188,28 +194,28 @@ def _report(options):
             **columns,
         )
     except (ValueError, TypeError) as error:
-        raise ValueError(_with_options(str(error))) from error
+        raise ValueError(_name_options(str(error))) from error
 
 
 def _column(table, name):
     """A column of numbers or classes, which must be complete; None without a name."""
     if name is None:
         return None
-    column = _typed(table[name])
+    column = _parse_column(table[name])
     if column.isna().any():
         first = int(column.isna().to_numpy().argmax())
         written = table[name].iloc[first]
-        shown = f" ({written!r})" if isinstance(written, str) else ""
+        quoted = f" ({written!r})" if isinstance(written, str) else ""
         raise ValueError(
             f"The column {name!r} must be complete, but {int(column.isna().sum())} of its "
-            f"{len(column)} entries are missing, the first in row {first + 1}{shown}; leave these "
+            f"{len(column)} entries are missing, the first in row {first + 1}{quoted}; leave these "
             "rows out of the file."
         )
     return column
 
 
-def _typed(column):
-    """Text as the booleans or numbers that it spells; other text, and other types, as they are."""
+def _parse_column(column):
+    """Text as the booleans or numbers that it spells; anything else unchanged."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
     kind = pd.api.types.infer_dtype(column, skipna=True)
@@ -219,7 +225,9 @@ def _typed(column):
     if any(set(texts) <= spelling for spelling in _BOOLEANS):
         return column.map({text: text.lower() == "true" for text in texts})
     texts = [text for text in texts if not _is_mark(text)]
-    numbers = pd.to_numeric(_with_points(pd.Series(texts, dtype=object)), errors="coerce")
+    numbers = pd.to_numeric(
+        _replace_decimal_commas(pd.Series(texts, dtype=object)), errors="coerce"
+    )
     if numbers.isna().any():
         return column
     return column.map(dict(zip(texts, numbers.tolist(), strict=True)))
@@ -230,8 +238,8 @@ def _is_mark(text):
     return text.strip().casefold() in _MARKS
 
 
-def _with_points(texts):
-    """Numbers with decimal commas as numbers with decimal points; other text as it is."""
+def _replace_decimal_commas(texts):
+    """Numbers with decimal commas, written with decimal points; other text unchanged."""
     written = texts[texts.str.contains(",", regex=False)]
     if not len(written) or not written.str.fullmatch(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*").all():
         return texts
@@ -248,8 +256,8 @@ def _check_missing_classes(*columns):
     columns = [column for column in columns if column is not None]
     texts = [{label for label in column.unique() if isinstance(label, str)} for column in columns]
     shared = set.intersection(*texts) if len(texts) > 1 else set()
-    for column, own in zip(columns, texts, strict=True):
-        for text in sorted(own - shared):
+    for column, labels in zip(columns, texts, strict=True):
+        for text in sorted(labels - shared):
             if _is_mark(text):
                 raise ValueError(
                     f"The column {column.name!r} must be complete, but it holds {text!r}, which "
@@ -261,9 +269,9 @@ def _check_missing_classes(*columns):
 def _check_numbers(options, y_true, y_pred, y_proba, weights):
     """Refuse text where numbers are needed, and numbers with decimals where classes are."""
     is_regression = options.kind == "regression"
-    needed = [y_proba, weights]
-    needed += [y_true, y_pred] if is_regression else [y_pred] * (options.threshold is not None)
-    for column in needed:
+    numeric = [y_proba, weights]
+    numeric += [y_true, y_pred] if is_regression else [y_pred] * (options.threshold is not None)
+    for column in numeric:
         if column is not None and not _holds_numbers(column):
             numbers = pd.to_numeric(column, errors="coerce")
             wrong = column[numbers.isna()].iloc[0] if numbers.isna().any() else column.iloc[0]
@@ -276,26 +284,26 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
     if options.kind == "classification" and _has_decimals(y_true):
         raise ValueError(
             f"--kind classification needs classes, but the target {options.target!r} has numbers "
-            "with decimals; say --kind regression."
+            "with decimals; pass --kind regression."
         )
     if not _has_decimals(y_true) and _has_decimals(y_pred) and y_true.nunique() != 2:
         raise ValueError(
             f"The prediction {options.prediction!r} has decimals, but the target "
-            f"{options.target!r} holds {y_true.nunique()} classes or whole numbers. Say --kind "
+            f"{options.target!r} holds {y_true.nunique()} classes or integers. Pass --kind "
             "regression if both are quantities; else pass the predicted classes as --prediction."
         )
 
 
-def _check_same_words(y_true, y_pred):
+def _check_same_notation(y_true, y_pred):
     """Refuse classes that are numbers in one column and text in the other."""
     if y_true is None:
         return
-    numbers, text = sorted((y_true, y_pred), key=lambda own: not _holds_numbers(own))
+    numbers, text = sorted((y_true, y_pred), key=lambda column: not _holds_numbers(column))
     if _holds_numbers(numbers) != _holds_numbers(text):
         raise ValueError(
-            f"Classes must be written alike in both columns, but {numbers.name!r} holds numbers or "
-            f"booleans, such as {numbers.iloc[0]}, and {text.name!r} does not, such as "
-            f"{text.iloc[0]!r}."
+            f"Classes must be written the same way in both columns, but {numbers.name!r} "
+            f"holds numbers or booleans, such as {numbers.iloc[0]}, and {text.name!r} does not, "
+            f"such as {text.iloc[0]!r}."
         )
 
 
@@ -307,12 +315,12 @@ def _has_decimals(column):
     return pd.api.types.is_float_dtype(column) and bool((column % 1 != 0).any())
 
 
-def _as_written(label, column):
+def _find_label(label, column):
     """A label of the command line as the column has it: numbers are numbers there."""
     if label is None:
         return None
     known = column.unique().tolist()
-    for written in (label, _typed(pd.Series([label])).iloc[0]):
+    for written in (label, _parse_column(pd.Series([label])).iloc[0]):
         if written in known:
             return known[known.index(written)]
     classes = join_names(repr(str(value)) for value in known)
@@ -320,7 +328,7 @@ def _as_written(label, column):
 
 
 def _threshold(options, y_true, y_pred):
-    """Where scores become decisions; None if the predictions are no scores."""
+    """Threshold of scores; None if the predictions are not scores."""
     if options.kind == "regression":
         return None
     if options.threshold is not None or y_true is None or y_true.nunique() != 2:
@@ -330,7 +338,7 @@ def _threshold(options, y_true, y_pred):
     if not y_pred.between(0.0, 1.0).all():
         raise ValueError(
             f"{options.target} has two classes, but {options.prediction} holds numbers from "
-            f"{y_pred.min():g} to {y_pred.max():g}; say with --threshold which of them count as "
+            f"{y_pred.min():g} to {y_pred.max():g}; pass --threshold, above which scores count as "
             "positive."
         )
     print(
@@ -340,12 +348,12 @@ def _threshold(options, y_true, y_pred):
     return 0.5
 
 
-def _decided(scores, y_true, threshold, positive):
-    """The classes that a threshold makes of scores."""
+def _apply_threshold(scores, y_true, threshold, positive):
+    """Classes of scores: positive above the threshold."""
     labels = sorted(y_true.unique().tolist(), key=str) if y_true is not None else []
     if len(labels) != 2:
         raise ValueError(
-            "--threshold makes decisions of scores about two classes, but the target has "
+            "--threshold turns scores into decisions between two classes, but the target has "
             f"{len(labels)}; leave it out."
         )
     positive = labels[1] if positive is None else positive

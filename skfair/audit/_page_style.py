@@ -1,4 +1,4 @@
-"""How a report looks: light and dark, on a telephone, a screen and paper."""
+"""Style sheet of a report: light and dark, for telephone, screen and paper."""
 
 STYLE = """
 .skfair-report{--ink:#1b1f24;--soft:#57606a;--paper:#fff;--line:#c9d1d9;--mark:#eef4fb;--bar:#7aa7d9;
@@ -40,4 +40,4 @@ border-bottom:1px solid var(--line);vertical-align:middle;background:none}
 .skfair-report h1,.skfair-report h2,.skfair-report caption,.skfair-report thead{break-after:avoid}
 body:has(>main>.skfair-report){background:#fff}}
 """
-"""Rules for everything inside a report, and for nothing outside of it."""
+"""Rules that apply inside a report only."""
