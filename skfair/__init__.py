@@ -1,29 +1,29 @@
-"""Fairness-aware estimators for people who use scikit-learn.
+"""Fairness-aware estimators compatible with scikit-learn.
 
-Submodules load when first used, so ``import skfair`` imports no other package.
+Submodules are imported when first used, so ``import skfair`` imports no other package.
 
 =============================  ================================================================
-:mod:`skfair.cluster`          clusterings in which every group is well represented
-:mod:`skfair.classification`   classifiers whose decisions are fair
-:mod:`skfair.audit`            what fresh people say of a model, whoever made it
-:mod:`skfair.constraints`      what must be equal, between whom, and up to which tolerance
-:mod:`skfair.inference`        what a sample says of the people it was drawn from
-:mod:`skfair.metrics`          how unequally groups are treated, how good a front is, scorers
-:mod:`skfair.model_selection`  the best model of a search that keeps a fairness bound
-:mod:`skfair.groups`           groups, and events over which means are taken
-:mod:`skfair.plotting`         pictures of fronts, of groups, and of solvers at work
-:mod:`skfair.ranking`          rankers whose orders are fair
-:mod:`skfair.regression`       regressors whose scores are fair
-:mod:`skfair.torch`            networks of PyTorch, trained under constraints
+:mod:`skfair.cluster`          clusterings with balanced groups
+:mod:`skfair.classification`   classifiers under fairness constraints
+:mod:`skfair.audit`            certificates and reports of any model, on held-out data
+:mod:`skfair.constraints`      fairness criteria: groups, rates and tolerances
+:mod:`skfair.inference`        confidence intervals of rates, means and gaps
+:mod:`skfair.metrics`          fairness metrics, quality of fronts, scorers
+:mod:`skfair.model_selection`  selection of the best model within a fairness bound
+:mod:`skfair.groups`           groups, and the samples that constraints are bound to
+:mod:`skfair.plotting`         plots of fronts, groups and convergence
+:mod:`skfair.ranking`          rankers under fairness constraints
+:mod:`skfair.regression`       regressors under fairness constraints
+:mod:`skfair.torch`            PyTorch networks under fairness constraints
 :mod:`skfair.datasets`         real data with sensitive attributes, and generators
-:mod:`skfair.solvers`          the optimisation methods by themselves
-:mod:`skfair.problems`         model, loss and constraint put together, for solvers
-:mod:`skfair.models`           scores from parameters, gradients from slopes
+:mod:`skfair.solvers`          optimisation methods
+:mod:`skfair.problems`         optimisation problems: model, loss and constraint
+:mod:`skfair.models`           scores of parameters, and gradients
 :mod:`skfair.losses`           losses of a score
-:mod:`skfair.surrogates`       smooth stand-ins for a decision
-:mod:`skfair.callbacks`        what happens during a fit
-:mod:`skfair.enforcement`      from smooth rates to decisions that keep a bound
-:mod:`skfair.exceptions`       the warnings of the package
+:mod:`skfair.surrogates`       smooth surrogates of decisions
+:mod:`skfair.callbacks`        monitoring of fits
+:mod:`skfair.enforcement`      tolerances of decisions, from those of smooth rates
+:mod:`skfair.exceptions`       warnings and errors
 =============================  ================================================================
 """
 
@@ -59,11 +59,11 @@ __all__ = ["__version__", "warm_up", *_SUBMODULES]
 
 
 def warm_up():
-    """Compile what fits with default settings need, and keep it on disk.
+    """Compile the kernels that fits with default settings need, and cache them on disk.
 
     The first fit of an estimator after an install compiles the code of its inner loops, which takes
-    some seconds; later processes load it. This pays for all estimators at once, say when an image
-    is built. Where nothing can be written, it serves the present process only.
+    some seconds; later processes load it. This compiles it for all estimators at once, for example
+    when a container image is built. Without a writable cache it serves the current process only.
 
     Returns
     -------

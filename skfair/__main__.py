@@ -1,4 +1,4 @@
-"""``python -m skfair report FILE ...``: audit predictions that any tool made."""
+"""``python -m skfair report FILE ...``: audit predictions of any tool."""
 
 import sys
 

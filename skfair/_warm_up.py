@@ -1,4 +1,4 @@
-"""Fits that compile what fits with default settings need."""
+"""Fits that compile the kernels of fits with default settings."""
 
 import warnings
 
@@ -8,27 +8,28 @@ from skfair.classification import ConstrainedERMClassifier, PartialParityClassif
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
 
-MANY = 150_000  # so many decisions are counted by kernels
+N_LARGE = 150_000  # samples from which on kernels count decisions
 
 
 def fit_all():
-    """Fit every estimator that has kernels, to a few people of two unlike groups or to many."""
-    X, y, people = _draw(300)
+    """Fit every estimator that has kernels, on small or large data of two groups."""
+    X, y, metadata = _draw(300)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        FairKMeans(4, random_state=0).fit(X, **people)
-        # Of 300 in four: so tight that some are sent from cluster to cluster.
-        FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **people)
-        fair_kmeans_front(X, **people, n_clusters=4, n_levels=3, random_state=0)
-        FairSpectralClustering(4, random_state=0).fit(X, **people)
-        PartialParityClassifier(tolerance=0.2).fit(X, y, **people)
-        PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), **people)
-        X, y, people = _draw(MANY)
-        # Mostly zeros, which are not stored. One iteration: its decisions are corrected then.
-        ConstrainedERMClassifier(max_iter=1).fit(X * (X > 1.0), y, **people)
+        FairKMeans(4, random_state=0).fit(X, **metadata)
+        # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.
+        FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **metadata)
+        fair_kmeans_front(X, **metadata, n_clusters=4, n_levels=3, random_state=0)
+        FairSpectralClustering(4, random_state=0).fit(X, **metadata)
+        PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
+        PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), **metadata)
+        X, y, metadata = _draw(N_LARGE)
+        # Mostly zeros: stored as a sparse matrix. Decisions are corrected after one iteration.
+        ConstrainedERMClassifier(max_iter=1).fit(X * (X > 1.0), y, **metadata)
 
 
 def _draw(n_samples):
+    """Features, classes and groups at random."""
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, n_samples)
     X = rng.normal(size=(n_samples, 3))

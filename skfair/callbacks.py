@@ -1,4 +1,4 @@
-"""Callbacks that watch a fit: what it costs, and how fair it is, as it goes."""
+"""Callbacks: record objective and fairness at every iteration of a fit."""
 
 from datetime import UTC, datetime
 
@@ -12,20 +12,20 @@ _QUANTITIES = {
     "residual": "residual_",
     "balance": "balance_",
 }
-"""Column of the log -> the fitted attribute it is read from."""
+"""Column of the log -> fitted attribute that it is read from."""
 
 
 class FairnessMonitor:
     """Callback that records objective and fairness at every iteration of a fit.
 
-    Hand it to an estimator with ``estimator.set_callbacks(FairnessMonitor())``; the estimator
-    then shows it a fitted view of itself at the end of every iteration. One monitor may watch
-    several fits, one after another or, in a search, many at once: its log tells them apart.
+    Pass it to an estimator with ``estimator.set_callbacks(FairnessMonitor())``. The estimator
+    then passes it a fitted view of itself at the end of every iteration. One monitor may watch
+    several fits, one after another or, in a search, many at once: the log numbers the runs.
 
     Attributes
     ----------
     log : pandas.DataFrame of shape (n_iterations, 7)
-        One row per iteration, of all fits watched so far:
+        One row per iteration of all fits so far:
 
         - `run`: number of the sequence of iterations, from 0. A fit is one run, unless it
           iterates several times, for instance once from every start;
@@ -36,13 +36,13 @@ class FairnessMonitor:
         - `residual`: ``residual_``, how far the solver is from its stop test;
         - `balance`: ``balance_``, of a clustering.
 
-        What an estimator does not report is nan.
+        Values that an estimator does not report are nan.
 
     Notes
     -----
-    The log also receives what happens in worker processes (``n_jobs`` of a search), for as
-    long as they can reach the monitor over a local socket, that is, on the same machine. A copy
-    made by pickling keeps the rows recorded so far and goes on by itself. Clones of an
+    The log includes iterations in worker processes (``n_jobs`` of a search) that reach the monitor
+    over a local socket, that is, on the same machine. A copy made by pickling keeps the rows
+    recorded so far and continues independently. Clones of an
     estimator share its monitor, as they share every callback of scikit-learn.
 
     Examples
@@ -63,23 +63,23 @@ class FairnessMonitor:
         self._listen()
 
     def _listen(self):
-        """Open the door through which copies in worker processes send their records."""
+        """Open the listener that copies in worker processes send their records to."""
         self._listener = open_listener(self._records.append, owner=self)
 
     def __getstate__(self):
-        """Return what is pickled: the rows recorded so far."""
-        # The listener's thread may append while another thread pickles: never walk the live list.
+        """Return the state to pickle, with the rows recorded so far."""
+        # Copy the list, since the listener's thread may append to it while this one pickles.
         return {**self.__dict__, "_records": list(self._records)}
 
     def __setstate__(self, state):
-        """Restore a copy; where the original cannot be reached it records by itself."""
+        """Restore a copy, which opens its own listener if the original cannot be reached."""
         self.__dict__.update(state)
         if not can_reuse_listener(self._listener):
             self._listen()
 
     @property
     def log(self):
-        """Everything recorded so far as a new DataFrame; the columns are those of the class."""
+        """All rows so far as a new DataFrame."""
         import pandas as pd
 
         runs, rows = {}, []
@@ -112,7 +112,7 @@ class FairnessMonitor:
         """
 
     def on_fit_task_begin(self, estimator, context):
-        """Do nothing: what a task reached is known at its end.
+        """Do nothing: values are recorded at the end of a task.
 
         Parameters
         ----------

@@ -9,9 +9,9 @@ __all__ = [
 
 
 class MissingSensitiveFeaturesWarning(UserWarning):
-    """A fairness constraint was asked for, but fit was not told anyone's group.
+    """A fairness constraint was requested, but fit received no sensitive features.
 
-    The estimator then treats everybody as one group and gives the plain, unconstrained fit.
+    The estimator then treats all samples as one group and returns the unconstrained fit.
 
     Examples
     --------
@@ -23,9 +23,9 @@ class MissingSensitiveFeaturesWarning(UserWarning):
 
 
 class InfeasibleConstraintWarning(UserWarning):
-    """The fairness bound asked for was not met by the fitted model.
+    """The fitted model does not meet the requested fairness bound.
 
-    The message names the value that was reached and what to do about it.
+    The message names the value that was reached and what to change.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class InfeasibleConstraintWarning(UserWarning):
 
 
 class MissingSensitiveFeaturesError(ValueError):
-    """A fairness scorer, or a model whose predictions depend on the group, got no groups.
+    """A fairness scorer, or a model whose predictions depend on the group, received no groups.
 
     A search or cross-validation with ``error_score="raise"`` raises it. With another
     ``error_score`` scikit-learn would turn it into a score: a :class:`SearchError` with the same
@@ -62,8 +62,8 @@ class SearchError(BaseException):
     ``error_score``, which is nan by default. An error in the way the search was called fails for
     every candidate: all scores are nan, and the first candidate is selected. Scorers of
     :func:`skfair.metrics.get_scorer`, and models that need groups to predict, therefore raise this
-    error instead. Like `KeyboardInterrupt`, it is no `Exception`, so ``except Exception`` does not
-    catch it. It is raised inside searches only. With ``error_score="raise"`` the original
+    error instead. Like `KeyboardInterrupt`, it is not an `Exception`, so ``except Exception`` does
+    not catch it. It is raised inside searches only. With ``error_score="raise"`` the original
     exception, such as a :class:`MissingSensitiveFeaturesError`, reaches the caller.
 
     Examples

@@ -89,7 +89,8 @@ limit 0.04; exact).
         if self.required_sample_size is not None:
             size = self.required_sample_size
             advice = f"{size} people of each group suffice, if the population's gap is as large"
-        return f"Not certified: these data do not show a gap of at most {bound} ({observed}); {advice}."
+        refusal = f"Not certified: these data do not show a gap of at most {bound}"
+        return f"{refusal} ({observed}); {advice}."
 
     def _bound(self):
         """The tolerance in all known units."""

@@ -1,1 +1,1 @@
-"""Private helpers that every room of the package may use."""
+"""Private helpers that every subpackage may use."""

@@ -4,98 +4,57 @@ import numpy as np
 
 
 def count_table(labels, codes, weights, n_clusters, n_groups):
-    """Weight of every group in every cluster.
+    """Weight of every group in every cluster, (n_clusters, n_groups) of float64.
 
-    The sum runs over the samples in order, so equal input gives the same bits on every machine
-    and for any number of threads.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n_samples,)
-        Cluster of each sample, in [0, n_clusters).
-    codes : ndarray of int, shape (n_samples,)
-        Group of each sample, in [0, n_groups).
-    weights : ndarray of shape (n_samples,) or None
-        Sample weights; None counts every sample once.
-    n_clusters, n_groups : int
-        Shape of the table.
-
-    Returns
-    -------
-    counts : ndarray of float64, shape (n_clusters, n_groups)
-        ``counts[k, j]`` is the weight of group j in cluster k.
+    Labels and codes are in [0, n_clusters) and [0, n_groups). Without weights every sample counts
+    once. The sum runs over the samples in order, so equal input gives the same bits on every
+    machine and for any number of threads.
     """
-    # Labels may come in a small integer type, in which the flat index would overflow.
+    # In a small integer type of labels the flat index would overflow.
     cells = np.asarray(labels, dtype=np.intp) * n_groups + codes
     counts = np.bincount(cells, weights, minlength=n_clusters * n_groups)
     return counts.reshape(n_clusters, n_groups).astype(np.float64, copy=False)
 
 
 def cluster_balances(counts):
-    """Balance of each cluster: its rarest group over its commonest, ``min_j n_kj / max_j n_kj``.
+    """Balance of each cluster: smallest over largest group, ``min_j n_kj / max_j n_kj``.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_clusters, n_groups)
-        Weight of every group in every cluster.
-
-    Returns
-    -------
-    balances : ndarray of float64, shape (n_clusters,)
-        In [0, 1]: 0 where a group is missing or the cluster is empty, 1 where all groups are
-        equally many.
+    It is in [0, 1]: 0 where a group is missing or the cluster is empty, 1 where all groups have
+    equal weight.
     """
-    commonest = counts.max(axis=1)
-    rarest = counts.min(axis=1)
-    return np.divide(rarest, commonest, out=np.zeros(len(counts)), where=commonest > 0)
+    largest = counts.max(axis=1)
+    return np.divide(counts.min(axis=1), largest, out=np.zeros(len(counts)), where=largest > 0)
 
 
 def balance(counts):
-    """Balance of a clustering: the least balance among its clusters, as a float."""
+    """Balance of a clustering: the minimum of its clusters' balances, as a float."""
     return float(cluster_balances(counts).min())
 
 
 def data_balance(counts_per_group):
-    """Balance of the data as one cluster: its rarest group over its commonest, as a float.
+    """Balance of the data as one cluster: smallest over largest group, as a float.
 
-    No clustering of all the data is better balanced than the data itself.
+    No clustering of all data has a higher balance.
     """
     return float(np.min(counts_per_group) / np.max(counts_per_group))
 
 
 def smallest_balances(tables):
-    """Balance of each cluster, the least of its attributes, and that of the data as one cluster.
+    """Minimum over attributes of the balance of each cluster, and that of the data as one cluster.
 
-    Of several attributes only balances relative to the data's own can be compared: these are taken
-    then, and that of the data is 1.
-
-    Parameters
-    ----------
-    tables : list of ndarray, each of shape (n_clusters, n_groups)
-        Weight of every group in every cluster, one table per attribute.
-
-    Returns
-    -------
-    balances : ndarray of shape (n_clusters,)
-    of_data : float
+    Balances of several attributes are comparable only relative to those of the data: then these
+    ratios are taken, and that of the data is 1. `tables` has a table of counts per attribute.
     """
-    of_data = [data_balance(table.sum(axis=0)) for table in tables]
+    data_balances = [data_balance(table.sum(axis=0)) for table in tables]
     balances = [cluster_balances(table) for table in tables]
     if len(tables) == 1:
-        return balances[0], of_data[0]
-    return np.min([b / r for b, r in zip(balances, of_data, strict=True)], axis=0), 1.0
+        return balances[0], data_balances[0]
+    ratios = [
+        of_clusters / of_data for of_clusters, of_data in zip(balances, data_balances, strict=True)
+    ]
+    return np.min(ratios, axis=0), 1.0
 
 
 def smallest_share_ratios(tables):
-    """Least ratio of two groups' shares in each cluster, the least of its attributes.
-
-    Parameters
-    ----------
-    tables : list of ndarray, each of shape (n_clusters, n_groups)
-        Weight of every group in every cluster, one table per attribute.
-
-    Returns
-    -------
-    ratios : ndarray of shape (n_clusters,)
-    """
+    """Minimum over attributes of the smallest ratio of two groups' shares in each cluster."""
     return np.min([cluster_balances(table / table.sum(axis=0)) for table in tables], axis=0)

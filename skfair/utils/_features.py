@@ -5,19 +5,10 @@ from scipy import sparse
 
 
 def check_finite_squares(values, name):
-    """Refuse numbers whose squares overflow: variances and distances would be infinite.
+    """Refuse numbers whose squares sum to infinity: so would variances and distances be.
 
-    Parameters
-    ----------
-    values : ndarray or sparse matrix of shape (n_samples, n_features) or (n_samples,)
-        Finite numbers. Squares of float32 are added in float64, which holds them.
-    name : str
-        What users call them, for the error.
-
-    Raises
-    ------
-    ValueError
-        If the sum of all squares is not finite; it names the place of the largest number.
+    Squares of float32 are added in float64, which holds them. `name` is what users call the
+    numbers; the error names the place of the largest one.
     """
     stored = values.data if sparse.issparse(values) else values
     if stored.dtype != np.float64 or not stored.size:

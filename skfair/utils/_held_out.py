@@ -1,4 +1,4 @@
-"""Checks that samples are held out: that a model was not fitted to those which it scores."""
+"""Checks for leakage: training rows that are used again as held-out or test rows."""
 
 import numpy as np
 import pandas as pd
@@ -8,58 +8,38 @@ from skfair.utils._messages import warn
 
 
 def refuse_training_data(X, X_fit):
-    """Compare samples with the training samples, row by row.
+    """Refuse an X of which most rows are training rows, and warn if some are.
 
     Rows are equal if their values are: numbers count as numbers, whatever their dtype and
-    container, and at the lower of both precisions.
-
-    Parameters
-    ----------
-    X, X_fit : array-like or sparse matrix of shape (n_samples, n_features)
-        Features; None for `X_fit` compares nothing. Frames are compared by the names of their
-        columns, if both have the same ones.
-
-    Raises
-    ------
-    ValueError
-        If most rows are among the training samples, or the columns are others.
-
-    Warns
-    -----
-    UserWarning
-        If some are: with few distinct values other samples may look the same.
+    container, and at the lower of both precisions. Frames are compared by the names of their
+    columns, if both have the same ones. None for `X_fit` compares nothing. With few distinct
+    values, equal rows may be different samples.
     """
     if X_fit is None:
         return
-    rows, fitted = _hashes(_columns(X), _columns(X_fit))
-    n_seen = int(np.isin(rows, fitted).sum())
-    if n_seen > len(rows) / 2:
+    rows, fitted = _hash_rows(_columns(X), _columns(X_fit))
+    n_reused = int(np.isin(rows, fitted).sum())
+    if n_reused > len(rows) / 2:
         raise ValueError(
-            f"People must be fresh, but {n_seen} of the {len(rows)} rows of X are in X_fit: the "
-            "model was fitted to them and treats them better than others. Pass people whom it has "
-            "not seen, such as a part that was held out."
+            f"X must be held-out data, but {n_reused} of the {len(rows)} rows of X are in X_fit: "
+            "the model was fitted to them and treats them better than others. Pass data that was "
+            "not used for the fit, such as a test set."
         )
-    if n_seen:
+    if n_reused:
         warn(
-            f"{n_seen} of the {len(rows)} rows of X are in X_fit too. If these are the same "
+            f"{n_reused} of the {len(rows)} rows of X are in X_fit too. If these are the same "
             "samples, leave them out: a model treats its training data better than others."
         )
 
 
 def check_disjoint_folds(folds):
-    """Raise a ValueError if a fold's training rows contain rows of its test set.
-
-    Parameters
-    ----------
-    folds : list of (ndarray of int, ndarray of int)
-        Training and test positions of each fold.
-    """
+    """Refuse folds, as (train, test) positions, whose training rows contain test rows."""
     for number, (train, test) in enumerate(folds):
-        n_seen = int(np.isin(test, train).sum())
-        if n_seen:
+        n_reused = int(np.isin(test, train).sum())
+        if n_reused:
             raise ValueError(
                 "Each sample must be scored by a model that was not fitted to it, but "
-                f"{n_seen} of the {len(test)} test rows of fold {number} of cv are among its "
+                f"{n_reused} of the {len(test)} test rows of fold {number} of cv are among its "
                 "training rows. Pass an int, or a splitter such as StratifiedKFold; an iterable "
                 "must yield disjoint train and test rows."
             )
@@ -71,14 +51,14 @@ def _columns(X):
         X = X.toarray()
     if hasattr(X, "columns"):  # pandas, polars
         return {name: X[name].to_numpy() for name in X.columns}
-    # A list of rows becomes an array of objects, so that numbers beside text stay numbers.
+    # A list of rows becomes an array of objects, so that text does not turn numbers into text.
     array = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
     array = np.asarray(array)
     return dict(enumerate(array.reshape(len(array), -1).T))
 
 
-def _hashes(columns, fitted):
-    """A number for each row of either table, equal for rows of equal values."""
+def _hash_rows(columns, fitted):
+    """Hashes of the rows of both tables."""
     if len(columns) != len(fitted):
         raise ValueError(
             f"X and X_fit must have the same columns, but they have {len(columns)} and "
@@ -86,24 +66,24 @@ def _hashes(columns, fitted):
         )
     if set(columns) == set(fitted):
         fitted = {name: fitted[name] for name in columns}
-    pairs = map(_comparable, columns.values(), fitted.values())
+    pairs = map(_align_dtypes, columns.values(), fitted.values())
     tables = (pd.DataFrame(dict(enumerate(table))) for table in zip(*pairs, strict=True))
     return [pd.util.hash_pandas_object(table, index=False).to_numpy() for table in tables]
 
 
-def _comparable(column, fitted):
-    """Two columns as numbers of the lower of their precisions, or as text if one is no number."""
+def _align_dtypes(column, fitted):
+    """Two columns as numbers of the lower of their precisions, or as text if one is not numeric."""
     numbers = _numbers(column), _numbers(fitted)
     if any(one is None for one in numbers):
         return tuple(pd.Series(one, dtype=object).map(str).to_numpy() for one in (column, fitted))
     dtype = min(map(_precision, (column, fitted), numbers), key=np.dtype.itemsize.__get__)
-    with np.errstate(over="ignore"):  # beyond the lower precision is infinite in both
-        # Adding 0 makes -0 the same as 0.
+    # Numbers that overflow in the lower precision are infinite in both. Adding 0 turns -0 into 0.
+    with np.errstate(over="ignore"):
         return tuple(one.astype(dtype).astype(np.float64) + 0.0 for one in numbers)
 
 
 def _numbers(column):
-    """A column as float64, nan where a value is missing; None if it holds anything but numbers."""
+    """A column as float64, nan where a value is missing; None if it is not numeric."""
     if getattr(column.dtype, "kind", "O") in "mM":
         return None
     try:
@@ -114,7 +94,7 @@ def _numbers(column):
 
 
 def _precision(column, numbers):
-    """The dtype that a column was rounded to: its own, or that which holds all its values."""
+    """The precision of a column: that of its dtype, or the lowest that holds all values."""
     if column.dtype.kind == "f" and column.dtype.itemsize < 8:
         return column.dtype
     with np.errstate(over="ignore"):

@@ -1,6 +1,7 @@
 """The only place that imports private names of scikit-learn, or asks for its version.
 
-Callbacks came with 1.9; before, fits go unwatched. So did the refusal of weights that are all zero.
+Callbacks, and the refusal of weights that are all zero, came with version 1.9. With older versions
+fits run without callbacks.
 """
 
 import inspect
@@ -23,24 +24,18 @@ from skfair.exceptions import SearchError
 from skfair.utils._messages import spelling_hint
 
 if "allow_all_zero_weights" not in inspect.signature(check_sample_weight).parameters:
-    check_any_weight = check_sample_weight
+    check_weight_with_zeros = check_sample_weight
 
     def check_sample_weight(sample_weight, X, **options):
-        """The weights, if one of them is not zero."""
-        weights = check_any_weight(sample_weight, X, **options)
+        """The checked weights, of which at least one is not zero."""
+        weights = check_weight_with_zeros(sample_weight, X, **options)
         if not weights.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         return weights
 
 
 class StrOptions(SklearnStrOptions):
-    """One of several names, which errors list in order.
-
-    Parameters
-    ----------
-    options : set or mapping
-        The names. Entries that are added to a mapping later are names too.
-    """
+    """One of several names, sorted in errors; `options` is a set, or a mapping that may grow."""
 
     def __init__(self, options):
         super().__init__(options if isinstance(options, set) else options.keys())
@@ -52,19 +47,7 @@ class StrOptions(SklearnStrOptions):
 def validate_parameter_constraints(constraints, params, caller):
     """Validate parameters as scikit-learn does, and suggest the name that may be meant.
 
-    Parameters
-    ----------
-    constraints : dict
-        List of constraints by parameter.
-    params : dict
-        Value by parameter.
-    caller : str
-        Name of the class, for the error.
-
-    Raises
-    ------
-    InvalidParameterError
-        A ValueError and TypeError, if a parameter is invalid.
+    `constraints` and `params` are dicts by parameter, `caller` the class name for the error.
     """
     for name, value in params.items():
         try:
@@ -76,18 +59,7 @@ def validate_parameter_constraints(constraints, params, caller):
 
 
 def validate_params(estimator):
-    """Validate the constructor parameters of an estimator.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-        With ``_parameter_constraints``.
-
-    Raises
-    ------
-    InvalidParameterError
-        As in `validate_parameter_constraints`.
-    """
+    """Validate the constructor parameters of an estimator with ``_parameter_constraints``."""
     params = estimator.get_params(deep=False)
     name = type(estimator).__name__
     validate_parameter_constraints(estimator._parameter_constraints, params, name)
@@ -96,16 +68,8 @@ def validate_params(estimator):
 def search_error(error):
     """The exception to raise where a search must stop.
 
-    Parameters
-    ----------
-    error : Exception
-        What is wrong with the call.
-
-    Returns
-    -------
-    error : BaseException
-        The same one, unless scikit-learn is about to turn it into a score: then a `SearchError`
-        with its message, which passes scikit-learn's ``except Exception``.
+    It is the same one, unless scikit-learn is about to turn it into a score: then a `SearchError`
+    with its message, which passes scikit-learn's ``except Exception``.
     """
     return SearchError(str(error)) if _becomes_a_score() else error
 
@@ -126,14 +90,14 @@ try:
     from sklearn.callback._transport import can_reuse_listener, open_listener, send
 except ImportError:
 
-    class Unwatched:
-        """A task of a fit that nobody watches."""
+    class NoCallbackContext:
+        """A task of a fit without callbacks."""
 
         def call_on_fit_task_begin(self, **data):
-            """Tell nobody."""
+            """Do nothing."""
 
         def call_on_fit_task_end(self, **data):
-            """Tell nobody; nobody asks to stop."""
+            """Continue the fit."""
             return False
 
         def subcontext(self, **data):
@@ -144,17 +108,17 @@ except ImportError:
         """Estimators without ``set_callbacks``."""
 
         def _init_callback_context(self, **data):
-            return Unwatched()
+            return NoCallbackContext()
 
     def with_callbacks(fit):
         """The method as it is."""
         return fit
 
     def open_listener(*_, **__):
-        """Refuse: there is nothing to listen to."""
+        """Refuse, since there are no callbacks."""
         raise ImportError(
-            "FairnessMonitor watches fits by scikit-learn's callbacks, which came with version "
-            "1.9; update scikit-learn, or pass verbose=1."
+            "FairnessMonitor needs scikit-learn's callbacks, which came with version 1.9; "
+            "update scikit-learn, or pass verbose=1."
         )
 
     can_reuse_listener = send = open_listener

@@ -1,4 +1,4 @@
-"""Samples in the order of their scores: who ranks first, and how far others lie below."""
+"""Sums over sorted scores: ramps around a rank, and excesses over a point."""
 
 import numpy as np
 
@@ -9,24 +9,11 @@ def taper_length(end, length):
 
 
 def top_shares(shares, end, length):
-    r"""How much of each share belongs to those who rank first.
+    r"""Share of each sample that counts with a ramp around rank `end`, not more than its share.
 
-    With a ramp w that falls from 1 to 0 around `end`, somebody whose share covers the ranks from a
-    to b counts :math:`\int_a^b w`. All together count `end`, whatever the shares.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n_samples,)
-        In the order of the ranks; they sum to 1.
-    end : float in [0, 1]
-        Rank up to which they are taken.
-    length : float
-        Of the ramp, which reaches from 0 to 1 at most: see `taper_length`.
-
-    Returns
-    -------
-    taken : ndarray of shape (n_samples,)
-        Not more than the shares.
+    With a ramp w of this length that falls from 1 to 0 around `end`, a sample whose share covers
+    the ranks from a to b counts :math:`\int_a^b w`. Together they count `end`. Shares are in the
+    order of the ranks and sum to 1; the ramp lies within [0, 1], see `taper_length`.
     """
     ranks = np.concatenate(([0.0], np.minimum(np.cumsum(shares), 1.0)))
     if not length:
@@ -37,38 +24,18 @@ def top_shares(shares, end, length):
 
 
 class SortedScores:
-    """Samples by ascending score, with what they count.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples,)
-        Ascending.
-    shares : ndarray of shape (n_samples,)
-        What each counts.
-    """
+    """Sums over the samples below a point, from prefix sums over ascending scores and shares."""
 
     def __init__(self, scores, shares):
         self.scores = scores
-        # Moments about the middle keep more digits.
+        # Prefix sums of moments; those about the median keep more digits.
         self._middle = float(scores[len(scores) // 2]) if len(scores) else 0.0
-        moved = scores - self._middle
-        powers = shares * np.array([np.ones_like(moved), moved, moved**2])
+        centered = scores - self._middle
+        powers = shares * np.array([np.ones_like(centered), centered, centered**2])
         self._moments = np.pad(np.cumsum(powers, axis=1), ((0, 0), (1, 0)))
 
     def sums_below(self, points):
-        r"""Sums over the samples below given points.
-
-        Parameters
-        ----------
-        points : ndarray of shape (n_points,)
-            Scores.
-
-        Returns
-        -------
-        count, excess, square : ndarray of shape (n_points,)
-            Sums of the shares, of :math:`x - s` and of :math:`(x - s)^2 / 2` over those who score
-            less than the point x.
-        """
+        r"""Sums of the shares, of :math:`x - s` and :math:`(x - s)^2 / 2` over scores s < x."""
         count, first, second = self._moments[:, np.searchsorted(self.scores, points)]
         x = points - self._middle
         return count, x * count - first, (x**2 * count - 2.0 * x * first + second) / 2.0
