@@ -13,7 +13,7 @@ from skfair.losses import (
     as_pointwise,
     over_pairs,
 )
-from skfair.utils._messages import look_up_name
+from skfair.utils._messages import resolve_name
 
 RATE = "percentage points"
 """Unit of rates; certificates show them as fractions too."""
@@ -88,9 +88,9 @@ def _requested_loss(constraint, loss):
 def _decision_function_loss(model, loss):
     """Loss of the decision function: the one passed, else that of a fit of this package."""
     if loss is None and hasattr(model, "constraint_report_"):
-        fitted = look_up_name(OBJECTIVES, getattr(model, "loss", "logistic"), "loss")
+        fitted = resolve_name(OBJECTIVES, getattr(model, "loss", "logistic"), "loss")
         loss = None if over_pairs(fitted) else fitted  # a loss of pairs has no value per sample
-    loss = LogisticLoss() if loss is None else look_up_name(LOSSES, loss, "loss")
+    loss = LogisticLoss() if loss is None else resolve_name(LOSSES, loss, "loss")
     return loss, f"units of {_loss_name(loss)} of the decision function", None
 
 
@@ -117,7 +117,7 @@ def _prediction_loss(model, loss, scale):
     if scale is None:
         chosen = {"squared": SquaredLoss(), "absolute": _absolute_error}.get(loss, loss)
         return chosen, _loss_unit(loss, "units of the loss"), None
-    fitted = look_up_name(LOSSES, loss, "loss")
+    fitted = resolve_name(LOSSES, loss, "loss")
     # The fit divides target and predictions by the target's standard deviation.
     if isinstance(fitted, SquaredLoss):
         factor, name = scale**2, "squared"

@@ -9,9 +9,9 @@ from skfair.audit._certificate_units import RATE, resolve_units
 from skfair.audit._model_predictions import (
     check_applies,
     check_model,
-    look_up_constraint,
     metric_kind,
     predict_for_metric,
+    resolve_constraint,
     target_and_scores,
 )
 from skfair.groups import check_columns
@@ -204,7 +204,7 @@ def certify(
     True
     """
     check_model(estimator)
-    constraint, level = look_up_constraint(constraint), check_level(confidence_level)
+    constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     if not tolerance > 0:
         raise ValueError(
             f"tolerance must be positive, since no sample can show a gap of 0; got {tolerance!r}."
@@ -293,7 +293,7 @@ def limit_metric(constraint, *, confidence_level=0.95):
     >>> 0.05 < limit(y_true, y_true, sensitive_features=group) < 0.1
     False
     """
-    constraint = look_up_constraint(constraint)
+    constraint = resolve_constraint(constraint)
     function = partial(_limit, constraint=constraint, level=check_level(confidence_level))
     return Metric(function, metric_kind(constraint), greater_is_better=False, best=0.0)
 

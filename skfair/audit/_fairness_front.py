@@ -10,7 +10,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair.audit._certify import bind_constraint
-from skfair.audit._model_predictions import look_up_constraint, predict_for_metric
+from skfair.audit._model_predictions import predict_for_metric, resolve_constraint
 from skfair.constraints import constraints_on
 from skfair.groups import Events, check_alignment
 from skfair.inference import check_level, contrast_interval, estimates_of
@@ -102,7 +102,7 @@ def fairness_front(
     >>> bool((front["gap_low"] <= front["gap"]).all() and (front["gap"] <= front["gap_high"]).all())
     True
     """
-    constraint, level = look_up_constraint(constraint), check_level(confidence_level)
+    constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     _check_decisions(constraint, estimator)
     check_alignment(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     (X,), y = indexable(X), column_or_1d(y)

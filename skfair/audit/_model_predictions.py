@@ -13,12 +13,12 @@ from skfair.constraints import (
 )
 from skfair.groups import check_alignment
 from skfair.metrics import METRICS, PREDICTIONS, find_positive
-from skfair.utils._messages import look_up_name
+from skfair.utils._messages import resolve_name
 
 
-def look_up_constraint(constraint):
+def resolve_constraint(constraint):
     """The constraint of a name in `CONSTRAINTS`, or the instance passed."""
-    return look_up_name(CONSTRAINTS, constraint, "constraint", Constraint)
+    return resolve_name(CONSTRAINTS, constraint, "constraint", Constraint)
 
 
 def metric_kind(constraint):

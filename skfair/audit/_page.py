@@ -56,12 +56,12 @@ def _summary(report):
     yield "</ul></section>"
 
 
-def _table(caption, head, rows, note=""):
+def _table(caption, titles, rows, note=""):
     """A table that scrolls within its frame, by keyboard too, where the page is narrow."""
     yield f'<div class="frame" role="region" aria-label="{escape(caption)}" tabindex="0"><table>'
     small = f"<small>{escape(note)}</small>" if note else ""
     yield f"<caption><span>{escape(caption)}</span>{small}</caption><thead><tr>"
-    yield "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
+    yield "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
     yield "</tr></thead><tbody>"
     for (first, *cells), is_marked in rows:
         marked = ' class="marked"' if is_marked else ""
@@ -88,8 +88,8 @@ def _overview(report):
 
     note = "Largest difference between two groups that are not small, with its interval."
     rows = ((tuple(row(name)), False) for name in names)
-    heads = ("Measure", *(f"by {attribute}" for attribute in report.attributes))
-    yield from _table("Gaps between groups", heads, rows, note)
+    titles = ("Measure", *(f"by {attribute}" for attribute in report.attributes))
+    yield from _table("Gaps between groups", titles, rows, note)
     yield "</section>"
 
 
@@ -110,8 +110,8 @@ def _four_fifths(report):
     for attribute in report.attributes:
         shown = _largest_groups(rates[rates["attribute"] == attribute])
         rows = [(_impact(row), row["is_reference"]) for _, row in shown.iterrows()]
-        head = ("Group", "People", "Of them", title, "Impact ratio", "Four fifths")
-        yield from _table(f"Impact ratios by {attribute}", head, rows, note)
+        titles = ("Group", "People", "Of them", title, "Impact ratio", "Four fifths")
+        yield from _table(f"Impact ratios by {attribute}", titles, rows, note)
     yield "</section>"
 
 
@@ -158,9 +158,9 @@ def _measure(rows, attribute, name, n_groups):
     """Table of one measure by one attribute."""
     title, meaning = describe_measure(name)
     scale = _scale(rows)
-    head = ["Group", "People", title]
+    titles = ["Group", "People", title]
     has_ratio = bool(rows["ratio"].notna().any())
-    head += ["Difference, points" if is_share(name) else "Difference"] + ["Ratio"] * has_ratio
+    titles += ["Difference, points" if is_share(name) else "Difference"] + ["Ratio"] * has_ratio
     reference = rows.loc[rows["is_reference"], "value"]
     reference = reference.iloc[0] if len(reference) else None
     note = f"{meaning}; pictures from {value_text(scale[0], name)} to {value_text(scale[1], name)}"
@@ -170,7 +170,7 @@ def _measure(rows, attribute, name, n_groups):
         (_cells(row, name, scale, reference, has_ratio), row["is_reference"])
         for _, row in rows.iterrows()
     ]
-    yield from _table(f"{title} by {attribute}", head, cells, note)
+    yield from _table(f"{title} by {attribute}", titles, cells, note)
 
 
 def _cells(row, name, scale, reference, has_ratio):

@@ -6,7 +6,7 @@ from skfair.constraints._cells import all_samples, each_class, positives
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._gap import Largest
 from skfair.losses import LOSSES, HingeLoss, LogisticLoss, SquaredHingeLoss
-from skfair.utils._messages import look_up_name
+from skfair.utils._messages import resolve_name
 from skfair.utils._sklearn import Interval, StrOptions
 
 _CLASS_LOSSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
@@ -29,7 +29,7 @@ class GroupLoss(Constraint):
     @property
     def applies_to(self):
         """Kinds of predictions: losses of the classes -1 and +1 do not apply to numbers."""
-        loss = look_up_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
+        loss = resolve_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
         return ("scores",) if isinstance(loss, _CLASS_LOSSES) else ("scores", "numbers")
 
     _parameter_constraints = {
@@ -58,7 +58,7 @@ class GroupLoss(Constraint):
 
     def rate(self, surrogate, loss):
         """The loss of each sample, as in :meth:`Constraint.rate`."""
-        return loss if self.loss is None else look_up_name(LOSSES, self.loss, "loss")
+        return loss if self.loss is None else resolve_name(LOSSES, self.loss, "loss")
 
 
 class LossParity(GroupLoss):

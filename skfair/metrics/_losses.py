@@ -9,7 +9,7 @@ from skfair.metrics._docstrings import loss_docs
 from skfair.metrics._gaps import gap, warn_of_unknown
 from skfair.metrics._rates import find_positive
 from skfair.metrics._registry import metric
-from skfair.utils._messages import look_up_name
+from skfair.utils._messages import resolve_name
 
 
 @loss_docs
@@ -203,7 +203,7 @@ def largest_group_loss(
 
 def _check(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
     """Check the input: samples, their target -1 and +1, and their losses."""
-    loss = look_up_name(LOSSES, loss, "loss")
+    loss = resolve_name(LOSSES, loss, "loss")
     samples, (truth, scores) = check_columns(
         sensitive_features, sample_weight, y_true=y_true, y_score=y_score
     )

@@ -13,7 +13,7 @@ from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
 from skfair.training import ConstrainedLinearModel, Training
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._messages import look_up_name, warn
+from skfair.utils._messages import resolve_name, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 _BY_NAME = {"ranking_parity": RankingParity}
@@ -222,7 +222,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         constraints = [] if self.constraint is None else self.constraint
         constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
         constraints = [
-            look_up_name(_BY_NAME, one, "constraint", RankingParity) for one in constraints
+            resolve_name(_BY_NAME, one, "constraint", RankingParity) for one in constraints
         ]
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         who = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}

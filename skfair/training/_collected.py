@@ -23,7 +23,7 @@ from skfair.solvers import SQP
 from skfair.training._input import class_weights
 from skfair.training._partitioned import problem_of_parts
 from skfair.training._representatives import Representatives, by_cells
-from skfair.utils._messages import look_up_name
+from skfair.utils._messages import resolve_name
 
 _REHEARSED = (1 << 15, 1 << 17)
 _SHARE = 1 / 256
@@ -94,7 +94,7 @@ def fit_collected(estimator, X, y, people, constraints):
 
 def _refuse_what_is_no_sum(estimator, constraints, solver, people):
     remedy = "; fit a sample of the people in memory, or change it."
-    if over_pairs(look_up_name(OBJECTIVES, estimator.loss, "loss")):
+    if over_pairs(resolve_name(OBJECTIVES, estimator.loss, "loss")):
         raise ValueError(
             f"Pairs of people in parts cannot be compared, as loss={estimator.loss!r} does{remedy}"
         )

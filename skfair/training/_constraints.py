@@ -1,7 +1,7 @@
 """From what users call a constraint to objects."""
 
 from skfair.constraints import CONSTRAINTS, Constraint
-from skfair.utils._messages import look_up_name
+from skfair.utils._messages import resolve_name
 
 
 def constraints_of(constraint):
@@ -24,4 +24,4 @@ def constraints_of(constraint):
     if constraint is None:
         return []
     given = constraint if isinstance(constraint, list | tuple) else [constraint]
-    return [look_up_name(CONSTRAINTS, one, "constraint", Constraint) for one in given]
+    return [resolve_name(CONSTRAINTS, one, "constraint", Constraint) for one in given]

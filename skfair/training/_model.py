@@ -16,7 +16,7 @@ from skfair.solvers import SOLVERS, Solver
 from skfair.surrogates import SURROGATES
 from skfair.training._files import Storable
 from skfair.training._outcome import promised, status_of, unconstrained
-from skfair.utils._messages import look_up_name
+from skfair.utils._messages import resolve_name
 from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 
 CONFIDENCE_LEVELS = [Interval(Real, 0, 1, closed="neither"), None]
@@ -62,8 +62,8 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
 
     def _problem_of(self, model, training, constraints, loss_weights):
         """The problem of a model."""
-        loss = look_up_name(OBJECTIVES, self.loss, "loss")
-        surrogate = look_up_name(SURROGATES, self.surrogate, "surrogate")
+        loss = resolve_name(OBJECTIVES, self.loss, "loss")
+        surrogate = resolve_name(SURROGATES, self.surrogate, "surrogate")
         (parts,) = bind_all(constraints, [training.people], surrogate, loss, self.tolerance)
         if training.lacks_groups:  # not even by bounds that hold for one group
             parts = [part for part in parts if not len(part.rows.lower)]

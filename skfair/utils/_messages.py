@@ -33,7 +33,7 @@ def spelling_hint(name, known):
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def look_up_name(registry, what, parameter, kind=object):
+def resolve_name(registry, what, parameter, kind=object):
     """The object of a name in a registry, or the object passed if it is an instance of `kind`.
 
     A class in the registry stands for an instance with default parameters. `parameter` is what

@@ -3,7 +3,7 @@ import warnings
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.utils._messages import join_names, look_up_name, spelling_hint, warn
+from skfair.utils._messages import join_names, resolve_name, spelling_hint, warn
 
 
 def test_a_warning_points_at_the_first_line_outside_the_package():
@@ -48,18 +48,18 @@ class Square:
 def test_a_name_an_instance_and_an_object_in_the_registry():
     registry = {"square": Square, "unit": 1.0}
     mine = Square()
-    assert isinstance(look_up_name(registry, "square", "shape"), Square)
-    assert look_up_name(registry, "unit", "shape") == 1.0
-    assert look_up_name(registry, mine, "shape") is mine
-    assert look_up_name(registry, mine, "shape", kind=Square) is mine
+    assert isinstance(resolve_name(registry, "square", "shape"), Square)
+    assert resolve_name(registry, "unit", "shape") == 1.0
+    assert resolve_name(registry, mine, "shape") is mine
+    assert resolve_name(registry, mine, "shape", kind=Square) is mine
 
 
 @pytest.mark.parametrize("what", ["circle", 3, None])
 def test_an_unknown_name_is_refused_with_the_known_ones(what):
     with pytest.raises(ValueError, match=r"shape must be one of \['square'\] or an instance of Sq"):
-        look_up_name({"square": Square}, what, "shape", kind=(Square,))
+        resolve_name({"square": Square}, what, "shape", kind=(Square,))
     with pytest.raises(ValueError, match=r"one of \['square'\] or an instance; got 'disc'"):
-        look_up_name({"square": Square}, "disc", "shape")
+        resolve_name({"square": Square}, "disc", "shape")
 
 
 def test_the_closest_name_is_suggested():
@@ -68,4 +68,4 @@ def test_the_closest_name_is_suggested():
     )
     assert spelling_hint("xyz", ["equalized", "demographic"]) == spelling_hint(3, ["three"]) == ""
     with pytest.raises(ValueError, match=r"got 'aplha'\. Did you mean 'alpha'\?"):
-        look_up_name({"alpha": 1}, "aplha", "name")
+        resolve_name({"alpha": 1}, "aplha", "name")

@@ -15,7 +15,7 @@ from skfair.cluster.kmeans._samples import check_runs, point_of
 from skfair.groups import check_alignment, encode_known_groups, encode_known_values
 from skfair.partitions import row_by_row
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._messages import look_up_name
+from skfair.utils._messages import resolve_name
 from skfair.utils._sklearn import (
     Interval,
     StrOptions,
@@ -376,7 +376,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return check_population(self, X, sensitive_features, sample_weight)
 
     def _cluster(self, population, random_state, rounds):
-        algorithm = look_up_name(ALGORITHMS, self.algorithm, "algorithm")
+        algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         return population.cluster(
             algorithm, check_runs(self, population.mean), random_state, rounds
         )
@@ -386,7 +386,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return population.describe(point) | {"labels_": labels}
 
     def _advice(self, population):
-        return look_up_name(ALGORITHMS, self.algorithm, "algorithm").advice
+        return resolve_name(ALGORITHMS, self.algorithm, "algorithm").advice
 
     def _cut_short(self, population, is_stopped):
         if is_stopped:

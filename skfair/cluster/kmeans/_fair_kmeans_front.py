@@ -7,7 +7,7 @@ from skfair.cluster.kmeans._alternating import AlternatingFront
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._samples import check_runs
-from skfair.utils._messages import look_up_name
+from skfair.utils._messages import resolve_name
 
 FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
 """An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
@@ -121,7 +121,7 @@ def fair_kmeans_front(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    algorithm = look_up_name(
+    algorithm = resolve_name(
         FRONT_ALGORITHMS, algorithm, "algorithm", tuple(FRONT_ALGORITHMS.values())
     )
     people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
