@@ -1,9 +1,9 @@
 """
-Fair models of data that do not fit
-===================================
+Fair models of larger-than-memory data
+======================================
 
-What ``make demo-dask`` runs: ten million people are written to Parquet files, and a cluster of two
-workers fits fair models to them. ``python examples/demo_dask.py 1000000`` takes one million.
+``make demo-dask`` runs this script: ten million people are written to Parquet files, and a cluster
+of two workers fits fair models to them. ``python examples/demo_dask.py 1000000`` takes one million.
 """
 
 import logging
@@ -29,8 +29,8 @@ FEATURES = [f"x{j}" for j in range(N_FEATURES)]
 BYTES = 4 * N_FEATURES + 1 + 4  # of a person: features, decision, sex
 MEMORY = 1.2e9  # of a worker, in bytes
 
-# Workers keep what blocks take: with Dask's own setting every temporary array of NumPy is taken
-# from the system and given back. What is as large as a file they give back, or they seem full.
+# Let workers reuse memory of the size of blocks: with Dask's default every temporary array of NumPy
+# is allocated from the system and freed. Memory of the size of a file is freed.
 KEEP_MEMORY = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": str(1 << 26),
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": str(1 << 24),
@@ -38,7 +38,7 @@ KEEP_MEMORY = {
 
 
 def main(n_people):
-    """Write the people, fit the models, print the table."""
+    """Write the data, fit the models, print the table."""
     folder = write_people(n_people)
     print(f"{n_people:,} people in {folder}, {n_people * BYTES / 1e9:.1f} GB in memory;")
     print(f"2 workers of {MEMORY / 1e9:.1f} GB and one thread.\n")
@@ -50,14 +50,12 @@ def main(n_people):
             "FairKMeans, 10 clusters": fit_clusters(client, people),
         }
     print(pd.DataFrame(rows).T.to_string(na_rep="", float_format="{:.3f}".format), end="\n\n")
-    print(
-        "gap: of the rates at which the sexes are selected, among everybody; balance: rarest over"
-    )
-    print("commonest sex in the least balanced cluster; GB: the most that a worker ever held.")
+    print("gap: of the selection rates of the sexes, on all data; balance: smallest over largest")
+    print("sex in the least balanced cluster; GB: peak memory of a worker.")
 
 
 def write_people(n_people):
-    """A folder of Parquet files; people that are there already are kept."""
+    """A folder of Parquet files; existing files are kept."""
     folder = FOLDER / f"people_{n_people}"
     folder.mkdir(parents=True, exist_ok=True)
     for number, first in enumerate(range(0, n_people, ROWS)):
@@ -86,13 +84,13 @@ def start_cluster():
         threads_per_worker=1,
         memory_limit=int(MEMORY),
         dashboard_address=":0",
-        # What fails is raised here; logs tell of memory that is kept, and of workers that leave.
+        # Errors are raised here; the logs are about memory, and about workers that leave.
         silence_logs=logging.CRITICAL,
     )
 
 
 def fit_classifier(client, people, **settings):
-    """A row of the table: what everybody, read again, shows of a classifier."""
+    """Row of the table: a classifier, evaluated on all data."""
     model = ConstrainedERMClassifier(**settings)
     start = time.perf_counter()
     groups = {} if settings.get("constraint", "") is None else {"sensitive_features": people["sex"]}
@@ -111,24 +109,24 @@ def fit_classifier(client, people, **settings):
 
 
 def fit_clusters(client, people):
-    """A row of the table: clusters, the balance of which is counted again."""
+    """Row of the table: a clustering, its balance recomputed."""
     model = FairKMeans(10, min_balance=0.8, random_state=0)
     start = time.perf_counter()
     model.fit(people[FEATURES], sensitive_features=people["sex"])
     seconds = time.perf_counter() - start
-    # As an array it comes part by part: a column would be put together by one worker.
+    # As an array it is gathered partition by partition: one worker would concatenate a column.
     sex = people["sex"].to_dask_array().compute()
     balance = balance_score(model.labels_.compute(), sensitive_features=sex)
     return {"seconds": seconds, "balance": balance, "GB": most_memory(client)}
 
 
 def most_memory(client):
-    """The most that a worker ever held, in GB."""
+    """Peak memory of a worker, in GB."""
     return max(client.run(peak_memory).values()) / 1e6
 
 
 def peak_memory():
-    """Most memory of this process, in kB."""
+    """Peak memory of this process, in kB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

@@ -2,18 +2,18 @@
 Accuracy against tolerance
 ==========================
 
-What does demographic parity cost on the census data Adult? This page draws accuracy against the gap
-that is left, for :class:`~skfair.classification.ConstrainedERMClassifier` and, where fairlearn is
-installed, for its reductions ``ExponentiatedGradient`` and ``GridSearch`` [1]_: all three linear,
-all three on the same people.
+What does demographic parity cost on the census data Adult? This page plots accuracy against the
+statistical parity difference, for :class:`~skfair.classification.ConstrainedERMClassifier` and,
+where fairlearn is installed, for its reductions ``ExponentiatedGradient`` and ``GridSearch`` [1]_.
+All three are linear and use the same data.
 """
 
 # %%
-# The people
-# ----------
+# The data
+# --------
 # Who earns more than 50,000 dollars a year, and are women and men predicted to do so equally often?
-# Half of 10,000 people are for the fit, half are new. Without a copy of Adult and without a network
-# generated people stand in.
+# Half of 10,000 people are training data, half are test data. Without a copy of Adult and a network
+# connection, generated data are used.
 
 import time
 from importlib.util import find_spec
@@ -36,7 +36,7 @@ try:
     X = pd.get_dummies(people.data, dtype=float).to_numpy()
     y, groups = people.target.to_numpy() == ">50K", people.sensitive_features.to_numpy()
 except OSError as error:
-    print(f"Adult is not to be had, so generated people stand in for it: {error}")
+    print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(10_000, n_informative=8, flip_y=0.1, random_state=0)
     groups = np.where(X[:, 13] > 0, "a", "b")
 
@@ -49,7 +49,7 @@ X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 
 
 def judge(predict):
-    """Gap and share of right decisions, on the people of the fit and on new ones."""
+    """Gap and accuracy, on training and test data."""
     answers = {}
     for who, (X, y, groups) in {
         "fit": (X_train, y_train, groups_train),
@@ -64,17 +64,17 @@ def judge(predict):
 
 
 def timed(method, model):
-    """Row of the table: a fitted model, and the processor time of its fit."""
+    """Row of the table: a fitted model, and the CPU time of its fit."""
     start = time.process_time()
     model.fit(X_train, y_train, sensitive_features=groups_train)
     return {"method": method, "seconds": time.process_time() - start}, model
 
 
 # %%
-# Ours
-# ----
-# The first fit bounds nothing; its gap is what there is to close. Then comes one fit per tolerance,
-# each a share of that gap.
+# Constrained fits
+# ----------------
+# The first fit has no effective bound. Then there is one fit per tolerance, each a fraction of the
+# first gap.
 
 _, plain = timed("plain", ConstrainedERMClassifier(tolerance=1.0))
 plain_gap = judge(plain.predict)["gap, fit"]
@@ -88,10 +88,10 @@ for asked in plain_gap * np.array([1.0, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1]):
 # Reductions
 # ----------
 # ``ExponentiatedGradient`` fits many reweighted logistic regressions and decides by drawing one of
-# them for each person. It is given tolerances too. They mean something else: each group is held
-# against everybody, so that two groups may differ by up to twice as much, and ``eps`` and the luck
-# of the draw come on top. ``GridSearch`` fits one regression per multiplier on a grid, and each of
-# them is a point. The column of seconds is processor time per model.
+# them for each person. Its tolerances have another meaning: each group is compared with all people,
+# so that two groups may differ by up to twice as much, plus ``eps`` and the noise of the draws.
+# ``GridSearch`` fits one regression per multiplier on a grid, and each of them is a point. The
+# column of seconds is CPU time per model.
 
 if find_spec("fairlearn"):
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient, GridSearch
@@ -114,12 +114,12 @@ table = pd.DataFrame(rows)
 table.round(3)
 
 # %%
-# The picture
-# -----------
-# Left the people of the fit, right new ones. At the same gap the three kinds of models are about
-# equally accurate; they differ in what they promise and in the time they take. The promise of a
-# tolerance is about the left-hand side. The right one carries the noise of 5,000 people, up to a
-# percentage point of accuracy and two of gap in either direction.
+# The figure
+# ----------
+# Training data on the left, test data on the right. At the same gap the three methods are about
+# equally accurate. They differ in their guarantees and in CPU time. A tolerance is enforced on the
+# training data. The test set has the sampling noise of 5,000 people, up to a percentage point of
+# accuracy and two of gap in either direction.
 
 figure, axes = plt.subplots(1, 2, sharey=True, figsize=(9.5, 4.2), layout="constrained")
 styles = {
@@ -128,7 +128,7 @@ styles = {
     "GridSearch": ("#009E73", "^"),
 }
 for ax, (who, title) in zip(
-    axes, {"fit": "people of the fit", "new": "new people"}.items(), strict=True
+    axes, {"fit": "training data", "new": "test data"}.items(), strict=True
 ):
     for method, points in table.groupby("method"):
         color, line = styles[method]
@@ -140,7 +140,7 @@ axes[0].set_ylabel("accuracy")
 axes[1].legend(loc="lower right", frameon=False)
 half = table[np.isclose(table["asked"], plain_gap / 2)].iloc[0]
 cost = judge(plain.predict)["accuracy, new"] - half["accuracy, new"]
-figure.suptitle(f"Half of the gap costs {100 * cost:.1f} points of accuracy on new people")
+figure.suptitle(f"Half of the gap costs {100 * cost:.1f} points of test accuracy")
 
 # %%
 # .. rubric:: References

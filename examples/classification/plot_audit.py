@@ -1,16 +1,16 @@
 """
-Audit a model that you have
-===========================
+Fairness audit of an existing model
+===================================
 
-Nothing is trained under a constraint here: a model of boosted trees is looked at, with
-:class:`~skfair.audit.FairnessReport`. The page at the end is what ``to_html`` writes.
+An unconstrained model of boosted trees is audited with :class:`~skfair.audit.FairnessReport`. The
+page at the end is the output of ``to_html``, which can be attached to a model card.
 """
 
 # %%
-# The people
-# ----------
-# Invented applicants for a loan. Women have lower incomes and shorter careers here, and the model
-# is not told who is one.
+# The data
+# --------
+# Generated applicants for a loan. Women have lower incomes and young people shorter careers.
+# Neither sex nor age is a feature of the model.
 
 import numpy as np
 import pandas as pd
@@ -45,20 +45,20 @@ model = HistGradientBoostingClassifier(max_depth=3, max_iter=50, random_state=0)
 model.fit(X_train, y_train)
 
 # %%
-# What was found
-# --------------
-# The report begins with three sentences, and says what its data cannot decide.
+# Findings
+# --------
+# The report begins with three sentences, and lists what the data cannot decide.
 
 report = FairnessReport.from_estimator(
-    model, X, y, sensitive_features=people, title="Loans, on people whom the model has not seen"
+    model, X, y, sensitive_features=people, title="Loans, on held-out applicants"
 )
 print(*report.findings, sep="\n")
-print("\nUndecided:", *report.undecided[:2], sep="\n")
+print("\nOpen questions:", *report.open_questions[:2], sep="\n")
 
 # %%
-# As a picture
-# ------------
-# Selection and errors by sex, each with its interval.
+# Rates by group
+# --------------
+# Selection and error rates by sex, with confidence intervals.
 
 display = GroupRateDisplay.from_predictions(
     y,
@@ -78,19 +78,19 @@ display.ax_.set_title(
 # %%
 # A certificate
 # -------------
-# Whether the gap of true positive rates is below a tolerance in the population, fresh people can
-# show. How many that takes can be planned. Those here are enough for a tolerance of .1 if the model
-# treats the sexes alike; it does not, and the answer is no.
+# Held-out data can certify that the gap of true positive rates in the population is below a
+# tolerance, and the required sample size can be planned. This sample would suffice for a tolerance
+# of .1 if the true positive rates were equal. They differ, so the gap is not certified.
 
-fresh = {"sensitive_features": people["sex"], "X_fit": X_train}
-certificate = certify(model, X, y, constraint="equal_opportunity", tolerance=0.1, **fresh)
+held_out = {"sensitive_features": people["sex"], "X_fit": X_train}
+certificate = certify(model, X, y, constraint="equal_opportunity", tolerance=0.1, **held_out)
 print(certificate)
-print(f"A tolerance of .1 takes {required_sample_size(0.1, rate=0.8)} people of each group,")
-print(f"one of .02 takes {required_sample_size(0.02, rate=0.8)}.")
+print(f"A tolerance of .1 requires {required_sample_size(0.1, rate=0.8)} people of each group,")
+print(f"one of .02 requires {required_sample_size(0.02, rate=0.8)}.")
 
 # %%
 # The whole report
 # ----------------
-# As a notebook shows it; ``report.to_html("report.html")`` writes the same as a page of its own.
+# As in a notebook; ``report.to_html("report.html")`` writes the same to a file.
 
 report

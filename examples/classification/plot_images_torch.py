@@ -1,11 +1,10 @@
 """
-Fine-tuning a network that looks at pictures
-============================================
+Fine-tuning an image classifier under demographic parity
+========================================================
 
-Does this person smile? The network of this page learns it from small drawings of faces, some of
-which wear a hat. Hats say nothing about mouths, but in these pictures people with hats smile more
-often, so that whoever guesses from a blurred mouth is right more often by looking at the hat too.
-A network that is trained on accuracy alone does. Fine-tuned by
+Does this person smile? The network of this page learns it from small drawings of faces, some with a
+hat. In these pictures people with hats smile more often, so that the hat helps to predict the smile
+where the mouth is blurred, and a network that is trained on accuracy alone uses it. Fine-tuned by
 :class:`~skfair.torch.ConstrainedTorchClassifier`, it says "smile" equally often with and without a
 hat. That is the experiment with CelebA of [1]_ in small, on pictures that are drawn here.
 
@@ -16,8 +15,8 @@ the code without running it.
 # sphinx_gallery_thumbnail_path = '_static/images_torch.png'
 
 # %%
-# The pictures
-# ------------
+# The figures
+# -----------
 # Sixteen by sixteen pixels, blurred and noisy. Of those with a hat 70 % smile, of the others 40 %.
 
 import matplotlib.pyplot as plt
@@ -56,9 +55,9 @@ train, test = draw_faces(3000, seed=0), draw_faces(6000, seed=1)
 # %%
 # A plain network, and the same one fine-tuned
 # --------------------------------------------
-# A module starts from the parameters that it has. So the fair network starts from the plain one,
-# and unlearns the hat in a few epochs. What the last layer is fitted to keeps the tolerance exactly
-# on the training pictures; on new ones the gap differs by sampling noise.
+# Training starts from the parameters of the module. So the fair network starts from the plain one,
+# and unlearns the hat in a few epochs. The final fit of the last layer meets the tolerance exactly
+# on the training pictures. On test pictures the gap differs by sampling noise.
 
 
 def network():
@@ -89,11 +88,10 @@ table = pd.DataFrame(rows)
 print(table.round(3).to_string(index=False))
 
 # %%
-# The picture
-# -----------
-# How many of the new people without a hat get a score above a threshold, against how many with one,
-# for every threshold; circles are at the threshold of the decisions. The constraint looks at this
-# threshold alone.
+# The figure
+# ----------
+# Share of test pictures with a score above a threshold, without a hat (across) and with a hat, for
+# every threshold. Circles are at the threshold of the decisions, the only one that is constrained.
 
 faces, smile, wears = test
 figure = plt.figure(figsize=(8.2, 4.0), layout="constrained")

@@ -2,16 +2,17 @@
 A loan model under demographic parity
 =====================================
 
-A bank wants to lend to women and men equally often, up to a few percentage points. This page shows
-what a model without that demand does, what one with it does, and what each tolerance costs.
+A bank wants to lend to women and men equally often, up to a few percentage points. This page
+compares a model without constraint and one with demographic parity, and shows what each tolerance
+costs.
 """
 
 # %%
 # The applicants
 # --------------
-# They are invented: income, debt, years with the employer and weekly hours of 20,000 people, and
-# whether they paid back. Men earn more and stay longer, hence they pay back more often; hours do
-# not matter for that.
+# Generated data: income, debt, years with the employer and weekly hours of 20,000 people, and
+# whether they paid back. Men earn more and stay longer, hence they pay back more often. Hours have
+# no effect on that.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,15 +44,15 @@ pd.Series(repaid).groupby(sex).agg(["size", "mean"]).round(3)
 # %%
 # Two models
 # ----------
-# The first is fitted without groups in mind: a tolerance of 1 bounds nothing. The second may let
-# the shares of women and of men who get a loan differ by five percentage points. Its two rates of
-# loans, the upper pair of dots, nearly meet on people whom it has not seen. Those who would pay
-# back are then treated more alike too, though nobody asked for that; of those who would not, women
-# now get a loan more often than men.
+# The first is unconstrained: a tolerance of 1 has no effect. In the second the shares of women and
+# of men who get a loan may differ by five percentage points. Its two selection rates, the upper
+# pair of dots, are nearly equal on the test set. The true positive rates become more equal too,
+# although they are not constrained. Of those who would not pay back, women now get a loan more
+# often than men.
 
 
 def fit(tolerance):
-    """A loan model whose rates of loans differ by at most the tolerance."""
+    """A loan model whose selection rates differ by at most the tolerance."""
     model = ConstrainedERMClassifier("demographic_parity", tolerance=tolerance)
     return model.fit(X_train, y_train, sensitive_features=sex_train)
 
@@ -63,7 +64,7 @@ for ax, (name, tolerance) in zip(
 ):
     model = fit(tolerance)
     GroupRateDisplay.from_estimator(model, X_test, y_test, sensitive_features=sex_test, ax=ax)
-    title = f"{name}: {model.score(X_test, y_test):.1%} of new applicants judged rightly"
+    title = f"{name}: {model.score(X_test, y_test):.1%} test accuracy"
     ax.set_title(title, loc="left", fontsize="medium")
     ax.get_legend().remove()
     rates = group_report(y_test, model.predict(X_test), sensitive_features=sex_test)
@@ -86,9 +87,9 @@ figure.suptitle(
 # %%
 # What a tolerance costs
 # ----------------------
-# The same fit for one tolerance after another. The gap of the fit, a count, never exceeds the
-# tolerance (dashed); it may stay below, where the most accurate model that was found does. On new
-# people it differs by chance. All bars are about the same new people, so that they err together.
+# The same fit for a sequence of tolerances. The training gap, of counted decisions, never exceeds
+# the tolerance (dashed), and may be smaller where the most accurate model is. The test gap differs
+# by sampling noise. All bars are about the same test set, so that their errors are correlated.
 
 tolerances = np.array([0.01, 0.02, 0.03, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15])
 rows = []
@@ -99,7 +100,7 @@ for tolerance in tolerances:
     rows.append(
         {
             "tolerance": tolerance,
-            "gap of the fit": model.constraint_report_["gap"].iloc[0],
+            "training gap": model.constraint_report_["gap"].iloc[0],
             "gap": np.ptp(rates["selection_rate"]),
             "standard error": np.sqrt((rates["selection_rate_se"] ** 2).sum()),
             "accuracy": report.loc["overall", "accuracy"],
@@ -109,12 +110,11 @@ table = pd.DataFrame(rows).set_index("tolerance")
 table.round(3)
 
 # %%
-# Here every point of parity costs about as much as the one before. In other data the first points
-# may be free.
+# Here the cost of parity is about linear. In other data the first points may be free.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
 left.plot(tolerances, tolerances, "--", color="black", linewidth=0.8, label="tolerance")
-left.plot(tolerances, table["gap of the fit"], "o-", color="#0072B2", label="people of the fit")
+left.plot(tolerances, table["training gap"], "o-", color="#0072B2", label="training data")
 left.errorbar(
     tolerances,
     table["gap"],
@@ -122,13 +122,13 @@ left.errorbar(
     fmt="s",
     color="#E69F00",
     capsize=2.5,
-    label="new people, ± 2 s.e.",
+    label="test data, ± 2 s.e.",
 )
-left.set(ylabel="gap between the rates of loans", ylim=(0, None))
+left.set(ylabel="statistical parity difference", ylim=(0, None))
 left.legend(loc="upper left", frameon=False)
 right.plot(tolerances, table["accuracy"], "o-", color="#0072B2")
 right.yaxis.set_major_formatter("{x:.1%}")
-right.set_ylabel("new applicants judged rightly")
+right.set_ylabel("test accuracy")
 for ax in (left, right):
     ax.set_xlabel("tolerance")
 cost = fit(1.0).score(X_test, y_test) - table.loc[0.05, "accuracy"]
@@ -136,10 +136,10 @@ figure.suptitle(f"A tolerance of .05 costs {100 * cost:.1f} percentage points of
 
 # %%
 # What did the constraint do to the coefficients? It counts short hours in an applicant's favour,
-# because women work shorter hours here, though hours have nothing to do with paying back. So a
-# woman with long hours pays for parity, and a man with short hours gains by it. A model that may
-# not see the group reaches parity by what goes with the group; whether that is fair to these two
-# is a question that no rate answers.
+# because women work shorter hours here, although hours have nothing to do with paying back. So a
+# woman with long hours is disadvantaged, and a man with short hours benefits. A model without
+# access to the group reaches parity through correlated features (proxies). Whether that is fair to
+# these two people is a question that no rate answers.
 
 coefficients = {tolerance: fit(tolerance).coef_[0] for tolerance in (1.0, 0.1, 0.05, 0.02)}
 pd.DataFrame(coefficients, index=applicants.columns).rename_axis(columns="tolerance").round(3)

@@ -1,19 +1,19 @@
 """
-What balance costs
-==================
+The cost of balance in k-means
+==============================
 
-Four fifths of the data's balance cost k-means little; the last fifth costs more than all before
-it. This page draws the whole front for people of the census data Adult, with their sex as the
-group, and puts the algorithm of Liu and Vicente [1]_ and, where its points are at hand, the penalty
-method VfairKM [2]_ beside it.
+A balance of four fifths of the data's costs k-means little. The last fifth costs more than all
+before it. This page plots the whole Pareto front for the census data Adult, with sex as the
+protected attribute, the algorithm of Liu and Vicente [1]_ and, where its results are available, the
+penalty method VfairKM [2]_.
 """
 
 # %%
-# The people
-# ----------
+# The data
+# --------
 # Five numeric features of 5,000 people, scaled as in the literature: every column to variance 1,
-# then every row to length 1. Without a copy of Adult and without a network, the patients that come
-# with scikit-learn stand in.
+# then every row to length 1. Without a copy of Adult and a network connection, the patients of
+# scikit-learn are used.
 
 import os
 from pathlib import Path
@@ -30,7 +30,7 @@ from skfair.plotting import ParetoFrontDisplay
 try:
     people, n_clusters = fetch_adult(columns="clustering"), 10
 except OSError as error:
-    print(f"Adult is not to be had, so patients stand in for it: {error}")
+    print(f"Adult is not available, so the patients are used instead: {error}")
     people, n_clusters = load_patients(drop_sensitive=True), 5
 
 rows = np.random.RandomState(1).permutation(len(people.data))[:5000]
@@ -42,7 +42,8 @@ print(sex.value_counts())
 # The front
 # ---------
 # Every point of a front is a clustering, and none is both cheaper and better balanced than another.
-# Ours begins near plain k-means and ends where every cluster mirrors the data, up to whole persons.
+# The front begins near plain k-means and ends where every cluster has the group proportions of the
+# data, up to integer rounding.
 
 plain = KMeans(n_clusters, n_init=10, random_state=0).fit(X)
 plain_cost = plain.inertia_ / len(X)
@@ -53,12 +54,12 @@ four_fifths = front.select(min_balance=0.8)
 print(front)
 
 # %%
-# Other algorithms on the same people
-# -----------------------------------
-# A reference file beside the data, if there is one, holds what the others reached on these very
-# rows: Algorithm 3 of the paper, compiled, after all its 2,500 iterations with global swap targets,
-# and the public code of VfairKM. Otherwise Algorithm 3 runs here for a tenth of its iterations:
-# enough to see its character, not all that it can do.
+# Other algorithms on the same data
+# ---------------------------------
+# A reference file next to the data, if there is one, has results of the others on the same rows:
+# Algorithm 3 of the paper, compiled, after all its 2,500 iterations with global swap targets, and
+# the public code of VfairKM. Otherwise Algorithm 3 runs here for a tenth of its iterations, which
+# shows its behaviour, but not its best results.
 
 reference = Path(os.environ.get("SKFAIR_DATA", ""), "safairkm", "reference_fronts.npz")
 if n_clusters == 10 and reference.is_file():
@@ -80,10 +81,10 @@ else:
     }
 
 # %%
-# The picture
-# -----------
-# A staircase, because the cost of a balance is that of the cheapest clustering that has it. The
-# axis ends a quarter above the cheapest cost.
+# The figure
+# ----------
+# A step function, because the cost of a balance is that of the cheapest clustering that has it. The
+# axis ends a quarter above the lowest cost.
 
 display = ParetoFrontDisplay.from_front(front, name="fair_kmeans_front", selected=four_fifths)
 for name, points in others.items():

@@ -1,18 +1,18 @@
 """
-Clusters of two shapes, by exact and by published fair embeddings
-=================================================================
+Fair spectral clustering: exact and published embeddings
+========================================================
 
-Fair spectral clustering is to keep the shape of clusters while it mixes groups. Two sets of points
-in the plane show it, as in Figures 2 and 9 of Tonin et al. [1]_: two flat ellipses with a group in
-each half of both, and the three clusters of DS-577 with three groups.
+Fair spectral clustering should recover the shape of clusters while it balances groups. This page
+shows two sets of points in the plane, as in Figures 2 and 9 of Tonin et al. [1]_: two flat ellipses
+with a group in each half of both, and the three clusters of DS-577 with three groups.
 """
 
 # %%
 # The points
 # ----------
-# The paper does not say how it drew its groups. Here each half of an ellipse is a group, and the
-# points of a cluster of DS-577 are dealt to the groups in turn. Without that file and without a
-# network, three invented clusters stand in.
+# The paper does not say how it assigned groups. Here each half of an ellipse is a group, and the
+# points of a cluster of DS-577 are assigned to the groups in turn. Without that file and a network
+# connection, three generated clusters are used.
 
 import warnings
 
@@ -30,7 +30,7 @@ try:
     points = fetch_ds577()
     shapes["DS-577"] = (points.data.to_numpy(), points.target, points.sensitive_features)
 except OSError as error:
-    print(f"DS-577 is not to be had: {error}")
+    print(f"DS-577 is not available: {error}")
     shapes["three blobs"] = make_fair_blobs(
         577, centers=3, group_shares=(1 / 3, 1 / 3, 1 / 3), random_state=0
     )
@@ -38,10 +38,10 @@ except OSError as error:
 # %%
 # Four embeddings
 # ---------------
-# Without groups; by the two published methods, with their papers' settings and k-means as there;
-# and by the defaults, which find the exact embedding and then a clustering that mirrors the data.
-# The affinity links each point with its 20 nearest neighbours. DC-ADMM stops after ten steps, which
-# is a warning: how accurate its embedding is by then is not known.
+# Without groups, by the two published methods with the settings of their papers and k-means, and by
+# the defaults: the exact embedding, and a clustering with the group proportions of the data. The
+# affinity links each point with its 20 nearest neighbours. DC-ADMM stops after ten steps, with a
+# warning, since the accuracy of its embedding is then unknown.
 
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
 
@@ -63,11 +63,11 @@ def cluster(X, groups, n_clusters, name):
 
 
 # %%
-# The pictures
-# ------------
+# The figures
+# -----------
 # Colours are clusters, marks are groups. Balance is 1 where every cluster has the groups in the
 # proportions of the data; the other number is the agreement with the true clusters (adjusted Rand).
-# All keep the shapes, but for DC-ADMM on DS-577, whose ten steps do not suffice there.
+# All recover the shapes, except DC-ADMM on DS-577, for which ten steps do not suffice.
 
 figure, axes = plt.subplots(2, 4, figsize=(14, 7), layout="constrained")
 for (shape, (X, truth, groups)), row in zip(shapes.items(), axes, strict=True):

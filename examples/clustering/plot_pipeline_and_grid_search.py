@@ -2,17 +2,17 @@
 Balance in a pipeline and a grid search
 =======================================
 
-Groups travel with the rows through scikit-learn's pipelines, cross-validation and searches. Here a
-search chooses the number of clusters under a demand: on people whom the fit has not seen, the worst
-cluster shall keep four fifths of the balance of these people.
+Sensitive features are routed with the rows through scikit-learn's pipelines, cross-validation and
+searches. Here a search selects the number of clusters under a constraint on held-out data: the
+least balanced cluster must have at least four fifths of their balance.
 """
 
 # %%
 # A pipeline
 # ----------
 # 6,000 people in six blobs, of two groups that are not spread evenly over the blobs. With metadata
-# routing switched on, ``sensitive_features`` reaches every step that asks for it;
-# :class:`~skfair.cluster.FairKMeans` asks by itself, in ``fit`` and in ``predict``.
+# routing switched on, ``sensitive_features`` reaches every step that requests it;
+# :class:`~skfair.cluster.FairKMeans` requests it by default, in ``fit`` and in ``predict``.
 
 from importlib.util import find_spec
 
@@ -48,10 +48,9 @@ cluster_composition(labels, sensitive_features=groups, normalize="cluster").roun
 # %%
 # A search
 # --------
-# Every candidate gets two scores on held-out people: their relative balance, for which the scorer
-# hands the groups on to ``predict``, and how close they are to the nearest centre, for which no
-# groups are needed. ``refit`` takes the decision: of the candidates that keep the demand, the
-# closest.
+# Every candidate has two scores on held-out data: the relative balance, for which the scorer passes
+# the groups to ``predict``, and the distance to the nearest centre, which needs no groups.
+# ``refit`` selects the candidate of smallest distance among those that meet the constraint.
 
 DEMAND = 0.8
 
@@ -78,11 +77,10 @@ search.fit(X, sensitive_features=groups)
 print(search.best_params_)
 
 # %%
-# The picture
-# -----------
-# Who asks the fit for four fifths gets a little less from new people: groups are mixed a bit
-# differently in every sample, and the worst of many small clusters is the worse for it. Asking the
-# fit for all of the balance leaves room.
+# The figure
+# ----------
+# With four fifths in the fit, held-out data have a little less: group proportions differ between
+# samples, and most in the worst of many small clusters. A fit with full balance leaves a margin.
 
 results = pd.DataFrame(search.cv_results_).rename(columns=lambda name: name.split("__")[-1])
 best = results.loc[search.best_index_]
@@ -97,18 +95,18 @@ for asked, rows in results.groupby("min_balance"):
 left.plot(best["n_clusters"], best["mean_test_balance"], "ko", ms=14, mfc="none", label="chosen")
 right.plot(best["n_clusters"], -best["mean_test_closeness"], "ko", ms=14, mfc="none")
 left.axhline(DEMAND, color="black", linewidth=0.8, label="demand")
-left.set(ylim=(0, 1), ylabel="relative balance of held-out people")
+left.set(ylim=(0, 1), ylabel="relative balance of held-out data")
 left.legend(loc="lower left", frameon=False)
-right.set(ylabel="mean squared distance of\nheld-out people to the nearest centre")
+right.set(ylabel="mean squared distance of\nheld-out data to the nearest centre")
 for ax in (left, right):
     ax.set_xlabel("number of clusters")
-figure.suptitle(f"Of all that keep the demand, {best['n_clusters']} clusters are the closest")
+figure.suptitle(f"Smallest distance within the balance bound: {best['n_clusters']} clusters")
 
 # %%
-# Watching the fit
-# ----------------
-# :class:`~skfair.callbacks.FairnessMonitor` notes cost and balance after every round, here of the
-# fit that the search has chosen. scikit-learn's ``ProgressBar``, where rich is installed, goes on
+# Monitoring the fit
+# ------------------
+# :class:`~skfair.callbacks.FairnessMonitor` records cost and balance after every round, here of the
+# fit that the search selected. scikit-learn's ``ProgressBar``, where rich is installed, is set on
 # the outermost estimator and shows all its steps.
 
 monitor = FairnessMonitor()

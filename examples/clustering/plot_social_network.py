@@ -1,10 +1,10 @@
 """
-What balance costs in a social network
-======================================
+The cost of balance in a social network
+=======================================
 
-Whoever cuts a network along its weakest links may well return its groups, because people know their
-like. This page draws what it costs to have clusters in which the groups mix instead, and where
-plain spectral clustering lies.
+A cut of a social network along its weakest links may return its groups, because people link to
+others of their group (homophily). This page plots the cost of clusters in which the groups are
+balanced, and where plain spectral clustering lies.
 """
 
 # %%
@@ -12,7 +12,7 @@ plain spectral clustering lies.
 # -----------
 # 1,000 people, about 20 links each. A pair of people is most likely linked if they share their
 # circle of friends and their group, less if they share the group alone, still less if they share
-# the circle alone: the groups show more clearly than the circles do.
+# the circle alone. So the groups separate more clearly than the circles.
 
 import numpy as np
 from sklearn.cluster import SpectralClustering
@@ -34,13 +34,13 @@ same_group = group[network.nonzero()[0]] == group[network.nonzero()[1]]
 print(f"{np.bincount(group)} people, {same_group.mean():.0%} of the links within a group")
 
 # %%
-# Three answers
+# Three methods
 # -------------
-# Plain spectral clustering gives clusters with far more of one group. The fair embedding, in which
-# both groups have the same mean, clustered by k-means as in the papers, gives mixed clusters, at
-# whatever balance and cut these happen to have. The front holds a clustering for every balance:
-# the normalised cut, the share of its links that a cluster has with the others, is summed over the
-# clusters and kept as small as the search can make it.
+# Plain spectral clustering returns clusters dominated by one group. The fair embedding, in which
+# both groups have the same mean, clustered by k-means as in the papers, returns more balanced
+# clusters, but neither balance nor cut are controlled. The front has a clustering for every
+# balance: it minimises the normalised cut, which is the share of its links that a cluster has with
+# the others, summed over the clusters.
 
 plain = SpectralClustering(4, affinity="precomputed", random_state=0).fit(network).labels_
 papers = FairSpectralClustering(
@@ -53,10 +53,10 @@ four_fifths = front.select(min_balance=0.8)
 front.to_frame().iloc[:: max(1, len(front) // 8)].round(3)
 
 # %%
-# The picture
-# -----------
-# In this network mixing costs something at once, and ever less the more there is of it. The front
-# begins below plain spectral clustering, as it searches for the cut itself.
+# The figure
+# ----------
+# In this network the first steps of balance cost most. The front begins below plain spectral
+# clustering, because it minimises the cut itself.
 
 display = ParetoFrontDisplay.from_front(front, name="fair_spectral_front", selected=four_fifths)
 ax = display.ax_
@@ -70,6 +70,6 @@ ax.legend(loc="lower right")
 extra_cut = front.cost[four_fifths] / normalized_cut(plain, network) - 1
 of_least = front.cost[four_fifths] / front.cost[0] - 1
 display.figure_.suptitle(
-    f"Four fifths of the balance: a cut {of_least:.0%} above the least one found,\n"
+    f"Four fifths of the balance: a cut {of_least:.0%} above the minimum found,\n"
     f"{extra_cut:.0%} above that of plain spectral clustering"
 )

@@ -2,15 +2,15 @@
 Three clusterings of the same points
 ====================================
 
-Without balance k-means cuts between two groups that live apart; the more balance is asked for, the
-more the cut runs through them. These are the clusterings of Figure 7 of Liu and Vicente [1]_, found
+Without a balance bound, k-means separates two groups that are far apart. With a higher balance,
+clusters divide both groups. These are the clusterings of Figure 7 of Liu and Vicente [1]_, computed
 by one call of :func:`~skfair.cluster.fair_kmeans_front`.
 """
 
 # %%
 # 300 people of one group lie in the lower blob and 100 of the other in the upper one. Hence the
 # balance of the data is 100 / 300, and no two clusters can both exceed it. The paper's "balance
-# 0.17" is drawn here as a plain ratio, about 1 : 6 in the worse cluster, half of what the data has;
+# 0.17" is drawn here as a plain ratio, about 1 : 6 in the worse cluster, half of that of the data;
 # its "perfect balance" can only be 1 *relative to the data*. The titles below give both numbers.
 
 import matplotlib.pyplot as plt
@@ -42,12 +42,12 @@ for ax, i in zip(axes, chosen, strict=True):
     )
     ax.set(aspect="equal", xlabel="feature 0")
 axes[0].set_ylabel("feature 1")
-figure.suptitle("The more balance, the more the clusters cut through the groups")
+figure.suptitle("With a higher balance, clusters divide both groups")
 
 # %%
-# At the right both clusters mirror the data, three of one group to one of the other. That is all
-# that balance can ask for, and it says little about where the points lie: balance measures how the
-# groups are mixed, cost how much of a clustering is left. Between the two somebody has to choose.
+# On the right both clusters have the proportions of the data, three of one group to one of the
+# other, which is the maximum balance. Balance measures the group composition of clusters, and cost
+# their compactness. The choice between the two is up to the user.
 
 # %%
 # .. rubric:: References

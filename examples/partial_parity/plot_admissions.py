@@ -2,18 +2,18 @@
 Admissions near the cut-off
 ===========================
 
-A training programme turns away the applicants who are least likely to succeed. How many they are
-changes from year to year, but not by much. Most people's answer is the same whatever the year;
-fairness matters for those near the cut-off. :class:`~skfair.classification.PartialParityClassifier`
-treats two groups alike there, wherever the cut-off falls in a given interval.
+A training programme rejects the applicants who are least likely to succeed. How many it rejects
+changes from year to year, but not by much. For most people the decision is the same in every year.
+Fairness matters for those near the cut-off. :class:`~skfair.classification.PartialParityClassifier`
+bounds the difference of two groups' admission rates at all cut-offs of a given interval.
 """
 
 # %%
 # The applicants
 # --------------
 # 20,798 students of law schools in the United States, their grades, and whether they passed the bar
-# examination [1]_. Race is the group, and no feature. Without a copy of the data and without a
-# network, invented applicants stand in.
+# examination [1]_. Race is the protected attribute and not a feature. Without a copy of the data
+# and a network connection, generated applicants are used.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +28,7 @@ from skfair.plotting import GroupRateCurveDisplay, GroupScoreDisplay
 
 
 def invented_applicants(n=20_000, seed=0):
-    """Features, success and groups of people in whom test scores differ between the groups."""
+    """Features, success and groups of people whose test scores differ between groups."""
     rng = np.random.default_rng(seed)
     race = rng.choice(["Non-White", "White"], size=n, p=[0.16, 0.84])
     ability = rng.normal(size=n)
@@ -48,7 +48,7 @@ try:
     X = pd.get_dummies(people.data, dtype=float)
     passed, race = people.target.to_numpy() == 1, people.sensitive_features.to_numpy()
 except OSError as error:
-    print(f"The data is not to be had, so invented applicants stand in for it: {error}")
+    print(f"The data are not available, so generated applicants are used instead: {error}")
     X, passed, race = invented_applicants()
 
 X_train, X_new, y_train, y_new, race_train, race_new = train_test_split(
@@ -58,12 +58,12 @@ X_train, X_new, y_train, y_new, race_train, race_new = train_test_split(
 # %%
 # The models
 # ----------
-# In some years the programme turns away a tenth, in others a quarter. Ranks count from the best, so
-# that the cut-off falls between the ranks .75 and .9. With ``tolerance_scale="raw"`` the tolerance
-# is in percentage points of whole groups: at every cut-off that admits between 75 % and 90 % of
-# one of the groups, the admission rates of the two may differ by at most five points. The model
-# called *full* keeps that at all cut-offs. These three score by features alone; the last one has
-# coefficients for each group, and asks for the group when it scores.
+# In some years the programme rejects a tenth, in others a quarter. Ranks count from the best, so
+# that the cut-off lies between the ranks .75 and .9. With ``tolerance_scale="raw"`` the tolerance
+# is in percentage points of whole groups: at every cut-off that admits between 75 % and 90 % of one
+# of the groups, the admission rates of the two may differ by at most five points. The model called
+# *full* has this constraint at all cut-offs. These three use features alone. The last one has
+# coefficients for each group, and requires the group to predict.
 
 INTERVAL, TOLERANCE = (0.75, 0.9), 0.05
 settings = {
@@ -83,12 +83,12 @@ for name, params in settings.items():
     scores[name] = model.decision_function(X_new, sensitive_features=race_new)
 
 # %%
-# What they do near the cut-off
-# -----------------------------
-# The curves run over all cut-offs of new applicants, from admitting nobody to admitting everybody.
-# Bands mark the interval; in them partial parity asks for the diagonal. The plain model admits
-# White applicants far more often at every cut-off. At higher cut-offs, which admit fewer, partial
-# parity lets the groups differ more than full parity does.
+# Admission rates near the cut-off
+# --------------------------------
+# The curves run over all cut-offs of the test set, from no admission to admission of all. Bands
+# mark the interval, in which partial parity keeps the curve near the diagonal. The plain model
+# admits White applicants far more often at every cut-off. At higher cut-offs, which admit fewer,
+# partial parity allows a larger difference than full parity.
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 5.2), layout="constrained")
 for ax, limits in zip(axes, [(0, 1), (0.6, 1)], strict=True):
@@ -113,14 +113,14 @@ figure.legend(
     *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
 )
 figure.suptitle(
-    "Largest difference of admission rates within the bands, new applicants:\n"
+    "Largest difference of admission rates within the bands, test set:\n"
     + ", ".join(f"{name} {100 * largest[name]:.0f}" for name in ("plain", "full", "partial"))
     + " points"
 )
 
 # %%
-# The scores of the two groups, those in the interval shaded. Under partial parity both shaded parts
-# lie at nearly the same scores.
+# Score densities of the two groups; the interval is shaded. Under partial parity both shaded parts
+# are at nearly the same scores.
 
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
 for ax, name in zip(axes, ["plain", "partial"], strict=True):
@@ -133,16 +133,16 @@ for ax, name in zip(axes, ["plain", "partial"], strict=True):
 figure.legend(
     *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
 )
-figure.suptitle("Partial parity brings contested scores together; they then tell less of success")
+figure.suptitle("Partial parity aligns scores near the cut-off; they predict success less well")
 
 # %%
 # What it costs
 # -------------
 # The largest difference of admission rates over the cut-offs of the interval, and how well the
-# scores foretell who passes, all on new applicants. Without the group a linear model can move one
-# group against the other only by features that go with it, and gives up much of what they tell
-# about people; partial parity gives up a little less than full parity. If the model may know the
-# group, most of the cost goes away. Whether it may is a question of law, not of statistics.
+# scores predict who passes, on the test set. Without the group a linear model can shift one group
+# relative to the other only by correlated features (proxies), and loses much of their information.
+# Partial parity loses a little less than full parity. If the model may use the group, most of the
+# cost vanishes. Whether it may is a question of law, not of statistics.
 
 rows = {
     name: {

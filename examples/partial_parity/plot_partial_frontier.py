@@ -2,18 +2,18 @@
 Accuracy against fairness near the cut-off
 ==========================================
 
-How much accuracy does partial parity cost, and what else could one do? This page compares, on the
-census data Adult, models trained under partial parity and under full parity, any scorer made fair
-afterwards, and fairlearn's methods where it is installed, as in Figure 1 and Table 3 of the paper
-that introduces partial parity [1]_.
+How much accuracy does partial parity cost, compared with other methods? This page compares, on the
+census data Adult, models trained under partial parity and under full parity, post-processing, and
+fairlearn's methods where it is installed, as in Figure 1 and Table 3 of the paper that introduces
+partial parity [1]_.
 """
 
 # %%
-# The people
-# ----------
-# Who earns more than 50,000 dollars a year? 16,000 people for the fit, 16,281 new ones for the
-# picture, and the interval of the paper: ranks between .05 and .3. Without a copy of the data and
-# without a network generated people stand in.
+# The data
+# --------
+# Who earns more than 50,000 dollars a year? 16,000 people are training data, 16,281 are test data,
+# and the interval is that of the paper: ranks between .05 and .3. Without a copy of the data and a
+# network connection, generated data are used.
 
 from importlib.util import find_spec
 
@@ -36,7 +36,7 @@ try:
     y, y_new = y == ">50K", new_people.target == ">50K"
     X_new, groups_new = new_people.data, new_people.sensitive_features
 except OSError as error:
-    print(f"Adult is not to be had, so generated people stand in for it: {error}")
+    print(f"Adult is not available, so generated data are used instead: {error}")
     features, target = make_classification(
         26_000, n_informative=8, weights=[0.76], shuffle=False, random_state=0
     )
@@ -49,7 +49,7 @@ rows = []
 
 
 def judge(method, scores):
-    """Add a row to the table: fairness of scores of new people, positive decisions above 0."""
+    """Add a row to the table: test scores, of which those above 0 are positive decisions."""
     difference = partial_statistical_parity_difference(
         scores, sensitive_features=groups_new, interval=INTERVAL, scale="raw"
     )
@@ -58,11 +58,11 @@ def judge(method, scores):
 
 
 # %%
-# Training, and shifting ranks
-# ----------------------------
-# Partial parity is asked for within the interval, full parity everywhere; both models are linear
-# and do not see the group. The postprocessor takes a fitted logistic regression and shifts ranks
-# within each group; it needs to know the group.
+# In-processing and post-processing
+# ---------------------------------
+# Partial parity is constrained within the interval, full parity everywhere. Both models are linear
+# and do not use the group. The post-processor takes a fitted logistic regression and shifts the
+# ranks of each group, so it needs the group to predict.
 
 for tolerance in (1.0, 0.6, 0.4, 0.2, 0.1):
     model = PartialParityClassifier(interval=INTERVAL, tolerance=tolerance)
@@ -85,12 +85,11 @@ for tolerance in (0.6, 0.4, 0.2, 0.1):
 # fairlearn
 # ---------
 # ``ThresholdOptimizer`` has a cut-off for each group, ``ExponentiatedGradient`` draws from several
-# classifiers [2]_. Both aim at decisions of equal rates, and give no scores. What counts for them
-# is the difference at the only cut-off that they have; of others they say nothing.
+# classifiers [2]_. Both constrain rates of decisions at one cut-off, and have no scores for others.
 
 
 def judge_decisions(method, decisions):
-    """Add a row to the table: fairness of decisions on new people."""
+    """Add a row to the table: decisions on the test set."""
     difference = demographic_parity_difference(y_new, decisions, sensitive_features=groups_new)
     accuracy = np.mean(decisions == y_new)
     rows.append({"method": method, "difference": difference, "accuracy": accuracy})
@@ -114,10 +113,10 @@ table = pd.DataFrame(rows)
 table.round(3)
 
 # %%
-# The picture
-# -----------
-# Across: the largest difference between the groups' rates at all cut-offs that accept between 5 %
-# and 30 % of either group, as the paper reports it. Marks without a line make decisions at one
+# The figure
+# ----------
+# Horizontal axis: the largest difference between the groups' rates at all cut-offs that accept
+# between 5 % and 30 % of either group, as in the paper. Markers without a line are decisions at one
 # cut-off.
 
 styles = {
@@ -137,13 +136,13 @@ ax.yaxis.set_major_formatter("{x:.1%}")
 ax.set(xlabel="largest difference between the groups", ylabel="accuracy", xlim=(0, None))
 ax.legend(loc="lower right", frameon=False)
 ax.set_title(
-    "Shifting ranks by group costs a little less than training without the group", loc="left"
+    "Post-processing by group costs a little less than training without the group", loc="left"
 )
 
 # %%
-# Within the noise, a linear model pays as much for partial as for full parity here: it moves the
-# whole of a group at once. Shifting ranks costs less, since it leaves everybody's order within a
-# group as it is. What the methods for decisions reach looks good, but holds at one cut-off.
+# Up to noise, a linear model loses as much accuracy under partial as under full parity here,
+# because it shifts whole groups. Post-processing costs less, since it keeps the order within each
+# group. The methods for decisions have small differences, but at one cut-off only.
 
 # %%
 # .. rubric:: References

@@ -2,18 +2,18 @@
 Scores of two groups as the tolerance tightens
 ==============================================
 
-What does partial parity do to the scores themselves? This page draws how they are distributed in
-two groups of the census data Adult, for one tolerance after another, in the spirit of Figures 3 to
-8 of the paper that introduces partial parity [1]_.
+What does partial parity do to the scores themselves? This page plots their densities in two groups
+of the census data Adult, for a sequence of tolerances, similar to Figures 3 to 8 of the paper that
+introduces partial parity [1]_.
 """
 
 # %%
-# The people
-# ----------
+# The data
+# --------
 # Who earns more than 50,000 dollars a year? The interval is that of the paper: those of each sex
-# who rank between the top 5 % and the top 30 % of their own sex. The model is fitted to 10,000
-# people and drawn for others. Without a copy of the data and without a network generated people
-# stand in.
+# who rank between the top 5 % and the top 30 % of their sex. The model is fitted to 10,000 people,
+# and the figures show others. Without a copy of the data and a network connection, generated data
+# are used.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +29,7 @@ try:
     people = fetch_a9a(subset="train")
     X, y, groups = people.data, people.target == ">50K", people.sensitive_features
 except OSError as error:
-    print(f"Adult is not to be had, so generated people stand in for it: {error}")
+    print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(
         20_000, n_informative=8, weights=[0.76], shuffle=False, random_state=0
     )
@@ -42,10 +42,10 @@ X_train, X_new, y_train, y_new, groups_train, groups_new = train_test_split(
 # %%
 # From no constraint to a tight one
 # ---------------------------------
-# The tolerance is that of the definition: among the shaded people of each group the shares above
-# every threshold may differ by so much. A tolerance of 1 asks for nothing. As it tightens, the
-# shaded parts move to the same scores and take the same shape; all of the curves follow, because
-# one linear model has to do both.
+# The tolerance is that of the definition: it bounds the difference of the groups' shares above
+# every threshold, among the shaded people. A tolerance of 1 has no effect. As it tightens, the
+# shaded parts move to the same scores and take the same shape. The whole curves follow, because one
+# linear model has to fit both.
 
 INTERVAL = (0.05, 0.3)
 models = {
@@ -75,13 +75,13 @@ for ax, (tolerance, model) in zip(axes.flat, models.items(), strict=True):
 figure.legend(
     *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
 )
-figure.suptitle("The shaded parts meet as the tolerance tightens, and accuracy falls")
+figure.suptitle("The shaded parts coincide as the tolerance tightens, and accuracy falls")
 
 # %%
-# Groups with models of their own
-# -------------------------------
+# Coefficients by group
+# ---------------------
 # With ``group_interactions=True`` each group has its own coefficients, as in the paper, and only
-# the shaded parts have to meet. Below the interval the groups may stay apart.
+# the shaded parts have to coincide. Below the interval the groups may differ.
 
 by_group = PartialParityClassifier(interval=INTERVAL, tolerance=0.1, group_interactions=True)
 by_group.fit(X_train, y_train, sensitive_features=groups_train)

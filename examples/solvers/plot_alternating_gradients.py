@@ -1,17 +1,17 @@
 r"""
-Fair k-means as a smooth problem with two aims
-==============================================
+Fair k-means as a smooth bi-objective problem
+=============================================
 
-Gradient steps in turns, some against the cost of a clustering and some against its imbalance, weigh
-the two aims by their numbers: this is the stochastic alternating bi-objective gradient method
-(SA2GD) of Liu and Vicente [1]_, :func:`skfair.solvers.literature.sa2gd`. On a smooth relaxation of
-fair k-means it finds several points of the trade-off, and none is better than those that
-:func:`~skfair.cluster.fair_kmeans_front` finds.
+The stochastic alternating bi-objective gradient method (SA2GD) of Liu and Vicente [1]_,
+:func:`skfair.solvers.literature.sa2gd`, alternates gradient steps on the cost of a clustering and on its
+imbalance. The numbers of steps weight the two objectives. On a smooth relaxation of fair k-means it
+finds several points of the trade-off, none better than those of
+:func:`~skfair.cluster.fair_kmeans_front`.
 """
 
 # %%
-# The method takes two gradients. Iteration t makes :math:`n_a` steps against noisy gradients of
-# :math:`f_a`, then :math:`n_b` against those of :math:`f_b`, all of length
+# The method takes two gradients. Iteration t makes :math:`n_a` steps along negative noisy gradients
+# of :math:`f_a`, then :math:`n_b` along those of :math:`f_b`, all with step size
 #
 # .. math:: \alpha_t = \frac{2}{c\,(t + 1)\,(n_a + n_b)}, \qquad t = 0, 1, \dots
 #
@@ -28,7 +28,7 @@ from skfair.solvers import sa2gd
 
 
 def sa2gd_front(grad_a, grad_b, x, *, n_total, **settings):
-    """One end for each split of the steps, from those of the second aim alone to the first's."""
+    """Final iterates for each split of the steps between the two objectives."""
     splits = range(n_total + 1)
     return np.array(
         [sa2gd(grad_a, grad_b, x, n_a=n_a, n_b=n_total - n_a, **settings) for n_a in splits]
@@ -46,9 +46,8 @@ def sa2gd_front(grad_a, grad_b, x, *, n_total, **settings):
 #     f_a = \sum_{p, k} s_{pk} |x_p - c_k|^2, \qquad
 #     f_b = N \tau \log \sum_{k, j \ne j'} \exp\Bigl(-\frac{n_{kj}}{\tau\, n_{kj'}}\Bigr),
 #
-# where the centres :math:`c_k` are the means of the clusters. A little ridge, :math:`c\,
-# |\theta|^2 / 2`, is added to both; the sums stay non-convex, so the theorem is a guide here and no
-# promise.
+# where the centres :math:`c_k` are the means of the clusters. A small ridge term, :math:`c\,
+# |\theta|^2 / 2`, is added to both. The sums remain non-convex, so the theorem does not apply here.
 
 rng = np.random.default_rng(0)
 X = rng.normal(scale=(1.5, 1.0), size=(400, 2))
@@ -71,14 +70,14 @@ def imbalance_slope(theta):
     counts = shares.T @ one_hot
     ratios = counts / counts[:, ::-1]  # of each group to the other one
     weights = softmax(-ratios / TEMPERATURE)
-    # A person more of a group raises one ratio of its cluster and lowers the other.
+    # One more person of a group raises one ratio of its cluster and lowers the other.
     by_count = weights / counts[:, ::-1] - (weights * ratios)[:, ::-1] / counts
     by_share = by_count @ one_hot.T  # (clusters, people)
     return -len(theta) * (by_share[0] - by_share[1]) * shares.prod(axis=1) + RIDGE * theta
 
 
 def on_a_batch(slope):
-    """The gradient of some people drawn at random, which is right on average."""
+    """Unbiased estimate of the gradient, from people drawn at random."""
 
     def estimate(theta, random_state):
         drawn = random_state.choice(len(theta), BATCH, replace=False)
@@ -90,7 +89,7 @@ def on_a_batch(slope):
 
 
 # %%
-# Ends are rounded to labels, whose cost and balance are measured as always.
+# Final iterates are rounded to labels, whose cost and balance are computed as usual.
 
 ends = sa2gd_front(
     on_a_batch(cost_slope),
@@ -114,7 +113,7 @@ found = np.array([cost_and_balance((end < 0).astype(int)) for end in ends])
 front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
 
 # %%
-# The more steps serve the cost, the cheaper and the less balanced the end. All ends lie beside the
+# With more steps on the cost, the clustering is cheaper and less balanced. All points are on the
 # front or above it.
 
 figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
@@ -126,7 +125,8 @@ axes.set(xlabel="balance (smallest / largest group)", ylabel="cost (mean squared
 axes.legend(loc="upper left")
 axes.margins(0.1)
 axes.set_title(
-    "Turns of gradient steps reach points of the trade-off, none below the front", fontsize="medium"
+    "Alternating gradient steps reach points of the trade-off, none below the front",
+    fontsize="medium",
 )
 
 # %%

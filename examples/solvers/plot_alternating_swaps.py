@@ -1,10 +1,10 @@
 """
-How alternating swaps find their balance
-========================================
+Cost and balance of alternating swaps
+=====================================
 
-The algorithm of Liu and Vicente [1]_ alternates k-means updates, which aim at a low cost, with
-swaps of two people, which raise the balance of the least balanced cluster, though not always that
-of the clustering. The mixture of the two decides where a run ends: this is their Figure 4, on
+The algorithm of Liu and Vicente [1]_ alternates k-means updates, which reduce the cost, with swaps
+of two people, which raise the balance of the least balanced cluster, though not always that of the
+clustering. The ratio of the two kinds of updates determines the result: this is their Figure 4, on
 their data.
 """
 
@@ -14,7 +14,7 @@ their data.
 #
 # An iteration makes :math:`n_a` k-means updates and :math:`n_b` swap updates, and a run 3,000
 # updates in all. The paper does not print its three pairs; those below show its three cases. With
-# the same seed a short run is the beginning of a longer one, so a curve is a row of runs.
+# the same seed a short run is the beginning of a longer one, so a curve consists of several runs.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,9 +41,9 @@ def curves(pair):
 
 
 # %%
-# k-means updates alone separate the groups: least cost, no balance. As many swaps as k-means
-# updates mix them at once and keep them mixed, at the cost that this has. In between a run settles
-# at some mixture, around which it wanders.
+# k-means updates alone separate the groups: minimum cost, no balance. As many swaps as k-means
+# updates balance the clusters at once and keep them balanced, at a higher cost. In between a run
+# fluctuates around some trade-off.
 
 figure, axes = plt.subplot_mosaic(
     [["points", "cost"], ["points", "balance"]],
@@ -69,15 +69,14 @@ for name, (pair, color, line) in runs.items():
     axes["balance"].plot(updates, balance, line, color=color)
 axes["cost"].set(ylabel="cost (mean squared\ndistance to centre)", ylim=(0, None))
 axes["cost"].tick_params(labelbottom=False)
-axes["balance"].set(ylabel="balance (rarest /\ncommonest group)", ylim=(0, 1.05))
+axes["balance"].set(ylabel="balance (smallest /\nlargest group)", ylim=(0, 1.05))
 axes["balance"].set_xlabel("number of updates of both kinds")
 figure.legend(*axes["cost"].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-figure.suptitle("The share of swaps decides between cost and balance")
+figure.suptitle("The share of swaps determines cost and balance")
 
 # %%
-# Which pair leads where is not known beforehand. That is why :class:`~skfair.cluster.FairKMeans` is
-# asked for a balance instead, and why :class:`~skfair.cluster.AlternatingFront` runs several pairs
-# side by side.
+# The result of a pair is not known beforehand. Therefore :class:`~skfair.cluster.FairKMeans` has a
+# balance as its parameter, and :class:`~skfair.cluster.AlternatingFront` runs several pairs.
 
 # %%
 # .. rubric:: References

@@ -1,18 +1,18 @@
 """
-What the solvers do over time
-=============================
+Convergence of the solvers over time
+====================================
 
-Objective, violation and distance from optimality while six solvers train the same fair model on
-the census data Adult, as in the figures of the paper that introduces PLADA [1]_. The method with
-second derivatives is done before the others have gone far.
+Objective, constraint violation and KKT residual while six solvers train the same fair model on the
+census data Adult, as in the figures of the paper that introduces PLADA [1]_. The second-order
+method converges first.
 """
 
 # %%
 # The problem
 # -----------
-# Predict who earns more than 50,000 dollars a year, with rates of women and men that differ by at
-# most .02. Solvers see smooth rates, not counts, hence ``enforcement=None``. 5,000 people;
-# without a copy of Adult and without a network generated ones stand in.
+# Predict who earns more than 50,000 dollars a year, with selection rates of women and men that
+# differ by at most .02. Solvers use smooth rates, not counts, hence ``enforcement=None``. There are
+# 5,000 people. Without a copy of Adult and a network connection, generated data are used.
 
 import warnings
 
@@ -42,16 +42,15 @@ try:
     y = people.target.to_numpy()[rows] == ">50K"
     groups = people.sensitive_features.to_numpy()[rows]
 except OSError as error:
-    print(f"Adult is not to be had, so generated people stand in for it: {error}")
+    print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(5000, n_informative=8, flip_y=0.1, random_state=0)
     groups = np.where(X[:, 13] > 0, "a", "b")
 
 # %%
 # The solvers
 # -----------
-# Their settings are the library's own; each first-order method may take 400 iterations, each of
-# which costs one or two passes over the data. A :class:`~skfair.callbacks.FairnessMonitor` writes
-# down every iteration.
+# All have default settings. Each first-order method has 400 iterations, each of which takes one or
+# two passes over the data. A :class:`~skfair.callbacks.FairnessMonitor` records every iteration.
 
 solvers = {
     "SQP": SQP(),
@@ -64,12 +63,12 @@ solvers = {
 
 
 def watch(constraint):
-    """A monitor of each solver, and where it stood at its end."""
+    """Monitor and final result of each solver."""
     monitors, ends = {}, {}
     for name, solver in solvers.items():
         monitors[name] = FairnessMonitor()
         model = ConstrainedERMClassifier(constraint, enforcement=None, solver=solver)
-        with warnings.catch_warnings():  # most of them are not done after 400 iterations
+        with warnings.catch_warnings():  # most do not converge in 400 iterations
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", InfeasibleConstraintWarning)
             model.set_callbacks(monitors[name]).fit(X, y, sensitive_features=groups)
@@ -100,17 +99,17 @@ def draw(monitors, constraint):
         for name, log in logs.items()
         if log["residual"].iloc[-1] < 1e-5 and log["violation"].iloc[-1] < 1e-5
     ]
-    figure.suptitle(f"{constraint}: only {' and '.join(done)} end at an optimum")
+    figure.suptitle(f"{constraint}: only {' and '.join(done)} converge to an optimum")
     figure.set_size_inches(9.6, 4)
 
 
 # %%
 # Demographic parity
 # ------------------
-# The violation is that of the smooth rates. The last axes show the residual of the optimality
-# (KKT) conditions, which first-order methods measure every few iterations; where it is small
-# *and* the violation is zero, a solver is done. The switching subgradient method crosses the bound
-# to and fro by design, and its answer is the best point that kept it.
+# The violation is that of the smooth rates. The last axes show the residual of the optimality (KKT)
+# conditions, which first-order methods compute every few iterations. Where it is small *and* the
+# violation is zero, a solver has converged. The switching subgradient method crosses the bound
+# repeatedly by design, and returns the best feasible iterate.
 
 ConstrainedERMClassifier().fit(X, y, sensitive_features=groups)  # once for the compiler
 monitors, ends = watch("demographic_parity")
@@ -120,7 +119,7 @@ ends.round(4)
 # %%
 # Equalised odds
 # --------------
-# Now the true and the false positive rates have to be alike, which is two constraints.
+# Both the true and the false positive rates have to be equal, which is two constraints.
 
 monitors, ends = watch("equalized_odds")
 draw(monitors, "Equalised odds")

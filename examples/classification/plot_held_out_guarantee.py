@@ -1,16 +1,16 @@
 """
-A tolerance promised to people not yet seen
-===========================================
+A tolerance that holds out of sample
+====================================
 
-A fit keeps its tolerance among its own people. How often does the population that they were drawn
-from keep it too? Here the population is known: sample after sample is drawn from it, and the gap of
-each model is counted among all.
+A fit meets its tolerance on the training data. How often does the model meet it in the population?
+Here the population is known: models are fitted to repeated samples, and the gap of each model is
+computed on the whole population.
 """
 
 # %%
 # The population
 # --------------
-# 40,000 invented people in two groups that differ in one of five columns.
+# 40,000 generated people in two groups that differ in one of five features.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +27,8 @@ y = X.sum(axis=1) + 2.0 * rng.logistic(size=40_000) > 0.5
 # %%
 # Fifty samples
 # -------------
-# Each sample of 800 people is fitted twice: as it is, and with a confidence level of 95 %.
+# Two models are fitted to each sample of 800 people: with the tolerance alone, and with a
+# confidence level of 95 %.
 
 TOLERANCE, N_SAMPLES = 0.1, 50
 models = {
@@ -47,18 +48,18 @@ for _ in range(N_SAMPLES):
         accuracies[name].append(np.mean(decisions == y))
 
 # %%
-# The picture
-# -----------
-# A dot per sample: the gap among all people. Those right of the line break the tolerance, although
-# each of the models keeps it among the people of its fit.
+# The figure
+# ----------
+# One dot per sample: the gap in the population. Dots right of the line violate the tolerance,
+# although each model meets it on its training data.
 
 figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for height, (name, color, mark) in enumerate(zip(gaps, ("#E69F00", "#0072B2"), "so", strict=True)):
     spread = height + np.linspace(-0.25, 0.25, N_SAMPLES)[rng.permutation(N_SAMPLES)]
-    is_broken = np.array(gaps[name]) > TOLERANCE
+    is_violated = np.array(gaps[name]) > TOLERANCE
     ax.scatter(gaps[name], spread, 30, color=color, marker=mark, alpha=0.8)
-    said = f"{is_broken.sum()} of {N_SAMPLES} break it"
-    ax.annotate(said, (0.99, height), xycoords=("axes fraction", "data"), ha="right", va="center")
+    text = f"{is_violated.sum()} of {N_SAMPLES} violate it"
+    ax.annotate(text, (0.99, height), xycoords=("axes fraction", "data"), ha="right", va="center")
 ax.axvline(TOLERANCE, color="black", linewidth=0.8, linestyle="--")
 ax.set(
     yticks=[0, 1],
@@ -67,16 +68,17 @@ ax.set(
     xlim=(0.0, 1.35 * max(map(max, gaps.values()))),
     ylim=(-0.5, 1.5),
 )
-plain, certain = (np.mean(of_name) for of_name in accuracies.values())
-broken = [int(np.sum(np.array(of_name) > TOLERANCE)) for of_name in gaps.values()]
+plain, guaranteed = (np.mean(values) for values in accuracies.values())
+n_violated = [int(np.sum(np.array(values) > TOLERANCE)) for values in gaps.values()]
 figure.suptitle(
-    f"The population breaks the tolerance {broken[1]} times instead of {broken[0]}, "
-    f"with {plain - certain:.1%} fewer right"
+    f"The tolerance is violated in the population {n_violated[1]} times instead of "
+    f"{n_violated[0]}, at {100 * (plain - guaranteed):.1f} points of accuracy"
 )
 
 # %%
-# What the last fit was held to, and how certain it is:
+# The tightened tolerance of the last fit, and the probability of its guarantee:
 
-certain = models["tolerance .1, confidence_level .95"]
-probability = certain.guarantee_probability_
-print(f"tightened tolerance {certain.tightened_tolerances_[0]:.3f}, probability {probability:.2f}")
+guaranteed = models["tolerance .1, confidence_level .95"]
+probability = guaranteed.guarantee_probability_
+tolerance = guaranteed.tightened_tolerances_[0]
+print(f"tightened tolerance {tolerance:.3f}, probability {probability:.2f}")

@@ -1,16 +1,16 @@
 """
-Choosing a point of the front
-=============================
+Selecting a clustering from a Pareto front
+==========================================
 
-A front leaves the choice to people. A demand, a bend in the curve and the wish for the best balance
-lead to three different clusterings, and the composition of their clusters shows what each of them
-means for the groups.
+A front leaves the choice to its user. A bound on the balance, the knee of the curve and the maximum
+balance lead to three different clusterings. The composition of their clusters shows the effect on
+the groups.
 """
 
 # %%
 # The front of the patients
 # -------------------------
-# 442 patients with diabetes come with scikit-learn; their sex is the group and not a feature.
+# 442 patients with diabetes, from scikit-learn. Sex is the protected attribute and not a feature.
 
 import matplotlib.pyplot as plt
 from scipy.optimize import linear_sum_assignment
@@ -30,12 +30,12 @@ table = front.to_frame()
 table.iloc[:: len(table) // 8].round(3)
 
 # %%
-# Three ways to choose
-# --------------------
+# Three criteria
+# --------------
 # The knee is the point farthest below the straight line between the ends of the front: before it
-# balance is cheap, after it dear. Cost and balance have no common unit, so both are first taken as
-# shares of the way from one end to the other. Another unit could bend the curve elsewhere: the knee
-# is a hint, a demand and a budget are decisions.
+# balance is cheap, after it expensive. Cost and balance have different units, so both are first
+# scaled to [0, 1]. The knee depends on this scaling. It is a heuristic, whereas a bound on balance
+# or cost is a decision.
 
 gained = (front.balance - front.balance[0]) / (front.balance[-1] - front.balance[0])
 paid = (front.cost - front.cost[0]) / (front.cost[-1] - front.cost[0])
@@ -48,22 +48,22 @@ chosen = {
 table.iloc[list(chosen.values())].set_index([list(chosen)]).round(3)
 
 # %%
-# Where they lie
-# --------------
+# The figure
+# ----------
 
 display = ParetoFrontDisplay.from_front(front, name="front of 5 clusters")
 for (name, i), mark in zip(chosen.items(), "D^*", strict=True):
     label = f"{name}: {table.extra_cost[i]:+.1%} cost"
     display.ax_.plot(front.balance[i], front.cost[i], mark, color="black", ms=11, label=label)
 display.ax_.legend(loc="upper left")
-display.figure_.suptitle("Three points, three answers to what balance is worth")
+display.figure_.suptitle("Knee, bound and maximum balance select different points")
 
 # %%
-# Who is in the clusters
-# ----------------------
-# At the cheapest point one cluster is nearly three quarters of one sex. The more balance is asked
-# for, the closer all bars divide to the dashed line; there every cluster would mirror the data. The
-# clusters of all pictures are numbered alike: those that share most people have one number.
+# Composition of the clusters
+# ---------------------------
+# At the cheapest point one cluster is nearly three quarters of one sex. With a higher balance, the
+# shares of all clusters approach the dashed line, which is the share in the data. Clusters of
+# different panels that share most people have the same number.
 
 
 def numbered_as(first, labels):
@@ -85,10 +85,10 @@ for ax, (name, i) in zip(axes.flat, shown.items(), strict=True):
 figure.legend(
     *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
 )
-figure.suptitle("The balance of a clustering is that of its worst cluster")
+figure.suptitle("The balance of a clustering is that of its least balanced cluster")
 
 # %%
-# A point becomes a fitted estimator by :meth:`~skfair.cluster.ParetoFront.to_estimator`.
+# :meth:`~skfair.cluster.ParetoFront.to_estimator` makes a fitted estimator of a point.
 
 model = front.to_estimator(chosen["four fifths of the balance"])
 print(model.cluster_centers_.shape, round(model.relative_balance_, 3))

@@ -1,20 +1,20 @@
 """
-Keeping the model that one has
-==============================
+Gradient boosting under demographic parity
+==========================================
 
-Gradient boosting is right about more people of Adult than any linear model. How much of that is
-left under demographic parity? This page draws accuracy against the gap of new people for
+On Adult gradient boosting is more accurate than any linear model. How much of this advantage is
+left under demographic parity? This page plots test accuracy against the gap for
 :class:`~skfair.classification.ConstrainedClassifierCV` around gradient boosting, for the linear
 :class:`~skfair.classification.ConstrainedERMClassifier`, and, where fairlearn is installed, for its
 reduction ``ExponentiatedGradient`` of the same boosting [1]_.
 """
 
 # %%
-# The people
-# ----------
-# Who earns more than 50,000 dollars a year? Half of 10,000 people are for the fit, half are new.
-# The column that tells the sex is left out: nobody decides by it. Without a copy of Adult and
-# without a network generated people stand in.
+# The data
+# --------
+# Who earns more than 50,000 dollars a year? Half of 10,000 people are training data, half are test
+# data. Sex is not a feature of any model. Without a copy of Adult and a network connection,
+# generated data are used.
 
 import time
 from importlib.util import find_spec
@@ -36,7 +36,7 @@ try:
     X = pd.get_dummies(people.data, dtype=float).to_numpy()
     y, groups = (people.target == ">50K").to_numpy(), people.sensitive_features.to_numpy()
 except OSError as error:
-    print(f"Adult is not to be had, so generated people stand in for it: {error}")
+    print(f"Adult is not available, so generated data are used instead: {error}")
     X, y = make_classification(10_000, n_informative=8, flip_y=0.1, random_state=0)
     groups = np.where(X[:, 13] > 0, "a", "b")
 
@@ -49,7 +49,7 @@ rows = []
 
 
 def record(method, model, asked=None, **options):
-    """Fit a model, and note what its decisions about new people are like."""
+    """Fit a model, and record accuracy and gap of its decisions on the test set."""
     start = time.process_time()
     if asked is None:
         model.fit(X_train, y_train)
@@ -67,9 +67,9 @@ def record(method, model, asked=None, **options):
 # %%
 # One fit per tolerance
 # ---------------------
-# The plain boosting comes first. The others are asked for five gaps.
+# Unconstrained boosting comes first. The others are fitted with five tolerances each.
 
-record("plain boosting", clone(boosting))
+record("unconstrained boosting", clone(boosting))
 for asked in (0.02, 0.05, 0.08, 0.11, 0.14):
     record(
         "ConstrainedClassifierCV", ConstrainedClassifierCV(boosting, tolerance=asked, cv=3), asked
@@ -87,15 +87,15 @@ table = pd.DataFrame(rows)
 table.round(3)
 
 # %%
-# The picture
-# -----------
-# Where both are held to the same gap, boosting is right about more people than the linear model.
-# The reduction fits the boosting again and again under other weights, and decides by drawing lots
-# among the fits; that takes several times as long.
+# The figure
+# ----------
+# At the same gap, boosting is more accurate than the linear model. The reduction fits the boosting
+# repeatedly with other weights and draws one of the fits at random for each decision, which takes
+# several times as long.
 
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 styles = {
-    "plain boosting": ("black", "*"),
+    "unconstrained boosting": ("black", "*"),
     "ConstrainedClassifierCV": ("#0072B2", "o-"),
     "ConstrainedERMClassifier": ("#E69F00", "s--"),
     "ExponentiatedGradient": ("#009E73", "^"),
@@ -104,7 +104,7 @@ for method, points in table.groupby("method", sort=False):
     color, line = styles[method]
     points = points.sort_values("gap")
     ax.plot(points["gap"], points["accuracy"], line, color=color, label=method)
-ax.set(xlabel="gap between the selection rates of new people", ylabel="accuracy on new people")
+ax.set(xlabel="statistical parity difference, test set", ylabel="test accuracy")
 ax.yaxis.set_major_formatter("{x:.1%}")
 ax.legend(loc="lower right", frameon=False)
 fair = table.query("method == 'ConstrainedClassifierCV'").iloc[0]

@@ -1,18 +1,18 @@
 """
-The best model that keeps a bound
-=================================
+Selecting the best model within a fairness bound
+================================================
 
-A tolerance is a promise about the people of the fit. Where it is new people whose gap must stay
-below a bound, cross-validation chooses the tolerance, together with the other parameters, by
+A tolerance is enforced on the training data. If the gap must stay below a bound out of sample,
+cross-validation selects the tolerance, together with the other parameters, by
 :func:`~skfair.model_selection.best_subject_to`.
 """
 
 # %%
-# The people
-# ----------
+# The data
+# --------
 # Who is arrested again within two years? On the data of COMPAS [1]_ models give false alarms far
-# more often for one group than for the other, and a false alarm harms. Two groups, 5,278 people;
-# without a copy of the data and without a network generated people stand in.
+# more often for one group than for the other, and a false alarm harms. There are 5,278 people of
+# two groups. Without a copy of the data and a network connection, generated data are used.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,7 +36,7 @@ try:
     X = pd.get_dummies(people.data[rows], dtype=float).to_numpy()
     y, groups = people.target[rows].to_numpy(), people.sensitive_features[rows].to_numpy()
 except OSError as error:
-    print(f"COMPAS is not to be had, so generated people stand in for it: {error}")
+    print(f"COMPAS is not available, so generated data are used instead: {error}")
     X, y = make_classification(5000, n_informative=8, flip_y=0.3, random_state=0)
     groups = np.where(X[:, 13] > 0, "a", "b")
 
@@ -47,9 +47,9 @@ X_train, X_test, y_train, y_test, groups_train, groups_test = train_test_split(
 # %%
 # The search
 # ----------
-# Every candidate has two scores on held-out people: accuracy, and minus the gap of false positive
-# rates, since greater is better for scikit-learn. ``best_subject_to`` reads them and takes the most
-# accurate candidate with a mean gap of at most .1.
+# Every candidate has two cross-validated scores: accuracy, and minus the gap of false positive
+# rates, since greater is better for scikit-learn. ``best_subject_to`` selects the most accurate
+# candidate with a mean gap of at most .1.
 
 BOUND = 0.1
 gap = "neg_false_positive_rate_difference"
@@ -67,12 +67,12 @@ search.fit(X_train, y_train, sensitive_features=groups_train)
 print(search.best_params_)
 
 # %%
-# The picture
-# -----------
-# A dot per candidate, with its tolerance beside it; bars are standard errors over the five folds.
-# The gap among people left out of a fit is mostly larger than among those of the fit, so that the
-# search may have to ask for less than the bound. The cross is the chosen model, fitted again, on
-# people whom the search has never seen; they too are a sample.
+# The figure
+# ----------
+# One dot per candidate, labelled with its tolerance. Bars are standard errors over the five folds.
+# The gap on held-out folds is mostly larger than on the training data, so that the selected
+# tolerance may be smaller than the bound. The cross is the selected model, refitted, on a separate
+# test set, which has sampling noise too.
 
 results = pd.DataFrame(search.cv_results_).rename(columns=lambda name: name.split("__")[-1])
 report = group_report(y_test, search.predict(X_test), sensitive_features=groups_test)
@@ -99,18 +99,18 @@ for (alpha, rows), (color, mark) in zip(
 best = results.loc[search.best_index_]
 place = (-best[f"mean_test_{gap}"], best["mean_test_accuracy"])
 ax.plot(*place, "o", ms=15, mfc="none", mec="black", label="chosen")
-ax.plot(new_gap, new_accuracy, "X", color="black", ms=10, label="chosen, new people")
+ax.plot(new_gap, new_accuracy, "X", color="black", ms=10, label="selected, test set")
 ax.axvline(BOUND, color="black", linewidth=0.8, linestyle="--", label="bound")
 ax.set(xlabel="gap of false positive rates", ylabel="accuracy", xlim=(0, None))
 ax.yaxis.set_major_formatter("{x:.1%}")
 ax.legend(frameon=False, loc="lower right")
 figure.suptitle(
-    f"For a gap of {BOUND:g} the search asks the fit for {best['tolerance']:g}; "
-    f"new people: gap {new_gap:.2f}, {new_accuracy:.1%} right"
+    f"For a gap of {BOUND:g} the search selects a tolerance of {best['tolerance']:g}.\n"
+    f"Test set: gap {new_gap:.2f}, accuracy {new_accuracy:.1%}"
 )
 
 # %%
-# How each group fares under the chosen model, among new people:
+# Rates of each group under the selected model, on the test set:
 
 report[["n", "selection_rate", "false_positive_rate", "true_positive_rate", "accuracy"]].round(3)
 
