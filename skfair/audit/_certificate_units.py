@@ -30,6 +30,7 @@ def resolve_units(estimator, constraint, loss):
     """
     model, is_real = _final_estimator(estimator), is_regressor(estimator)
     scale = getattr(model, "target_scale_", None) if is_real else None
+    # Mean losses: resolve the loss and its unit.
     if constraint.unit == "loss":
         loss = _requested_loss(constraint, loss)
         if is_real:
@@ -42,6 +43,7 @@ def resolve_units(estimator, constraint, loss):
             f"loss={loss!r} is for constraints on mean losses, such as 'loss_parity', but "
             f"{constraint} compares none; leave it out."
         )
+    # Scores and rates have no loss.
     if constraint.unit == "score":
         return constraint, *_score_units(estimator, scale, is_real)
     return constraint, _share_unit(constraint), None

@@ -134,6 +134,7 @@ def _check_output(out, file):
             f"--out must end in .html or .htm, since the report is a page of HTML; got {out}. A "
             "browser prints the page to PDF."
         )
+    # Try to write, before the work of the report.
     folder = Path(os.path.realpath(out)).parent
     if not folder.is_dir():
         raise ValueError(
@@ -319,6 +320,7 @@ def _find_label(label, column):
     """A label of the command line as the column has it: numbers are numbers there."""
     if label is None:
         return None
+    # The class as text, then as the number or boolean that the text spells.
     known = column.unique().tolist()
     for written in (label, _parse_column(pd.Series([label])).iloc[0]):
         if written in known:

@@ -61,6 +61,7 @@ def check_applies(constraint, estimator):
         )
     if constraint.counts_decisions:
         return
+    # Constraints on scores need a classifier of two classes with scores.
     instead = f"Pass a constraint on decisions: one of {constraints_on('decisions')}."
     if len(estimator.classes_) > 2:
         raise ValueError(
@@ -89,6 +90,7 @@ def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_labe
     if is_regressor(estimator):
         return [((y, predicted), {"is_real": True})]
     check_alignment(X=X, y=y, sensitive_features=sensitive_features)
+    # Several classes: one comparison of each class against the rest.
     truth, positives = np.asarray(y), classes if pos_label is None else [pos_label]
     return [((truth == one, predicted == one), {"pos_label": True}) for one in positives]
 
@@ -106,6 +108,7 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
         truth, predicted = columns
         positive = find_positive(truth, predicted, pos_label=pos_label)
         return tuple(np.where(column == positive, 1.0, -1.0) for column in (truth, predicted))
+    # Move the threshold to 0, where constraints decide.
     scores = np.asarray(columns[-1], dtype=np.float64) - threshold
     if len(columns) == 1:
         return np.ones(len(scores)), scores

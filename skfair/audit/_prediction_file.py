@@ -100,6 +100,7 @@ def _is_utf8(line):
 def _read_text(path, names):
     """Columns of a CSV file, as text."""
     _refuse_binary(path)
+    # Detect the separator, check every line, then parse the columns.
     with _open_text(path) as lines:
         separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
     with _open_text(path) as lines:

@@ -161,6 +161,7 @@ class FairnessReport:
         if not is_classifier(estimator):
             return cls.from_predictions(None, y_pred, **settings)
         if len(estimator.classes_) == 2:
+            # Decisions of the positive class, and scores if there are any.
             (_, y_pred), params = PREDICTIONS["classification"](
                 estimator, X, y, sensitive_features, pos_label
             )
@@ -373,6 +374,7 @@ def _check_kind(kind, columns):
         if kind not in (None, "clustering"):
             raise ValueError(f"A report of a {kind} needs y_true, but None was passed.")
         return "clustering"
+    # Infer the task from the target.
     is_real = type_of_target(columns["y_true"]) == "continuous"
     kind = kind or ("regression" if is_real else "classification")
     if kind == "classification" and type_of_target(columns["y_pred"]) == "continuous":

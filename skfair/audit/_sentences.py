@@ -79,8 +79,10 @@ def findings(report):
     sentences = [_describe_sample(report)]
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
+    # The largest gap in outcomes.
     outcomes = gaps[gaps["measure"].isin(_primary_measures(gaps))]
     sentences.append(_describe_gap(report, _largest_gap(outcomes, "gap")))
+    # The error gap that is largest beyond doubt, by its lower limit.
     errors = gaps[[name.split(" of class ")[0] in _ERRORS for name in gaps["measure"]]]
     if len(errors):
         sentences.append(_describe_gap(report, _largest_gap(errors, "gap_low")))
@@ -136,6 +138,7 @@ def _describe_gap(report, gap):
     name = gap["measure"]
     if pd.isna(gap["highest"]):
         return _describe_equality(report, gap)
+    # Values of the two groups that are furthest apart.
     rows = report.frame
     rows = rows[(rows["attribute"] == gap["attribute"]) & (rows["measure"] == name)]
     values = rows.set_index("group")["value"]

@@ -27,6 +27,7 @@ def groupings(groups):
     """Groups by every single attribute, and by all of them together: name -> Groups."""
     if not groups.is_disjoint:
         return {"group": groups}
+    # Names as text; they must remain distinct.
     names = [_title(name, number) for number, name in enumerate(groups.attributes)]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
@@ -34,6 +35,7 @@ def groupings(groups):
             f"Attributes of sensitive_features must differ in name as text, but {len(repeated)} of "
             f"{list(groups.attributes)} are called {repeated[0]!r}; rename the columns."
         )
+    # Groups by each attribute, then by the combinations of all.
     by_name = {}
     for name, column in zip(names, groups.labels.T, strict=True):
         values, codes = np.unique(column, return_inverse=True)
@@ -85,6 +87,7 @@ def estimate_means(measure, groups, weights):
     values, counts = measure
     if counts is not None and not counts.any():
         return None, np.empty(0, dtype=np.intp)
+    # Events are the groups that have samples which count.
     n_groups = len(groups.labels)
     if groups.is_disjoint:
         codes = groups.codes if counts is None else np.where(counts, groups.codes, n_groups)
@@ -141,6 +144,7 @@ def bonferroni_level(level, n_groups, n_tables):
 def comparison_columns(estimates, level, reference, comparison_level):
     """Values of groups with limits, and differences and ratios to a reference, or nan, by name."""
     n = len(estimates.values)
+    # Values and their limits, each at the level by itself.
     low, high = estimates.limits((1.0 + level) / 2.0)
     end = (1.0 + comparison_level) / 2.0
     nothing = np.full(n, np.nan)
@@ -149,6 +153,7 @@ def comparison_columns(estimates, level, reference, comparison_level):
     columns |= {name: nothing for name in names}
     if reference is None or n < 2:
         return columns
+    # Differences and ratios of the other groups to the reference.
     others, against = _difference_rows(n, reference)
     comparisons = _differences(estimates, against, end)
     if isinstance(estimates, Rates):
@@ -178,6 +183,7 @@ def impact_ratios(estimates, level, is_small):
     columns = {name: np.full(n, np.nan) for name in names}
     if not isinstance(estimates, Rates):
         return columns
+    # The denominator: the largest rate among groups that are not small.
     eligible = np.where(is_small & ~is_small.all(), -np.inf, estimates.values)
     largest = eligible.argmax()
     columns["impact_ratio"][largest] = 1.0 if estimates.values[largest] > 0 else np.nan
@@ -202,6 +208,7 @@ def _ratios(rates, against, end, others, reference):
     """Ratios to the reference and their limits; nan where its rate is 0."""
     base = rates.values[reference]
     ratios = rates.values[others] / base if base > 0 else np.full(len(others), np.nan)
+    # Limits of a ratio are those of the difference of log rates.
     _, low, high = _differences(LogRates(rates), against, end)
     return ratios, np.exp(low), np.exp(high)
 
@@ -268,6 +275,7 @@ def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
     groups they are of. `chosen` maps groupings to reference groups that the user named; other
     comparisons, and impact ratios, hold for all tables together.
     """
+    # Estimate each measure for each grouping, and count the tables that share the error.
     estimated = {
         attribute: {name: estimator(groups, weights) for name, estimator in estimators.items()}
         for attribute, groups in groupings.items()
@@ -325,6 +333,7 @@ def _reference_group(names, measures, attribute, min_group_size, chosen):
                 f"are {names.tolist()}."
             )
         return at[0]
+    # The group with the best outcome, if the report has one.
     for measure in ("selection_rate", "mean_prediction"):
         if measure in measures:
             estimates, present = measures[measure]

@@ -34,6 +34,7 @@ class DocumentPairs:
 
     def __getitem__(self, numbers):
         """Positions of the more and of the less relevant document, (n_numbers, 2)."""
+        # The pair's more relevant document, then its rank among the less relevant ones.
         better = np.searchsorted(self._ends, numbers, side="right")
         worse = self._begins[better] + numbers - (self._ends - self._n_below)[better]
         return self._order[np.column_stack((better, worse))]

@@ -156,6 +156,7 @@ def _merge_arrays(arrays, summands):
         sums = np.repeat(np.bincount(codes, minlength=n_codes)[:, np.newaxis], 3, axis=1)
     else:
         sums = np.column_stack([np.bincount(codes, column, n_codes) for column in summands.T])
+    # The last row with each code represents its duplicates.
     rows = np.full(n_codes, -1)
     rows[codes] = np.arange(len(codes))
     present = np.flatnonzero(rows >= 0)

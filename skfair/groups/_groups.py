@@ -289,6 +289,7 @@ def check_groups(sensitive_features, n_samples, *, overlapping=False):
         if not overlapping:
             raise TypeError(_OVERLAPPING)
         return _check_matrix(sensitive_features, n_samples)
+    # Codes of the first attribute, then of its combinations with the others.
     columns = attribute_columns(sensitive_features)
     _check_length(len(columns[0]), n_samples)
     names = _attribute_names(sensitive_features) or list(range(len(columns)))

@@ -22,6 +22,7 @@ def encode_known_groups(sensitive_features, n_samples, summary):
     Raises a ValueError if a group was not seen at fit, and a TypeError if labels are of another
     type than at fit, such as True for 1.
     """
+    # Encode the samples, then translate their groups to those known at fit.
     groups = check_groups(sensitive_features, n_samples)
     _check_attributes(groups.labels.shape[1], summary.labels.shape[1])
     known = {name: code for code, name in enumerate(group_names(summary.labels))}

@@ -65,12 +65,14 @@ def has_codes(column):
 
 def encode(column, attribute):
     """Sorted distinct values of an attribute, and the position of each sample's among them."""
+    # pandas has codes already; only its categories are sorted.
     if not isinstance(column, np.ndarray):
         codes, categories = column.factorize()
         if (codes >= 0).all():
             values, positions = encode(categories.to_numpy(), attribute)
             return values, positions[codes]
         column = column.to_numpy()
+    # Dates and durations become Python objects; missing ones are left to the check of objects.
     if column.dtype.kind in "mM" and not np.isnat(column).any():
         values, codes = unique_inverse(column)
         values = _to_python_times(values)

@@ -130,6 +130,7 @@ class Samples(NamedTuple):
         groups, is_large = self.groups, self.is_large(self.groups)
         if is_large.all() or not is_large.any():
             return groups, np.arange(len(groups.labels))
+        # Number the large groups; the small ones get the code of the largest.
         positions = np.cumsum(is_large) - 1
         positions[~is_large] = positions[np.argmax(self.group_counts(groups))]
         labels = groups.labels[is_large]
@@ -182,6 +183,7 @@ def check_samples(
         return Samples(None, one_group, weights[rows], clusters=clusters), rows
     all_groups = check_groups(sensitive_features, len(weights), overlapping=overlapping)
     _check_number_of_groups(all_groups, len(weights))
+    # Leave out samples of zero weight, and warn of groups that vanish with them.
     if len(rows) == len(weights):
         return Samples(None, all_groups, weights, clusters=clusters), rows
     present_groups = all_groups.take(rows)

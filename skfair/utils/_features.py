@@ -17,6 +17,7 @@ def check_finite_squares(values, name):
         is_finite = np.isfinite(np.vdot(stored, stored))
     if is_finite:
         return
+    # Find the largest number, for the message.
     if sparse.issparse(values):
         values = values.tocoo()
         entry = abs(values.data).argmax()

@@ -64,6 +64,7 @@ def _hash_rows(columns, fitted):
             f"X and X_fit must have the same columns, but they have {len(columns)} and "
             f"{len(fitted)}; pass the features of the fit as X_fit."
         )
+    # Match columns by name if both have the same ones, else by position.
     if set(columns) == set(fitted):
         fitted = {name: fitted[name] for name in columns}
     pairs = map(_align_dtypes, columns.values(), fitted.values())

@@ -18,6 +18,7 @@ def top_shares(shares, end, length):
     ranks = np.concatenate(([0.0], np.minimum(np.cumsum(shares), 1.0)))
     if not length:
         return np.diff(np.minimum(ranks, end))
+    # Integrate the ramp over the ranks of each sample.
     past = np.maximum(0.0, ranks - (end - length / 2.0))
     beyond = np.maximum(0.0, past - length)
     return np.diff(ranks - (past**2 - beyond**2) / (2.0 * length))
@@ -36,6 +37,7 @@ class SortedScores:
 
     def sums_below(self, points):
         r"""Sums of the shares, of :math:`x - s` and :math:`(x - s)^2 / 2` over scores s < x."""
+        # Expand (x - s) and (x - s)^2 / 2 in the prefix sums of moments.
         count, first, second = self._moments[:, np.searchsorted(self.scores, points)]
         x = points - self._middle
         return count, x * count - first, (x**2 * count - 2.0 * x * first + second) / 2.0
