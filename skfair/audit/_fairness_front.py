@@ -111,16 +111,10 @@ def fairness_front(
     values = [None] if tolerances is None else list(tolerances)
     # One fit for each tolerance and fold.
     decide = delayed(_decide)
+    data, models = (X, y), [_clone_with(estimator, parameter, value) for value in values]
     decisions = Parallel(n_jobs=n_jobs)(
-        decide(
-            _clone_with(estimator, parameter, value),
-            constraint,
-            (X, y),
-            per_sample,
-            fold,
-            pos_label,
-        )
-        for value in values
+        decide(clone(model), constraint, data, per_sample, fold, pos_label)
+        for model in models
         for fold in folds
     )
     test_rows = np.concatenate([test for _, test in folds])
@@ -130,16 +124,21 @@ def fairness_front(
         # Pool the folds, for each class that is compared against the rest.
         of_folds = decisions[number * len(folds) : (number + 1) * len(folds)]
         per_class = [_pool_folds(one) for one in zip(*of_folds, strict=True)]
+        gap = _largest_gap(per_class, constraint, tested, level)
         is_right = np.all([truth == decided for (truth, decided), _ in per_class], axis=0)
         accuracy = _share_with_limits(is_right, tested["sample_weight"], level)
-        # The largest gap counts, and the error is divided among the classes (Bonferroni).
-        class_level = 1.0 - (1.0 - level) / len(per_class)
-        gaps = []
-        for columns, params in per_class:
-            bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
-            gaps.append(contrast_interval(*bound.estimates(scores), class_level))
-        rows.append((np.nan if value is None else value, *accuracy, *np.max(gaps, axis=0)))
+        rows.append((np.nan if value is None else value, *accuracy, *gap))
     return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def _largest_gap(per_class, constraint, tested, level):
+    """The largest gap of all classes and its limits, with the error divided among the classes."""
+    class_level = 1.0 - (1.0 - level) / len(per_class)
+    gaps = []
+    for columns, params in per_class:
+        bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
+        gaps.append(contrast_interval(*bound.estimates(scores), class_level))
+    return np.max(gaps, axis=0)
 
 
 def _check_decisions(constraint, estimator):

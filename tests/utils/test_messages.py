@@ -27,7 +27,7 @@ def _warn_below():
 
 
 def test_a_program_of_nothing_but_package_frames_still_warns(monkeypatch):
-    monkeypatch.setattr("skfair.utils._messages._is_ours", lambda frame: True)
+    monkeypatch.setattr("skfair.utils._messages._is_library_frame", lambda frame: True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn("at the root")
