@@ -199,7 +199,8 @@ def _draw(runs):
 
     figure, axes = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
     axes.axvline(TOLERANCE, color="0.6", linestyle="--", linewidth=1)
-    axes.annotate("tolerance", (TOLERANCE, 1.0), xycoords=("data", "axes fraction"), ha="center")
+    label = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    axes.annotate("tolerance", (TOLERANCE, 1.0), (0, 4), ha="center", **label)
     for name, marker in zip(runs, "osD^", strict=True):
         axes.scatter(runs[name]["gap"], runs[name]["accuracy"], marker=marker, label=name)
     axes.set_xlim(left=0.0)
