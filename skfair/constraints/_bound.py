@@ -76,7 +76,7 @@ class BoundConstraint:
         """The gap by the public metric."""
         return float(self.aggregate(self.means.exact_at(scores)))
 
-    def corrected(self, scores, share=1.0):
+    def correct(self, scores, share=1.0):
         """The same constraint, its offset moved by a share to the residual at the scores."""
         residual = self.means.residual(scores)
         return replace(self, offset=self.offset + share * (residual - self.offset))

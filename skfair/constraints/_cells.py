@@ -76,7 +76,7 @@ class CellEvents(NamedTuple):
         """Samples in each event, (n_events,), where a row may stand for many."""
         return self.counts if samples.multiplicity is None else self.members @ samples.multiplicity
 
-    def weighted(self, weights):
+    def to_events(self, weights):
         """The `Events` with sample weights; disjoint ones, which are faster, where they are."""
         n_events, n_samples = self.members.shape
         rows = self.members.indices

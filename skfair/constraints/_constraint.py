@@ -184,7 +184,7 @@ class Constraint(BaseEstimator):
         def means_of(events):
             return EventMeans(
                 type(self).__name__,
-                events.weighted(samples.weights),
+                events.to_events(samples.weights),
                 events.labels,
                 events.count(samples),
                 samples.target,

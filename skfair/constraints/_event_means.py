@@ -40,7 +40,7 @@ class EventMeans:
     smooth: Callable
     exact: Callable
 
-    def at(self, scores):
+    def evaluate(self, scores):
         """Smooth rate as Pointwise, and its means, (n_events,)."""
         rate = self.smooth(scores, self.target)
         rate = as_pointwise(rate, len(scores), f"The rate of {self.name}")
@@ -56,7 +56,7 @@ class EventMeans:
 
     def residual(self, scores):
         """Exact means less smooth ones, (n_events,)."""
-        return self.exact_at(scores) - self.at(scores)[1]
+        return self.exact_at(scores) - self.evaluate(scores)[1]
 
     def estimates(self, scores):
         """Estimates of the population's exact means."""
@@ -111,7 +111,7 @@ class EventMeans:
         target[rows] = self.target
         return replace(self, events=self.events.embed(rows, n_samples), target=target)
 
-    def drawn(self, rows, start, n_per_event):
+    def take_drawn(self, rows, start, n_per_event):
         """The means over drawn samples, of which those from `start` on come from its events."""
         events, counts = drawn_events(len(rows), start, self.events.n_events, n_per_event)
         return replace(self, events=events, counts=counts, target=self.target[rows])

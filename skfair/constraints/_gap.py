@@ -34,7 +34,7 @@ class Polyhedron:
     lower: np.ndarray
     upper: np.ndarray
 
-    def at(self, means, unknowns):
+    def evaluate(self, means, unknowns):
         """Values of the rows, (n_rows,), and their slope by the means, (n_rows, n_events)."""
         if self.combine is None:
             return np.array([self.gap(means)]), self.gap.subgradient(means)[np.newaxis, :]

@@ -31,7 +31,7 @@ class SmoothConstraint(Protocol):
       point, for solvers that convexify;
     - ``draw(n_per_event, random_state, beside)``: positions of the samples of a mini-batch, and the
       rows on them, with the number of events ``n_events``, for stochastic solvers;
-    - ``corrected(scores)``: the rows with the means that the metric counts at these scores, for
+    - ``correct(scores)``: the rows with the means that the metric counts at these scores, for
       solvers that count decisions;
     - ``take(rows)``: the rows on a subset of the samples.
 
@@ -106,7 +106,7 @@ class MetricConstraint(Protocol):
     What `Constraint.bind` returns. Constraints are frozen dataclasses with a tolerance and an
     offset, which :func:`dataclasses.replace` changes. Constraints on decisions and values have the
     means that they compare, ``means``, and their gap, ``aggregate``; those on ranks a ``criterion``
-    with ``narrowed(factor)``, the same with a surrogate that much steeper, and ``refined()``, the
+    with ``narrow(factor)``, the same with a surrogate that much steeper, and ``refine()``, the
     same at more percentiles.
 
     Attributes

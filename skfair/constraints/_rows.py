@@ -191,36 +191,36 @@ class MeanRows:
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
         if not self.n_aux:
             return np.empty(0)
-        return self.polyhedron.unknowns(self.means.at(scores)[1] + self.offset)
+        return self.polyhedron.unknowns(self.means.evaluate(scores)[1] + self.offset)
 
     def __call__(self, scores, aux):
         """Rows and derivatives, as `ConstraintValues`."""
-        (_, slope, curvature), means = self.means.at(scores)
+        (_, slope, curvature), means = self.means.evaluate(scores)
         means, polyhedron, spread = means + self.offset, self.polyhedron, self.events.means_adjoint
-        values, combine = polyhedron.at(means, aux)
+        values, combine = polyhedron.evaluate(means, aux)
         is_linear = polyhedron.combine is not None
         return ConstraintValues(
             values,
             EventJacobian(combine, self.events, slope),
             polyhedron.aux,
             lambda v: spread(combine.T @ v) * curvature,
-            at_shift=None if is_linear else lambda shift: polyhedron.at(means + shift, aux),
+            at_shift=None if is_linear else lambda shift: polyhedron.evaluate(means + shift, aux),
         )
 
-    def at_zero(self, aux):
+    def constant_term(self, aux):
         """Value of the rows where all means are 0 before the offset, (n_rows,)."""
-        return self.polyhedron.at(np.zeros(self.n_events) + self.offset, aux)[0]
+        return self.polyhedron.evaluate(np.zeros(self.n_events) + self.offset, aux)[0]
 
     def exact_at(self, scores):
         """Rows as the metric counts them, at suitable unknowns, and their slope by the means."""
         means = self.means.exact_at(scores)
-        return self.polyhedron.at(means, self.polyhedron.unknowns(means))
+        return self.polyhedron.evaluate(means, self.polyhedron.unknowns(means))
 
     def residual(self, scores):
         """What the smooth means lack of the exact ones, an offset, (n_events,)."""
         return self.means.residual(scores)
 
-    def corrected(self, scores, share=1.0):
+    def correct(self, scores, share=1.0):
         """The same rows with an offset that is moved, by a share, to the residual at the scores."""
         offset = self.offset + share * (self.residual(scores) - self.offset)
         return replace(self, offset=offset)
@@ -229,9 +229,9 @@ class MeanRows:
         """Draw equally many samples from every event, as `draw_rows`."""
         return draw_rows([self], n_per_event, random_state, beside)
 
-    def drawn(self, rows, start, n_per_event):
+    def take_drawn(self, rows, start, n_per_event):
         """The rows on drawn samples, of which those from `start` on come from the events."""
-        return replace(self, means=self.means.drawn(rows, start, n_per_event))
+        return replace(self, means=self.means.take_drawn(rows, start, n_per_event))
 
 
 class StackedRows:
@@ -243,12 +243,12 @@ class StackedRows:
     @cached_property
     def lower(self):
         """Lower bounds, (n_rows,)."""
-        return joined(one.lower for one in self.components)
+        return concatenate(one.lower for one in self.components)
 
     @cached_property
     def upper(self):
         """Upper bounds, (n_rows,)."""
-        return joined(one.upper for one in self.components)
+        return concatenate(one.upper for one in self.components)
 
     @cached_property
     def n_aux(self):
@@ -265,36 +265,38 @@ class StackedRows:
         """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
         return block_diagonal([one.aux_jacobian for one in self.components])
 
-    def _with_aux(self, aux):
+    def _pair_with_aux(self, aux):
         """Each component, and its auxiliary unknowns."""
         own = split(aux, [one.n_aux for one in self.components])
         return zip(self.components, own, strict=True)
 
     def initial_aux(self, scores):
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
-        return joined(one.initial_aux(scores) for one in self.components)
+        return concatenate(one.initial_aux(scores) for one in self.components)
 
     def __call__(self, scores, aux):
         """Rows and derivatives, as `ConstraintValues`."""
-        return _stack([one(scores, own) for one, own in self._with_aux(aux)], len(scores))
+        return _stack([one(scores, own) for one, own in self._pair_with_aux(aux)], len(scores))
 
-    def at_zero(self, aux):
+    def constant_term(self, aux):
         """Value of the rows where all means are 0 before the offsets, (n_rows,)."""
-        return joined(one.at_zero(own) for one, own in self._with_aux(aux))
+        return concatenate(one.constant_term(own) for one, own in self._pair_with_aux(aux))
 
-    def corrected(self, scores, share=1.0):
+    def correct(self, scores, share=1.0):
         """The same rows, each corrected at the scores."""
-        return StackedRows(tuple(one.corrected(scores, share) for one in self.components))
+        return StackedRows(tuple(one.correct(scores, share) for one in self.components))
 
     def majorant(self, scores, aux):
         """Convex rows that are nowhere easier to keep, and equal to these at one point."""
-        return StackedRows(tuple(one.majorant(scores, own) for one, own in self._with_aux(aux)))
+        return StackedRows(
+            tuple(one.majorant(scores, own) for one, own in self._pair_with_aux(aux))
+        )
 
     def original_multipliers(self, multipliers):
         """Multipliers of the original rows from those of these rows, which majorise them."""
         shares = split(multipliers, [len(one.lower) for one in self.components])
         pairs = zip(self.components, shares, strict=True)
-        return joined(one.original_multipliers(own) for one, own in pairs)
+        return concatenate(one.original_multipliers(own) for one, own in pairs)
 
     def draw(self, n_per_event, random_state=None, beside=()):
         """Draw equally many samples from every event of every component, as `draw_rows`."""
@@ -329,7 +331,7 @@ def draw_rows(components, n_per_event, random_state=None, beside=()):
     positions = np.concatenate((np.array(beside, dtype=np.intp), *draws))
     starts = len(beside) + np.cumsum([0, *map(len, draws)])[:-1]
     drawn = [
-        one.drawn(positions, start, n_per_event)
+        one.take_drawn(positions, start, n_per_event)
         for one, start in zip(components, starts.tolist(), strict=True)
     ]
     return positions, drawn[0] if len(drawn) == 1 else StackedRows(tuple(drawn))
@@ -355,11 +357,11 @@ def _stack(values, n_samples):
     def at_shift(shift):
         shifts = split(shift, [one.jacobian.combine.shape[1] for one in values])
         rows = [_rows_at(one, own) for one, own in zip(values, shifts, strict=True)]
-        return joined(own for own, _ in rows), block_diagonal([combine for _, combine in rows])
+        return concatenate(own for own, _ in rows), block_diagonal([combine for _, combine in rows])
 
     is_linear = all(one.aux_curvature is None for one in values)
     return ConstraintValues(
-        joined(one.values for one in values),
+        concatenate(one.values for one in values),
         StackedJacobian([one.jacobian for one in values], n_samples),
         block_diagonal([one.aux_jacobian for one in values]),
         curvature,
@@ -386,7 +388,7 @@ def _aux_curvature(values, v):
     return np.zeros((n_aux, n_cells)), np.zeros((n_aux, n_aux))
 
 
-def joined(vectors):
+def concatenate(vectors):
     """Vectors one after the other, of which there may be none."""
     return np.concatenate([np.empty(0), *vectors])
 

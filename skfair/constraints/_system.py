@@ -70,15 +70,15 @@ class ConstraintSystem:
         """The same constraints with other tolerances, (n_constraints,)."""
         return self.map(lambda one, own: replace(one, tolerance=float(own)), tolerances)
 
-    def corrected(self, scores, share=1.0):
+    def correct(self, scores, share=1.0):
         """The same constraints, each offset moved by a share to the residual at the scores."""
-        return self.map(lambda one: one.corrected(scores, share))
+        return self.map(lambda one: one.correct(scores, share))
 
     def linearize_at(self, scores):
         """The same constraints with the rows that suit scores near the given ones."""
         return self.map(lambda one: one.linearize_at(scores))
 
-    def by_constraint(self, v):
+    def split_by_constraint(self, v):
         """One vector for each constraint, from one with an entry per row."""
         return split(v, [len(one.rows.lower) for one in self.constraints])
 

@@ -135,7 +135,7 @@ class _Everybody:
     def _rehearsed(self, start):
         """The same fit among few: everybody's is near."""
         few = self.few
-        problem = few.under(few.constraint.corrected(few.problem.model.at(start).scores))
+        problem = few.under(few.constraint.correct(few.problem.model.at(start).scores))
         result = few.solve(problem, problem.initial_point(start), None)
         return result.x[: problem.n_parameters]
 

@@ -223,8 +223,8 @@ def _secant(part, rehearsed):
             if effective < 0.02 * asked:
                 effective = 0.0
         if is_narrowed and asked > 0.0:  # of a tolerance of 0 more rows are only missed by more
-            part = _with_criterion(part, part.criterion.refined())
-        part, is_narrowed = _with_criterion(part, part.criterion.narrowed(_NARROWER)), True
+            part = _with_criterion(part, part.criterion.refine())
+        part, is_narrowed = _with_criterion(part, part.criterion.narrow(_NARROWER)), True
 
 
 def _with_criterion(part, criterion):

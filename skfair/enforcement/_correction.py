@@ -20,7 +20,7 @@ def corrections(task, start):
     problem, best, share = task.problem, start, 1.0
     yield best
     for _ in range(_MAX_CORRECTIONS):
-        corrected = replace(problem, constraint=problem.constraint.corrected(best.scores, share))
+        corrected = replace(problem, constraint=problem.constraint.correct(best.scores, share))
         found = task.candidate(corrected, corrected.initial_point(best.parameters))
         yield found
         if found.violation < best.violation or found.keeps_bound:
@@ -40,7 +40,7 @@ def tighten(task, candidate):
             break
         room += np.maximum(0.0, task.constraint.gaps(best.scores) - task.constraint.tolerances)
         left = np.maximum(0.0, task.constraint.tolerances - room)
-        tightened = task.under(task.constraint.corrected(best.scores).with_tolerances(left))
+        tightened = task.under(task.constraint.correct(best.scores).with_tolerances(left))
         found = task.candidate(tightened, tightened.initial_point(best.parameters))
         if found.result.status == "infeasible":
             break
@@ -81,7 +81,7 @@ def path(task, start):
 def _decision_effects(constraint, scores, multipliers):
     """What each sample's positive decision adds to ``multipliers @ rows``, as the metric counts."""
     effects = np.zeros(len(scores))
-    pairs = zip(constraint, constraint.by_constraint(multipliers), strict=True)
+    pairs = zip(constraint, constraint.split_by_constraint(multipliers), strict=True)
     for one, own in pairs:
         means = one.means
         positive, negative = (means.exact_rate(np.full(len(scores), sign)) for sign in (1.0, -1.0))
@@ -97,7 +97,7 @@ def _weighted_excess(constraint, scores, multipliers):
     upper bounds, negative at lower ones.
     """
     total = 0.0
-    for one, own in zip(constraint, constraint.by_constraint(multipliers), strict=True):
+    for one, own in zip(constraint, constraint.split_by_constraint(multipliers), strict=True):
         active = own != 0
         bounds = np.where(own > 0, one.rows.upper, one.rows.lower)[active]
         total += float(own[active] @ (one.rows.exact_at(scores)[0][active] - bounds))

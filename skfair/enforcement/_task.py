@@ -224,7 +224,7 @@ class Task:
         """The same task begun where a candidate is that has met it before, or one much like it."""
         constraint, compares_ranks = self.constraint, "ranks" in self.constraint.statistics
         if not compares_ranks:
-            constraint = constraint.corrected(found.scores)
+            constraint = constraint.correct(found.scores)
         presses = found.result.multipliers.any() or (found.gaps > constraint.tolerances).any()
         return replace(
             self,

@@ -239,7 +239,7 @@ class PartitionedEvaluation(Evaluation):
     @cached_property
     def values(self):
         """The rows c(x), (n_rows,)."""
-        return self._sums[2] + self.problem.rows.at_zero(self.aux)
+        return self._sums[2] + self.problem.rows.constant_term(self.aux)
 
     @cached_property
     def aux_jacobian(self):
@@ -283,7 +283,7 @@ def _look(part, x, multipliers, is_near, criteria):
         return found.fun, found.grad[:p], *no_rows, found.point.gram(found.loss_curvature)
     found, aux = found.under(part.constraint.map(_with_criterion, criteria)), x[p:]
     rows, jacobian = found.problem.rows, found.jacobian
-    values = found.values - rows.at_zero(aux)
+    values = found.values - rows.constant_term(aux)
     jacobian[:, p:] -= rows.aux_jacobian
     return found.fun, found.grad[:p], values, jacobian, found.hessian(multipliers, is_near)
 
@@ -307,4 +307,4 @@ def _with_told(part, function, parameters):
 def _means(part, parameters):
     """What a part adds to the smooth means, constraint by constraint."""
     scores = part.model.at(parameters).scores
-    return tuple(one.means.at(scores)[1] for one in part.constraint)
+    return tuple(one.means.evaluate(scores)[1] for one in part.constraint)

@@ -60,7 +60,7 @@ class PartitionedRankProblem(PartitionedProblem):
             collect = partial(self.parts.collect, _within, number, parameters)
             some = np.zeros(1) if self.few is None else self.few.predicted(parameters)
             constraint = self.constraint.constraints[number]
-            found = constraint.partitioned.condense(some, count, collect)
+            found = constraint.partition_sums.condense(some, count, collect)
             self._latest_condensed[key] = found
         return self._latest_condensed[key]
 
@@ -130,18 +130,20 @@ class PartitionedRankProblem(PartitionedProblem):
 
 def _count(part, number, parameters, cuts):
     """What a part adds to the bins of one constraint's events."""
-    return part.constraint.constraints[number].partitioned.count(part.predicted(parameters), cuts)
+    return part.constraint.constraints[number].partition_sums.count(
+        part.predicted(parameters), cuts
+    )
 
 
 def _within(part, number, parameters, cuts, bins):
     """Those of a part who are in some of the bins."""
     scores = part.predicted(parameters)
-    return part.constraint.constraints[number].partitioned.gather(scores, cuts, bins)
+    return part.constraint.constraints[number].partition_sums.gather(scores, cuts, bins)
 
 
 def _told_of_ranks(part, parameters, thresholds):
     """What a part adds to the objective, and to the shares above thresholds, by constraint."""
     pairs = zip(part.constraint, thresholds, strict=True)
     scores = part.predicted(parameters)
-    moments = tuple(one.partitioned.moments(scores, own) for one, own in pairs)
+    moments = tuple(one.partition_sums.moments(scores, own) for one, own in pairs)
     return part.evaluate(parameters).fun, moments

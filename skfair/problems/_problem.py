@@ -368,7 +368,7 @@ class ConstrainedProblem:
             Of the problem whose smooth means are offset to the exact ones at x.
         """
         smooth = self.evaluate(x)
-        return smooth.under(self.rows.corrected(smooth.scores))
+        return smooth.under(self.rows.correct(smooth.scores))
 
 
 def _as_one_row(constraint):

@@ -314,8 +314,8 @@ REQUIREMENTS = {
         "use solver='sqp', or for networks 'sqp-lbfgs'",
     ),
     "decisions": (
-        "a constraint that can be shifted to count decisions, by its method corrected",
-        lambda evaluation: _has_each("corrected", evaluation.problem.rows),
+        "a constraint that can be shifted to count decisions, by its method correct",
+        lambda evaluation: _has_each("correct", evaluation.problem.rows),
         "use solver='sqp'",
     ),
 }

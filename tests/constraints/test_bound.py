@@ -58,7 +58,7 @@ def bind(spec, people, single=False, tolerance=0.05):
 
 
 def smooth_means(bound, scores):
-    return bound.means.at(scores)[1] + bound.offset
+    return bound.means.evaluate(scores)[1] + bound.offset
 
 
 def violation(constraint, scores):
@@ -180,15 +180,15 @@ def test_integer_weights_equal_repeated_rows(spec, single, kind):
 def test_correction_counts_the_decisions(spec):
     people, _, scores = sample("four")
     bound = bind(spec, people)
-    corrected = bound.corrected(scores)
+    corrected = bound.correct(scores)
     exact = bound.means.exact_at(scores)
     np.testing.assert_allclose(smooth_means(corrected, scores), exact, atol=1e-15)
     halfway = (smooth_means(bound, scores) + exact) / 2
-    half = bound.corrected(scores, 0.5)
+    half = bound.correct(scores, 0.5)
     np.testing.assert_allclose(smooth_means(half, scores), halfway, atol=1e-15)
-    again = half.corrected(scores, 0.5)
+    again = half.correct(scores, 0.5)
     np.testing.assert_allclose(smooth_means(again, scores), (halfway + exact) / 2, atol=1e-15)
-    np.testing.assert_array_equal(bound.rows.corrected(scores).offset, corrected.offset)
+    np.testing.assert_array_equal(bound.rows.correct(scores).offset, corrected.offset)
 
 
 @specs
@@ -299,8 +299,8 @@ def test_derivatives_of_stacked_rows(kind):
 def test_a_system_is_corrected_constraint_by_constraint():
     people, _, scores = sample("four")
     parts, both = joint(people)
-    for part, corrected in zip(parts, both.corrected(scores), strict=True):
-        np.testing.assert_array_equal(corrected.offset, part.corrected(scores).offset)
+    for part, corrected in zip(parts, both.correct(scores), strict=True):
+        np.testing.assert_array_equal(corrected.offset, part.correct(scores).offset)
 
 
 def test_decisions_of_systems():
@@ -310,12 +310,12 @@ def test_decisions_of_systems():
     assert ConstraintSystem(parts[:2]).statistics == {"decisions"}
     ends = np.cumsum([len(part.rows.lower) for part in parts])
     v = np.random.default_rng(6).normal(size=ends[-1]) * np.isfinite(both.rows.lower)
-    shares = list(zip(parts, both.by_constraint(v), strict=True))
+    shares = list(zip(parts, both.split_by_constraint(v), strict=True))
     np.testing.assert_array_equal(np.concatenate([own for _, own in shares]), v)
     for function, weights in ((_decision_effects, v), (_weighted_excess, np.abs(v))):
         alone = sum(
             function(ConstraintSystem((part,)), scores, own)
-            for part, own in zip(parts, both.by_constraint(weights), strict=True)
+            for part, own in zip(parts, both.split_by_constraint(weights), strict=True)
         )
         np.testing.assert_allclose(function(both, scores, weights), alone, atol=1e-15)
 
@@ -330,7 +330,7 @@ def test_a_system_of_nothing_has_no_rows_and_no_unknowns():
     assert (found.jacobian.combine @ found.jacobian.cells).shape == (0, 3)
     np.testing.assert_array_equal(found.jacobian.adjoint(np.empty(0)), np.zeros(3))
     np.testing.assert_array_equal(found.curvature(np.empty(0)), np.zeros(3))
-    assert violation(nothing.corrected(scores), scores) == 0.0
+    assert violation(nothing.correct(scores), scores) == 0.0
     assert nothing.statistics <= {"decisions"}
     assert nothing.adds_up
 

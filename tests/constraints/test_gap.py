@@ -66,7 +66,7 @@ def test_the_gap_lies_above_its_tangents(gap, means, others):
 @given(means=numbers, tolerance=st.floats(0, 1))
 def test_rows_at_the_unknowns_say_whether_the_gap_is_kept(gap, means, tolerance):
     rows = gap.rows(5, tolerance)
-    values, _ = rows.at(means, rows.unknowns(means))
+    values, _ = rows.evaluate(means, rows.unknowns(means))
     excess = np.maximum(values - rows.upper, rows.lower - values).max()
     assert max(0.0, excess) == pytest.approx(max(0.0, gap(means) - tolerance), rel=0, abs=1e-12)
 
@@ -107,7 +107,7 @@ def test_few_pairs_need_no_unknowns(means):
 @given(means=numbers)
 def test_one_row_is_the_gap(gap, means):
     rows = gap.rows(5, 0.1, as_one_row=True)
-    values, slope = rows.at(means, rows.unknowns(means))
+    values, slope = rows.evaluate(means, rows.unknowns(means))
     assert values.tolist() == [gap(means)]
     np.testing.assert_array_equal(slope, [gap.subgradient(means)])
     assert (rows.lower, rows.upper, rows.aux.shape) == (-np.inf, 0.1, (1, 0))
@@ -124,7 +124,7 @@ def test_nothing_to_compare(as_one_row):
     rows = gap.rows(2, 0.1, as_one_row)
     assert gap(means) == 0
     np.testing.assert_array_equal(gap(np.ones((2, 3))), np.zeros(3))
-    values, combine = rows.at(means, rows.unknowns(means))
+    values, combine = rows.evaluate(means, rows.unknowns(means))
     assert values.shape == (0,) and combine.shape == (0, 2) and rows.aux.shape == (0, 0)
 
 

@@ -57,7 +57,7 @@ def test_enforcement_finds_what_it_needs(bound):
     assert members(MetricConstraint) <= set(dir(bound))
     assert bound.statistic in {"decisions", "ranks", "values"}
     assert not callable(bound), "rows are callable, and told from constraints by that"
-    assert bound.is_correctable or hasattr(bound.criterion, "narrowed")
+    assert bound.is_correctable or hasattr(bound.criterion, "narrow")
     assert hasattr(bound, "means") == (bound.statistic != "ranks")
 
 

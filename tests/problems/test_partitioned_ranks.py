@@ -69,7 +69,7 @@ def test_rows_and_derivatives_are_those_of_the_whole(surrogate):
 def test_criteria_may_change_after_people_are_divided():
     whole, parts, parameters = draw(1, False, False, interval=(0.1, 0.4))
     (bound,) = whole.constraint
-    changed = replace(bound, criterion=bound.criterion.narrowed(0.3).refined())
+    changed = replace(bound, criterion=bound.criterion.narrow(0.3).refine())
     constraint = ConstraintSystem((changed,))
     whole, parts = (replace(one, constraint=constraint) for one in (whole, parts))
     x = whole.initial_point(parameters)

@@ -130,7 +130,7 @@ def test_the_single_row_of_each_constraint_is_its_gap():
     parameters = np.random.default_rng(3).normal(size=problem.n_parameters)
     evaluation = single.evaluate(single.initial_point(parameters))
     scores = evaluation.scores
-    gaps = [one.aggregate(one.means.at(scores)[1]) for one in problem.constraint]
+    gaps = [one.aggregate(one.means.evaluate(scores)[1]) for one in problem.constraint]
     np.testing.assert_array_equal(evaluation.values, gaps)
     np.testing.assert_array_equal(single.upper, [0.2, 0.4])
     assert single.n_unknowns == problem.n_parameters
@@ -186,8 +186,8 @@ def test_a_mini_batch_is_the_problem_on_average(spec):
         values = np.array([getattr(one, name) for one in drawn])
         error = values.std(axis=0) / np.sqrt(len(drawn))
         assert (np.abs(values.mean(axis=0) - getattr(here, name)) <= 5 * error + 1e-12).all()
-    means = np.array([components(one.problem)[0].means.at(one.scores)[1] for one in drawn])
-    expected = components(problem)[0].means.at(here.scores)[1]
+    means = np.array([components(one.problem)[0].means.evaluate(one.scores)[1] for one in drawn])
+    expected = components(problem)[0].means.evaluate(here.scores)[1]
     error = means.std(axis=0) / np.sqrt(len(drawn))
     assert (np.abs(means.mean(axis=0) - expected) <= 5 * error + 1e-12).all()
 
@@ -220,7 +220,7 @@ def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogat
     x = random_point(problem)
     smooth, counted = problem.evaluate(x), problem.counted(x)
     for rows, own in zip(components(problem), components(counted.problem), strict=True):
-        means = own.means.at(counted.scores)[1] + own.offset
+        means = own.means.evaluate(counted.scores)[1] + own.offset
         np.testing.assert_allclose(means, rows.means.exact_at(smooth.scores))
     assert counted.fun == smooth.fun
     if spec != "single row":  # whose slope is that of the pair which is furthest apart
@@ -230,7 +230,7 @@ def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogat
 def test_another_constraint_at_the_same_point_does_not_ask_the_model_again():
     problem = make_problem("parity")
     here = problem.evaluate(random_point(problem))
-    there = here.under(problem.constraint.corrected(here.scores))
+    there = here.under(problem.constraint.correct(here.scores))
     assert there.point is here.point
     assert there.scores is here.scores
 

@@ -39,7 +39,7 @@ class LinearRows:
             lambda v: np.zeros_like(scores),
         )
 
-    def corrected(self, scores):
+    def correct(self, scores):
         return self
 
 

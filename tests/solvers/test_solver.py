@@ -120,7 +120,9 @@ def test_a_solver_may_ask_for_one_row_per_gap(problems):
     result = OneRow([start[:4]]).solve(problem, start, callback=seen.append)
     evaluation = seen[0].evaluation
     scores = problem.model.scores(start[:4])
-    assert evaluation.values == problem.constraint.aggregate(problem.constraint.means.at(scores)[1])
+    assert evaluation.values == problem.constraint.aggregate(
+        problem.constraint.means.evaluate(scores)[1]
+    )
     np.testing.assert_array_equal(result.x, start[:4])
     assert len(result.multipliers) == 1
     assert len(Scripted([start]).solve(problem, start).multipliers) == 3

@@ -33,7 +33,7 @@ def share_moments(bound, scores, thresholds):
     return np.concatenate((above, others[0])), np.append(squares, others[1])
 
 
-class PartitionedRanks:
+class PartitionSums:
     """What partitions contribute to a criterion on ranks, and the full data's gap from it."""
 
     def __init__(self, bound):
@@ -108,7 +108,9 @@ class PartitionedRanks:
         names = np.arange(len(ranked.labels)).astype(object)[:, np.newaxis]
         samples = Samples(np.ones(len(events)), Groups.disjoint(events, names), weights)
         percentiles = [interval.pairs for interval in ranked.intervals]
-        condensed = RankedEvents.of(self.bound.criterion, samples, percentiles, ranked.scores)
+        condensed = RankedEvents.from_criterion(
+            self.bound.criterion, samples, percentiles, ranked.scores
+        )
         return replace(self.bound, ranked=condensed, uncompared=None)
 
 
@@ -127,7 +129,7 @@ def _relevant_bins(bound, weights, is_single):
     up_to = np.pad(np.cumsum(weights, axis=1), ((0, 0), (1, 0)))
     ranks = up_to / up_to[:, -1:]
     pairs = [interval.pairs for interval in bound.ranked.intervals]
-    surely, perhaps = _inside(ranks, pairs, is_single)
+    surely, perhaps = _selection_bounds(ranks, pairs, is_single)
     if bound.criterion.scale == "raw":
         # Shares of the whole group are known at every cut.
         has_end = np.zeros(len(is_single), dtype=bool)
@@ -145,7 +147,7 @@ def _relevant_bins(bound, weights, is_single):
     return (~is_single & (has_end | is_largest))[::-1]
 
 
-def _inside(ranks, pairs, is_single):
+def _selection_bounds(ranks, pairs, is_single):
     """Whether all samples of every event and bin rank in its interval, and whether some may.
 
     The samples of a bin rank from what is above it on, and before what is up to it.

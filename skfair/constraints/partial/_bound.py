@@ -7,7 +7,7 @@ import numpy as np
 
 from skfair.constraints._report import report_shares
 from skfair.constraints._rows import StackedRows
-from skfair.constraints.partial._bins import PartitionedRanks, share_moments
+from skfair.constraints.partial._bins import PartitionSums, share_moments
 from skfair.constraints.partial._estimates import estimate_areas, estimate_curves
 from skfair.constraints.partial._ranked import RankedEvents
 from skfair.groups import Samples
@@ -80,9 +80,9 @@ class BoundPartialParity:
         return replace(rows, lower=rows.lower - self.offset, upper=rows.upper - self.offset)
 
     @cached_property
-    def partitioned(self):
-        """What partitions contribute to the criterion, as `PartitionedRanks`."""
-        return PartitionedRanks(self)
+    def partition_sums(self):
+        """What partitions contribute to the criterion, as `PartitionSums`."""
+        return PartitionSums(self)
 
     def gap(self, scores):
         """The gap by the public metric; nan if no member of a group ranks in its interval."""
@@ -90,8 +90,10 @@ class BoundPartialParity:
 
     def linearize_at(self, scores):
         """The same constraint with the rows that suit scores near the given ones."""
-        uncompared = self.uncompared and self.uncompared.at(scores)
-        return replace(self, ranked=self.ranked.at(scores), offset=0.0, uncompared=uncompared)
+        uncompared = self.uncompared and self.uncompared.linearize_at(scores)
+        return replace(
+            self, ranked=self.ranked.linearize_at(scores), offset=0.0, uncompared=uncompared
+        )
 
     def take(self, rows):
         """The same constraint on a subset of the samples; one that is too small is refused."""
@@ -101,7 +103,7 @@ class BoundPartialParity:
             raise ValueError("Every group needs a sample in the subset; draw more.")
         scores = None if ranked.scores is None else ranked.scores[rows]
         own = Samples(samples.target[rows], groups, samples.weights[rows])
-        taken = RankedEvents.of(self.criterion, own, ranked.percentiles, scores)
+        taken = RankedEvents.from_criterion(self.criterion, own, ranked.percentiles, scores)
         taken.check_sizes()
         return replace(self, ranked=taken, uncompared=None)
 
@@ -123,7 +125,7 @@ class BoundPartialParity:
         scores : ndarray of shape (n_samples,), default=None
             Scores.
         moments : tuple, default=None
-            Instead of scores: gap, thresholds, and what `PartitionedRanks.moments` adds up to.
+            Instead of scores: gap, thresholds, and what `PartitionSums.moments` adds up to.
 
         Returns
         -------
@@ -150,7 +152,7 @@ class BoundPartialParity:
                 f"confidence_level cannot be guaranteed for {self.name}, which compares pairs of "
                 "samples and not rates; pass confidence_level=None, or a criterion on rates."
             )
-        ranked = self.ranked.at(scores)
+        ranked = self.ranked.linearize_at(scores)
         thresholds = self.criterion.thresholds(ranked, self.tolerance, scores, _N_CURVE)
         above, _ = ranked.moments(scores, thresholds)
         sizes = kish_sizes(self.events)

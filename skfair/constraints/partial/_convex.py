@@ -50,7 +50,7 @@ class ConvexMeans(ABC):
         """By how many widths equal scores exceed the threshold that given shares are above."""
 
     @abstractmethod
-    def by_scores(self, weights):
+    def score_derivative(self, weights):
         """Rows of a derivative by the scores as combinations of the cells, event by event.
 
         `weights`, (n_rows, n_breakpoints), say what the rows of each event take of the means.
@@ -61,7 +61,7 @@ class ConvexMeans(ABC):
         """Second derivative of ``sum(weights * values)`` by each score, (n_samples,)."""
 
     @abstractmethod
-    def by_breakpoints(self, weights):
+    def breakpoint_derivatives(self, weights):
         """Second derivatives of ``sum(weights * values)`` that involve breakpoints.
 
         Mixed ones with scores as combinations of the cells, (n_breakpoints, n_cells), and those by
@@ -74,7 +74,7 @@ class ConvexMeans(ABC):
 
     def along(self, scores, breakpoints):
         """Values of the tangents after a move of scores and breakpoints."""
-        raised = self.by_scores(np.eye(len(breakpoints))) @ (self.cells @ scores)
+        raised = self.score_derivative(np.eye(len(breakpoints))) @ (self.cells @ scores)
         return self.values + raised.reshape(self.values.shape) - self.above * breakpoints
 
 
@@ -132,7 +132,7 @@ class MeanExcess(ConvexMeans):
     def reach(shares):
         return shares - 0.5
 
-    def by_scores(self, weights):
+    def score_derivative(self, weights):
         events = np.eye(len(self.mass))
         shares, scored = np.hsplit(weights @ self.combine, 2)
         return np.hstack((np.kron(events, shares), np.kron(events, scored)))
@@ -146,7 +146,7 @@ class MeanExcess(ConvexMeans):
         by_cell = (weights @ self.curvatures).ravel()
         return self.cells[: len(by_cell)].T @ by_cell
 
-    def by_breakpoints(self, weights):
+    def breakpoint_derivatives(self, weights):
         weighted = weights.T[:, :, np.newaxis] * self.curvatures[:, np.newaxis, :]
         combine = -weighted.reshape(len(weighted), -1)
         diagonal = np.einsum("keb,eb->k", weighted, self.mass)
@@ -214,14 +214,14 @@ class MeanSigmoid(ConvexMeans):
     def reach(shares):
         return logit(np.clip(shares, _MIN_SHARE, 1 - _MIN_SHARE)) / 4
 
-    def by_scores(self, weights):
+    def score_derivative(self, weights):
         combine = np.kron(np.eye(len(self.values)), weights)
         return np.hstack((combine, np.zeros_like(combine)))
 
     def curvature(self, weights):
         return self._curvatures.T @ weights.ravel()
 
-    def by_breakpoints(self, weights):
+    def breakpoint_derivatives(self, weights):
         n_breakpoints = weights.shape[1]
         combine = -(weights.T[:, :, np.newaxis] * np.eye(n_breakpoints)[:, np.newaxis, :])
         combine = combine.reshape(n_breakpoints, -1)

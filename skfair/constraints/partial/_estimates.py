@@ -10,7 +10,7 @@ _MAX_THRESHOLDS = 2000
 
 
 def estimate_curves(bound, scores):
-    """Shares above thresholds, mapped to the interval, and the differences that are compared.
+    """Shares above thresholds, map_to_interval to the interval, and the differences that are compared.
 
     `scores` do not depend on these samples. A class whose members rank in their whole group is
     refused: its share of the interval is no share of a number that is known beforehand.
@@ -30,15 +30,15 @@ def estimate_curves(bound, scores):
     forms = curve_pairs(ranked.cells.blocks, len(shares), len(thresholds), lag)
     is_raw = bound.criterion.scale == "raw"
     if is_raw and not bound.is_correctable:
-        counted = _may_be_inside([interval.pairs for interval in ranked.intervals])
-        return Curves(shares, sizes, lambda values: values, counted), forms
+        may_count = _may_be_inside([interval.pairs for interval in ranked.intervals])
+        return Curves(shares, sizes, lambda values: values, may_count), forms
     units = ranked.widths if is_raw else np.ones(len(shares))
 
-    def mapped(values):
+    def map_to_interval(values):
         own = zip(ranked.intervals, units, values, strict=True)
         return np.array([unit * interval.position_of(share) for interval, unit, share in own])
 
-    return Curves(shares, sizes, mapped), forms
+    return Curves(shares, sizes, map_to_interval), forms
 
 
 def _compared_thresholds(bound, scores):
@@ -63,14 +63,14 @@ def _shares_above(rows, shares, scores, thresholds):
 def _may_be_inside(intervals):
     """Function of two limits: whether a share between them may lie in the interval of its event."""
 
-    def counted(low, high):
+    def may_count(low, high):
         inside = np.zeros(low.shape, dtype=bool)
         for event, pairs in enumerate(intervals):
             for begin, end in pairs:
                 inside[event] |= (low[event] <= end) & (high[event] >= begin)
         return inside
 
-    return counted
+    return may_count
 
 
 def estimate_areas(bound, scores):

@@ -55,7 +55,7 @@ class Ranking:
             ]
             self._first.append(sum(top) / width)
 
-    def selected(self):
+    def select(self):
         """Members in the interval, with weights that sum to 1."""
         begin, end = self._first
         return WeightedMembers(self.samples, self.scores, end - begin)
@@ -200,7 +200,7 @@ class PairRows:
         two scores; by :math:`(a - b)^2 \le 2 a^2 + 2 b^2` a curvature of single ones lies above it.
         """
         rankings, half = self._rankings(scores), self.width / 2
-        selected = [ranking.selected() for ranking in rankings]
+        selected = [ranking.select() for ranking in rankings]
         corners = [
             [PairExcess(selected[k], selected[j], shift, self.width) for shift in (half, -half)]
             for k, j in self.pairs
@@ -241,7 +241,7 @@ class PairMajorant(Majorant):
     """Rows of pairs of groups whose concave parts are replaced by tangents."""
 
     @cached_property
-    def _at_point(self):
+    def _parts_at_point(self):
         """The convex parts at the point."""
         return self.original.convex_parts(self.scores)
 
@@ -249,7 +249,8 @@ class PairMajorant(Majorant):
         """Rows and their derivatives, as `ConstraintValues`."""
         parts, moved = self.original.convex_parts(scores), scores - self.scores
         lines = [
-            tuple([one.line(moved) for one in half] for half in both) for both in self._at_point
+            tuple([one.line(moved) for one in half] for half in both)
+            for both in self._parts_at_point
         ]
         pairs = list(zip(parts, lines, strict=True))
         # Upper bounds keep what is added, lower bounds what is subtracted.

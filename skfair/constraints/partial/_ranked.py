@@ -76,10 +76,10 @@ class RankedEvents:
     scores: np.ndarray | None = None
 
     @classmethod
-    def of(cls, criterion, samples, percentiles, scores=None):
+    def from_criterion(cls, criterion, samples, percentiles, scores=None):
         """The events that a criterion compares."""
         cells = cell_events(criterion.cells(samples), samples.groups)
-        events = cells.weighted(samples.weights)
+        events = cells.to_events(samples.weights)
         return cls(samples, cells, events, percentiles, criterion.ranks_in_groups, scores)
 
     @property
@@ -150,7 +150,7 @@ class RankedEvents:
         above = [(scores[own] > thresholds[:, np.newaxis]) @ shares for own, shares in members]
         return np.array(above), np.array([shares @ shares for _, shares in members])
 
-    def at(self, scores):
+    def linearize_at(self, scores):
         """The same events linearised at other scores."""
         return replace(self, scores=scores)
 

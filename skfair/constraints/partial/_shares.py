@@ -72,10 +72,10 @@ class ShareRows:
 
     @property
     def aux_jacobian(self):
-        """Derivative of `at_zero` by the auxiliary unknowns, (n_rows, n_aux)."""
+        """Derivative of `constant_term` by the auxiliary unknowns, (n_rows, n_aux)."""
         return -self.by_level
 
-    def at_zero(self, aux):
+    def constant_term(self, aux):
         """Value of the rows where all shares are 0, (n_rows,)."""
         return -self.by_level @ aux
 
@@ -111,7 +111,7 @@ class ShareRows:
         moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.by_threshold
         values = ConstraintValues(
             (convex.values @ difference.T).ravel() - self.by_level @ aux,
-            ScoreJacobian(convex.by_scores(difference), convex.cells),
+            ScoreJacobian(convex.score_derivative(difference), convex.cells),
             moved.reshape(self.by_level.shape) - self.by_level,
             *self.curvatures(convex, difference, minimum=0.0),
         )
@@ -133,11 +133,11 @@ class ShareRows:
         def weights(v):
             return np.maximum(minimum, v.reshape(self.events.n_events, -1) @ factors)
 
-        def by_unknowns(v):
-            combine, diagonal = convex.by_breakpoints(weights(v))
+        def aux_curvature(v):
+            combine, diagonal = convex.breakpoint_derivatives(weights(v))
             return moves.T @ combine, (moves.T * diagonal) @ moves
 
-        return lambda v: convex.curvature(weights(v)), by_unknowns
+        return lambda v: convex.curvature(weights(v)), aux_curvature
 
     def residual(self, scores):
         """Shares of decisions at the origin less smooth ones, (n_rows,)."""
@@ -181,7 +181,7 @@ class ShareMajorant(Majorant):
         """Draw equally many samples from every event, as `draw_rows`."""
         return draw_rows([self], n_per_event, random_state, beside)
 
-    def drawn(self, rows, start, n_per_event):
+    def take_drawn(self, rows, start, n_per_event):
         """The rows on drawn samples, of which those from `start` on come from the events."""
         events, _ = drawn_events(len(rows), start, self.n_events, n_per_event)
         original = replace(self.original, events=events)
@@ -204,11 +204,13 @@ class ShareMajorant(Majorant):
         by_level = self._interleave(original.by_level, original.by_level)
         above = convex.above @ of_convex.T + tangent.above @ of_tangent.T
         moved = -above[:, :, np.newaxis] * np.vstack((original.by_threshold,) * 2)
-        combine = np.hstack((convex.by_scores(of_convex), tangent.by_scores(of_tangent)))
-        curvature, by_unknowns = original.curvatures(convex, of_convex, minimum=0.0)
+        combine = np.hstack(
+            (convex.score_derivative(of_convex), tangent.score_derivative(of_tangent))
+        )
+        curvature, convex_aux_curvature = original.curvatures(convex, of_convex, minimum=0.0)
 
         def aux_curvature(v):
-            mixed, hessian = by_unknowns(v)
+            mixed, hessian = convex_aux_curvature(v)
             return np.pad(mixed, ((0, 0), (0, tangent.cells.shape[0]))), hessian
 
         return ConstraintValues(

@@ -84,7 +84,7 @@ class PartialParity(Constraint):
 
         def ranked_of(groups):
             percentiles = check_interval(interval, groups.summary)
-            return RankedEvents.of(self, samples._replace(groups=groups), percentiles)
+            return RankedEvents.from_criterion(self, samples._replace(groups=groups), percentiles)
 
         ranked = ranked_of(large)
         if not is_vacuous and not self.ranks_in_groups:
@@ -98,11 +98,11 @@ class PartialParity(Constraint):
         """The rows that bound the criterion, as `ShareRows` or `PairRows`."""
         raise NotImplementedError
 
-    def narrowed(self, factor):
+    def narrow(self, factor):
         """The same criterion with a ramp that is narrower by a factor."""
         return clone(self).set_params(width=self.width * factor)
 
-    def refined(self):
+    def refine(self):
         """The same criterion at more percentiles, where it is compared at some."""
         return self
 
@@ -245,7 +245,7 @@ class PartialStatisticalParity(PartialParity):
             ranked, tolerances, self.grid_positions(), self.width, convex_means
         )
 
-    def refined(self):
+    def refine(self):
         """The same criterion at twice as many percentiles, up to 20; with no fewer.
 
         Between two percentiles groups differ by more.

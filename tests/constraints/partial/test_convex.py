@@ -45,7 +45,7 @@ def test_derivatives_are_those_of_finite_differences(people, corner):
         return MeanExcess(members, scores, kinks, corner).values
 
     found = MeanExcess(members, scores, kinks, corner)
-    by_scores = found.by_scores(np.eye(4)) @ found.cells.toarray()
+    by_scores = found.score_derivative(np.eye(4)) @ found.cells.toarray()
     for i in range(len(scores)):
         bump = step * (np.arange(40) == i)
         slope = (value(scores + bump, kinks) - value(scores - bump, kinks)) / (2 * step)
@@ -63,11 +63,11 @@ def test_second_derivatives_are_those_of_corners_twice_as_long(people):
 
     def gradients(scores, kinks):
         found = MeanExcess(members, scores, kinks, 2 * 1.0)
-        by_scores = v.ravel() @ (found.by_scores(np.eye(4)) @ found.cells.toarray())
+        by_scores = v.ravel() @ (found.score_derivative(np.eye(4)) @ found.cells.toarray())
         return by_scores, -(v * found.above).sum(axis=0)
 
     found = MeanExcess(members, scores, kinks, 1.0)
-    curvature, (combine, diagonal) = found.curvature(v), found.by_breakpoints(v)
+    curvature, (combine, diagonal) = found.curvature(v), found.breakpoint_derivatives(v)
     mixed = combine @ found.cells.toarray()
     for i in range(len(scores)):
         bump = step * (np.arange(40) == i)
