@@ -4,12 +4,14 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints._constraint import Constraint
+from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._parity import DecisionRateParity
 from skfair.groups import check_groups
 from skfair.utils._messages import join_names
 from skfair.utils._sklearn import safe_indexing
 
 
+@constraint_docs
 class ConditionalDemographicParity(DecisionRateParity):
     r"""Equal selection rates within strata: :math:`P(\hat y = 1 \mid z, g)` is the same for all g.
 
@@ -26,10 +28,7 @@ class ConditionalDemographicParity(DecisionRateParity):
         ``lambda X: pandas.cut(X["income"], [0, 1000, 2000, 5000], labels=False)``. It receives
         only the rows that are fitted: those of the fold, of positive weight. In a pipeline X is the
         output of the steps before.
-    tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
+    {tolerance, options}
 
     References
     ----------

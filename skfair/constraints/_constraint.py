@@ -271,21 +271,9 @@ class Constraint(BaseEstimator):
 
 
 def bind_all(constraints, problems, surrogate, loss, tolerance):
-    """Bind several constraints, with one warning that names all groups that are not compared.
+    """Bound constraints of each problem, with one warning that names all uncompared groups.
 
-    Parameters
-    ----------
-    constraints : list of Constraint
-        What must be fair.
-    problems : list of Samples
-        The same samples with the target of each decision: one, or one per class.
-    surrogate, loss, tolerance
-        As in `Constraint.bind`.
-
-    Returns
-    -------
-    bound : list of lists of MetricConstraint
-        For each problem one bound constraint per constraint.
+    `problems` are the same samples with the target of each decision: one, or one per class.
     """
     bound, sizes, is_one_left = [[] for _ in problems], {}, False
     for constraint in constraints:
@@ -304,17 +292,7 @@ def bind_all(constraints, problems, surrogate, loss, tolerance):
 
 
 def report_small_groups(min_group_size, sizes, is_one_left=False):
-    """Warn of groups that are not compared.
-
-    Parameters
-    ----------
-    min_group_size : int or "auto"
-        Smallest size that is compared.
-    sizes : dict
-        Size of each group that is smaller, by its name; without any there is no warning.
-    is_one_left : bool, default=False
-        Whether only one group is large enough, so that nothing is compared.
-    """
+    """Warn of groups that are not compared, with their sizes by name."""
     if not sizes:
         return
     reason = (

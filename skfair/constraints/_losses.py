@@ -4,6 +4,7 @@ from numbers import Real
 
 from skfair.constraints._cells import all_samples, each_class, positives
 from skfair.constraints._constraint import Constraint
+from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import Largest
 from skfair.losses import LOSSES, HingeLoss, LogisticLoss, SquaredHingeLoss
 from skfair.utils._messages import resolve_name
@@ -13,16 +14,7 @@ _CLASS_LOSSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
 
 
 class GroupLoss(Constraint):
-    """Base of the constraints on mean losses.
-
-    Parameters
-    ----------
-    loss : str, callable or None, default=None
-        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
-        the loss that the estimator minimises.
-    tolerance, reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
-    """
+    """Base of the constraints on mean losses; None is the loss that the estimator minimises."""
 
     unit = "loss"
 
@@ -61,6 +53,7 @@ class GroupLoss(Constraint):
         return loss if self.loss is None else resolve_name(LOSSES, self.loss, "loss")
 
 
+@constraint_docs
 class LossParity(GroupLoss):
     r"""Equal mean losses: :math:`E[\ell(s, y) \mid g]` is the same for all groups g.
 
@@ -69,16 +62,13 @@ class LossParity(GroupLoss):
 
     Parameters
     ----------
-    loss : str, callable or None, default=None
-        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
-        the loss that the estimator minimises.
+    {loss}
     tolerance : float or None, default=None
         Largest gap allowed, in units of the loss; None takes the estimator's. A regressor's fit
         takes losses of target and predictions over the standard deviation of the training target
         (``target_scale_``), :func:`skfair.audit.certify` losses in units of the target: of the
         squared loss its tolerance is ``target_scale_ ** 2`` times that of the fit.
-    reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
+    {options}
 
     Examples
     --------
@@ -91,18 +81,13 @@ class LossParity(GroupLoss):
     cells = staticmethod(all_samples)
 
 
+@constraint_docs
 class EqualOpportunityLoss(GroupLoss):
     r"""Equal mean losses of the positive class.
 
     Parameters
     ----------
-    loss : str, callable or None, default=None
-        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
-        the loss that the estimator minimises.
-    tolerance : float or None, default=None
-        Largest gap allowed, in units of the loss; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
+    {loss, loss_tolerance, options}
 
     Examples
     --------
@@ -116,18 +101,13 @@ class EqualOpportunityLoss(GroupLoss):
     cells = staticmethod(positives)
 
 
+@constraint_docs
 class EqualizedOddsLoss(GroupLoss):
     r"""Equal mean losses of each class; the larger of the two gaps counts, or their sum.
 
     Parameters
     ----------
-    loss : str, callable or None, default=None
-        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
-        the loss that the estimator minimises.
-    tolerance : float or None, default=None
-        Largest gap allowed, in units of the loss; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
+    {loss, loss_tolerance, options}
 
     Examples
     --------
@@ -141,6 +121,7 @@ class EqualizedOddsLoss(GroupLoss):
     cells = staticmethod(each_class)
 
 
+@constraint_docs
 class BoundedGroupLoss(GroupLoss):
     r"""No group's mean loss exceeds a bound: :math:`E[\ell(s, y) \mid g] \le upper\_bound`.
 
@@ -151,9 +132,7 @@ class BoundedGroupLoss(GroupLoss):
     upper_bound : float
         Largest mean loss allowed, in units of the loss; those of regressors as in
         :class:`LossParity`.
-    loss : str, callable or None, default=None
-        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes
-        the loss that the estimator minimises.
+    {loss}
     attributes, min_group_size
         See :class:`Constraint`.
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from skfair.constraints._cells import all_samples, each_class, negatives, positives
 from skfair.constraints._constraint import Constraint
+from skfair.constraints._docstrings import constraint_docs
 from skfair.losses import Pointwise
 
 
@@ -18,15 +19,13 @@ class DecisionRateParity(Constraint):
         return lambda scores, target: surrogate(scores)
 
 
+@constraint_docs
 class DemographicParity(DecisionRateParity):
     r"""Equal selection rates: :math:`P(\hat y = 1 \mid g)` is the same for all groups g.
 
     Parameters
     ----------
-    tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
+    {tolerance, options}
 
     Examples
     --------
@@ -39,15 +38,13 @@ class DemographicParity(DecisionRateParity):
     cells = staticmethod(all_samples)
 
 
+@constraint_docs
 class EqualOpportunity(DecisionRateParity):
     r"""Equal true positive rates: :math:`P(\hat y = 1 \mid y = 1, g)` is the same for all g.
 
     Parameters
     ----------
-    tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
+    {tolerance, options}
 
     Examples
     --------
@@ -60,15 +57,13 @@ class EqualOpportunity(DecisionRateParity):
     cells = staticmethod(positives)
 
 
+@constraint_docs
 class FalsePositiveRateParity(DecisionRateParity):
     r"""Equal false positive rates: :math:`P(\hat y = 1 \mid y = 0, g)` is the same for all g.
 
     Parameters
     ----------
-    tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
+    {tolerance, options}
 
     Examples
     --------
@@ -81,13 +76,13 @@ class FalsePositiveRateParity(DecisionRateParity):
     cells = staticmethod(negatives)
 
 
+@constraint_docs
 class EqualizedOdds(DecisionRateParity):
     r"""Equal true and false positive rates; the larger of the two gaps counts, or their sum.
 
     Parameters
     ----------
-    tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's.
+    {tolerance}
     reference, aggregate, attributes, min_group_size
         See :class:`Constraint`; ``aggregate="sum"`` bounds the sum of the two gaps.
 
@@ -102,15 +97,13 @@ class EqualizedOdds(DecisionRateParity):
     cells = staticmethod(each_class)
 
 
+@constraint_docs
 class ErrorRateParity(Constraint):
     r"""Equal error rates: :math:`P(\hat y \ne y \mid g)` is the same for all groups g.
 
     Parameters
     ----------
-    tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's.
-    reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
+    {tolerance, options}
 
     Examples
     --------
@@ -135,6 +128,7 @@ class ErrorRateParity(Constraint):
         return errors
 
 
+@constraint_docs
 class MeanParity(Constraint):
     r"""Equal mean scores: :math:`E[s \mid g]` is the same for all groups g.
 
@@ -147,8 +141,7 @@ class MeanParity(Constraint):
         the decision function, in that of a regressor in standard deviations of the training target
         (``target_scale_``). :func:`skfair.audit.certify` reads it in units of the target, and of a
         classifier in units of its predicted probability, if it has one.
-    reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
+    {options}
 
     Examples
     --------

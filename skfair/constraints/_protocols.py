@@ -29,7 +29,7 @@ class SmoothConstraint(Protocol):
 
     - ``majorant(scores, aux)``: convex rows that are nowhere easier to keep and equal at the given
       point, for solvers that convexify;
-    - ``draw(n_per_event, random_state, beside)``: positions of the samples of a mini-batch, and the
+    - ``draw(n_per_event, random_state, first)``: positions of the samples of a mini-batch, and the
       rows on them, with the number of events ``n_events``, for stochastic solvers;
     - ``correct(scores)``: the rows with the means that the metric counts at these scores, for
       solvers that count decisions;
@@ -72,32 +72,10 @@ class SmoothConstraint(Protocol):
     n_aux: int
 
     def initial_aux(self, scores):
-        """Auxiliary unknowns at which the rows hold if they can at these scores.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
-
-        Returns
-        -------
-        aux : ndarray of shape (n_aux,)
-        """
+        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
 
     def __call__(self, scores, aux):
-        """Rows and their derivatives.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
-        aux : ndarray of shape (n_aux,)
-            Auxiliary unknowns.
-
-        Returns
-        -------
-        values : ConstraintValues
-        """
+        """Rows and their derivatives, as `ConstraintValues`."""
 
 
 class MetricConstraint(Protocol):
@@ -150,103 +128,33 @@ class MetricConstraint(Protocol):
     events: object
 
     def gap(self, scores):
-        """The gap by the public metric.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
-
-        Returns
-        -------
-        gap : float
-            nan where it is unknown.
-        """
+        """The gap by the public metric; nan where it is unknown."""
 
     def linearize_at(self, scores):
-        """The same constraint with the rows that suit scores near the given ones.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
-
-        Returns
-        -------
-        constraint : MetricConstraint
-        """
+        """The same constraint with the rows that suit scores near the given ones."""
 
     def estimates(self, scores):
-        """Estimates of the numbers that are compared in the population.
+        """Estimates of what is compared in the population, and forms whose largest is the gap.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores that do not depend on these samples.
-
-        Returns
-        -------
-        estimates : Estimates
-            Numbers that are compared.
-        forms : csr_array
-            Linear forms of them, of which the gap is the largest.
+        The scores do not depend on these samples.
         """
 
     def posterior(self, scores, clusters=None):
-        """Posterior of the gap in the population.
+        """Posterior of the population's gap; a ValueError for a metric that is none of means.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores; out-of-fold for an unbiased answer.
-        clusters : ndarray of int, shape (n_samples,), default=None
-            Samples of equal code belong together; None means that samples are independent.
-
-        Returns
-        -------
-        posterior : object
-            With ``probability(factor=1.0, multiple=1.0)``: the probability that the population's
-            gap is at most the tolerance, if the measured gap were multiplied by the one and the
-            sample size by the other.
-
-        Raises
-        ------
-        ValueError
-            If the metric is none of rates or means.
+        It has ``probability(factor=1.0, multiple=1.0)``: the probability that the population's gap
+        is at most the tolerance, if the measured gap were multiplied by the one and the sample size
+        by the other. Out-of-fold scores leave it unbiased. Samples of equal cluster code belong
+        together.
         """
 
     def take(self, rows):
-        """The same constraint on a subset of the samples.
-
-        Parameters
-        ----------
-        rows : ndarray of int or bool
-            Positions of the samples, or a mask over all of them.
-
-        Returns
-        -------
-        constraint : MetricConstraint
-
-        Raises
-        ------
-        ValueError
-            If an event has too few samples in the subset.
-        """
+        """The same constraint on a subset of the samples; a ValueError if that is too small."""
 
     def report(self, scores=None, moments=None):
-        """One row per rate that is compared.
+        """One row per rate that is compared, from scores or from sums over partitioned data.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,), default=None
-            Scores.
-        moments : tuple, default=None
-            Instead of scores, sums over partitioned data.
-
-        Returns
-        -------
-        report : DataFrame
-            Columns ``REPORT_COLUMNS``: n counts samples; the threshold is that of the decisions
-            counted, nan if none are; the standard error is the sampling error of the rate; gap and
-            tolerance are those of the whole constraint.
+        Columns ``REPORT_COLUMNS``: n counts samples; the threshold is that of the decisions
+        counted, nan if none are; the standard error is the sampling error of the rate; gap and
+        tolerance are those of the whole constraint.
         """

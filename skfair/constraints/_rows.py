@@ -17,12 +17,8 @@ from skfair.constraints._gap import Polyhedron
 class ScoreJacobian:
     """Derivative of the rows by the scores, as the product ``combine @ cells``.
 
-    Parameters
-    ----------
-    combine : csr_array or ndarray of shape (n_rows, n_cells)
-        How cells make up rows.
-    cells : csr_array of shape (n_cells, n_samples)
-        Derivative of each cell's mean by each score.
+    `combine`, (n_rows, n_cells), says how cells make up rows; `cells`, a csr_array of shape
+    (n_cells, n_samples), are the derivatives of the means of the cells by the scores.
 
     Examples
     --------
@@ -39,17 +35,7 @@ class ScoreJacobian:
         self.cells = cells
 
     def adjoint(self, v):
-        """One weight per sample from one per row.
-
-        Parameters
-        ----------
-        v : ndarray of shape (n_rows,)
-            Weight of each row.
-
-        Returns
-        -------
-        weights : ndarray of shape (n_samples,)
-        """
+        """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
         return self.cells.T @ (self.combine.T @ v)
 
 
@@ -125,16 +111,6 @@ class ConstraintValues(NamedTuple):
         shift -> (values, combine): the rows, and what they take of the cells, if the cells' means
         were moved by ``shift`` of shape (n_cells,). None if the rows are linear in the means;
         otherwise they are polyhedral, and smooth only between their breakpoints.
-
-    See Also
-    --------
-    SmoothConstraint : What returns it, with an example.
-
-    Examples
-    --------
-    >>> from skfair.constraints import ConstraintValues
-    >>> ConstraintValues._fields
-    ('values', 'jacobian', 'aux_jacobian', 'curvature', 'aux_curvature', 'exact', 'at_shift')
     """
 
     values: np.ndarray
@@ -225,9 +201,9 @@ class MeanRows:
         offset = self.offset + share * (self.residual(scores) - self.offset)
         return replace(self, offset=offset)
 
-    def draw(self, n_per_event, random_state=None, beside=()):
+    def draw(self, n_per_event, random_state=None, first=()):
         """Draw equally many samples from every event, as `draw_rows`."""
-        return draw_rows([self], n_per_event, random_state, beside)
+        return draw_rows([self], n_per_event, random_state, first)
 
     def take_drawn(self, rows, start, n_per_event):
         """The rows on drawn samples, of which those from `start` on come from the events."""
@@ -298,38 +274,22 @@ class StackedRows:
         pairs = zip(self.components, shares, strict=True)
         return concatenate(one.original_multipliers(own) for one, own in pairs)
 
-    def draw(self, n_per_event, random_state=None, beside=()):
+    def draw(self, n_per_event, random_state=None, first=()):
         """Draw equally many samples from every event of every component, as `draw_rows`."""
-        return draw_rows(self.components, n_per_event, random_state, beside)
+        return draw_rows(self.components, n_per_event, random_state, first)
 
 
-def draw_rows(components, n_per_event, random_state=None, beside=()):
-    """Draw equally many samples from every event, and the rows on them.
+def draw_rows(components, n_per_event, random_state=None, first=()):
+    """Positions of drawn samples, equally many from every event, and the rows on them.
 
-    Means over the drawn events are unbiased estimates of those over all samples.
-
-    Parameters
-    ----------
-    components : sequence of MeanRows or Majorant
-        Rows of one constraint each.
-    n_per_event : int
-        Samples drawn from every event, each by its weight, with replacement.
-    random_state : int, RandomState instance or None, default=None
-        Determines the draws.
-    beside : sequence of int, default=()
-        Positions of samples that come first, in no event, as those of a loss.
-
-    Returns
-    -------
-    positions : ndarray of int, shape (n_drawn,)
-        Positions of the samples: first those beside, then event by event.
-    rows : MeanRows, Majorant or StackedRows
-        A function of their scores.
+    Samples are drawn by weight with replacement, so that means over the drawn events are unbiased
+    estimates of those over all samples. The positions `first` come before them, in no event, as
+    those of a loss.
     """
     random_state = check_random_state(random_state)
     draws = [one.events.draw(n_per_event, random_state) for one in components]
-    positions = np.concatenate((np.array(beside, dtype=np.intp), *draws))
-    starts = len(beside) + np.cumsum([0, *map(len, draws)])[:-1]
+    positions = np.concatenate((np.array(first, dtype=np.intp), *draws))
+    starts = len(first) + np.cumsum([0, *map(len, draws)])[:-1]
     drawn = [
         one.take_drawn(positions, start, n_per_event)
         for one, start in zip(components, starts.tolist(), strict=True)

@@ -83,20 +83,7 @@ class ConstraintSystem:
         return split(v, [len(one.rows.lower) for one in self.constraints])
 
     def report(self, scores=None, moments=None):
-        """The reports of all constraints, one below the other.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,), default=None
-            Scores.
-        moments : sequence, default=None
-            What all samples add up to, one entry per constraint; instead of scores.
-
-        Returns
-        -------
-        report : DataFrame
-            With the columns ``REPORT_COLUMNS``.
-        """
+        """The reports of all constraints, from scores or from moments, one below the other."""
         import pandas as pd
 
         if moments is None:

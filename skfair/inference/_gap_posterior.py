@@ -25,24 +25,10 @@ _N_DRAWS = 1 << 13
 
 
 def gap_posterior(events, values, aggregate, tolerance, clusters=None):
-    """Posterior of a gap between event means.
+    """Posterior of a gap between the means of values over events.
 
-    Parameters
-    ----------
-    events : Events
-        Sets of samples, with their shares.
-    values : ndarray of shape (n_samples,)
-        A value of every sample, of which the means are compared.
-    aggregate : Gap
-        How means become one gap; with ``blocks`` where that is their largest range.
-    tolerance : float
-        Largest gap allowed.
-    clusters : ndarray of int, shape (n_samples,), default=None
-        Samples of equal code are correlated; None means that all samples are independent.
-
-    Returns
-    -------
-    posterior : RatePosterior or MeanPosterior
+    `aggregate` is the Gap that makes one number of the means. Samples of equal code in `clusters`
+    are correlated.
     """
     estimates = estimates_of(events, values)
     sizes, correlation = estimates.sizes, estimates.correlation
@@ -66,18 +52,7 @@ def range_probability(rates, sizes, width):
 
         P(\max - \min \le w) = \sum_j \int \prod_{i \ne j} [F_i(t + w) - F_i(t)] \, dF_j(t).
 
-    Parameters
-    ----------
-    rates : ndarray of shape (n_rates,)
-        Measured shares.
-    sizes : ndarray of shape (n_rates,)
-        Effective sample size of each.
-    width : float
-        Largest range allowed.
-
-    Returns
-    -------
-    probability : float
+    `sizes` are the effective sample sizes of the rates, `width` is the largest range allowed.
     """
     tables = [_tabulate_posterior(rate, size) for rate, size in zip(rates, sizes, strict=True)]
     total = 0.0
@@ -235,20 +210,7 @@ def cluster_effects(events, values, clusters):
     design effect is its ratio to that of independent samples, 1 at least. Where all values of an
     event are equal, all members of a cluster count as one.
 
-    Parameters
-    ----------
-    events : Events
-        Sets of samples, with their shares.
-    values : ndarray of shape (n_samples,)
-        A value of every sample.
-    clusters : ndarray of int, shape (n_samples,)
-        Code of the cluster of each sample.
-
-    Returns
-    -------
-    effects : ndarray of shape (n_events,)
-    correlation : ndarray of shape (n_events, n_events) or None
-        None where no cluster has samples of two events.
+    The correlation is None where no cluster has samples of two events.
 
     References
     ----------

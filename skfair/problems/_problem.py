@@ -325,7 +325,7 @@ class ConstrainedProblem:
         drawn = np.searchsorted(self._running_share, lots, side="right")
         positions, rows = drawn, self.rows
         if n_per_event:
-            positions, rows = rows.draw(n_per_event, random_state, beside=drawn)
+            positions, rows = rows.draw(n_per_event, random_state, first=drawn)
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
         batch = getattr(self.model, "batch", self.model.take)

@@ -70,19 +70,9 @@ class PartitionSums:
     def condense(self, scores, count, collect):
         """A constraint on few samples, and their scores, whose gap is that of the full data.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_subsample,)
-            Scores of a subsample, whose quantiles are the first cuts.
-        count : callable
-            cuts -> what `count` gives, summed over all partitions.
-        collect : callable
-            (cuts, bins) -> list of what `gather` gives for each partition.
-
-        Returns
-        -------
-        constraint : BoundPartialParity
-        scores : ndarray of shape (n_condensed,)
+        The scores of a subsample give the first cuts. `count` maps cuts to the tables of `count`,
+        summed over all partitions; `collect` maps cuts and bins to a list with what `gather` gives
+        for each partition.
         """
         cuts = first_cuts(scores)
         while True:

@@ -115,22 +115,11 @@ class BoundPartialParity:
         )
 
     def report(self, scores=None, moments=None):
-        """One row per event and threshold that is compared.
+        """One row per event and threshold that is compared, with the columns `REPORT_COLUMNS`.
 
         The rate is the share of those in the interval that score above the threshold. Criteria at
         one threshold have that one; others have thresholds midway between the groups' percentiles.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,), default=None
-            Scores.
-        moments : tuple, default=None
-            Instead of scores: gap, thresholds, and what `PartitionSums.moments` adds up to.
-
-        Returns
-        -------
-        report : DataFrame
-            Columns ``REPORT_COLUMNS``.
+        Instead of scores, `moments` are gap, thresholds and the sums of `PartitionSums.moments`.
         """
         if moments is not None:
             return report_shares(self, moments)

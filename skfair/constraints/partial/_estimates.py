@@ -10,7 +10,7 @@ _MAX_THRESHOLDS = 2000
 
 
 def estimate_curves(bound, scores):
-    """Shares above thresholds, map_to_interval to the interval, and the differences that are compared.
+    """Shares above thresholds as positions in the interval, and their differences.
 
     `scores` do not depend on these samples. A class whose members rank in their whole group is
     refused: its share of the interval is no share of a number that is known beforehand.

@@ -177,9 +177,9 @@ class ShareMajorant(Majorant):
         """Number of events."""
         return self.events.n_events
 
-    def draw(self, n_per_event, random_state=None, beside=()):
+    def draw(self, n_per_event, random_state=None, first=()):
         """Draw equally many samples from every event, as `draw_rows`."""
-        return draw_rows([self], n_per_event, random_state, beside)
+        return draw_rows([self], n_per_event, random_state, first)
 
     def take_drawn(self, rows, start, n_per_event):
         """The rows on drawn samples, of which those from `start` on come from the events."""

@@ -10,6 +10,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair import metrics
 from skfair.constraints._cells import all_samples, each_class, positives
 from skfair.constraints._constraint import Constraint
+from skfair.constraints._docstrings import partial_docs
 from skfair.constraints.partial._bound import BoundPartialParity
 from skfair.constraints.partial._convex import CONVEX_MEANS, MeanExcess
 from skfair.constraints.partial._pairs import PairRows
@@ -22,26 +23,11 @@ _MAX_PERCENTILES = 20
 """Percentiles up to which rows are refined: beyond, quadratic programs cost more than the data."""
 
 
+@partial_docs
 class PartialParity(Constraint):
     """Base of the criteria on an interval of percentiles ([1]_, Definitions 4.2 to A.3).
 
-    Parameters
-    ----------
-    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
-        ``(alpha, beta)`` has the ranks in [alpha, beta), counted from the highest score:
-        (0.0, 0.2) is the top fifth of each group. A list of pairs means their union.
-    tolerance : float in [0, 1] or None, default=None
-        Largest difference allowed; None takes the estimator's.
-    width : float
-        Width of the ramp that stands for decisions, in units of the score.
-    min_group_size : int, "auto" or None, default=None
-        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
-        estimator's.
-
-    References
-    ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {idca_paper}
     """
 
     _parameter_constraints = {
@@ -148,6 +134,7 @@ class PartialParity(Constraint):
         return np.full(len(ranked.widths), tolerance)
 
 
+@partial_docs
 class PartialStatisticalParity(PartialParity):
     r"""Within an interval of percentiles, equal shares of the groups above every threshold.
 
@@ -170,30 +157,20 @@ class PartialStatisticalParity(PartialParity):
 
     Parameters
     ----------
-    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
-        ``(alpha, beta)`` has the ranks in [alpha, beta), counted from the highest score:
-        (0.0, 0.2) is the top fifth of each group. A list of pairs means their union.
-    tolerance : float in [0, 1] or None, default=None
-        Largest difference allowed; None takes the estimator's.
+    {interval, tolerance}
     scale : {"normalized", "raw"}, default="normalized"
         Whether the tolerance is in units of the width of the interval, or of the whole group; the
         published experiments agree with "raw".
     n_percentiles : int, default=10
         Number of percentiles p, evenly spaced from one end of the interval to the other. (Lemma 5.1
         of [1]_ leaves out those within the tolerance of its end, where the gap is then unbounded.)
-    width : float, default=2.0
-        Width of the ramp, in units of the score.
+    {wide_ramp}
     surrogate : {"ramp", "sigmoid"}, default="ramp"
         What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle ([1]_,
         Examples D.3 and D.4).
-    min_group_size : int, "auto" or None, default=None
-        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
-        estimator's.
+    {min_group_size}
 
-    References
-    ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {idca_paper}
 
     Examples
     --------
@@ -258,6 +235,7 @@ class PartialStatisticalParity(PartialParity):
         return np.linspace(0.0, 1.0, self.n_percentiles)
 
 
+@partial_docs
 class PartialGroupAUC(PartialParity):
     r"""Within an interval of percentiles, even odds that one group scores above another.
 
@@ -267,20 +245,9 @@ class PartialGroupAUC(PartialParity):
 
     Parameters
     ----------
-    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
-        Ranks compared, as in :class:`PartialStatisticalParity`.
-    tolerance : float in [0, 1] or None, default=None
-        Largest difference allowed; None takes the estimator's.
-    width : float, default=2.0
-        Width of the ramp, in units of the score.
-    min_group_size : int, "auto" or None, default=None
-        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
-        estimator's.
+    {interval, tolerance, wide_ramp, min_group_size}
 
-    References
-    ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {idca_paper}
 
     Examples
     --------
@@ -306,24 +273,15 @@ class PartialGroupAUC(PartialParity):
         return PairRows(ranked.events, percentiles, self.width, float(tolerance))
 
 
+@partial_docs
 class ThresholdParity(PartialParity):
     """Base of the criteria that compare decisions at one threshold ([1]_, (20)).
 
     Problem (21) of [1]_ counts shares by a ramp and takes the minimum of each and the two ends of
     the interval. The rows here are one case of these minima, the one nearest to the scores that
-    they are linearised at, and are smooth in it; so do those of problems (50) and (56).
+    they are linearised at, and are smooth in it; so are those of problems (50) and (56).
 
-    Parameters
-    ----------
-    interval, tolerance, width, min_group_size
-        As in `PartialParity`.
-    threshold : float, default=0.0
-        Where decisions are made.
-
-    References
-    ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {idca_paper}
     """
 
     _parameter_constraints = {
@@ -352,6 +310,7 @@ class ThresholdParity(PartialParity):
         return np.array([self.threshold])
 
 
+@partial_docs
 class PartialDemographicParity(ThresholdParity):
     r"""Within an interval of percentiles, equal shares of the groups above the threshold.
 
@@ -366,28 +325,13 @@ class PartialDemographicParity(ThresholdParity):
 
     Parameters
     ----------
-    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
-        Ranks compared, as in :class:`PartialStatisticalParity`.
-    tolerance : float in [0, 1] or None, default=None
-        Largest difference allowed; None takes the estimator's.
-    scale : {"normalized", "raw"}, default="normalized"
-        Whether the tolerance is in units of the width of the interval, or of the whole group.
-    threshold : float, default=0.0
-        Where decisions are made.
-    width : float, default=0.5
-        Width of the ramp, in units of the score; a wide one
-        differs from decisions.
+    {interval, tolerance, scale, threshold, narrow_ramp}
     surrogate : {"ramp", "sigmoid"}, default="ramp"
         What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle ([1]_,
         Examples D.5 and D.6).
-    min_group_size : int, "auto" or None, default=None
-        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
-        estimator's.
+    {min_group_size}
 
-    References
-    ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {idca_paper}
 
     Examples
     --------
@@ -424,6 +368,7 @@ class PartialDemographicParity(ThresholdParity):
         self.min_group_size = min_group_size
 
 
+@partial_docs
 class PartialEqualOpportunity(ThresholdParity):
     r"""Within an interval of percentiles, equal true positive rates.
 
@@ -431,28 +376,13 @@ class PartialEqualOpportunity(ThresholdParity):
 
     Parameters
     ----------
-    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
-        Ranks compared, as in :class:`PartialStatisticalParity`.
-    tolerance : float in [0, 1] or None, default=None
-        Largest difference allowed; None takes the estimator's.
-    scale : {"normalized", "raw"}, default="normalized"
-        Whether the tolerance is in units of the width of the interval, or of the whole group.
+    {interval, tolerance, scale}
     rank_within : {"group", "class"}, default="group"
         Rank among one's group, as in Definition A.2 of [1]_, or among those of one's group and
         class, as its problem (50) ranks.
-    threshold : float, default=0.0
-        Where decisions are made.
-    width : float, default=0.5
-        Width of the ramp, in units of the score; a wide one
-        differs from decisions.
-    min_group_size : int, "auto" or None, default=None
-        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
-        estimator's.
+    {threshold, narrow_ramp, min_group_size}
 
-    References
-    ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {idca_paper}
 
     Examples
     --------
@@ -496,6 +426,7 @@ class PartialEqualOpportunity(ThresholdParity):
         return self.rank_within == "group"
 
 
+@partial_docs
 class PartialEqualizedOdds(PartialEqualOpportunity):
     r"""Within an interval of percentiles, equal true and equal false positive rates.
 
@@ -504,28 +435,13 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
 
     Parameters
     ----------
-    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
-        Ranks compared, as in :class:`PartialStatisticalParity`.
-    tolerance : float in [0, 1] or None, default=None
-        Largest difference allowed; None takes the estimator's.
-    scale : {"normalized", "raw"}, default="normalized"
-        Whether the tolerance is in units of the width of the interval, or of the whole group.
+    {interval, tolerance, scale}
     rank_within : {"group", "class"}, default="group"
         Rank among one's group, as in Definition A.3 of [1]_, or among those of one's group and
         class, as its problem (56) ranks.
-    threshold : float, default=0.0
-        Where decisions are made.
-    width : float, default=0.5
-        Width of the ramp, in units of the score; a wide one
-        differs from decisions.
-    min_group_size : int, "auto" or None, default=None
-        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
-        estimator's.
+    {threshold, narrow_ramp, min_group_size}
 
-    References
-    ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    {idca_paper}
 
     Examples
     --------
