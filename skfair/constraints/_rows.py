@@ -71,14 +71,13 @@ class StackedJacobian(ScoreJacobian):
     @cached_property
     def combine(self):
         """How cells make up rows, a csr_array of shape (n_rows, n_cells)."""
-        blocks = [sparse.csr_array((0, 0)), *(one.combine for one in self.jacobians)]
+        blocks = [one.combine for one in self.jacobians]
         return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
 
     @cached_property
     def cells(self):
         """Derivative of each cell's mean by each score, a csr_array of (n_cells, n_samples)."""
-        blocks = [sparse.csr_array((0, self.n_samples)), *(one.cells for one in self.jacobians)]
-        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
+        return sparse.csr_array(sparse.vstack([one.cells for one in self.jacobians], format="csr"))
 
     def adjoint(self, v):
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
@@ -210,6 +209,47 @@ class MeanRows:
         return replace(self, means=self.means.take_drawn(rows, start, n_per_event))
 
 
+class NoRows:
+    """The rows of no constraint, which need no stacking."""
+
+    lower = upper = np.empty(0)
+    n_aux = n_events = 0
+    components = ()
+    draws_majorant = True
+    aux_jacobian = np.empty((0, 0))
+
+    def initial_aux(self, scores):
+        """No auxiliary unknowns, (0,)."""
+        return np.empty(0)
+
+    def __call__(self, scores, aux):
+        """No rows, as `ConstraintValues`."""
+        n_samples = len(scores)
+        cells = sparse.csr_array((0, n_samples))
+        jacobian = ScoreJacobian(sparse.csr_array((0, 0)), cells)
+        return ConstraintValues(aux, jacobian, self.aux_jacobian, lambda v: np.zeros(n_samples))
+
+    def constant_term(self, aux):
+        """No values, (0,)."""
+        return aux
+
+    def correct(self, scores, share=1.0):
+        """The same: there is nothing to correct."""
+        return self
+
+    def majorant(self, scores, aux):
+        """The same: there is nothing to majorise."""
+        return self
+
+    def original_multipliers(self, multipliers):
+        """No multipliers, (0,)."""
+        return multipliers
+
+    def draw(self, n_per_event, random_state=None, first=()):
+        """The positions that come first, and no rows."""
+        return np.array(first, dtype=np.intp), self
+
+
 class StackedRows:
     """The rows of several constraints, one below the other."""
 
@@ -287,6 +327,7 @@ def draw_rows(components, n_per_event, random_state=None, first=()):
     those of a loss.
     """
     random_state = check_random_state(random_state)
+    components = [one for one in components if one.n_events]
     draws = [one.events.draw(n_per_event, random_state) for one in components]
     positions = np.concatenate((np.array(first, dtype=np.intp), *draws))
     starts = len(first) + np.cumsum([0, *map(len, draws)])[:-1]
@@ -298,7 +339,7 @@ def draw_rows(components, n_per_event, random_state=None, first=()):
 
 
 def _stack(values, n_samples):
-    """The `ConstraintValues` of several constraints, of which there may be none, as one."""
+    """The `ConstraintValues` of several constraints as one."""
 
     def with_weights(v):
         return zip(values, split(v, [len(one.values) for one in values]), strict=True)
@@ -349,19 +390,19 @@ def _aux_curvature(values, v):
 
 
 def concatenate(vectors):
-    """Vectors one after the other, of which there may be none."""
-    return np.concatenate([np.empty(0), *vectors])
+    """Vectors one after the other."""
+    return np.concatenate(list(vectors))
 
 
 def block_diagonal(matrices):
-    """Dense matrices along the diagonal of one; there may be none."""
-    whole = np.zeros(np.sum([(0, 0), *(one.shape for one in matrices)], axis=0))
+    """Dense matrices along the diagonal of one."""
+    stacked = np.zeros(np.sum([one.shape for one in matrices], axis=0))
     row = column = 0
     for one in matrices:
         n_rows, n_columns = one.shape
-        whole[row : row + n_rows, column : column + n_columns] = one
+        stacked[row : row + n_rows, column : column + n_columns] = one
         row, column = row + n_rows, column + n_columns
-    return whole
+    return stacked
 
 
 def split(vector, lengths):

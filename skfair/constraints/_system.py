@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from skfair.constraints._protocols import REPORT_COLUMNS
-from skfair.constraints._rows import StackedRows, split
+from skfair.constraints._rows import NoRows, StackedRows, split
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,9 @@ class ConstraintSystem:
 
     @cached_property
     def rows(self):
-        """The rows that solvers see: those of the only constraint, else stacked ones."""
+        """The rows that solvers see: those of the only constraint, or stacked ones."""
+        if not self.constraints:
+            return NoRows()
         rows = tuple(one.rows for one in self.constraints)
         return rows[0] if len(rows) == 1 else StackedRows(rows)
 

@@ -17,6 +17,7 @@ from skfair.constraints import (
     ErrorRateParity,
     LossParity,
 )
+from skfair.constraints._rows import NoRows, StackedRows
 from skfair.enforcement._correction import _decision_effects, _weighted_excess
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
@@ -422,6 +423,24 @@ def test_means_among_more_scores_are_those_of_their_own(spec):
     np.testing.assert_allclose(placed.rows.initial_aux(scores), aux)
     values = own.rows(scores[rows], aux).values
     np.testing.assert_allclose(placed.rows(scores, aux).values, values)
+
+
+def test_rows_of_nothing_stack_and_are_drawn():
+    people, _, scores = sample("two")
+    bound = bind(DemographicParity(), people)
+    stacked, alone = StackedRows((NoRows(), bound.rows)), bound.rows
+    aux = stacked.initial_aux(scores)
+    found, expected = stacked(scores, aux), alone(scores, aux)
+    np.testing.assert_array_equal(found.values, expected.values)
+    v = np.ones(len(expected.values))
+    np.testing.assert_array_equal(found.jacobian.adjoint(v), expected.jacobian.adjoint(v))
+    combined = (found.jacobian.combine @ found.jacobian.cells).toarray()
+    np.testing.assert_array_equal(combined, expected.jacobian.combine @ expected.jacobian.cells)
+    rows, drawn = stacked.draw(3, random_state=0, first=[5])
+    assert len(rows) == 1 + 3 * bound.events.n_events
+    assert len(drawn.lower) == len(alone.lower)
+    rows, drawn = NoRows().draw(3, first=[5, 7])
+    assert rows.tolist() == [5, 7] and not len(drawn.lower)
 
 
 def test_an_offset_and_a_tolerance_share_what_is_known_of_the_flips():
