@@ -5,26 +5,43 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skfair.constraints._docstrings import constraint_docs
 from skfair.groups import Events
 
 
+@constraint_docs
 def all_samples(samples):
-    """One cell with all samples."""
+    """One cell with all samples.
+
+    {cell_signature}
+    """
     return {"all": np.ones(len(samples.target), dtype=bool)}
 
 
+@constraint_docs
 def positives(samples):
-    """One cell with the positive class."""
+    """One cell with the positive class.
+
+    {cell_signature}
+    """
     return {"positives": samples.target > 0}
 
 
+@constraint_docs
 def negatives(samples):
-    """One cell with the negative class."""
+    """One cell with the negative class.
+
+    {cell_signature}
+    """
     return {"negatives": samples.target < 0}
 
 
+@constraint_docs
 def each_class(samples):
-    """The positive and the negative class as cells."""
+    """The positive and the negative class as cells.
+
+    {cell_signature}
+    """
     return positives(samples) | negatives(samples)
 
 
@@ -78,6 +95,7 @@ class CellEvents(NamedTuple):
 
     def to_events(self, weights):
         """The `Events` with sample weights; disjoint ones, which are faster, where they are."""
+        # Disjoint events need one code per sample, which a second membership would overwrite.
         n_events, n_samples = self.members.shape
         rows = self.members.indices
         codes = np.full(n_samples, -1)
@@ -92,6 +110,7 @@ def cell_events(cells, groups, with_overall=False):
 
     `with_overall` adds an event of all samples of each cell.
     """
+    # Rows of the groups, and at last one of all samples.
     by_group, n_groups = sparse.csr_array(groups.matrix.T), len(groups.names)
     n_samples = by_group.shape[1]
     if with_overall:
@@ -103,7 +122,7 @@ def cell_events(cells, groups, with_overall=False):
         # Count the members of each group in the cell; empty ones are no events.
         is_inside = inside[by_group.indices]
         of_group = map(slice, by_group.indptr[:-1], by_group.indptr[1:])
-        n_members = np.array([np.count_nonzero(is_inside[own]) for own in of_group])
+        n_members = np.array([np.count_nonzero(is_inside[entries]) for entries in of_group])
         occupied = np.flatnonzero(n_members[:n_groups])
         empty += [(cell, groups.names[g]) for g in np.flatnonzero(n_members[:n_groups] == 0)]
         if not len(occupied):

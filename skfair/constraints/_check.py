@@ -74,17 +74,18 @@ def _check_rows(constraint, rows, scores, rng):
         )
 
 
-def _compare(constraint, what, given, expected):
+def _compare(constraint, what, derivative, expected):
     """Refuse a derivative of the rate that differs from finite differences."""
-    given = np.asarray(given, dtype=np.float64)
-    if given.shape != expected.shape:
+    derivative = np.asarray(derivative, dtype=np.float64)
+    if derivative.shape != expected.shape:
         raise ValueError(
             f"The {what} of {constraint}'s rate must have shape {expected.shape}, one number per "
-            f"sample, but it has shape {given.shape}."
+            f"sample, but it has shape {derivative.shape}."
         )
-    wrong = int(np.argmax(np.abs(given - expected)))
-    if not abs(given[wrong] - expected[wrong]) <= 1e-5 * (1.0 + abs(expected[wrong])):
+    wrong = int(np.argmax(np.abs(derivative - expected)))
+    if not abs(derivative[wrong] - expected[wrong]) <= 1e-5 * (1.0 + abs(expected[wrong])):
         raise ValueError(
-            f"The {what} of {constraint}'s rate is wrong: sample {wrong} has {given[wrong]:.6g}, "
-            f"finite differences give {expected[wrong]:.6g}. Check the derivative."
+            f"The {what} of {constraint}'s rate is wrong: sample {wrong} has "
+            f"{derivative[wrong]:.6g}, finite differences give {expected[wrong]:.6g}. Check the "
+            "derivative."
         )

@@ -278,16 +278,17 @@ def bind_all(constraints, problems, surrogate, loss, tolerance):
     bound, sizes, is_one_left = [[] for _ in problems], {}, False
     for constraint in constraints:
         constraint._check_parameters()
+        # Groups are the same in each problem; only targets differ.
         large, small = groups = constraint.compared_groups(problems[0])
         if small is not None:
-            own = getattr(constraint, "min_group_size", None) or problems[0].min_group_size
+            size = getattr(constraint, "min_group_size", None) or problems[0].min_group_size
             counts = problems[0].group_counts(small)
-            sizes.setdefault(own, {}).update(zip(small.names, counts, strict=True))
+            sizes.setdefault(size, {}).update(zip(small.names, counts, strict=True))
             is_one_left |= len(large.names) == 1
         for samples, of_problem in zip(problems, bound, strict=True):
             of_problem.append(constraint._bind(samples, groups, surrogate, loss, tolerance))
-    for min_group_size, own in sizes.items():
-        report_small_groups(min_group_size, own, is_one_left)
+    for min_group_size, group_sizes in sizes.items():
+        report_small_groups(min_group_size, group_sizes, is_one_left)
     return bound
 
 

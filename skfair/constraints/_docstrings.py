@@ -14,6 +14,28 @@ constraint_docs = shared_docs(
     reference, aggregate, attributes, min_group_size
         See :class:`Constraint`.
     """,
+    cell_signature="""
+    Parameters
+    ----------
+    samples : Samples
+        Targets (classes -1 and +1), groups and weights.
+
+    Returns
+    -------
+    cells : dict of str to ndarray of bool, shape (n_samples,)
+        Name of a cell -> mask of its samples.
+    """,
+    rate_signature="""
+    Parameters
+    ----------
+    surrogate, loss : callable
+        As in :meth:`Constraint.rate`.
+
+    Returns
+    -------
+    rate : callable
+        (scores, target) -> Pointwise.
+    """,
     loss_tolerance="""
     tolerance : float or None, default=None
         Largest gap allowed, in units of the loss; None takes the estimator's.
@@ -34,6 +56,14 @@ partial_docs = shared_docs(
     min_group_size : int, "auto" or None, default=None
         Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
         estimator's.
+    """,
+    of_rows="""
+    Parameters
+    ----------
+    ranked : RankedEvents
+        Events that are compared, and the scores where rows are linearised.
+    tolerance : float
+        Largest difference allowed.
     """,
     wide_ramp="""
     width : float, default=2.0

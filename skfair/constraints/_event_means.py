@@ -75,23 +75,24 @@ class EventMeans:
 
         The first is (n_entries,) in the order of ``events.memberships``, the second (n_events,).
         """
+        # The exact rate of decisions depends on their sign alone: two evaluations give all flips.
         positive, negative = (
             self.exact_rate(np.full(len(self.target), sign)) for sign in (1.0, -1.0)
         )
         samples, _, shares = self.events.memberships
         return shares * (positive - negative)[samples], self.events.means(negative)
 
-    def along_flips(self, decisions, turns, n_turns):
-        """Exact means as decisions flip, (n_events, n_turns + 1): at first, and after each turn.
+    def along_flips(self, decisions, steps, n_steps):
+        """Exact means as decisions flip, (n_events, n_steps + 1): at first, and after each step.
 
-        A decision, -1 or +1, flips at its turn in [0, n_turns); those that stay have n_turns.
+        A decision, -1 or +1, flips at its step in [0, n_steps); those that stay have n_steps.
         """
         from skfair._kernels.flips import sum_flips
 
         samples, events, _ = self.events.memberships
         effects, negative = self.flip_effects
         n_events = self.events.n_events
-        sums = sum_flips((samples, events, effects), decisions, turns, n_events, n_turns)
+        sums = sum_flips((samples, events, effects), decisions, steps, n_events, n_steps)
         return negative[:, np.newaxis] + sums
 
     def take(self, rows):

@@ -88,16 +88,17 @@ class Gap(ABC):
 def _polyhedron(gap, n_events, tolerance, as_one_row):
     """Rows of a gap; constraints on the same events, as on mini-batches, share them."""
     rows = list(gap._rows(tolerance))
+    # Where nothing is compared there is no gap to bound by one row either.
     if as_one_row and rows:
         return Polyhedron(
             gap, None, np.empty((1, 0)), np.array([-np.inf]), np.array([float(tolerance)])
         )
     bounds = np.array([(lower, upper) for lower, _, _, upper in rows], dtype=np.float64)
     bounds = bounds.reshape(-1, 2)
-    n_aux = 1 + max((unknown for _, _, own, _ in rows for unknown in own), default=-1)
+    n_aux = 1 + max((unknown for _, _, unknowns, _ in rows for unknown in unknowns), default=-1)
     aux = np.zeros((len(rows), n_aux))
-    for row, (_, _, own, _) in zip(aux, rows, strict=True):
-        row[list(own)] = list(own.values())
+    for row, (_, _, unknowns, _) in zip(aux, rows, strict=True):
+        row[list(unknowns)] = list(unknowns.values())
     combine = _to_matrix([means for _, means, _, _ in rows], n_events)
     return Polyhedron(gap, combine, aux, bounds[:, 0], bounds[:, 1])
 
@@ -133,9 +134,11 @@ class Range(Gap):
         return self._ranges(means).max(axis=0, initial=0.0)
 
     def subgradient(self, means):
+        # Of the block with the largest range.
         return _range_slope([self.blocks[self._ranges(means).argmax()]], means)
 
     def shrink(self, means, factor):
+        # Means move toward the middle of their block.
         shrunk = np.array(means)
         for block in map(list, self.blocks):
             middle = (means[block].max() + means[block].min()) / 2
@@ -153,6 +156,7 @@ class Range(Gap):
     def _rows(self, tolerance):
         n_centers = 0
         for block in self.blocks:
+            # Two means need one two-sided row, more of them an interval above a free centre.
             if len(block) == 2:
                 first, second = block
                 yield -tolerance, {second: 1.0, first: -1.0}, {}, tolerance
@@ -178,9 +182,11 @@ class TotalRange(Range):
         _check_forms(np.prod([len(block) * (len(block) - 1.0) for block in self.blocks]))
         total = sparse.csr_array((1, n_events))
         for block in self.blocks:
-            own = _differences(block, n_events)
-            first = np.repeat(np.arange(total.shape[0]), own.shape[0])
-            total = total[first] + own[np.tile(np.arange(own.shape[0]), total.shape[0])]
+            differences = _differences(block, n_events)
+            first = np.repeat(np.arange(total.shape[0]), differences.shape[0])
+            total = (
+                total[first] + differences[np.tile(np.arange(differences.shape[0]), total.shape[0])]
+            )
         return total
 
     def unknowns(self, means):
@@ -193,6 +199,7 @@ class TotalRange(Range):
         if 0 < n_blocks <= _MAX_SIGNED_BLOCKS and all(len(block) == 2 for block in self.blocks):
             yield from self._signed_rows(tolerance)
             return
+        # Each block lies between a free lower end and a free width; the widths add up.
         for b, block in enumerate(self.blocks):
             low, width = 2 * b, 2 * b + 1
             for event in block:
@@ -309,6 +316,7 @@ class MeanPositiveExcess(Excess):
         return np.maximum(0.0, self._excesses(means))
 
     def _rows(self, tolerance):
+        # An unknown for each positive part, the mean of which is bounded.
         n_pairs = len(self.pairs)
         for p, (group, overall) in enumerate(self.pairs):
             yield -np.inf, {group: 1.0, overall: -1.0}, {p: -1.0}, 0.0

@@ -48,8 +48,12 @@ class GroupLoss(Constraint):
         )
         self.loss = loss
 
+    @constraint_docs
     def rate(self, surrogate, loss):
-        """The loss of each sample, as in :meth:`Constraint.rate`."""
+        """The loss of each sample.
+
+        {rate_signature}
+        """
         return loss if self.loss is None else resolve_name(LOSSES, self.loss, "loss")
 
 

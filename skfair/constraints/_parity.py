@@ -14,8 +14,12 @@ class DecisionRateParity(Constraint):
     applies_to = ("decisions",)
     unit = "rate"
 
+    @constraint_docs
     def rate(self, surrogate, loss):
-        """The surrogate of the decision, as in :meth:`Constraint.rate`."""
+        """The surrogate of the decision.
+
+        {rate_signature}
+        """
         return lambda scores, target: surrogate(scores)
 
 
@@ -117,8 +121,12 @@ class ErrorRateParity(Constraint):
     unit = "rate"
     cells = staticmethod(all_samples)
 
+    @constraint_docs
     def rate(self, surrogate, loss):
-        """The surrogate of a wrong decision, as in :meth:`Constraint.rate`."""
+        """The surrogate of a wrong decision.
+
+        {rate_signature}
+        """
 
         def errors(scores, target):
             value, slope, curvature = surrogate(scores)
@@ -153,6 +161,10 @@ class MeanParity(Constraint):
     metric = "mean_score_difference"
     cells = staticmethod(all_samples)
 
+    @constraint_docs
     def rate(self, surrogate, loss):
-        """The score of each sample, as in :meth:`Constraint.rate`."""
+        """The score of each sample.
+
+        {rate_signature}
+        """
         return lambda scores, target: Pointwise(scores, np.ones_like(scores), np.zeros_like(scores))

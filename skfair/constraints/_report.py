@@ -18,7 +18,7 @@ def report_means(constraint, moments):
     labels, counts, n_compared = means.labels, means.counts, len(means.labels)
     if uncompared is not None:
         labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
-    variances = np.maximum(0.0, squares - rates**2)
+    variances = np.maximum(0.0, squares - rates**2)  # despite rounding
     cells, groups = zip(*labels, strict=True)
     is_compared = np.arange(len(rates)) < n_compared
     gap = float(constraint.aggregate(rates[:n_compared]))
@@ -50,14 +50,14 @@ def report_shares(constraint, moments):
     rates, n_compared = list(zip(*sums, strict=True)), len(constraint.ranked.labels)
     bounds = gap, constraint.tolerance
     frames = [
-        _report_event(constraint.name, constraint.ranked, event, thresholds, own, bounds)
-        for event, own in enumerate(rates[:n_compared])
+        _report_event(constraint.name, constraint.ranked, event, thresholds, sums, bounds)
+        for event, sums in enumerate(rates[:n_compared])
     ]
     frames += [
         _report_event(
-            constraint.name, constraint.uncompared, event, thresholds, own, (np.nan, np.nan)
+            constraint.name, constraint.uncompared, event, thresholds, sums, (np.nan, np.nan)
         )
-        for event, own in enumerate(rates[n_compared:])
+        for event, sums in enumerate(rates[n_compared:])
     ]
     return pd.concat(frames, ignore_index=True)
 

@@ -83,7 +83,7 @@ class StackedJacobian(ScoreJacobian):
         """One weight per sample from one per row, (n_rows,) -> (n_samples,)."""
         shares = split(v, [one.combine.shape[0] for one in self.jacobians])
         pairs = zip(self.jacobians, shares, strict=True)
-        return sum((one.adjoint(own) for one, own in pairs), np.zeros(self.n_samples))
+        return sum((one.adjoint(share) for one, share in pairs), np.zeros(self.n_samples))
 
 
 class ConstraintValues(NamedTuple):
@@ -283,8 +283,8 @@ class StackedRows:
 
     def _pair_with_aux(self, aux):
         """Each component, and its auxiliary unknowns."""
-        own = split(aux, [one.n_aux for one in self.components])
-        return zip(self.components, own, strict=True)
+        unknowns = split(aux, [one.n_aux for one in self.components])
+        return zip(self.components, unknowns, strict=True)
 
     def initial_aux(self, scores):
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
@@ -292,11 +292,15 @@ class StackedRows:
 
     def __call__(self, scores, aux):
         """Rows and derivatives, as `ConstraintValues`."""
-        return _stack([one(scores, own) for one, own in self._pair_with_aux(aux)], len(scores))
+        return _stack(
+            [one(scores, unknowns) for one, unknowns in self._pair_with_aux(aux)], len(scores)
+        )
 
     def constant_term(self, aux):
         """Value of the rows where all means are 0 before the offsets, (n_rows,)."""
-        return concatenate(one.constant_term(own) for one, own in self._pair_with_aux(aux))
+        return concatenate(
+            one.constant_term(unknowns) for one, unknowns in self._pair_with_aux(aux)
+        )
 
     def correct(self, scores, share=1.0):
         """The same rows, each corrected at the scores."""
@@ -305,14 +309,14 @@ class StackedRows:
     def majorant(self, scores, aux):
         """Convex rows that are nowhere easier to keep, and equal to these at one point."""
         return StackedRows(
-            tuple(one.majorant(scores, own) for one, own in self._pair_with_aux(aux))
+            tuple(one.majorant(scores, unknowns) for one, unknowns in self._pair_with_aux(aux))
         )
 
     def original_multipliers(self, multipliers):
         """Multipliers of the original rows from those of these rows, which majorise them."""
         shares = split(multipliers, [len(one.lower) for one in self.components])
         pairs = zip(self.components, shares, strict=True)
-        return concatenate(one.original_multipliers(own) for one, own in pairs)
+        return concatenate(one.original_multipliers(share) for one, share in pairs)
 
     def draw(self, n_per_event, random_state=None, first=()):
         """Draw equally many samples from every event of every component, as `draw_rows`."""
@@ -341,14 +345,16 @@ def draw_rows(components, n_per_event, random_state=None, first=()):
 def _stack(values, n_samples):
     """The `ConstraintValues` of several constraints as one."""
 
-    def with_weights(v):
+    def pair_with_rows(v):
         return zip(values, split(v, [len(one.values) for one in values]), strict=True)
 
     def curvature(v):
-        return sum((one.curvature(own) for one, own in with_weights(v)), np.zeros(n_samples))
+        return sum(
+            (one.curvature(weights) for one, weights in pair_with_rows(v)), np.zeros(n_samples)
+        )
 
     def aux_curvature(v):
-        pairs = (_aux_curvature(one, own) for one, own in with_weights(v))
+        pairs = (_aux_curvature(one, weights) for one, weights in pair_with_rows(v))
         combines, hessians = zip(*pairs, strict=True)
         return block_diagonal(combines), block_diagonal(hessians)
 
@@ -357,8 +363,8 @@ def _stack(values, n_samples):
 
     def at_shift(shift):
         shifts = split(shift, [one.jacobian.combine.shape[1] for one in values])
-        rows = [_rows_at(one, own) for one, own in zip(values, shifts, strict=True)]
-        return concatenate(own for own, _ in rows), block_diagonal([combine for _, combine in rows])
+        rows = [_rows_at(one, move) for one, move in zip(values, shifts, strict=True)]
+        return concatenate(at for at, _ in rows), block_diagonal([combine for _, combine in rows])
 
     is_linear = all(one.aux_curvature is None for one in values)
     return ConstraintValues(

@@ -64,13 +64,13 @@ class ConstraintSystem:
         return np.array([one.gap(scores) for one in self.constraints])
 
     def map(self, change, *columns):
-        """The system of ``change(constraint, *own)``, with an entry of each column as `own`."""
+        """The system of ``change(constraint, *entries)``, with an entry of each column."""
         changed = map(change, self.constraints, *columns)
         return ConstraintSystem(tuple(changed))
 
     def with_tolerances(self, tolerances):
         """The same constraints with other tolerances, (n_constraints,)."""
-        return self.map(lambda one, own: replace(one, tolerance=float(own)), tolerances)
+        return self.map(lambda one, tolerance: replace(one, tolerance=float(tolerance)), tolerances)
 
     def correct(self, scores, share=1.0):
         """The same constraints, each offset moved by a share to the residual at the scores."""
@@ -92,7 +92,7 @@ class ConstraintSystem:
             reports = [one.report(scores) for one in self.constraints]
         else:
             pairs = zip(self.constraints, moments, strict=True)
-            reports = [one.report(moments=own) for one, own in pairs]
+            reports = [one.report(moments=sums) for one, sums in pairs]
         if not reports:
             return pd.DataFrame(columns=list(REPORT_COLUMNS))
         return pd.concat(reports, ignore_index=True) if len(reports) > 1 else reports[0]

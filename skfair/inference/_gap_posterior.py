@@ -99,7 +99,7 @@ class RatePosterior:
         sizes = multiple * self.sizes
         blocks = map(list, self.aggregate.blocks)
         # Blocks are independent, so their probabilities multiply.
-        within = [range_probability(rates[own], sizes[own], self.tolerance) for own in blocks]
+        within = [range_probability(rates[block], sizes[block], self.tolerance) for block in blocks]
         return float(np.prod(within))
 
 
@@ -187,8 +187,8 @@ class CurvePosterior:
 
     def _place(self, above):
         """Positions of shares in the intervals of their events, in units of the tolerance."""
-        own = zip(self.intervals, np.clip(above, 0.0, 1.0), self.units, strict=True)
-        return np.stack([unit * interval.position_of(shares) for interval, shares, unit in own])
+        rows = zip(self.intervals, np.clip(above, 0.0, 1.0), self.units, strict=True)
+        return np.stack([unit * interval.position_of(shares) for interval, shares, unit in rows])
 
 
 def kish_sizes(events):
@@ -230,8 +230,9 @@ def cluster_effects(events, values, clusters):
     unequal = independent > 0
     squares = np.where(unequal, squares, np.bincount(keys[0], weights**2, events.n_events))
     independent[~unequal] = np.bincount(event, shares**2, events.n_events)[~unequal]
-    few = n_clusters / np.maximum(n_clusters - 1.0, 0.5)  # as of any variance with one mean taken
-    effects = np.maximum(1.0, few * squares / independent)
+    # As of any variance, one degree of freedom goes to the mean.
+    correction = n_clusters / np.maximum(n_clusters - 1.0, 0.5)
+    effects = np.maximum(1.0, correction * squares / independent)
     # Clusters that span events correlate their means.
     shape = events.n_events, int(clusters.max()) + 1
     shared = sparse.csr_array((errors, tuple(keys)), shape=shape)

@@ -144,8 +144,8 @@ def _selection_bounds(ranks, pairs, is_single):
     """
     first, end = ranks[:, :-1], ranks[:, 1:]
     surely, perhaps = np.zeros((2, *first.shape), dtype=bool)
-    for event, own in enumerate(pairs):
-        for alpha, beta in own:
+    for event, intervals in enumerate(pairs):
+        for alpha, beta in intervals:
             beta = beta - _GUARD if beta < 1.0 else np.inf
             begun = first[event] >= alpha - _GUARD
             surely[event] |= begun & (end[event] <= beta)

@@ -102,8 +102,8 @@ class BoundPartialParity:
         if len(groups.names) < len(samples.groups.names):
             raise ValueError("Every group needs a sample in the subset; draw more.")
         scores = None if ranked.scores is None else ranked.scores[rows]
-        own = Samples(samples.target[rows], groups, samples.weights[rows])
-        taken = RankedEvents.from_criterion(self.criterion, own, ranked.percentiles, scores)
+        subset = Samples(samples.target[rows], groups, samples.weights[rows])
+        taken = RankedEvents.from_criterion(self.criterion, subset, ranked.percentiles, scores)
         taken.check_sizes()
         return replace(self, ranked=taken, uncompared=None)
 
@@ -151,5 +151,5 @@ class BoundPartialParity:
                 for threshold in thresholds
             ]
             sizes = sizes / np.max(effects, axis=0)
-        units = 1.0 / self.criterion.interval_tolerances(1.0, ranked)
+        units = 1.0 / self.criterion.interval_tolerances(ranked, 1.0)
         return CurvePosterior(above, sizes, ranked.intervals, units, ranked.blocks, self.tolerance)

@@ -200,8 +200,8 @@ class MeanSigmoid(ConvexMeans):
         begins = np.arange(len(breakpoints)) < len(breakpoints) / 2
         middles = breakpoints + np.where(begins, width / 2, -width / 2)
         distances = scores[samples, np.newaxis] - middles
-        parts = _convex_sigmoids(distances, begins, width)
-        value, slope, curvature = (part * shares[:, np.newaxis] for part in parts)
+        functions = _convex_sigmoids(distances, begins, width)
+        value, slope, curvature = (entries * shares[:, np.newaxis] for entries in functions)
         shape = events.n_events, events.n_samples
         self.values = _event_sums(value, codes, events.n_events)
         self.above = _event_sums(slope, codes, events.n_events)

@@ -35,8 +35,8 @@ def estimate_curves(bound, scores):
     units = ranked.widths if is_raw else np.ones(len(shares))
 
     def map_to_interval(values):
-        own = zip(ranked.intervals, units, values, strict=True)
-        return np.array([unit * interval.position_of(share) for interval, unit, share in own])
+        of_events = zip(ranked.intervals, units, values, strict=True)
+        return np.array([unit * interval.position_of(share) for interval, unit, share in of_events])
 
     return Curves(shares, sizes, map_to_interval), forms
 
@@ -48,6 +48,7 @@ def _compared_thresholds(bound, scores):
     distinct = np.append(np.unique(scores)[::-1], -np.inf)
     if len(distinct) <= _MAX_THRESHOLDS:
         return distinct, 0
+    # Between two thresholds that are left out, a difference is one of shares one step apart.
     chosen = np.unique(np.linspace(0, len(distinct) - 1, _MAX_THRESHOLDS).astype(int))
     return distinct[chosen], 1
 
@@ -85,11 +86,12 @@ def estimate_areas(bound, scores):
             "of it for the interval (0, 1) only. Certify partial_statistical_parity instead."
         )
     events = bound.events
-    own = [rows for rows, _ in map(events.members, range(events.n_events))]
-    pairs = [(a, b) for a in range(len(own)) for b in range(a)]
-    sizes = np.array([(len(own[a]), len(own[b])) for a, b in pairs])
+    members_of = [rows for rows, _ in map(events.members, range(events.n_events))]
+    # Each pair of groups is a sample of its own, of positives and negatives.
+    pairs = [(a, b) for a in range(len(members_of)) for b in range(a)]
+    sizes = np.array([(len(members_of[a]), len(members_of[b])) for a, b in pairs])
     positive = np.repeat(np.tile([True, False], len(pairs)), sizes.ravel())
-    rows = np.concatenate([np.concatenate((own[a], own[b])) for a, b in pairs])
+    rows = np.concatenate([np.concatenate((members_of[a], members_of[b])) for a, b in pairs])
     ends = np.cumsum(sizes.sum(axis=1))[:-1]
     members = np.split(np.arange(len(rows)), ends)
     weights = bound.ranked.samples.weights

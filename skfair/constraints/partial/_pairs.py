@@ -42,6 +42,7 @@ class Ranking:
     """
 
     def __init__(self, pairs, samples, shares, scores):
+        # Weights by rank, which taper off at the ends of each pair.
         ascending = np.argsort(scores[samples], kind="stable")
         self.samples = samples[ascending]
         self.scores = scores[self.samples]
@@ -78,6 +79,7 @@ class PairExcess:
     def __init__(self, one, other, shift, width):
         self.one, self.other = one, other
         self.shift, self.width = shift, width
+        # Each member of the one group gains on those of the other within the shift.
         below, excess, _ = SortedScores(other.scores, other.weights).sums_below(one.scores + shift)
         above, _, _ = SortedScores(-one.scores[::-1], one.weights[::-1]).sums_below(
             shift - other.scores
@@ -268,6 +270,7 @@ class PairMajorant(Majorant):
 
 def _rows(functions, n_samples, curvature):
     """Rows that are sums of functions less sums of others, as `ConstraintValues`."""
+    # Added functions count positively, subtracted ones negatively.
     signed = [
         (row, sign, one)
         for row, both in enumerate(functions)

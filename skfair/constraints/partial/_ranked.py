@@ -108,12 +108,13 @@ class RankedEvents:
 
     def _interval_in_group(self, interval, of_group, event):
         """Percentiles of an event whose members rank in an interval of their group."""
+        # Thresholds at the ends of the interval in the group, and shares of the event above them.
         flat = interval.pairs.ravel()
         groups, group = of_group
         thresholds = groups.quantiles(group, self.scores, flat)
         samples, shares = self.events.members(event)
-        own = self.scores[samples]
-        above = np.array([shares[own > threshold].sum() for threshold in thresholds])
+        event_scores = self.scores[samples]
+        above = np.array([shares[event_scores > threshold].sum() for threshold in thresholds])
         above[flat <= 0.0], above[flat >= 1.0] = 0.0, 1.0
         return PercentileInterval(above.reshape(-1, 2))
 
@@ -139,7 +140,7 @@ class RankedEvents:
     def percentiles_at(self, positions, side):
         """Percentiles of each event at positions of its own or common ones."""
         paired = zip(self.intervals, positions, strict=True)
-        return np.array([interval.percentile_at(own, side) for interval, own in paired])
+        return np.array([interval.percentile_at(position, side) for interval, position in paired])
 
     def moments(self, scores, thresholds):
         """Shares above thresholds, (n_events, n_thresholds), and sums of squared shares.
@@ -147,7 +148,7 @@ class RankedEvents:
         Those of partitions add up.
         """
         members = [self.events.members(event) for event in range(self.events.n_events)]
-        above = [(scores[own] > thresholds[:, np.newaxis]) @ shares for own, shares in members]
+        above = [(scores[rows] > thresholds[:, np.newaxis]) @ shares for rows, shares in members]
         return np.array(above), np.array([shares @ shares for _, shares in members])
 
     def linearize_at(self, scores):
@@ -158,8 +159,8 @@ class RankedEvents:
         """A partition's share of the events, as in `Events.subset`."""
         samples = self.samples
         target = samples.target[rows] if target is None else target
-        own = Samples(target, samples.groups.subset(rows), samples.weights[rows] * factors)
-        return replace(self, samples=own, events=self.events.subset(rows, factors))
+        subset = Samples(target, samples.groups.subset(rows), samples.weights[rows] * factors)
+        return replace(self, samples=subset, events=self.events.subset(rows, factors))
 
     def check_sizes(self):
         """Refuse events with too few samples in their intervals."""

@@ -228,6 +228,7 @@ def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
     `ranked` are the `RankedEvents`, with a tolerance each in units of its interval; `positions`,
     (n_thresholds,), are those of the percentiles p in the intervals.
     """
+    # Percentiles of the bounds, and between them those where the thresholds start.
     events, tolerances, n = ranked.events, tolerances[:, np.newaxis], len(positions)
     lower = ranked.percentiles_at(positions + 0.0 * tolerances, "left")
     upper = ranked.percentiles_at(positions + tolerances, "right")
@@ -262,6 +263,7 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
     Each block has the case for which the fewest samples would have to change sides at the scores of
     `ranked`: the distance of a share alone does not say what the case costs, if its group is small.
     """
+    # Shares below the ceiling, or above the floor, are all near one end of their interval.
     events, scores, widths = ranked.events, ranked.scores, ranked.widths
     begin = np.array([interval.pairs[0, 0] for interval in ranked.intervals])
     ceiling = ranked.percentiles_at(tolerances, "right")
@@ -275,19 +277,30 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
         convex = convex_means(events, scores, breakpoints, convex_means.rounding * width)
         return (convex.values @ [1.0, -1.0] / width - begin) / widths
 
+    # Choose a case for each block.
     at, with_level = positions(scores), []
     for block in np.unique(ranked.blocks):
-        own = ranked.blocks == block
-        event = at[own], tolerances[own], begin[own], widths[own], floor[own], ceiling[own]
-        lower[own], upper[own], has_level = _nearest_case(*event, selected[own])
+        in_block = ranked.blocks == block
+        event = (
+            at[in_block],
+            tolerances[in_block],
+            begin[in_block],
+            widths[in_block],
+            floor[in_block],
+            ceiling[in_block],
+        )
+        lower[in_block], upper[in_block], has_level = _nearest_case(*event, selected[in_block])
         if has_level:
-            with_level.append(own)
+            with_level.append(in_block)
     by_level = np.reshape(with_level, (-1, len(begin))).T * widths[:, np.newaxis]
 
     def initial_levels(scores):
         # Half-way between the lowest level that the highest share allows, and the lowest share.
         at = positions(scores)
-        ends = [at[own].min() + at[own].max() - tolerances[own].min() for own in with_level]
+        ends = [
+            at[in_block].min() + at[in_block].max() - tolerances[in_block].min()
+            for in_block in with_level
+        ]
         return np.array(ends, dtype=np.float64) / 2
 
     return ShareRows(

@@ -80,12 +80,22 @@ class PartialParity(Constraint):
             uncompared = None
         return BoundPartialParity(self, ranked, tolerance, uncompared=uncompared)
 
+    @partial_docs
     def rows(self, ranked, tolerance):
-        """The rows that bound the criterion, as `ShareRows` or `PairRows`."""
+        """The rows that bound the criterion, as `ShareRows` or `PairRows`.
+
+        {of_rows}
+        """
         raise NotImplementedError
 
     def narrow(self, factor):
-        """The same criterion with a ramp that is narrower by a factor."""
+        """The same criterion with another ramp.
+
+        Parameters
+        ----------
+        factor : float
+            Width of the new ramp, relative to the present one.
+        """
         return clone(self).set_params(width=self.width * factor)
 
     def refine(self):
@@ -95,7 +105,14 @@ class PartialParity(Constraint):
     def difference(self, samples, percentiles, scores):
         """The public metric; nan if no member of a group ranks in its interval.
 
-        `percentiles` hold the interval of each group, (n_pairs, 2).
+        Parameters
+        ----------
+        samples : Samples
+            Targets, groups and weights.
+        percentiles : list of ndarray, one per group, each of shape (n_pairs, 2)
+            The interval.
+        scores : ndarray of shape (n_samples,)
+            Scores.
         """
         options = self.get_params(deep=False)
         options = {name: options[name] for name in self._metric_options if name in options}
@@ -119,16 +136,28 @@ class PartialParity(Constraint):
         """Positions in the interval of the percentiles at which shares are compared or reported."""
         return np.linspace(0.0, 1.0, 10)
 
+    @partial_docs
     def thresholds(self, ranked, tolerance, scores, n_positions=None):
-        """Thresholds of reports: midway between the percentiles of the groups at some positions."""
-        tolerances = self.interval_tolerances(tolerance, ranked)
+        """Thresholds of reports: midway between the percentiles of the groups at some positions.
+
+        {of_rows}
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        n_positions : int, default=None
+            Number of positions in the interval; None takes those of the rows.
+        """
+        tolerances = self.interval_tolerances(ranked, tolerance)
         positions = self.grid_positions()
         positions = positions if n_positions is None else np.linspace(0.0, 1.0, n_positions)
         rows = rows_at_percentiles(ranked, tolerances, positions, self.width, MeanExcess)
         return rows.initial_aux(scores)
 
-    def interval_tolerances(self, tolerance, ranked):
-        """The tolerance in units of the interval of each event, (n_events,)."""
+    @partial_docs
+    def interval_tolerances(self, ranked, tolerance):
+        """The tolerance in units of the interval of each event, (n_events,).
+
+        {of_rows}
+        """
         if self.scale == "raw":
             return tolerance / ranked.widths
         return np.full(len(ranked.widths), tolerance)
@@ -214,9 +243,13 @@ class PartialStatisticalParity(PartialParity):
         self.width = width
         self.min_group_size = min_group_size
 
+    @partial_docs
     def rows(self, ranked, tolerance):
-        """Shares between percentiles, at free thresholds, as `ShareRows`."""
-        tolerances = self.interval_tolerances(tolerance, ranked)
+        """Shares between percentiles, at free thresholds, as `ShareRows`.
+
+        {of_rows}
+        """
+        tolerances = self.interval_tolerances(ranked, tolerance)
         convex_means = CONVEX_MEANS[self.surrogate]
         return rows_at_percentiles(
             ranked, tolerances, self.grid_positions(), self.width, convex_means
@@ -267,8 +300,12 @@ class PartialGroupAUC(PartialParity):
         self.width = width
         self.min_group_size = min_group_size
 
+    @partial_docs
     def rows(self, ranked, tolerance):
-        """One row per pair of groups, as `PairRows`."""
+        """One row per pair of groups, as `PairRows`.
+
+        {of_rows}
+        """
         percentiles = [interval.pairs for interval in ranked.intervals]
         return PairRows(ranked.events, percentiles, self.width, float(tolerance))
 
@@ -294,19 +331,31 @@ class ThresholdParity(PartialParity):
 
     surrogate = "ramp"
 
+    @partial_docs
     def rows(self, ranked, tolerance):
-        """Shares at the threshold, between levels that suit the scores of `ranked`."""
+        """Shares at the threshold, between levels that suit the scores of `ranked`.
+
+        {of_rows}
+        """
         if ranked.scores is None:
             raise ValueError(
                 f"Rows of {type(self).__name__} depend on the scores near which they are used, but "
                 "there are none; call linearize_at(scores) first."
             )
-        tolerances = self.interval_tolerances(tolerance, ranked)
+        tolerances = self.interval_tolerances(ranked, tolerance)
         convex_means = CONVEX_MEANS[self.surrogate]
         return rows_at_threshold(ranked, tolerances, self.threshold, self.width, convex_means)
 
+    @partial_docs
     def thresholds(self, ranked, tolerance, scores, n_positions=None):
-        """The threshold of decisions."""
+        """The threshold of decisions.
+
+        {of_rows}
+        scores : ndarray of shape (n_samples,)
+            Scores.
+        n_positions : int, default=None
+            Number of positions in the interval; None takes those of the rows.
+        """
         return np.array([self.threshold])
 
 
