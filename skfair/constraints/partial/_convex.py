@@ -190,9 +190,6 @@ class MeanSigmoid(ConvexMeans):
     are two convex functions, which replace the mean excesses over the beginning and the end of a
     ramp. They are nearer to the sigmoid than those of [1]_ (Examples D.4 and D.6), which add and
     subtract a multiple of the squared norm of all unknowns.
-
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
     """
 
     def __init__(self, events, scores, breakpoints, width):

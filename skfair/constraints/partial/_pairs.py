@@ -2,6 +2,9 @@
 
 A ramp of a difference of two scores is a difference of two positive parts, so a mean ramp over
 pairs is a difference of mean excesses of one group's scores over those of another.
+
+.. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+   percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
 """
 
 from dataclasses import dataclass
@@ -152,11 +155,6 @@ class PairRows:
         Width of the ramp.
     tolerance : float
         Largest distance from 1/2.
-
-    References
-    ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
     """
 
     events: Events
@@ -231,9 +229,6 @@ class PairRows:
         last and b rises, for these weights make it as large as any order of theirs; and a row is
         made of eight of them. [1]_ (Example D.7) shows such functions for the sigmoid, which are as
         many times as steep as a group has members; these are not.
-
-        .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-           percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
         """
         rankings = self._rankings(scores)
         return [split_ramp(rankings[k], rankings[j], self.width) for k, j in self.pairs]

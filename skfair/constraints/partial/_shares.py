@@ -155,11 +155,6 @@ class ShareMajorant(Majorant):
     An upper bound has the row :math:`P(\text{begin}) - \bar P(\text{end})` and a lower bound
     :math:`\bar P(\text{begin}) - P(\text{end})`, each over the width and minus the level, where
     :math:`\bar P` is the tangent of P at one point. Each event is a block.
-
-    References
-    ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
     """
 
     @property

@@ -23,12 +23,8 @@ _MAX_PERCENTILES = 20
 """Percentiles up to which rows are refined: beyond, quadratic programs cost more than the data."""
 
 
-@partial_docs
 class PartialParity(Constraint):
-    """Base of the criteria on an interval of percentiles ([1]_, Definitions 4.2 to A.3).
-
-    {idca_paper}
-    """
+    """Base of the criteria on an interval of percentiles ([1]_, Definitions 4.2 to A.3)."""
 
     _parameter_constraints = {
         "interval": "no_validation",  # by check_interval, which knows the groups
