@@ -126,9 +126,13 @@ class ConstrainedNetwork(ConstrainedModel):
         return trained, result, epochs.curves
 
     def _of_batches(self, constraint, solver):
-        """The constraints that the solver can see in part of the samples; ranks need everybody."""
+        """The constraints that the solver can see on mini-batches, which show few ranks."""
         if "majorant" in solver.requires:
-            drawn = [one for one in constraint if getattr(one.rows, "draws_majorant", False)]
+            # Rows at one threshold exist only near given scores, which training moves far.
+            free = [
+                one for one in constraint if one.statistic == "ranks" and not one.is_correctable
+            ]
+            drawn = [one for one in free if one.rows.draws_majorant]
         else:
             drawn = [one for one in constraint if one.statistic != "ranks"]
         others = [one.name for one in constraint if one not in drawn]

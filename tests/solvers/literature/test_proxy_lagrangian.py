@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, EqualizedOdds
 from skfair.solvers import SQP, ProxyLagrangian
 
@@ -43,3 +44,14 @@ def test_three_groups_with_a_free_centre(problems):
     assert result.violation <= 1e-4
     scores = problem.model.scores(result.x[: problem.n_parameters])
     assert problem.constraint.gap(scores) <= 0.05 + 2e-4
+
+
+def test_a_constraint_on_ranks_is_refused():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(2, size=200)
+    X = rng.normal(size=(200, 2)) + groups[:, np.newaxis]
+    model = ConstrainedERMClassifier("partial_statistical_parity", solver="proxy-lagrangian")
+    with pytest.raises(
+        ValueError, match="needs a constraint that can be shifted to count decisions"
+    ):
+        model.fit(X, X[:, 0] > 0.5, sensitive_features=groups)

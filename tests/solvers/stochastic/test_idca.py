@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skfair.classification import ConstrainedMLPClassifier, PartialParityClassifier
-from skfair.constraints import PartialGroupAUC, PartialStatisticalParity
+from skfair.constraints import PartialDemographicParity, PartialGroupAUC, PartialStatisticalParity
 from skfair.solvers import IDCA, StochasticIDCA
 from tests.solvers.literature.test_idca import people, problem
 
@@ -74,6 +74,7 @@ def test_pairs_of_people_are_left_to_what_sees_everybody():
         PartialParityClassifier("group_auc", solver=solver, tolerance=0.05).fit(
             X, who.target, **groups
         )
-    network = ConstrainedMLPClassifier(PartialGroupAUC((0.1, 0.9), tolerance=0.1), solver=solver)
-    with pytest.raises(ValueError, match="keeps it in the last layer"):
-        network.set_params(enforcement=None).fit(X, who.target, **groups)
+    for criterion in (PartialGroupAUC, PartialDemographicParity):
+        network = ConstrainedMLPClassifier(criterion((0.1, 0.9), tolerance=0.1), solver=solver)
+        with pytest.raises(ValueError, match="keeps it in the last layer"):
+            network.set_params(enforcement=None).fit(X, who.target, **groups)
