@@ -366,7 +366,7 @@ class ConstrainedClassifierCV(
                 problems, constraints, self.tolerance, self.confidence_level, progress
             )
         outcome = self._outcome(problem, guarantee, problems, constraints)
-        outcome["oof_scores_"] = _scatter(outcome["oof_scores_"], rows, len(y))
+        outcome["oof_scores_"] = _scatter(outcome["oof_scores_"], rows, len(column_or_1d(y)))
         known = feature_attributes(rule["estimators_"][0])
         store_fit(self, rule | outcome | known | {"n_iter_": progress.n_iter})
         self._warn(problem, guarantee)
