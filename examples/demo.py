@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler, normalize, scale
 
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.constraints import PartialStatisticalParity
 from skfair.datasets import fetch_adult, load_patients, make_fair_blobs
 from skfair.metrics import (
     balance_score,
@@ -88,7 +89,7 @@ def show_classifiers(name, X, y, groups):
         models[asked], seconds = timed(fair.fit, X, y, sensitive_features=groups)
         title = f"ConstrainedERMClassifier, tolerance={asked}"
         rows[title] = describe_decisions(fair, fitted_to, new, seconds)
-    fair = PartialParityClassifier(interval=(0.1, 0.6), tolerance=0.1, tolerance_scale="raw")
+    fair = PartialParityClassifier(PartialStatisticalParity((0.1, 0.6), scale="raw"), tolerance=0.1)
     fair, seconds = timed(fair.fit, X, y, sensitive_features=groups)
     rows["PartialParityClassifier, tolerance=0.1"] = describe_decisions(
         fair, fitted_to, new, seconds

@@ -7,6 +7,7 @@ import numpy as np
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
+from skfair.solvers import SQP
 
 N_LARGE = 150_000  # samples from which on kernels count decisions
 
@@ -25,7 +26,7 @@ def fit_all():
         PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), **metadata)
         X, y, metadata = _draw(N_LARGE)
         # Mostly zeros: stored as a sparse matrix. Decisions are corrected after one iteration.
-        ConstrainedERMClassifier(max_iter=1).fit(X * (X > 1.0), y, **metadata)
+        ConstrainedERMClassifier(solver=SQP(max_iter=1)).fit(X * (X > 1.0), y, **metadata)
 
 
 def _draw(n_samples):

@@ -37,6 +37,7 @@ from skfair.constraints import LossParity
 from skfair.datasets import make_fair_sbm, make_ranking, open_blocks
 from skfair.ranking import ConstrainedRanker
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
+from skfair.solvers import SOLVERS
 
 SMALL, LARGE = 2000, 200_000
 PREDICTED = ("decision_function", "predict")
@@ -73,7 +74,14 @@ LINEAR = (
 )
 """Constraints of which a linear classifier is fitted to the small data."""
 
-SOLVERS = ("sqp-lbfgs", "augmented-lagrangian", "plada", "gda", "switching-subgradient", "adam-pd")
+SOLVER_NAMES = (
+    "sqp-lbfgs",
+    "augmented-lagrangian",
+    "plada",
+    "gda",
+    "switching-subgradient",
+    "adam-pd",
+)
 
 
 def draw(n_samples, n_groups=2, random_state=0):
@@ -205,8 +213,10 @@ ERM, MLP = ConstrainedERMClassifier, ConstrainedMLPClassifier
 FITS = (
     {f"linear, {name}": partial(fit_classifier, ERM(name, tolerance=0.05)) for name in LINEAR}
     | {
-        f"linear, {name}": partial(fit_classifier, ERM(solver=name, max_iter=50, random_state=0))
-        for name in SOLVERS
+        f"linear, {name}": partial(
+            fit_classifier, ERM(solver=SOLVERS[name](max_iter=50), random_state=0)
+        )
+        for name in SOLVER_NAMES
     }
     | {
         "linear, plain": partial(fit_classifier, ERM(None)),

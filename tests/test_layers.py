@@ -39,13 +39,13 @@ MAY_IMPORT = {
     "postprocessing": {"constraints", "enforcement", "groups", "losses", "models", "partitions"}
     | {"problems", "solvers", "surrogates", "training", "utils"},
     "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
-    | {"partitions", "postprocessing", "surrogates", "training", "utils"},
+    | {"partitions", "postprocessing", "solvers", "surrogates", "training", "utils"},
     "regression": {"constraints", "partitions", "training", "utils"},
     "ranking": {"constraints", "losses", "groups", "surrogates", "training", "utils"},
     "torch": {"classification", "models", "training", "utils"},
     "plotting": {"metrics", "groups", "utils"},
     "__main__": {"audit"},
-    "_warm_up": {"classification", "cluster", "regression"},
+    "_warm_up": {"classification", "cluster", "regression", "solvers"},
 }
 """For every room, the other rooms it may import; "" is the package's own front door."""
 

@@ -12,7 +12,7 @@ from skfair.enforcement import ENFORCEMENTS
 from skfair.losses import LOSSES, LogisticLoss
 from skfair.metrics import METRICS, demographic_parity_difference, get_scorer
 from skfair.regression import ConstrainedERMRegressor
-from skfair.solvers import PLADA, SOLVERS, SQP
+from skfair.solvers import PLADA, SOLVERS, SQP, AdamPrimalDual
 from skfair.surrogates import SURROGATES, Ramp
 
 
@@ -73,7 +73,7 @@ def test_networks_and_regressors_know_what_is_added_later(data, monkeypatch):
     )
     np.testing.assert_array_equal(named.coef_, plain.coef_)
     network = ConstrainedMLPClassifier(
-        "demographic_parity", loss="mine", random_state=0, max_iter=2
+        "demographic_parity", loss="mine", random_state=0, solver=AdamPrimalDual(max_iter=2)
     )
     network.fit(X, y, sensitive_features=groups)
     assert network.coefs_[0].shape[0] == 2

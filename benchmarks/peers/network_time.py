@@ -60,7 +60,7 @@ def _torch(problem, budget):
     epochs = {"epochs": N_EPOCHS, "few epochs": FEW}
     contenders = {}
     for name, n in epochs.items():
-        settings = {"max_iter": n, "alpha": 2e-3}
+        settings = {"solver": AdamPrimalDual(max_iter=n), "alpha": 2e-3}
         contenders[f"torch, {name}"] = lambda seed, settings=settings: _fitted(
             ConstrainedTorchClassifier, problem, seed, **settings
         )

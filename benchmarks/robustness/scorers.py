@@ -32,7 +32,7 @@ ESTIMATORS = {
     "pipeline of it": make_pipeline(
         StandardScaler(), ConstrainedERMClassifier(group_interactions=True)
     ),
-    "ConstrainedClassifierCV, group_estimator='given'": GIVEN,
+    "ConstrainedClassifierCV, group_estimator='sensitive_features'": GIVEN,
     "the same, three classes": clone(GIVEN).set_params(tolerance=0.3),
     "PartialParityPostprocessor": PartialParityPostprocessor(LogisticRegression(), cv=2),
     "ConstrainedERMRegressor, group_interactions": ConstrainedERMRegressor(group_interactions=True),

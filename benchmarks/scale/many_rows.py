@@ -18,7 +18,7 @@ from skfair.datasets import (
 from skfair.losses import LOSSES
 from skfair.metrics import ranking_parity_difference
 from skfair.ranking import ConstrainedRanker
-from skfair.solvers import MultiplierModel, StochasticPLADA
+from skfair.solvers import SQP, AdamPrimalDual, MultiplierModel, StochasticPLADA
 
 TOLERANCE = 0.05
 EXACT = 1e-5
@@ -62,7 +62,7 @@ def many_groups(budget):
             Check(f"{layers}: worst gap without constraint", [plain["worst gap"]], ">=", TOLERANCE),
             Check(f"{layers}: rows that press", [n_pressing(fitted[alpha])], ">=", 1),
         ]
-    by_heart = _fit("5 layers", train, None, 0.0, max_iter=200)
+    by_heart = _fit("5 layers", train, None, 0.0, n_epochs=200)
     records.append(
         {"model": "5 layers", "method": "plain, alpha=0, test", **_judged(by_heart, train, test)}
     )
@@ -89,11 +89,11 @@ def _estimator(layers, constraint, **settings):
     return ConstrainedERMClassifier(constraint, loss="hinge", random_state=0, **settings)
 
 
-def _fit(layers, train, tolerance, alpha, **settings):
+def _fit(layers, train, tolerance, alpha, n_epochs=20):
     """Our default; without constraint where the tolerance is None."""
     constraint = None if tolerance is None else LossParity(reference="overall", tolerance=tolerance)
-    epochs = {"max_iter": 20} if LAYERS[layers] else {}
-    model = _estimator(layers, constraint, alpha=alpha, **(epochs | settings))
+    settings = {"solver": AdamPrimalDual(max_iter=n_epochs)} if LAYERS[layers] else {}
+    model = _estimator(layers, constraint, alpha=alpha, **settings)
     return _quietly(model, train[0], train[1], sensitive_features=train[2])
 
 
@@ -216,7 +216,7 @@ def _ranked(method, epochs, train, new, seed):
 
 def _described(spec, X, y, who):
     """Mean features of the queries that have rows, in the order of these."""
-    one_step = ConstrainedRanker(spec, enforcement=None, max_iter=1)
+    one_step = ConstrainedRanker(spec, enforcement=None, solver=SQP(max_iter=1))
     report = _quietly(one_step, X, y, **who).constraint_report_
     compared = sorted({query for query, _, _ in report["group"]})
     return np.array([X[who["query_id"] == query].mean(axis=0) for query in compared])

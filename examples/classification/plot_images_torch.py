@@ -26,6 +26,7 @@ from scipy.ndimage import gaussian_filter
 from torch import nn
 
 from skfair.metrics import demographic_parity_difference
+from skfair.solvers import AdamPrimalDual
 from skfair.torch import ConstrainedTorchClassifier
 
 SIZE = 16
@@ -70,9 +71,11 @@ def network():
 
 
 X, y, hat = train
-plain = ConstrainedTorchClassifier(network, None, max_iter=5, random_state=0)
+plain = ConstrainedTorchClassifier(network, None, solver=AdamPrimalDual(max_iter=5), random_state=0)
 plain.fit(X, y, sensitive_features=hat)
-fair = ConstrainedTorchClassifier(plain.module_, tolerance=0.02, max_iter=4, random_state=0)
+fair = ConstrainedTorchClassifier(
+    plain.module_, tolerance=0.02, solver=AdamPrimalDual(max_iter=4), random_state=0
+)
 fair.fit(X, y, sensitive_features=hat)
 
 models = {"plain": plain, "fine-tuned": fair}

@@ -22,6 +22,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from skfair.classification import PartialParityClassifier
+from skfair.constraints import PartialStatisticalParity
 from skfair.datasets import fetch_law_school
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.plotting import GroupRateCurveDisplay, GroupScoreDisplay
@@ -59,7 +60,7 @@ X_train, X_new, y_train, y_new, race_train, race_new = train_test_split(
 # The models
 # ----------
 # In some years the programme rejects a tenth, in others a quarter. Ranks count from the best, so
-# that the cut-off lies between the ranks .75 and .9. With ``tolerance_scale="raw"`` the tolerance
+# that the cut-off lies between the ranks .75 and .9. With ``scale="raw"`` the tolerance
 # is in percentage points of whole groups: at every cut-off that admits between 75 % and 90 % of one
 # of the groups, the admission rates of the two may differ by at most five points. The model called
 # *full* has this constraint at all cut-offs. These three use features alone. The last one has
@@ -69,16 +70,16 @@ INTERVAL, TOLERANCE = (0.75, 0.9), 0.05
 settings = {
     "plain": {"tolerance": 1.0},
     "full": {"tolerance": TOLERANCE},
-    "partial": {"tolerance": TOLERANCE, "interval": INTERVAL},
+    "partial": {"tolerance": TOLERANCE, "criterion__interval": INTERVAL},
     "partial, by group": {
         "tolerance": TOLERANCE,
-        "interval": INTERVAL,
+        "criterion__interval": INTERVAL,
         "group_interactions": True,
     },
 }
 scores = {}
 for name, params in settings.items():
-    model = PartialParityClassifier(tolerance_scale="raw", **params)
+    model = PartialParityClassifier(PartialStatisticalParity(scale="raw")).set_params(**params)
     model.fit(X_train, y_train, sensitive_features=race_train)
     scores[name] = model.decision_function(X_new, sensitive_features=race_new)
 

@@ -50,6 +50,7 @@ from skfair.training import (
     Storable,
     Subtask,
     constraints_of,
+    document,
     label_positive,
     promised,
     refuse_partitioned,
@@ -76,6 +77,7 @@ from skfair.utils._sklearn import (
 _N_FOLDS = 5
 
 
+@document
 class ConstrainedClassifierCV(
     Storable,
     CallbackSupportMixin,
@@ -84,13 +86,13 @@ class ConstrainedClassifierCV(
     MetaEstimatorMixin,
     BaseEstimator,
 ):
-    r"""Any classifier, its decisions moved until fairness constraints hold for unseen people.
+    r"""Any classifier, with decisions that satisfy fairness constraints out of sample.
 
-    Among all decisions that do not look at the group, the best ones under constraints on rates of
-    groups compare :math:`\eta(x) = P(y = 1 \mid x)` with a threshold which depends on x by the
+    Among all decisions that do not use the group, the best ones under constraints on rates of
+    groups compare :math:`\eta(x) = P(y = 1 \mid x)` with a threshold which depends on x through the
     probabilities of the groups alone [1]_ [2]_. So the classifier is left as it is, and a linear
-    model of few columns is trained under the constraints on top of it, by the log-odds of
-    :math:`\eta` and, for every group g that is compared within a set E of people, by
+    model of few features is trained under the constraints on top of it: the log-odds of
+    :math:`\eta` and, for every group g that is compared within an event E,
 
     .. math::
 
@@ -98,57 +100,50 @@ class ConstrainedClassifierCV(
         - \frac{P(E, g_0 \mid x)}{P(E, g_0)},
         \qquad P(E, g \mid x) = P(g \mid x, E) \, P(E \mid x),
 
-    with :math:`g_0` the largest group and :math:`P(E \mid x)` one for everybody, :math:`\eta(x)`
-    for the positive class, :math:`1 - \eta(x)` for the negative one. Of more than two classes each
-    has such a model against the rest, the class of the largest score is decided for, and the
-    constraints hold for each of them [3]_. It is trained on scores and
-    probabilities of people by models that have not seen them, so that what holds for the people of
-    the fit holds for new people too, up to sampling noise.
+    with :math:`g_0` the largest group and :math:`P(E \mid x)` one if E has all samples,
+    :math:`\eta(x)` for the positive class, :math:`1 - \eta(x)` for the negative one. With more than
+    two classes each has such a one-vs-rest model, the class of the largest score is predicted, and
+    the constraints hold for each of them [3]_. The final linear model is trained on out-of-fold
+    scores and probabilities, so that what holds for the training data holds for new data too, up to
+    sampling noise.
 
     Parameters
     ----------
     estimator : estimator, default=None
         Classifier with ``decision_function`` or ``predict_proba``, a pipeline or a search. Clones
         of it are fitted, unless it is in a `~sklearn.frozen.FrozenEstimator`; then ``fit`` needs
-        people whom it has not seen. None means
+        samples that it was not fitted to. None means
         `~sklearn.ensemble.HistGradientBoostingClassifier`.
     constraint : str, Constraint, list of these, or None, default="demographic_parity"
         What must be fair: a name in :data:`skfair.constraints.CONSTRAINTS`, an object, or several,
-        each held to its own tolerance. None calibrates the classifier, and that is all.
-    tolerance : float, default=0.02
-        Largest gap allowed, in units of the constraint's public metric, for constraints that have
-        no tolerance of their own.
+        each held to its own tolerance. None only calibrates the classifier.
+    {tolerance}
     confidence_level : float between 0 and 1, or None, default=None
         Probability with which the population keeps the tolerance too, as in
-        `ConstrainedERMClassifier`: the linear model on top is then held to a smaller one.
-    min_group_size : int or "auto", default="auto"
-        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
-        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
-        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. A
-        constraint with a ``min_group_size`` of its own keeps to that. With
+        `ConstrainedERMClassifier`: the final linear model is then held to a smaller one.
+    {min_group_size}
+        A constraint's own ``min_group_size`` takes precedence. With
         ``group_estimator="sensitive_features"`` the decisions about their samples are not moved.
     group_estimator : estimator, "sensitive_features" or None, default=None
-        Classifier with ``predict_proba`` that guesses the group, from what the last step of the
-        estimator is given; it should not learn its people by heart. None means 30 trees of 4
-        leaves, for sparse data logistic regression. "sensitive_features" guesses nothing: the
-        columns are the groups themselves, and predictions need everybody's group.
+        Classifier with ``predict_proba`` that estimates the group, from the features of the
+        estimator's final step; it should not overfit. None means 30 trees of 4 leaves, for sparse
+        data logistic regression. "sensitive_features" estimates nothing: the features are the
+        groups themselves, and predictions need the group of every sample.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
-        How samples are divided, so that each is scored by models that were not fitted to it: an
-        int or None (5 folds) by class and group alike; any splitter whose test folds are a
+        How samples are divided, so that each is scored by models that were not fitted to it: an int
+        or None (5 folds) stratifies by class and group; any splitter whose test folds are a
         partition, and whose training rows exclude the test rows. "oob" fits one forest, and takes
         its out-of-bag probabilities; in a pipeline, its preprocessing must not use y, as it is
         fitted to all samples. "prefit" takes a fitted classifier as it is, and so does a
         `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
         those that it was fitted to, which ``fit(..., X_fit=)`` checks. The models of groups always
-        see folds: 5 with "prefit" and "oob".
+        use folds: 5 with "prefit" and "oob".
     ensemble : bool, default=True
-        Whether new people get the mean of the folds' models, or a model of everybody.
-    pos_label : int, float, bool or str, default=None
-        The class that means success: the rates that are compared are its rates.
-        None takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are
-        others and groups are compared. Of more than two classes none is.
+        Whether new samples get the mean of the folds' models, or one model of all samples.
+    {pos_label}
+        With more than two classes there is none.
     n_jobs : int or None, default=None
-        Folds that are fitted at a time.
+        Number of folds that are fitted in parallel.
     verbose : int, default=0
         If positive, print the classifiers that are fitted, by fold, and every iteration of the
         problems that are solved for the final linear model.
@@ -165,35 +160,28 @@ class ConstrainedClassifierCV(
         Slope and intercept of the log-odds of the positive class, by the scores of the estimator;
         of each of more than two classes.
     coef_ : ndarray of shape (1 + n_columns,) or (n_classes, 1 + n_columns)
-        Coefficients of the log-odds and of the columns :math:`\phi`; where ranks or losses
+        Coefficients of the log-odds and of the features :math:`\phi`; where ranks or losses
         are compared, also of these times the log-odds.
     intercept_ : float or ndarray of shape (n_classes,)
         Intercept.
     oof_scores_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        ``decision_function`` of the people of the fit with log-odds and columns by models that have
-        not seen them; nan for those without weight.
+        Out-of-fold ``decision_function`` of the training samples; nan for those without weight.
     constraint_report_ : DataFrame
-        One row per rate of the decisions by ``oof_scores_``, so on people of the fit as new people
-        would be decided about: constraint, cell, group, number n of samples, threshold, rate and
-        standard error, and gap and tolerance of the constraint; first the class, where there are
-        more than two.
+        One row per rate of the decisions by ``oof_scores_``, an estimate of the rates on new data:
+        constraint, cell, group, number n of samples, threshold, rate and standard error, and gap
+        and tolerance of the constraint; first the class, where there are more than two.
     constraint_violation_ : float
         Largest excess of a gap over its tolerance, by ``oof_scores_``; 0 when all are kept, nan
         without groups.
     multipliers_ : ndarray of shape (n_rows,)
-        Multipliers of the constraint's rows: what one unit of tolerance is worth.
-    guarantee_probability_ : float
-        Probability with which the population keeps the tolerance, as in
-        `ConstrainedERMClassifier`.
-    tightened_tolerances_ : ndarray of shape (n_constraints,)
-        Tolerance of each constraint that the training data was held to.
+        Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
+    {guarantee_probability_, tightened_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
-        As in `ConstrainedERMClassifier`, for the linear model; of those of more than two classes
-        nobody certifies that they are optimal.
+        As in `ConstrainedERMClassifier`, for the final linear model; those of more than two classes
+        are never certified to be optimal.
     n_iter_ : int
         Iterations of the solver, in all linear models that were tried.
-    groups_ : GroupSummary
-        Labels and counts of the groups.
+    {groups_}
     n_features_in_ : int
         Number of features seen during fit, if the estimator knows it.
     feature_names_in_ : ndarray of str
@@ -207,8 +195,8 @@ class ConstrainedClassifierCV(
 
     Notes
     -----
-    On new people gaps scatter around those of ``constraint_report_``. The mean of the folds' models
-    is a little better than each, so that rates may differ a little from those by ``oof_scores_``.
+    On new data gaps vary around those of ``constraint_report_``. The mean of the folds' models is a
+    little better than each, so that rates may differ a little from those by ``oof_scores_``.
 
     Metadata is routed to the ``fit`` of the estimator and to the splitter. ``sample_weight``
     reaches the estimator if its ``fit`` takes it; through a pipeline it has to be routed.
@@ -297,6 +285,7 @@ class ConstrainedClassifierCV(
 
     @restore_on_failure
     @with_callbacks
+    @document
     def fit(
         self,
         X,
@@ -316,11 +305,7 @@ class ConstrainedClassifierCV(
             Whatever the classifier takes.
         y : array-like of shape (n_samples,)
             Classes, by labels of any kind; more than two only if the classifier takes them.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
-                sparse matrix of bool, shape (n_samples, n_groups), default=None
-            Group of each sample, by labels of any kind; with several attributes, groups are the
-            combinations that occur. The columns of a sparse matrix are groups that may overlap.
-            None puts all samples in one group, with a warning.
+        {sensitive_features}
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the rates, and in all fits that take them; samples of weight 0
             count as absent.
@@ -328,10 +313,7 @@ class ConstrainedClassifierCV(
             Samples of equal value belong together, and are in one fold; standard errors with
             ``confidence_level`` allow for their correlation, as in
             :meth:`ConstrainedERMClassifier.fit`.
-        X_fit : array-like or sparse matrix, default=None
-            Training data of the estimator, if it is fitted already (``cv="prefit"`` or a
-            `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by
-            `skfair.audit.certify`.
+        {X_fit}
         **params : dict
             Further arguments of the classifier's ``fit``; with metadata routing, of all that
             request them.
@@ -514,7 +496,7 @@ class ConstrainedClassifierCV(
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_)) if len(self.classes_) > 2 else 0))
     def decision_function(self, X, *, sensitive_features=None):
-        """Score of each row; above 0 it is the second of two classes, else the largest decides.
+        """Score of each row; above 0 predicts the second of two classes, else the largest decides.
 
         Where constraints count decisions between two classes, it is the log-odds less those of the
         sample's threshold.
@@ -557,11 +539,11 @@ class ConstrainedClassifierCV(
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(self, X, *, sensitive_features=None):
-        r"""Probabilities of the classes, calibrated but for what the decision asks.
+        r"""Calibrated probabilities of the classes, changed as little as the decision requires.
 
-        A decision between two classes says that :math:`\eta(x)` is above a threshold t(x). The
-        probability is :math:`\eta`, stretched on both sides of t such that t becomes 1/2. Of more
-        classes the one that is decided for, and those that are likelier, get the mean of theirs.
+        A decision between two classes means that :math:`\eta(x)` is above a threshold t(x). The
+        probability is :math:`\eta`, stretched on both sides of t such that t becomes 1/2. With more
+        classes the predicted one, and those that are likelier, get the mean of their probabilities.
 
         Parameters
         ----------
@@ -587,7 +569,7 @@ class ConstrainedClassifierCV(
         r"""Describe the decision between two classes in plain numbers, to serve it elsewhere.
 
         With s the score of the estimator, and P the probabilities of events, both as
-        `rule_inputs` gives them, the positive class is decided for where
+        `rule_inputs` returns them, the positive class is predicted where
 
         .. math::
 
@@ -598,9 +580,9 @@ class ConstrainedClassifierCV(
         Returns
         -------
         rule : dict
-            Of numbers and lists, which can be stored as JSON. ``slope`` and ``offset`` make
-            calibrated log-odds z of scores, ``log_odds`` is a, ``intercept`` is b, ``weights`` is
-            w of shape (4, n_events, n_groups), and ``pos_label`` the class decided for.
+            Numbers and lists, which can be stored as JSON. ``slope`` and ``offset`` map scores to
+            calibrated log-odds z, ``log_odds`` is a, ``intercept`` is b, ``weights`` is w of shape
+            (4, n_events, n_groups), and ``pos_label`` the positive class.
 
         Raises
         ------
@@ -633,7 +615,7 @@ class ConstrainedClassifierCV(
         }
 
     def rule_inputs(self, X, *, sensitive_features=None):
-        """What the rule of `export_rule` is applied to: scores, and probabilities of events.
+        """Inputs of the rule of `export_rule`: scores, and probabilities of events.
 
         Parameters
         ----------
@@ -650,8 +632,8 @@ class ConstrainedClassifierCV(
             probabilities only, softened as log(p / (1 - p)) with p = .001 + .998 times these.
         probabilities : ndarray of shape (n_samples, n_events, n_groups)
             Probability of each group within each event that the constraints compare, by the models
-            of groups; with ``group_estimator="sensitive_features"`` 1 for the own group, and 0 for
-            the others.
+            of groups; with ``group_estimator="sensitive_features"`` 1 for the sample's group, and 0
+            for the others.
 
         Raises
         ------

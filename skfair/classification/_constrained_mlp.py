@@ -7,9 +7,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._network import NetworkClassifier
 from skfair.models import MLPModel
+from skfair.training import document
 from skfair.utils._sklearn import Interval, StrOptions
 
 
+@document
 class ConstrainedMLPClassifier(NetworkClassifier):
     r"""Multi-layer perceptron trained under fairness constraints.
 
@@ -25,19 +27,8 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         What must be fair, as in :class:`ConstrainedERMClassifier`. Constraints on intervals of
         percentiles compare ranks, which batches do not show: the last layer alone keeps them, but
         with :class:`skfair.solvers.StochasticIDCA` all layers learn them.
-    tolerance : float, default=0.02
-        Largest gap allowed, in units of the constraint's public metric, for constraints that have
-        no tolerance of their own.
-    confidence_level : float between 0 and 1, or None, default=None
-        Probability with which the population that the samples were drawn from keeps the tolerance
-        too. The training data is then held to a smaller tolerance, found by cross-validation. This
-        is calibrated on redrawn samples, and no theorem (:ref:`new_data`). None guarantees the
-        tolerance on the training data alone.
-    min_group_size : int or "auto", default="auto"
-        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
-        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
-        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. A
-        constraint with a ``min_group_size`` of its own keeps to that.
+    {tolerance, confidence_level, min_group_size}
+        A constraint's own ``min_group_size`` takes precedence.
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the last layer is made to keep the bound by the public metric on the training data, see
         :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
@@ -49,77 +40,41 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         Loss of a score, as in :class:`ConstrainedERMClassifier`.
     alpha : float, default=2e-3
         Strength of the l2 penalty on the weights of all layers, relative to a mean loss.
-    surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
-        Smooth stand-in for the decision, see :mod:`skfair.surrogates`.
+    {surrogate}
     solver : str or Solver, default="adam-pd"
-        A name in :data:`skfair.solvers.SOLVERS`, or an object with settings of its own, such as
-        :class:`skfair.solvers.AdamPrimalDual` with another learning rate or batch size. Solvers
-        that need second derivatives or a linear model are refused.
-    max_iter : int or None, default=None
-        Most epochs of a solver chosen by name; None takes the solver's own default.
-    tol : float or None, default=None
-        Violation up to which an epoch counts as feasible, for a solver chosen by name; None takes
-        the solver's own default.
-    early_stopping : bool, default=False
-        Whether some of each class of each group are held out from the training of the layers: it
-        stops when their loss no longer falls, and the best epoch for them is taken, among those of
-        least violation. The last layer is fitted on everybody.
-    validation_fraction : float, default=0.1
-        Share of the samples held out.
-    n_iter_no_change : int, default=10
-        Epochs without improvement after which the training stops early.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes in the loss, not in the constraint.
-    pos_label : int, float, bool or str, default=None
-        The class that means success: the rates that are compared are its rates.
-        None takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are
-        others and groups are compared.
+        A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
+        such as ``AdamPrimalDual(max_iter=50, learning_rate=1e-3)`` of :mod:`skfair.solvers`.
+        Iterations are epochs, and an epoch is feasible if its violation is at most the solver's
+        ``tol``. Solvers that need second derivatives or a linear model are refused.
+    {early_stopping, validation_fraction, n_iter_no_change, class_weight, pos_label}
     warm_start : bool, default=False
         Whether to start from the layers of the previous fit.
     random_state : int, RandomState instance or None, default=None
-        Seed of the first weights, of the batches and of who is held out.
+        Seed of the first weights, of the batches and of the samples held out.
     verbose : int, default=0
         Print every epoch if positive.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        Labels of the classes, ascending.
-    pos_label_ : label
-        The positive class.
+    {classes_, pos_label_}
     coefs_ : list of ndarray of shape (fan_in, fan_out)
-        Weights of each layer, for the columns of X as they came.
+        Weights of each layer, for the columns of X as passed.
     intercepts_ : list of ndarray of shape (fan_out,)
         Biases of each layer.
     loss_curve_ : list of float
-        Objective after each epoch, on those trained on.
+        Objective after each epoch, on the samples trained on.
     validation_loss_curve_ : list of float
-        The same of those held out, with ``early_stopping=True``.
-    multipliers_ : ndarray of shape (n_rows,)
-        Multipliers of the rows of the last problem solved: what one unit of tolerance is worth.
-    objective_ : float
-        Mean loss and penalty.
-    constraint_violation_ : float
-        Largest excess of a gap over its tolerance by the public metric on the training data; 0
-        when all tolerances are kept, nan if groups were to be compared, but none came.
+        The same on the samples held out, with ``early_stopping=True``.
+    {multipliers_, objective_, constraint_violation_}
     constraint_report_ : DataFrame
         One row per rate that is compared, as in :class:`ConstrainedERMClassifier`.
-    guarantee_probability_ : float
-        Probability with which the population keeps the tolerance, as in
-        :class:`ConstrainedERMClassifier`.
-    tightened_tolerances_ : ndarray of shape (n_constraints,)
-        Tolerance that the training data was held to, for each constraint.
+    {guarantee_probability_, tightened_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in :class:`ConstrainedERMClassifier`, of the last layer: no method certifies the others.
         With ``enforcement=None`` it is that of the training.
     n_iter_ : int
         Epochs.
-    groups_ : GroupSummary
-        Labels and counts of the groups.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of features seen during fit, if X has string column names.
+    {groups_, n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -167,8 +122,6 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         alpha=2e-3,
         surrogate="sigmoid",
         solver="adam-pd",
-        max_iter=None,
-        tol=None,
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -189,7 +142,6 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         self.alpha = alpha
         self.surrogate = surrogate
         self.solver = solver
-        self.max_iter, self.tol = max_iter, tol
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -207,16 +159,17 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         """Model parameters to start from."""
         if not (self.warm_start and hasattr(self, "coefs_")):
             return model.initial(random_state)
-        known = [np.shape(coef) for coef in self.coefs_]
-        found = [np.shape(weights) for weights, _ in model.layers(model.ridge(0.0))]
-        if known != found:
+        shapes = [np.shape(coef) for coef in self.coefs_]
+        new_shapes = [np.shape(weights) for weights, _ in model.layers(model.ridge(0.0))]
+        if shapes != new_shapes:
             raise ValueError(
-                f"warm_start=True starts from the previous fit's layers of shapes {known}, but "
-                f"those of this fit are {found}; pass warm_start=False."
+                f"warm_start=True starts from the previous fit's layers of shapes {shapes}, but "
+                f"those of this fit are {new_shapes}; pass warm_start=False."
             )
         start = model.parameters(self.coefs_, self.intercepts_)
-        turned = self.pos_label_ != self.classes_[1]  # scores of the fit are of the positive class
-        start[-known[-1][0] - 1 :] *= -1.0 if turned else 1.0
+        # Stored scores are of the second class, those of a fit of the positive class.
+        is_negated = self.pos_label_ != self.classes_[1]
+        start[-shapes[-1][0] - 1 :] *= -1.0 if is_negated else 1.0
         return start
 
     def _predictor(self, model, parameters, training):

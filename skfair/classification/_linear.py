@@ -1,4 +1,4 @@
-"""What the linear classifiers share: decisions and probabilities from scores."""
+"""The base of linear classifiers: training, decisions and probabilities."""
 
 from numbers import Real
 
@@ -10,12 +10,19 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.partitions import row_by_row
-from skfair.training import ConstrainedLinearModel, GroupScoreMixin, label_positive
+from skfair.partitions import is_partitioned, row_by_row
+from skfair.training import (
+    ConstrainedLinearModel,
+    GroupScoreMixin,
+    check_training,
+    class_weights,
+    fit_collected,
+    label_positive,
+)
 
 
 def has_probabilities(estimator):
-    """Whether scores are log-odds; an error that says so where they are not."""
+    """Whether scores are log-odds, for `available_if`, which shows the error otherwise."""
     if estimator.loss == "logistic":
         return True
     raise AttributeError(
@@ -98,8 +105,17 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         scores = self._scores(X, sensitive_features)
         return np.column_stack((expit(-scores), expit(scores)))
 
+    def _train(self, X, y, metadata, groups, constraints, request):
+        """Fit to data in memory or partitioned data; ``request`` is as in `check_training`."""
+        if is_partitioned(X, y, *metadata.values()):
+            return fit_collected(self, X, y, metadata, constraints)
+        request = request if constraints else None
+        training = check_training(self, X, y, metadata | {"groups": groups}, request)
+        loss_weights = class_weights(self.class_weight, training)
+        return self._fit(X, y, training, constraints, loss_weights)
+
     def to_sklearn(self):
-        """Equal linear classifier of scikit-learn, which knows nothing of groups.
+        """Equal linear classifier of scikit-learn, without groups.
 
         Returns
         -------
@@ -110,7 +126,7 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         Raises
         ------
         ValueError
-            If every group has coefficients or an intercept of its own.
+            If every group has its own coefficients or intercept.
 
         Examples
         --------
@@ -129,13 +145,13 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
                 f"{self._of_its_own} of its own, but a linear classifier of scikit-learn has one "
                 "set; fit with group_interactions=False."
             )
-        found = LogisticRegression() if self.loss == "logistic" else LinearSVC()
+        classifier = LogisticRegression() if self.loss == "logistic" else LinearSVC()
         names = ("classes_", "coef_", "intercept_", "n_features_in_", "feature_names_in_")
-        kept = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        vars(found).update({name: np.array(value) for name, value in kept.items()})
-        found.n_features_in_ = self.n_features_in_
-        found.n_iter_ = np.array([self.n_iter_])
-        return found
+        fitted = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        vars(classifier).update({name: np.array(value) for name, value in fitted.items()})
+        classifier.n_features_in_ = self.n_features_in_
+        classifier.n_iter_ = np.array([self.n_iter_])
+        return classifier
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""What the classifiers share that are networks trained under constraints."""
+"""The base of networks that classify: training, decisions and probabilities."""
 
 from numbers import Real
 
@@ -7,15 +7,22 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from skfair.classification._constrained_erm import fit_classifier
 from skfair.classification._linear import has_probabilities
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
 from skfair.partitions import row_by_row
 from skfair.surrogates import SURROGATES
-from skfair.training import CONFIDENCE_LEVELS, ConstrainedNetwork, check_training, label_positive
+from skfair.training import (
+    CONFIDENCE_LEVELS,
+    ConstrainedNetwork,
+    check_training,
+    class_weights,
+    constraints_of,
+    document,
+    label_positive,
+)
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._sklearn import Interval, StrOptions, with_callbacks
+from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 
 class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
@@ -38,27 +45,19 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
     }
 
     _check_training = staticmethod(check_training)
-    """How the input of fit is checked."""
+    """Check of the input of ``fit``, which subclasses may replace."""
 
     @restore_on_failure
     @with_callbacks
+    @document
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):
         """Train the classifier.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features; classes for samples of other kinds say so.
-        y : array-like of shape (n_samples,)
-            Two classes, by labels of any kind.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), or \
-                sparse matrix of bool, shape (n_samples, n_groups), default=None
-            Group of each sample, as in :meth:`ConstrainedERMClassifier.fit`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights, in the loss and in the rates; samples of weight 0 count as absent.
-        groups : array-like of shape (n_samples,), default=None
-            With ``confidence_level``: samples of equal value belong together, as in
-            :meth:`ConstrainedERMClassifier.fit`.
+            Features, or what the subclass takes.
+        {y, sensitive_features, sample_weight, groups}
 
         Returns
         -------
@@ -68,15 +67,20 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         Raises
         ------
         ValueError
-            If a parameter or the data is invalid, or it cannot be told which class is the positive
-            one; the message says what must hold.
+            If a parameter or the data is invalid, or the positive class is ambiguous; the message
+            says what must hold.
         """
-        people = {
+        validate_params(self)
+        constraints = constraints_of(self.constraint)
+        metadata = {
             "sensitive_features": sensitive_features,
             "sample_weight": sample_weight,
             "groups": groups,
         }
-        return fit_classifier(self, X, y, people, self._check_training)
+        request = f"constraint={self.constraint!r} asks for equal rates of groups"
+        training = self._check_training(self, X, y, metadata, request if constraints else None)
+        loss_weights = class_weights(self.class_weight, training)
+        return self._fit(X, y, training, constraints, loss_weights)
 
     @row_by_row(lambda self: np.empty(0))
     def decision_function(self, X, *, sensitive_features=None):
@@ -85,9 +89,9 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features; classes for samples of other kinds say so.
+            Features, or what the subclass takes.
         sensitive_features : array-like, default=None
-            Not used: a network sees X alone.
+            Not used: predictions depend on X alone.
 
         Returns
         -------
@@ -102,9 +106,9 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features; classes for samples of other kinds say so.
+            Features, or what the subclass takes.
         sensitive_features : array-like, default=None
-            Not used: a network sees X alone.
+            Not used: predictions depend on X alone.
 
         Returns
         -------
@@ -122,9 +126,9 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features; classes for samples of other kinds say so.
+            Features, or what the subclass takes.
         sensitive_features : array-like, default=None
-            Not used: a network sees X alone.
+            Not used: predictions depend on X alone.
 
         Returns
         -------

@@ -10,7 +10,7 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import MIN_GROUP_SIZES, PARTIAL_CRITERIA
+from skfair.constraints import MIN_GROUP_SIZES, PARTIAL_CRITERIA, PartialEqualizedOdds
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import check_alignment, encode_groups_to_predict
 from skfair.partitions import in_memory, row_by_row
@@ -38,7 +38,9 @@ from skfair.training import (
     GroupScoreMixin,
     Storable,
     Subtask,
+    document,
     label_positive,
+    make_criterion,
     promised,
     store_fit,
     uncertain,
@@ -59,6 +61,7 @@ from skfair.utils._sklearn import (
 _CRITERIA = {name for name in PARTIAL_CRITERIA if name != "equalized_odds"}
 
 
+@document
 class PartialParityPostprocessor(
     Storable,
     CallbackSupportMixin,
@@ -67,23 +70,23 @@ class PartialParityPostprocessor(
     MetaEstimatorMixin,
     BaseEstimator,
 ):
-    r"""Any classifier, with scores made fair on an interval of percentiles.
+    r"""Any classifier, with scores made fair on an interval of percentiles by shifting ranks.
 
     The score of a sample is replaced by its rank t in its group, that is the share of the group
-    which scores higher. Ranks are distributed alike in all groups. So that every group k may still
-    have a rate r_k of positive decisions of its own, ranks are shifted where decisions are made,
+    which scores higher. Ranks have the same distribution in all groups. So that every group k may
+    still have its own rate r_k of positive decisions, ranks are shifted near the threshold,
 
     .. math::
 
         h = \bar u - (t - b_k(t)), \qquad b_k(t) = \operatorname{sgn}(r_k - \bar u) \,
         \bigl( |r_k - \bar u| - \tfrac14 |t - r_k| \bigr)_+ ,
 
-    so that h is positive for the share r_k of group k, and nobody is overtaken by a member of the
-    same group. The rates are those with the fewest errors on the training data among all whose
-    scores keep the tolerance there.
+    so that h is positive for the share r_k of group k, and the order within a group stays. The
+    rates are those with the fewest errors on the training data among all whose scores keep the
+    tolerance there.
 
-    The scores of the training data that are looked at are those of models which have not seen them
-    (``cv``): a classifier that knows its training data by heart ranks new people otherwise.
+    The training data is scored out of fold (``cv``): training-set scores of a flexible classifier
+    are overfitted, and it ranks new samples otherwise.
 
     Parameters
     ----------
@@ -91,81 +94,65 @@ class PartialParityPostprocessor(
         Classifier with ``decision_function`` or ``predict_proba``. A clone of it is fitted on all
         training data, unless ``cv="prefit"``, or it is in a `~sklearn.frozen.FrozenEstimator`. None
         means `~sklearn.linear_model.LogisticRegression`.
-    criterion : str, default="statistical_parity"
+    criterion : str or Constraint, default="statistical_parity"
         What the tolerance bounds: "statistical_parity", at all thresholds, or
-        "demographic_parity", "equal_opportunity" or "group_auc", all by the partial metric of that
-        name in :mod:`skfair.metrics`. There is no "equalized_odds",
-        as in general no thresholds give two groups the same true and the same false positive
-        rates, unless decisions are drawn by lot.
-    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
-        Ranks that are to be fair: ``(alpha, beta)`` with 0 <= alpha < beta <= 1, counted from the
-        highest score; a list means the union of its pairs. Where groups have intervals of their
-        own, ranks between matching ends of their pairs are compared.
+        "demographic_parity", "equal_opportunity" or "group_auc", each by the partial metric of that
+        name in :mod:`skfair.metrics`; or an object, such as
+        ``PartialStatisticalParity(interval, scale="raw")``, whose tolerance is in units of whole
+        groups. There is no "equalized_odds": in general no thresholds give two groups both the same
+        true and the same false positive rates, unless decisions are randomised.
+    {interval}
+        Where groups have different intervals, ranks between matching ends of their pairs are
+        compared.
     tolerance : float in [0, 1], default=0.05
-        Largest difference allowed, in units of the criterion's metric.
-    confidence_level : float between 0 and 1, or None, default=None
-        Probability with which the population that the samples were drawn from keeps the tolerance
-        too. The training data is then held to a smaller tolerance, found by cross-validation. This
-        is calibrated on redrawn samples, and no theorem (:ref:`new_data`). None guarantees the
-        tolerance on the training data alone. "group_auc" has
-        none.
-    min_group_size : int or "auto", default="auto"
-        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
-        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
-        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. Their
-        samples are ranked as if they were in the largest group.
-    tolerance_scale : {"normalized", "raw"}, default="normalized"
-        The ``scale`` of the metric: whether differences are relative to the people in the interval
-        or to whole groups. "group_auc" has only one.
+        Largest difference allowed, in units of the criterion's metric, unless the criterion has its
+        own tolerance.
+    {confidence_level}
+        "group_auc" has none.
+    {min_group_size}
+        Their samples are ranked as if they were in the largest group.
     cv : int, cross-validation splitter, iterable, "prefit" or "oob", default=5
-        By which models the training data are scored: an int deals the members of every group and
-        class out to so many folds, each of which is scored by a clone fitted on the others.
-        "prefit" takes a fitted classifier as it is, and so does a
-        `~sklearn.frozen.FrozenEstimator` with any ``cv``. The samples must then be others than
-        those that it was fitted to, which ``fit(..., X_fit=)`` checks. "oob"
-        takes the out-of-bag probabilities of a forest; in a pipeline, its preprocessing must not
-        use y, as it is fitted to all samples.
+        How the training data is scored: an int deals the members of every group and class out to so
+        many folds, each of which is scored by a clone fitted to the others. "prefit" takes a fitted
+        classifier as it is, and so does a `~sklearn.frozen.FrozenEstimator` with any ``cv``. The
+        samples must then be others than those that it was fitted to, which ``fit(..., X_fit=)``
+        checks. "oob" takes the out-of-bag probabilities of a forest; in a pipeline, its
+        preprocessing must not use y, as it is fitted to all samples.
     pos_label : int, float, bool or str, default=None
         The class that means success: ranks count from the sample that is most likely of it. None
         takes 1 if the labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are others
-        and groups are given.
+        and groups are passed.
 
     Attributes
     ----------
     estimator_ : estimator
         The fitted classifier.
-    classes_ : ndarray of shape (2,)
-        Labels of the classes, ascending.
-    pos_label_ : label
-        The positive class.
+    {classes_, pos_label_}
     rates_ : ndarray of shape (n_groups,)
         Share of each group with a positive decision; of a group that is not compared, the rank up
         to which its members have one: the share of the largest group.
     center_ : float
         The rank :math:`\bar u` that scores 0 where there is no shift: midway between the smallest
-        and the largest rate (if groups have intervals of their own, on their common scale).
+        and the largest rate (if groups have different intervals, on their common scale).
     objective_ : float
-        Share of wrong decisions about the training samples of groups that are compared, as scored
-        by models that have not seen them.
+        Share of wrong decisions about the training samples of groups that are compared, by their
+        out-of-fold scores.
     constraint_violation_ : float
         Excess over the tolerance, by the public metric of the same scores; 0 when it is kept, nan
         without groups.
     constraint_report_ : DataFrame
         One row per group and threshold, as in `PartialParityClassifier`; empty without groups.
-    guarantee_probability_ : float
-        Probability, estimated from out-of-fold decisions, with which the population keeps the
-        tolerance; nan where ``confidence_level`` is None.
+    {guarantee_probability_}
     tightened_tolerances_ : ndarray of shape (1,)
         Tolerance that the training data was held to.
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
-        "unconstrained": no groups came. "infeasible": the tolerance is exceeded. "uncertain": new
-        people keep it with a smaller probability than ``confidence_level``. "max_iter": a
-        callback stopped the search. "optimal": no other rates that keep it make fewer errors.
-        "feasible": the same but for rates that are nearer to each other than 6e-5.
+        "unconstrained": no groups were passed. "infeasible": the tolerance is exceeded.
+        "uncertain": the population keeps it with a smaller probability than ``confidence_level``.
+        "max_iter": a callback stopped the search. "optimal": no other rates that keep it make fewer
+        errors. "feasible": the same, except for rates that are closer to each other than 6e-5.
     n_iter_ : int
-        How many gaps between the rates were tried.
-    groups_ : GroupSummary
-        Labels and counts of the groups.
+        Number of gaps between the rates that were tried.
+    {groups_}
     n_features_in_ : int
         Number of features seen during fit, if the estimator knows it.
     feature_names_in_ : ndarray of str
@@ -178,22 +165,21 @@ class PartialParityPostprocessor(
 
     Notes
     -----
-    ``predict`` and ``decision_function`` need everyone's group, and so does ``score``, which cannot
-    have it: use ``sklearn.metrics.accuracy_score`` on the predictions. The tolerance holds for the
-    scores that the rates were fitted on; with ``cv="prefit"`` these are ``decision_function(X)``,
-    else those of other models for each fold. On new data the differences vary by sampling noise.
+    ``predict``, ``decision_function`` and ``score`` need the group of every sample. The tolerance
+    holds for the scores that the rates were fitted on; with ``cv="prefit"`` these are
+    ``decision_function(X)``, else out-of-fold scores. On new data the differences vary by sampling
+    noise.
 
-    There is no ``predict_proba``: a shifted rank is no probability. Probabilities that may be used
-    for other ends than this decision are those of ``estimator_``.
+    There is no ``predict_proba``: a shifted rank is no probability. Probabilities for other
+    purposes than this decision are those of ``estimator_``.
 
-    Tied scores stay tied, also where rounding tells them apart. If there are so many that no shift
-    can keep the tolerance, ``status_`` is "infeasible".
+    Tied scores stay tied, also where only rounding separates them. If there are so many that no
+    shift can keep the tolerance, ``status_`` is "infeasible".
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026. (The criteria; its
-       classifiers are trained under them.)
+    {paper}
+       (The criteria; its classifiers are trained under them.)
 
     Examples
     --------
@@ -205,8 +191,8 @@ class PartialParityPostprocessor(
     >>> sex = rng.integers(2, size=600)
     >>> X = rng.normal(size=(600, 3)) + sex[:, np.newaxis]
     >>> y = X.sum(axis=1) + rng.normal(size=600) > 2.5
-    >>> people, others = slice(300), slice(300, 600)
-    >>> plain = LogisticRegression().fit(X[people], y[people])
+    >>> fitted, others = slice(300), slice(300, 600)
+    >>> plain = LogisticRegression().fit(X[fitted], y[fitted])
     >>> model = PartialParityPostprocessor(
     ...     plain, interval=(0.1, 0.6), tolerance=0.1, cv="prefit"
     ... ).fit(X[others], y[others], sensitive_features=sex[others])
@@ -228,12 +214,11 @@ class PartialParityPostprocessor(
             HasMethods(["fit", "predict_proba"]),
             None,
         ],
-        "criterion": [StrOptions(_CRITERIA)],
+        "criterion": [StrOptions(_CRITERIA), *map(PARTIAL_CRITERIA.get, sorted(_CRITERIA))],
         "interval": "no_validation",  # by check_interval, which knows the groups
         "tolerance": [Interval(Real, 0, 1, closed="both")],
         "confidence_level": CONFIDENCE_LEVELS,
         "min_group_size": MIN_GROUP_SIZES,
-        "tolerance_scale": [StrOptions({"normalized", "raw"})],
         "cv": CV_CONSTRAINTS,
         "pos_label": [Real, str, "boolean", None],
     }
@@ -243,11 +228,10 @@ class PartialParityPostprocessor(
         estimator=None,
         *,
         criterion="statistical_parity",
-        interval=(0.0, 1.0),
+        interval=None,
         tolerance=0.05,
         confidence_level=None,
         min_group_size="auto",
-        tolerance_scale="normalized",
         cv=5,
         pos_label=None,
     ):
@@ -257,12 +241,12 @@ class PartialParityPostprocessor(
         self.tolerance = tolerance
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
-        self.tolerance_scale = tolerance_scale
         self.cv = cv
         self.pos_label = pos_label
 
     @restore_on_failure
     @with_callbacks
+    @document
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None, X_fit=None):
         """Fit the classifier, unless it is frozen, and the rates of the groups.
 
@@ -276,7 +260,7 @@ class PartialParityPostprocessor(
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
                 default=None
             Group of each sample, by labels of any kind; with several attributes, groups are the
-            combinations that occur. None makes one group of everybody, with a warning.
+            combinations that occur. None puts all samples in one group, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, in the ranks and in the errors, where samples of weight 0 count
             as absent, and for the classifier if its ``fit`` takes them.
@@ -284,10 +268,7 @@ class PartialParityPostprocessor(
             Samples of equal value belong together, and are in one fold; standard errors with
             ``confidence_level`` allow for their correlation, as in
             :meth:`ConstrainedERMClassifier.fit`.
-        X_fit : array-like or sparse matrix, default=None
-            Training data of the estimator, if it is fitted already (``cv="prefit"`` or a
-            `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by
-            `skfair.audit.certify`.
+        {X_fit}
 
         Returns
         -------
@@ -339,7 +320,7 @@ class PartialParityPostprocessor(
         fitted |= self._outcome(guarantee, bound.tolerance, reported.report(shifted))
         fitted |= unconstrained(fitted["constraint_report_"]) if training.lacks_groups else {}
         store_fit(self, fitted | feature_attributes(estimator))
-        self._warn(guarantee)
+        self._warn(guarantee, bound.tolerance)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -364,10 +345,19 @@ class PartialParityPostprocessor(
         )
 
     def _criterion(self):
-        """What the tolerance bounds, as a constraint."""
-        criterion = PARTIAL_CRITERIA[self.criterion](self.interval)
-        has_scale = "scale" in criterion.get_params()
-        return criterion.set_params(scale=self.tolerance_scale) if has_scale else criterion
+        """The constraint whose gap is bounded."""
+        criterion = make_criterion(self.criterion, self.interval)
+        params, defaults = criterion.get_params(), type(criterion)().get_params()
+        names = {"threshold", "rank_within", "min_group_size"} & set(params)
+        changed = sorted(name for name in names if params[name] != defaults[name])
+        if changed or isinstance(criterion, PartialEqualizedOdds):
+            raise ValueError(
+                "PartialParityPostprocessor takes one of the criteria "
+                f"{', '.join(sorted(_CRITERIA))} with interval, tolerance and scale, but criterion "
+                f"is {criterion}. Leave out {' and '.join(changed) or 'the negative class'}, or "
+                "train a PartialParityClassifier."
+            )
+        return criterion
 
     def _check(self, X, y, metadata):
         """Training data of positive weight, without features; positions of the samples."""
@@ -403,11 +393,11 @@ class PartialParityPostprocessor(
         outcome = {"constraint_report_": report, "constraint_violation_": excess}
         return outcome | promised(self, guarantee, "infeasible" if excess else status)
 
-    def _warn(self, guarantee):
+    def _warn(self, guarantee, tolerance):
         """Warn of an exceeded tolerance, of a search cut short, of constant decisions."""
         if self.status_ == "infeasible":
             warn(
-                f"The difference exceeds the tolerance of {self.tolerance:g} by at least "
+                f"The difference exceeds the tolerance of {tolerance:g} by at least "
                 f"{self.constraint_violation_:.4f} on the training data. Tied scores "
                 "cannot be separated, and groups of different size never have quite the same "
                 "distribution: raise the tolerance, widen the interval, or use a classifier whose "

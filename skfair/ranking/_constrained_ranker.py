@@ -11,7 +11,7 @@ from skfair.constraints import RankingParity, report_small_groups
 from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_samples
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
-from skfair.training import ConstrainedLinearModel, Training
+from skfair.training import ConstrainedLinearModel, Training, document
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._messages import resolve_name, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
@@ -19,6 +19,7 @@ from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_ca
 _BY_NAME = {"ranking_parity": RankingParity}
 
 
+@document
 class ConstrainedRanker(ConstrainedLinearModel):
     r"""Linear ranker trained under ranking parity between groups of documents.
 
@@ -32,7 +33,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
 
     where :math:`r_{ab}` is the share of pairs with i in group a and j in group b whose order is
     right ([1]_). With the logistic loss this is RankNet, with the hinge loss a ranking SVM, with a
-    bound. The gap is counted on orders, not on a smooth stand-in. Groups need not be known to rank.
+    bound. The gap is counted on orders, not on a smooth surrogate. Predictions need no groups.
 
     Parameters
     ----------
@@ -53,24 +54,16 @@ class ConstrainedRanker(ConstrainedLinearModel):
     alpha : float, default=1e-4
         Strength of the l2 penalty on ``coef_``, relative to a mean loss.
     max_pairs : int, default=200_000
-        Most pairs to train on; of more, so many are drawn at random, and the tolerance is kept on
-        these.
+        Maximum number of pairs to train on; of more, a random sample is drawn, and the tolerance is
+        kept on this sample.
     surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
-        Smooth stand-in for an order, see :mod:`skfair.surrogates`.
-    solver : str or Solver, default="sqp"
-        A name in :data:`skfair.solvers.SOLVERS`, or an object with settings of its own. Solvers on
-        mini-batches draw pairs: "stochastic-plada" as in appendix D.3 of [2]_.
-    max_iter : int or None, default=None
-        Most iterations of a solver chosen by name; None takes the solver's own default.
-    tol : float or None, default=None
-        Largest residual of the optimality conditions at which a solver chosen by name stops; None
-        takes the solver's own default.
-    warm_start : bool, default=False
-        Whether to start from the coefficients of the previous fit.
+        Smooth surrogate of an order, see :mod:`skfair.surrogates`.
+    {solver}
+        Solvers on mini-batches draw pairs: "stochastic-plada" as in appendix D.3 of [2]_.
+    {warm_start}
     random_state : int, RandomState instance or None, default=None
         Seed of the pairs drawn and of stochastic solvers.
-    verbose : int, default=0
-        Print every iteration if positive.
+    {verbose}
 
     Attributes
     ----------
@@ -80,30 +73,22 @@ class ConstrainedRanker(ConstrainedLinearModel):
         0: orders do not depend on it.
     n_pairs_ : int
         Number of pairs trained on.
-    multipliers_ : ndarray of shape (n_rows,)
-        Multipliers of the rows of the last problem solved: what one unit of tolerance is worth.
+    {multipliers_}
     objective_ : float
         Mean loss of the pairs and penalty.
     constraint_violation_ : float
         Largest excess of a gap over its tolerance on the pairs trained on; nan if groups were to be
-        compared, but none came.
+        compared, but none were passed.
     constraint_report_ : DataFrame
         One row per rate that is compared; its group is (query, group of the more relevant, group of
         the less relevant), where the query is "all" for rates over all queries.
-    guarantee_probability_ : float
-        nan: of rankers nothing is promised to new queries.
-    tightened_tolerances_ : ndarray of shape (n_constraints,)
-        Tolerance that the pairs were held to: the one asked for.
+    {uncertified}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As of :class:`skfair.classification.ConstrainedERMClassifier`.
-    n_iter_ : int
-        Iterations of the solver, over all problems solved.
+    {n_iter_}
     groups_ : GroupSummary
         Labels of the groups of documents, and their counts.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of str
-        Names of features seen during fit, if X has string column names.
+    {n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -165,8 +150,6 @@ class ConstrainedRanker(ConstrainedLinearModel):
         max_pairs=200_000,
         surrogate="sigmoid",
         solver="sqp",
-        max_iter=None,
-        tol=None,
         warm_start=False,
         random_state=None,
         verbose=0,
@@ -180,8 +163,6 @@ class ConstrainedRanker(ConstrainedLinearModel):
         self.max_pairs = max_pairs
         self.surrogate = surrogate
         self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -198,12 +179,12 @@ class ConstrainedRanker(ConstrainedLinearModel):
         y : array-like of shape (n_documents,)
             How relevant a document is to its query, as a number.
         query_id : array-like of shape (n_documents,), default=None
-            Query of each document, in any order. None takes all documents for those of one query,
-            with a warning.
+            Query of each document, in any order. None puts all documents in one query, with a
+            warning.
         sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes), \
                 default=None
             Group of each document; with several attributes, groups are the combinations that
-            occur. None makes one group of all, with a warning.
+            occur. None puts all documents in one group, with a warning.
         sample_weight : array-like of shape (n_documents,), default=None
             Non-negative weights of documents; a pair weighs as much as the product of its two.
 
@@ -225,13 +206,13 @@ class ConstrainedRanker(ConstrainedLinearModel):
             resolve_name(_BY_NAME, one, "constraint", RankingParity) for one in constraints
         ]
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        who = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         X_, y_, query, documents = _check_documents(
-            self, X, y, query_id, who, request if constraints else None
+            self, X, y, query_id, metadata, request if constraints else None
         )
-        training = _pairs_to_train_on(X_, y_, query, documents, self._drawn)
+        training = _make_training_pairs(X_, y_, query, documents, self._draw_pairs)
         if constraints:
-            _report_uncompared(documents)
+            _warn_of_small_groups(documents)
         lacks_groups = bool(constraints) and sensitive_features is None
         self._fit(X, y, training._replace(lacks_groups=lacks_groups), constraints)
         self.n_pairs_, self.groups_ = len(training.target), documents.groups.summary
@@ -242,16 +223,16 @@ class ConstrainedRanker(ConstrainedLinearModel):
             )
         return self
 
-    def _drawn(self, n_pairs):
-        """Numbers of the pairs to train on."""
+    def _draw_pairs(self, n_pairs):
+        """Positions of the pairs to train on, ascending."""
         if n_pairs <= self.max_pairs:
             return np.arange(n_pairs)
         random_state = check_random_state(self.random_state)
-        drawn = sample_without_replacement(n_pairs, self.max_pairs, random_state=random_state)
-        return np.sort(drawn)
+        pairs = sample_without_replacement(n_pairs, self.max_pairs, random_state=random_state)
+        return np.sort(pairs)
 
     def predict(self, X, *, sensitive_features=None):
-        """Score of each document: the higher, the earlier it stands among those of its query.
+        """Score of each document: the higher, the earlier it ranks within its query.
 
         Parameters
         ----------
@@ -267,7 +248,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         return self._scores(X, None)
 
     def score(self, X, y, *, query_id=None, sample_weight=None):
-        """Share of pairs of documents of one query whose order is right.
+        """Share of pairs of documents of one query that are ordered correctly.
 
         Parameters
         ----------
@@ -279,7 +260,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         score : float
         """
         scores, y = self.predict(X), np.asarray(y)
-        pairs = _document_pairs(y, _queries(query_id, len(y)))
+        pairs = _make_pairs(y, _encode_queries(query_id, len(y)))
         better, worse = pairs[np.arange(len(pairs))].T
         weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         return float(
@@ -287,25 +268,25 @@ class ConstrainedRanker(ConstrainedLinearModel):
         )
 
 
-def _check_documents(ranker, X, y, query_id, who, request):
-    """Features and relevance of documents of positive weight, their queries, and their people."""
-    given = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
+def _check_documents(ranker, X, y, query_id, metadata, request):
+    """Features, relevance, queries, and groups and weights of documents of positive weight."""
+    by_row = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, estimator=ranker)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     missing = request and (
         f"{request}, but fit got no sensitive_features: all documents are one group and the fit is "
         "unconstrained. Pass fit(X, y, query_id=..., sensitive_features=...)."
     )
-    people, rows = check_samples(**who, missing=missing, **given)
-    people = people._replace(min_group_size=ranker.min_group_size)
-    return X[rows], y[rows], _queries(query_id, len(y)).take(rows), people
+    documents, rows = check_samples(**metadata, missing=missing, **by_row)
+    documents = documents._replace(min_group_size=ranker.min_group_size)
+    return X[rows], y[rows], _encode_queries(query_id, len(y)).take(rows), documents
 
 
-def _pairs_to_train_on(X, y, query, documents, draw):
-    """Differences of documents, the more minus the less relevant, as people of target +1."""
-    pairs = _document_pairs(y, query)
+def _make_training_pairs(X, y, query, documents, draw):
+    """Differences of documents, the more minus the less relevant, as samples of target +1."""
+    pairs = _make_pairs(y, query)
     better, worse = pairs[draw(len(pairs))].T
-    groups = _groups_of_pairs(documents.groups, query, better, worse)
+    groups = _pair_groups(documents.groups, query, better, worse)
     is_large = dict(zip(documents.groups.names, documents.is_large(documents.groups), strict=True))
     large = [number for number, (_, a, b) in enumerate(groups.labels) if is_large[a] & is_large[b]]
     groups = groups if all(is_large.values()) else groups.select(np.array(large, dtype=np.intp))
@@ -313,8 +294,8 @@ def _pairs_to_train_on(X, y, query, documents, draw):
     return Training(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
 
 
-def _report_uncompared(documents):
-    """Warn of groups of too few documents."""
+def _warn_of_small_groups(documents):
+    """Warn of groups that have too few documents to be compared."""
     groups = documents.groups
     is_large = documents.check_group_sizes(groups)
     sizes = zip(groups.names, groups.counts, is_large, strict=True)
@@ -322,11 +303,11 @@ def _report_uncompared(documents):
     report_small_groups(documents.min_group_size, small, is_large.sum() == 1)
 
 
-def _queries(query_id, n_documents):
+def _encode_queries(query_id, n_documents):
     """The queries, encoded as groups of documents."""
     if query_id is None:  # not an error: scikit-learn's estimator checks pass none
         warn(
-            f"Got no query_id: all {n_documents} documents are taken for those of one query, and "
+            f"Got no query_id: all {n_documents} documents are put in one query, so that "
             "documents of different queries are compared. Pass query_id=..., one value per "
             "document; in pipelines and searches call "
             "sklearn.set_config(enable_metadata_routing=True). If there is one query, pass "
@@ -339,7 +320,7 @@ def _queries(query_id, n_documents):
         raise ValueError(str(error).replace("sensitive_features", "query_id")) from error
 
 
-def _document_pairs(y, query):
+def _make_pairs(y, query):
     """Pairs of documents, refused where there are none."""
     pairs = DocumentPairs(y, query.codes)
     if not len(pairs):
@@ -350,7 +331,7 @@ def _document_pairs(y, query):
     return pairs
 
 
-def _groups_of_pairs(groups, query, better, worse):
+def _pair_groups(groups, query, better, worse):
     """Query, and the groups of the more and of the less relevant document."""
     shape = len(query.names), len(groups.names), len(groups.names)
     codes = np.ravel_multi_index(

@@ -1,4 +1,4 @@
-"""Any network of PyTorch, trained under fairness constraints that its decisions keep."""
+"""Networks of PyTorch, trained under fairness constraints that their decisions keep."""
 
 import numpy as np
 from sklearn.utils import check_array, check_random_state
@@ -6,12 +6,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification import NetworkClassifier
 from skfair.torch._model import TorchModel
-from skfair.torch._module import check_device, perceptron, require_torch, seeded
-from skfair.torch._samples import is_dataset, samples_on
-from skfair.training import check_training
+from skfair.torch._module import check_device, make_perceptron, require_torch, torch_seed
+from skfair.torch._samples import is_dataset, make_samples
+from skfair.training import check_training, document
 from skfair.utils._sklearn import safe_indexing
 
 
+@document
 class ConstrainedTorchClassifier(NetworkClassifier):
     r"""Network of PyTorch trained under fairness constraints.
 
@@ -34,17 +35,12 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         Constraints on intervals of percentiles compare ranks, which batches do not show: the last
         layer alone keeps them, but with :class:`~skfair.solvers.StochasticIDCA` all layers learn
         them.
-    tolerance : float, default=0.02
-        Largest gap allowed, in units of the constraint's public metric, for constraints that have
-        no tolerance of their own.
+    {tolerance}
     confidence_level : float between 0 and 1, or None, default=None
         Probability with which the population keeps the tolerance too, as in
         :class:`~skfair.classification.ConstrainedMLPClassifier`: five more networks are trained.
-    min_group_size : int or "auto", default="auto"
-        Groups with fewer samples (of positive weight) are not compared, and a warning names them:
-        the rates of few samples are mostly chance, and yet would bend the whole model. "auto":
-        fewer than 30 samples that are also less than 1 % of all; 1 compares all groups. A
-        constraint with a ``min_group_size`` of its own keeps to that.
+    {min_group_size}
+        A constraint's own ``min_group_size`` takes precedence.
     enforcement : {"auto", "correction", "sweep", "path", "calibration"} or None, default="auto"
         How the last layer is made to keep the bound by the public metric on the training data, see
         :mod:`skfair.enforcement`. None: the network as the solver leaves it, for comparisons.
@@ -52,28 +48,12 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         Loss of a score, as in :class:`~skfair.classification.ConstrainedERMClassifier`.
     alpha : float, default=1e-4
         Strength of the l2 penalty on the weights of layers, relative to a mean loss.
-    surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
-        Smooth stand-in for the decision, see :mod:`skfair.surrogates`.
+    {surrogate}
     solver : str or Solver, default="adam-pd"
-        A name in :data:`skfair.solvers.SOLVERS`, or an object with settings of its own, such as
-        :class:`skfair.solvers.AdamPrimalDual` with another learning rate or batch size.
-    max_iter : int or None, default=None
-        Most epochs of a solver chosen by name; None takes the solver's own default.
-    tol : float or None, default=None
-        Violation up to which an epoch counts as feasible, for a solver chosen by name; None takes
-        the solver's own default.
-    early_stopping : bool, default=False
-        Whether some of each class of each group are held out, as in
-        :class:`~skfair.classification.ConstrainedMLPClassifier`.
-    validation_fraction : float, default=0.1
-        Share of the samples held out.
-    n_iter_no_change : int, default=10
-        Epochs without improvement after which the training stops early.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes in the loss, not in the constraint.
-    pos_label : int, float, bool or str, default=None
-        The class that means success: the rates that are compared are its rates. None takes 1 if the
-        labels are 0 and 1, -1 and 1 or booleans, and asks for it if they are others.
+        A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
+        such as ``AdamPrimalDual(max_iter=20, batch_size=64)`` of :mod:`skfair.solvers`. Iterations
+        are epochs, and an epoch is feasible if its violation is at most the solver's ``tol``.
+    {early_stopping, validation_fraction, n_iter_no_change, class_weight, pos_label}
     device : str or torch.device, default="cpu"
         Where to compute, such as "cuda". Arrays are moved there whole, batches of a dataset as they
         are read. Decisions are judged in double precision, which the device must know.
@@ -90,39 +70,24 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     module_ : torch.nn.Module
         The trained network, in double precision and evaluation mode; its scores are positive for
         the second of the ``classes_``.
-    classes_ : ndarray of shape (2,)
-        Labels of the classes, ascending.
-    pos_label_ : label
-        The positive class.
+    {classes_, pos_label_}
     loss_curve_ : list of float
-        Objective after each epoch, on those trained on.
+        Objective after each epoch, on the samples trained on.
     validation_loss_curve_ : list of float
-        The same of those held out, with ``early_stopping=True``.
-    multipliers_ : ndarray of shape (n_rows,)
-        Multipliers of the rows of the last problem solved: what one unit of tolerance is worth.
-    objective_ : float
-        Mean loss and penalty.
-    constraint_violation_ : float
-        Largest excess of a gap over its tolerance by the public metric on the training data; 0
-        when all tolerances are kept, nan if groups were to be compared, but none came.
+        The same on the samples held out, with ``early_stopping=True``.
+    {multipliers_, objective_, constraint_violation_}
     constraint_report_ : DataFrame
         One row per rate that is compared, as in
         :class:`~skfair.classification.ConstrainedERMClassifier`.
-    guarantee_probability_ : float
-        Probability with which the population keeps the tolerance, as in
-        :class:`~skfair.classification.ConstrainedERMClassifier`.
-    tightened_tolerances_ : ndarray of shape (n_constraints,)
-        Tolerance that the training data was held to, for each constraint.
+    {guarantee_probability_, tightened_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in :class:`~skfair.classification.ConstrainedMLPClassifier`.
     n_iter_ : int
         Epochs.
-    groups_ : GroupSummary
-        Labels and counts of the groups.
+    {groups_}
     n_features_in_ : int
         Length of the second axis of X, where it is an array.
-    feature_names_in_ : ndarray of str
-        Names of features seen during fit, if X has string column names.
+    {feature_names_in_}
 
     See Also
     --------
@@ -179,8 +144,6 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         alpha=1e-4,
         surrogate="sigmoid",
         solver="adam-pd",
-        max_iter=None,
-        tol=None,
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -201,7 +164,6 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         self.alpha = alpha
         self.surrogate = surrogate
         self.solver = solver
-        self.max_iter, self.tol = max_iter, tol
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -213,21 +175,21 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         self.verbose = verbose
 
     @staticmethod
-    def _check_training(estimator, X, y, people, request):
-        """As `check_training` does, for samples of any shape."""
+    def _check_training(estimator, X, y, metadata, request):
+        """`check_training` for samples of any shape."""
         samples = X if is_dataset(X) else _check_samples(X, estimator)
         positions = np.arange(len(samples))[:, np.newaxis]  # stand for the samples
-        training = check_training(estimator, positions, y, people, request)
+        training = check_training(estimator, positions, y, metadata, request)
         rows = training.X[:, 0].astype(np.intp)
         if is_dataset(X):
             subset = require_torch().utils.data.Subset(X, rows.tolist())
             return training._replace(X=subset, people=training.people._replace(X=None))
-        given = safe_indexing(X if hasattr(X, "columns") else samples, rows)
-        return training._replace(X=samples[rows], people=training.people._replace(X=given))
+        features = safe_indexing(X if hasattr(X, "columns") else samples, rows)
+        return training._replace(X=samples[rows], people=training.people._replace(X=features))
 
     def _fit(self, X, y, training, constraints, loss_weights=1.0):
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        with seeded(seed, check_device(self.device)):
+        with torch_seed(seed, check_device(self.device)):
             return super()._fit(X, y, training, constraints, loss_weights)
 
     def _model(self, training):
@@ -236,21 +198,21 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         if not np.isfinite(scores).all():
             worst = int(np.flatnonzero(~np.isfinite(scores))[0])
             raise ValueError(
-                f"The module must give finite scores, but that of sample {worst} is "
-                f"{scores[worst]}; rescale the samples, or mend the module."
+                f"The module must return finite scores, but that of sample {worst} is "
+                f"{scores[worst]}; rescale the samples, or correct the module."
             )
         return model
 
     def _network(self, training):
-        """The module to start from."""
+        """The initial module."""
         nn = require_torch().nn
         if self.module is None:
-            return perceptron(samples_on(training.X, "cpu").n_numbers)
+            return make_perceptron(make_samples(training.X, "cpu").n_numbers)
         module = self.module if isinstance(self.module, nn.Module) else self.module()
         if not isinstance(module, nn.Module):
             raise TypeError(
-                "module must be a torch.nn.Module, a callable that makes one, or None, but "
-                f"module={self.module!r} gives a {type(module).__name__}."
+                "module must be a torch.nn.Module, a callable that returns one, or None, but "
+                f"module={self.module!r} returns a {type(module).__name__}."
             )
         return module
 
@@ -258,18 +220,19 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         if not (self.warm_start and hasattr(self, "module_")):
             return model.initial()
         start = model.parameters(self.module_)
-        if self.pos_label_ != self.classes_[1]:  # scores of the fit are of the positive class
+        # Stored scores are of the second class, those of a fit of the positive class.
+        if self.pos_label_ != self.classes_[1]:
             start[-model.n_last :] *= -1.0
         return start
 
-    def _at_rest(self, model, parameters):
-        return model.measured(parameters)
+    def _prediction_model(self, model, parameters):
+        return model.estimate_batch_norm(parameters)
 
     def _predictor(self, model, parameters, training):
-        own = parameters.copy()
-        own[-model.n_last :] *= training.unit.spread
+        parameters = parameters.copy()
+        parameters[-model.n_last :] *= training.unit.spread
         return {
-            "module_": model.module_at(own),
+            "module_": model.module_at(parameters),
             "classes_": training.classes,
             "pos_label_": training.pos_label,
             "groups_": training.groups.summary,

@@ -6,12 +6,12 @@ import numpy as np
 
 from skfair.models import ChunkedPoint, LinearModel
 from skfair.torch._flat_module import FlatModule
-from skfair.torch._module import check_device, require_torch, with_head
+from skfair.torch._module import check_device, ensure_output_layer, require_torch
 from skfair.torch._point import TorchPoint
 from skfair.torch._samples import samples_on
 
 _CHUNK = 1 << 20
-"""Numbers in the samples that pass through a module at a time, where nothing is learned."""
+"""Numbers in the samples that are evaluated at a time."""
 
 
 class TorchModel:
@@ -21,31 +21,31 @@ class TorchModel:
     of its last linear layer last. n scores go out to losses and constraints, n slopes come back,
     and ``torch.autograd.grad(scores, parameters, slopes)`` is the gradient.
 
-    A module that does not end in a linear layer with one output and a bias is given one: one number
-    per sample then is a score that may be scaled and shifted, several are features that the layer
-    weighs.
+    A module that does not end in a linear layer with one output and a bias gets one: a single
+    number per sample is then a score that may be scaled and shifted, several are features that the
+    layer weighs.
 
-    Mini-batches pass through the module in the modes in which its parts came: dropout drops and
-    batch norm learns, unless the part was set to ``eval()`` before. Else all of it is in
-    evaluation mode.
+    On mini-batches the submodules are in the modes in which they were passed: dropout drops and
+    batch norm learns, unless the submodule was set to ``eval()`` before. Otherwise all of them are
+    in evaluation mode.
 
     Parameters
     ----------
     module : torch.nn.Module
-        The network. It is not changed, save that lazy layers learn their sizes.
+        The network. It is not changed, except that lazy layers get their sizes.
     X : array-like of shape (n_samples, ...), torch.Tensor or torch.utils.data.Dataset
-        Samples, the first axis counting them; arrays of numbers are stored on the device as
-        float32. A dataset has ``len`` and gives a sample by its number, alone or as the first of a
-        tuple; it is read as samples are needed.
+        Samples along the first axis; arrays of numbers are stored on the device as float32. A
+        dataset has ``len`` and gives a sample by its index, alone or as the first of a tuple; it is
+        read when samples are needed.
     device : str or torch.device, default="cpu"
-        Where to compute.
+        Device of the computations.
 
     Raises
     ------
     ImportError
         If PyTorch is not installed.
     ValueError
-        If the device cannot be used, or the module gives something else than numbers per sample.
+        If the device cannot be used, or the module returns anything else than numbers per sample.
 
     Examples
     --------
@@ -66,10 +66,10 @@ class TorchModel:
         module = copy.deepcopy(module).to(device)
         like = next(module.parameters(), None)
         dtype = require_torch().float32 if like is None else like.dtype
-        module, head = with_head(module, self.samples.read(slice(0, 2), dtype))
-        head_name = next(name for name, part in module.named_modules() if part is head)
-        learns = [part.training for part in module.modules()]
-        self.network = FlatModule(module, head_name, learns)
+        module, output = ensure_output_layer(module, self.samples.read(slice(0, 2), dtype))
+        output_name = next(name for name, layer in module.named_modules() if layer is output)
+        modes = [submodule.training for submodule in module.modules()]
+        self.network = FlatModule(module, output_name, modes)
         self.is_training = False
 
     @property
@@ -82,34 +82,34 @@ class TorchModel:
         """Number of parameters of the last layer."""
         return sum(self.network.sizes[-2:])
 
-    def _of(self, **changes):
-        # One of every mini-batch is made: nothing is to be found out again.
+    def _replace(self, **changes):
+        """A shallow copy; the constructor, which probes the module, is slow for mini-batches."""
         model = object.__new__(type(self))
         vars(model).update(vars(self), **changes)
         return model
 
     def astype(self, dtype):
-        """The same model, computed in another type, with a module of its own.
+        """The same model in another dtype, with a copy of the module.
 
         Parameters
         ----------
         dtype : {float64, float32}
-            The type.
+            The dtype.
 
         Returns
         -------
         model : TorchModel
         """
         dtype = getattr(require_torch(), np.dtype(dtype).name)
-        return self._of(network=self.network.copied(dtype))
+        return self._replace(network=self.network.copy(dtype))
 
     def initial(self, random_state=None):
-        """Parameters to start from: those of the module.
+        """Initial parameters: those of the module.
 
         Parameters
         ----------
         random_state : int, RandomState instance or None, default=None
-            Not used: modules come with parameters, be they drawn or trained.
+            Not used: modules have parameters.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class TorchModel:
         return self.parameters(self.network.module)
 
     def parameters(self, module):
-        """Parameters of another module of the same build, such as one that `module_at` gave.
+        """Parameters of another module of the same architecture, such as that of `module_at`.
 
         Parameters
         ----------
@@ -132,12 +132,12 @@ class TorchModel:
         Raises
         ------
         ValueError
-            If it is of another build.
+            If it has another architecture.
         """
         return self.network.parameters(module)
 
     def module_at(self, parameters):
-        """A copy of the module that has given parameters, in evaluation mode.
+        """A copy of the module with other parameters, in evaluation mode.
 
         Parameters
         ----------
@@ -148,39 +148,39 @@ class TorchModel:
         -------
         module : torch.nn.Module
         """
-        network = self.network.copied()
+        network = self.network.copy()
         network.load(parameters)
         return network.module.eval()
 
     def take(self, rows):
-        """The same model of some of the samples.
+        """The same model on some of the samples.
 
         Parameters
         ----------
         rows : ndarray of int, or slice
-            Samples, in any order, with repetitions or without.
+            Positions in any order, with or without repetitions.
 
         Returns
         -------
         model : TorchModel
             It shares the module.
         """
-        return self._of(samples=self.samples.take(rows))
+        return self._replace(samples=self.samples.take(rows))
 
     def batch(self, rows):
-        """The model of a mini-batch to train on.
+        """The model on a mini-batch, in training mode.
 
         Parameters
         ----------
         rows : ndarray of int, or slice
-            Samples, in any order, with repetitions or without.
+            Positions in any order, with or without repetitions.
 
         Returns
         -------
         model : TorchModel
-            The parts of its module are in the modes in which they came.
+            Its submodules are in the modes in which they were passed.
         """
-        return self._of(samples=self.samples.take(rows), is_training=True)
+        return self._replace(samples=self.samples.take(rows), is_training=True)
 
     def at(self, parameters):
         """The model at given parameters.
@@ -216,7 +216,7 @@ class TorchModel:
         return np.repeat(each, self.network.sizes)
 
     def last_layer(self, parameters):
-        """The linear model on what enters the last layer, all before it held fixed.
+        """The linear model on the inputs of the last layer, the layers before it held fixed.
 
         Parameters
         ----------
@@ -226,14 +226,14 @@ class TorchModel:
         Returns
         -------
         model : LinearModel
-            Its parameters are the last ones of this model's.
+            Its parameters are the last ones of this model.
         """
         hidden = self.at(parameters).hidden
         n_units = hidden.shape[1]
         return LinearModel(hidden, np.zeros(n_units), np.ones(n_units), fit_intercept=True)
 
-    def measured(self, parameters):
-        """The same model with the means and variances of its batch norms measured anew.
+    def estimate_batch_norm(self, parameters):
+        """The same model, with means and variances of its batch norms over all samples.
 
         In training they follow mini-batches, in which groups may have other shares, and lag behind
         the parameters.
@@ -241,35 +241,35 @@ class TorchModel:
         Parameters
         ----------
         parameters : ndarray of shape (n_parameters,)
-            Parameters at which to measure, over all samples.
+            Parameters at which they are estimated.
 
         Returns
         -------
         model : TorchModel
-            With a module of its own; the model itself where nothing is to be measured.
+            With a copy of the module; the model itself where it has no batch norm to update.
         """
-        is_norm = [learns and _is_batch_norm(part) for part, learns in self.network.modes]
+        is_norm = [training and _is_batch_norm(layer) for layer, training in self.network.modes]
         if not any(is_norm):
             return self
-        network = self.network.copied()
-        learner = self._of(network=FlatModule(network.module, network.head_name, is_norm))
-        norms = [part for part, learns in learner.network.modes if learns]
+        network = self.network.copy()
+        # Only the batch norms are in training mode.
+        learner = self._replace(network=FlatModule(network.module, network.output_name, is_norm))
+        norms = [layer for layer, training in learner.network.modes if training]
         momenta = [norm.momentum for norm in norms]
         for norm in norms:
             norm.reset_running_stats()
             norm.momentum = None  # the mean of all batches
-        for start in range(0, len(self.samples) - 1, self._n_chunk):  # of one there is no variance
+        for start in range(0, len(self.samples) - 1, self._n_chunk):  # one sample has no variance
             _ = learner.batch(slice(start, start + self._n_chunk)).at(parameters).scores
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
-        return self._of(network=network)
+        return self._replace(network=network)
 
     @property
     def _n_chunk(self):
         return max(16, _CHUNK // self.samples.n_numbers)
 
 
-def _is_batch_norm(part):
-    return isinstance(part, require_torch().nn.modules.batchnorm._BatchNorm) and (
-        part.track_running_stats
-    )
+def _is_batch_norm(layer):
+    is_norm = isinstance(layer, require_torch().nn.modules.batchnorm._BatchNorm)
+    return is_norm and layer.track_running_stats

@@ -1,4 +1,4 @@
-"""A module of PyTorch at some parameters."""
+"""A module of PyTorch at fixed parameters."""
 
 from functools import cached_property
 
@@ -8,17 +8,10 @@ from skfair.torch._module import require_torch
 
 
 class TorchPoint:
-    """A module at some parameters, on few samples: what its gradient needs is kept.
+    """A `TorchModel` at some parameters, with the graph that its gradient needs.
 
-    The module is shared with points at other parameters. If these were asked for since, its scores
-    are computed again before they are differentiated.
-
-    Parameters
-    ----------
-    model : TorchModel
-        The model.
-    parameters : ndarray of shape (n_parameters,)
-        Its parameters.
+    The module is shared with points at other parameters: after their evaluation the scores are
+    computed again before they are differentiated.
     """
 
     def __init__(self, model, parameters):
@@ -27,7 +20,7 @@ class TorchPoint:
         self._outputs, self._version = None, None
 
     def _graph(self):
-        """Scores as a tensor that can be differentiated."""
+        """Scores as a tensor with its graph."""
         network = self.model.network
         network.load(self.parameters)
         if self._version != network.version:
@@ -42,7 +35,7 @@ class TorchPoint:
     @cached_property
     def scores(self):
         """Score of each sample, (n_samples,)."""
-        if self.model.is_training:  # a gradient will be asked for, and of these scores
+        if self.model.is_training:  # the gradient of these scores is needed next
             return as_float64(self._graph())
         self.model.network.load(self.parameters)
         with require_torch().inference_mode():
@@ -50,20 +43,20 @@ class TorchPoint:
 
     @property
     def hidden(self):
-        """What enters the last layer, (n_samples, n_units)."""
+        """Inputs of the last layer, (n_samples, n_units)."""
         self.model.network.load(self.parameters)
         with require_torch().no_grad():
-            return as_float64(self.model.network.entering_head(self._inputs))
+            return as_float64(self.model.network.output_layer_inputs(self._inputs))
 
     def pull_back(self, slopes):
-        """Gradient by the parameters from one slope per sample, (n_samples,)."""
+        """Gradient with respect to the parameters from one slope per sample, (n_samples,)."""
         torch, scores, network = require_torch(), self._graph(), self.model.network
         gradients = torch.autograd.grad(
             scores,
             list(network.tensors.values()),
             torch.as_tensor(slopes, dtype=scores.dtype, device=scores.device),
             retain_graph=True,
-            materialize_grads=True,  # 0 by parameters on which no score depends
+            materialize_grads=True,  # 0 for parameters on which no score depends
         )
         return as_float64(torch.cat([gradient.reshape(-1) for gradient in gradients]))
 

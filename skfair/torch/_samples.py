@@ -6,34 +6,12 @@ from skfair.torch._module import require_torch
 
 
 def is_dataset(X):
-    """Whether samples come as a dataset of PyTorch.
-
-    Parameters
-    ----------
-    X : object
-        As passed to fit.
-
-    Returns
-    -------
-    is_dataset : bool
-    """
+    """Whether samples are a ``torch.utils.data.Dataset``."""
     return isinstance(X, require_torch().utils.data.Dataset)
 
 
-def samples_on(X, device):
-    """Samples for a device.
-
-    Parameters
-    ----------
-    X : array-like, torch.Tensor or torch.utils.data.Dataset
-        As users give them.
-    device : torch.device
-        Where they are to be read.
-
-    Returns
-    -------
-    samples : TensorSamples or DatasetSamples
-    """
+def make_samples(X, device):
+    """`TensorSamples` or `DatasetSamples` of an array-like, tensor or dataset, for a device."""
     torch = require_torch()
     if is_dataset(X):
         return DatasetSamples(X, device, np.arange(len(X)))
@@ -42,13 +20,7 @@ def samples_on(X, device):
 
 
 class TensorSamples:
-    """Samples as one tensor.
-
-    Parameters
-    ----------
-    tensor : torch.Tensor of shape (n_samples, ...)
-        On the device.
-    """
+    """Samples as one tensor on the device, (n_samples, ...)."""
 
     def __init__(self, tensor):
         self.tensor = tensor
@@ -69,21 +41,14 @@ class TensorSamples:
         return TensorSamples(self.tensor.index_select(0, rows))
 
     def read(self, rows, dtype):
-        """Samples of a slice; real numbers in the type given."""
-        return _in_type(self.tensor[rows], dtype)
+        """Samples of a slice, real numbers in a dtype."""
+        return _cast(self.tensor[rows], dtype)
 
 
 class DatasetSamples:
-    """Samples of a dataset.
+    """Samples of a dataset at some positions, read to the device when they are needed.
 
-    Parameters
-    ----------
-    dataset : torch.utils.data.Dataset
-        Gives a sample by its number, alone or as the first of a tuple.
-    device : torch.device
-        Where they are read to.
-    rows : ndarray of int, shape (n_samples,)
-        Numbers of the samples.
+    The dataset returns a sample by its index, alone or as the first of a tuple.
     """
 
     def __init__(self, dataset, device, rows):
@@ -97,21 +62,21 @@ class DatasetSamples:
     @property
     def n_numbers(self):
         """Numbers in a sample."""
-        return max(1, self._one(self.rows[0]).numel())
+        return max(1, self._read_one(self.rows[0]).numel())
 
     def take(self, rows):
         """Some of the samples, by positions or a slice."""
         return DatasetSamples(self.dataset, self.device, self.rows[rows])
 
     def read(self, rows, dtype):
-        """Samples of a slice; real numbers in the type given."""
-        stack = require_torch().stack([self._one(row) for row in self.rows[rows]])
-        return _in_type(stack.to(self.device), dtype)
+        """Samples of a slice, real numbers in a dtype."""
+        stack = require_torch().stack([self._read_one(row) for row in self.rows[rows]])
+        return _cast(stack.to(self.device), dtype)
 
-    def _one(self, row):
+    def _read_one(self, row):
         sample = self.dataset[int(row)]
         return require_torch().as_tensor(sample[0] if isinstance(sample, tuple | list) else sample)
 
 
-def _in_type(tensor, dtype):
+def _cast(tensor, dtype):
     return tensor.to(dtype) if tensor.is_floating_point() else tensor

@@ -3,6 +3,7 @@
 from skfair.training._collected import fit_collected
 from skfair.training._constraints import constraints_of
 from skfair.training._cost import warn_of_cost
+from skfair.training._docs import document
 from skfair.training._duplicates import warn_of_duplicates
 from skfair.training._files import Storable
 from skfair.training._input import (
@@ -29,5 +30,5 @@ from skfair.training._outcome import (
     unconstrained,
     warn_of_outcome,
 )
-from skfair.training._partial_parity import PartialParityModel, published_settings
+from skfair.training._partial_parity import PartialParityModel, make_criterion
 from skfair.training._score import GroupScoreMixin

@@ -1,7 +1,7 @@
 """What all estimators share that are trained under constraints."""
 
 from abc import abstractmethod
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -37,8 +37,6 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         "enforcement": [StrOptions(ENFORCEMENTS), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions(SOLVERS), Solver],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "tol": [Interval(Real, 0, None, closed="neither"), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -50,7 +48,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     """Probability with which new people keep the tolerances too; parameter of the classifiers."""
 
     _solver_defaults = {}
-    """Settings of a solver chosen by name where the user gives none."""
+    """Settings of a solver chosen by name, where they are not its own defaults."""
 
     @abstractmethod
     def _model(self, training):
@@ -80,15 +78,8 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         )
 
     def _chosen_solver(self):
-        given = {"max_iter": self.max_iter, "tol": self.tol}
-        given = {name: value for name, value in given.items() if value is not None}
         if isinstance(self.solver, str):
-            return SOLVERS[self.solver](**(self._solver_defaults | given))
-        if given:
-            raise ValueError(
-                f"{' and '.join(given)} can be set only for a solver chosen by name, but solver is "
-                f"{self.solver}, which has its own; set them there, or leave them None."
-            )
+            return SOLVERS[self.solver](**self._solver_defaults)
         return self.solver
 
     def _outcome(self, problem, promise, training):

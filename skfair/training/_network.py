@@ -55,8 +55,8 @@ class ConstrainedNetwork(ConstrainedModel):
     def _scores(self, X):
         """Score of each row."""
 
-    def _at_rest(self, model, parameters):
-        """The trained model as it predicts; networks that keep statistics measure them here."""
+    def _prediction_model(self, model, parameters):
+        """The trained model as it predicts; networks with batch norms estimate their statistics."""
         return model
 
     def _fit(self, X, y, training, constraints, loss_weights=1.0):
@@ -74,13 +74,13 @@ class ConstrainedNetwork(ConstrainedModel):
         )
         learning, strata = problem, _strata(training)
         trained, result, curves = self._train(learning, strata, watch)
-        problem = replace(problem, model=self._at_rest(problem.model, trained))
+        problem = replace(problem, model=self._prediction_model(problem.model, trained))
 
         def unseen(rows):
             """The last layer of everybody, on others that know these rows alone."""
             parameters, _, _ = self._train(learning.take(rows), strata[rows], watch)
-            at_rest = self._at_rest(learning.model, parameters)
-            return _of_last_layer(replace(learning, model=at_rest), parameters)
+            model = self._prediction_model(learning.model, parameters)
+            return _of_last_layer(replace(learning, model=model), parameters)
 
         if self.enforcement is None and confidence is None:
             task, parameters = Task(problem, None, None, self._chosen_solver()), trained

@@ -191,7 +191,7 @@ def _advise(constraint, scores):
 def _missed_rates(constraint, found):
     return (
         f"The smooth rates miss their bounds by {found.result.violation:.2g}. Raise the tolerance "
-        "or max_iter, or pass enforcement='auto' to bound the public metric instead."
+        "or the solver's max_iter, or pass enforcement='auto' to bound the public metric instead."
     )
 
 

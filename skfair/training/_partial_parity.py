@@ -1,40 +1,37 @@
-"""What classifier and regressor of partial fairness share: a criterion as their one constraint."""
+"""What classifiers and regressors under a constraint on an interval of percentiles share."""
 
-from numbers import Integral, Real
+from numbers import Real
 
-from skfair.constraints import PARTIAL_CRITERIA
-from skfair.solvers import IDCA, SOLVERS, Solver
+from skfair.constraints import PARTIAL_CRITERIA, PartialStatisticalParity
+from skfair.solvers import SOLVERS, Solver
 from skfair.utils._sklearn import Interval, StrOptions
 
-PARTIAL_SOLVERS = {
+_SOLVERS = {
     name for name, make in SOLVERS.items() if not {"batches", "decisions"} & set(make().requires)
 }
-"""Solvers that can hold rows which count no decisions, and look at all samples at once."""
+"""Solvers of constraints that count no decisions, on all samples at once."""
 
 
-def published_settings():
-    """How the paper on these criteria holds them in its experiments: parameters by name."""
-    return {
-        "tolerance_scale": "raw",
-        "surrogate_width": 1.0,
-        "group_interactions": True,
-        "enforcement": None,
-        "alpha": 0.0,
-        "solver": IDCA.from_paper(),
-    }
+def make_criterion(criterion, interval):
+    """The constraint on an interval that a criterion is, by name or as an object."""
+    if isinstance(criterion, str):
+        return PARTIAL_CRITERIA[criterion]((0.0, 1.0) if interval is None else interval)
+    if interval is not None:
+        raise ValueError(
+            f"interval can be set only for a criterion chosen by name, but criterion is "
+            f"{criterion}, which has its own; set it there, or leave interval=None."
+        )
+    return criterion
 
 
 class PartialParityModel:
-    """Parameters that make up a constraint on an interval of percentiles."""
+    """Mixin of linear estimators with the parameters `criterion` and `interval`."""
 
     _parameter_constraints = {
-        "interval": ["array-like", dict],
+        "interval": ["array-like", dict, None],
         "tolerance": [Interval(Real, 0, 1, closed="both")],
-        "tolerance_scale": [StrOptions({"normalized", "raw"})],
-        "n_percentiles": [Interval(Integral, 2, None, closed="left")],
-        "surrogate_width": [Interval(Real, 0, None, closed="neither"), None],
         "enforcement": [StrOptions({"auto", "calibration"}), None],
-        "solver": [StrOptions(PARTIAL_SOLVERS), Solver],
+        "solver": [StrOptions(_SOLVERS), Solver],
     }
 
     _solver_defaults = {"tol": 1e-4}
@@ -43,22 +40,13 @@ class PartialParityModel:
 
     @property
     def _request(self):
-        return f"criterion={self.criterion!r} asks for groups to be alike"
-
-    def _constraint(self, **of_subclass):
-        """The criterion as a constraint; settings that it does not have are left out."""
-        constraint = PARTIAL_CRITERIA[self.criterion](self.interval)
-        given = {
-            "scale": self.tolerance_scale,
-            "n_percentiles": self.n_percentiles,
-            "width": self.surrogate_width or constraint.width,
-            **of_subclass,
-        }
-        known = constraint.get_params()
-        return constraint.set_params(**{name: given[name] for name in given if name in known})
+        return f"criterion={self.criterion!r} compares groups"
 
     def _fitted(self, problem, found, unit):
-        unknowns = found.result.x[problem.n_parameters :]
-        are_thresholds = self.criterion == "statistical_parity"
-        thresholds = unit.from_unit(unknowns if are_thresholds else unknowns[:0])
-        return super()._fitted(problem, found, unit) | {"thresholds_": thresholds}
+        # The auxiliary unknowns of statistical parity are its thresholds.
+        thresholds = found.result.x[problem.n_parameters :]
+        criterion = make_criterion(self.criterion, self.interval)
+        if not isinstance(criterion, PartialStatisticalParity):
+            thresholds = thresholds[:0]
+        thresholds = {"thresholds_": unit.from_unit(thresholds)}
+        return super()._fitted(problem, found, unit) | thresholds

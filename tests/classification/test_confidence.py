@@ -19,9 +19,16 @@ from skfair.classification import (
     PartialParityClassifier,
     PartialParityPostprocessor,
 )
-from skfair.constraints import BoundedGroupLoss, DemographicParity, EqualOpportunity
+from skfair.constraints import (
+    PARTIAL_CRITERIA,
+    BoundedGroupLoss,
+    DemographicParity,
+    EqualOpportunity,
+    PartialStatisticalParity,
+)
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import demographic_parity_difference
+from skfair.solvers import AdamPrimalDual
 
 
 def draw(n, seed, shift=0.7, n_groups=2):
@@ -178,7 +185,11 @@ def test_any_classifier_on_scores_by_models_that_have_not_seen_people():
 def test_networks_are_trained_without_those_whom_they_are_tried_on():
     X, y, groups = draw(1500, seed=9)
     model = ConstrainedMLPClassifier(
-        tolerance=0.1, confidence_level=0.9, hidden_layer_sizes=8, max_iter=5, random_state=0
+        tolerance=0.1,
+        confidence_level=0.9,
+        hidden_layer_sizes=8,
+        solver=AdamPrimalDual(max_iter=5),
+        random_state=0,
     ).fit(X, y, sensitive_features=groups)
     assert model.guarantee_probability_ >= 0.9
     assert model.tightened_tolerances_[0] < 0.1
@@ -190,10 +201,8 @@ def test_networks_are_trained_without_those_whom_they_are_tried_on():
 def test_criteria_on_an_interval(criterion):
     X, y, groups = draw(3000, seed=10)
     model = PartialParityClassifier(
-        criterion,
-        interval=(0.1, 0.6),
+        PARTIAL_CRITERIA[criterion]((0.1, 0.6), scale="raw"),
         tolerance=0.08,
-        tolerance_scale="raw",
         confidence_level=0.9,
     ).fit(X, y, sensitive_features=groups)
     assert model.guarantee_probability_ >= 0.9
@@ -203,9 +212,9 @@ def test_criteria_on_an_interval(criterion):
 @pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
 def test_ranks_are_shifted_less_far(criterion):
     X, y, groups = draw(3000, seed=14, shift=1.5)
-    options = {"criterion": criterion, "interval": (0.1, 0.6), "tolerance": 0.1}
+    constraint = PARTIAL_CRITERIA[criterion]((0.1, 0.6), scale="raw")
     plain, certain = (
-        PartialParityPostprocessor(**options, tolerance_scale="raw", confidence_level=confidence)
+        PartialParityPostprocessor(criterion=constraint, tolerance=0.1, confidence_level=confidence)
         for confidence in (None, 0.9)
     )
     assert plain.fit(X, y, sensitive_features=groups).tightened_tolerances_ == [0.1]
@@ -261,10 +270,12 @@ WITH_GROUPS = [
         group_estimator=LogisticRegression(),
     ),
     PartialParityClassifier(
-        interval=(0.1, 0.8), tolerance=0.3, tolerance_scale="raw", confidence_level=0.9
+        PartialStatisticalParity((0.1, 0.8), scale="raw"), tolerance=0.3, confidence_level=0.9
     ),
     PartialParityPostprocessor(
-        interval=(0.1, 0.8), tolerance=0.2, tolerance_scale="raw", confidence_level=0.9
+        criterion=PartialStatisticalParity((0.1, 0.8), scale="raw"),
+        tolerance=0.2,
+        confidence_level=0.9,
     ),
 ]
 

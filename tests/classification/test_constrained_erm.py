@@ -35,6 +35,7 @@ from skfair.metrics import (
     accuracy_score_difference,
     demographic_parity_difference,
 )
+from skfair.solvers import SQP
 
 GAPS = {
     name: METRICS[CONSTRAINTS[name].metric]
@@ -277,10 +278,10 @@ def test_probabilities_need_the_logistic_loss(data):
 def test_integer_weights_are_repeated_rows(data):
     X, y, groups = data
     counts = np.random.default_rng(0).integers(0, 4, size=len(y))
-    weighted = model(EqualizedOdds(), enforcement=None, tol=1e-10)
+    weighted = model(EqualizedOdds(), enforcement=None, solver=SQP(tol=1e-10))
     weighted.fit(X, y, sensitive_features=groups, sample_weight=counts)
     rows = np.repeat(np.arange(len(y)), counts)
-    repeated = model(EqualizedOdds(), enforcement=None, tol=1e-10)
+    repeated = model(EqualizedOdds(), enforcement=None, solver=SQP(tol=1e-10))
     repeated.fit(X[rows], y[rows], sensitive_features=groups[rows])
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-8)
     np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=1e-8)
@@ -347,7 +348,7 @@ def test_a_constraint_of_ones_own(data):
 def test_too_few_iterations_are_told_and_the_tolerance_kept(data):
     X, y, groups = data
     with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol"):
-        fitted = model(max_iter=1).fit(X, y, sensitive_features=groups)
+        fitted = model(solver=SQP(max_iter=1)).fit(X, y, sensitive_features=groups)
     assert fitted.status_ == "max_iter"
     assert fitted.constraint_violation_ == 0.0
     gap = demographic_parity_difference(y, fitted.predict(X), sensitive_features=groups)

@@ -144,7 +144,7 @@ def test_separable_people(alpha):
     y, groups = (x > 0).astype(int), np.r_[np.zeros(15), np.ones(25)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = model(alpha=alpha, tolerance=0.1, max_iter=20)
+        fitted = model(alpha=alpha, tolerance=0.1, solver=SQP(max_iter=20))
         fitted.fit(x[:, None], y, sensitive_features=groups)
     assert np.isfinite(fitted.coef_).all()
     assert keeps(fitted, x[:, None], y, groups, tolerance=0.1)
@@ -326,7 +326,7 @@ def test_a_wrong_derivative_is_found_by_the_check_and_does_no_silent_harm(data):
     X, y, groups = data
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted = model(Wrong(), max_iter=20).fit(X, y, sensitive_features=groups)
+        fitted = model(Wrong(), solver=SQP(max_iter=20)).fit(X, y, sensitive_features=groups)
     assert fitted.status_ != "optimal"
     assert caught
     gap = demographic_parity_difference(y, fitted.predict(X), sensitive_features=groups)

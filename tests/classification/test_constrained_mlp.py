@@ -26,7 +26,7 @@ def people():
 
 
 def make(constraint="demographic_parity", **settings):
-    fast = {"hidden_layer_sizes": (16, 8), "max_iter": 60, "random_state": 0}
+    fast = {"hidden_layer_sizes": (16, 8), "solver": AdamPrimalDual(max_iter=60), "random_state": 0}
     return ConstrainedMLPClassifier(constraint, **(fast | settings))
 
 
@@ -112,17 +112,17 @@ def test_the_objective_counts_the_weights_of_all_layers(people):
 def test_the_smooth_problem_is_the_solvers_alone(people):
     solver = AdamPrimalDual(max_iter=3, tol=1e-3, dual_step=0.0)
     with pytest.warns(UserWarning, match="smooth rates miss their bounds"):
-        model = fit(people, enforcement=None, solver=solver, max_iter=None)
+        model = fit(people, enforcement=None, solver=solver)
     assert model.status_ == "infeasible"
     solver.set_params(max_iter=30, dual_step=0.5, tol=0.02)
     with pytest.warns(ConvergenceWarning, match="AdamPrimalDual stopped after 30 iterations"):
-        model = fit(people, enforcement=None, solver=solver, max_iter=None)
+        model = fit(people, enforcement=None, solver=solver)
     assert model.status_ == "max_iter"
 
 
 def test_other_solvers_of_mini_batches_train_it(people):
     X, y, groups = people
-    model = fit(people, solver=SSLALM(max_iter=100, tau=0.05), max_iter=None)
+    model = fit(people, solver=SSLALM(max_iter=100, tau=0.05))
     assert model.constraint_violation_ == 0.0
 
 
@@ -133,7 +133,9 @@ def test_a_solver_that_needs_a_linear_model_is_refused(people):
 
 def test_early_stopping_holds_out_some_of_each_class_of_each_group(people):
     X, y, groups = people
-    model = fit(people, early_stopping=True, n_iter_no_change=3, max_iter=200)
+    model = fit(
+        people, early_stopping=True, n_iter_no_change=3, solver=AdamPrimalDual(max_iter=200)
+    )
     assert model.n_iter_ < 200
     assert len(model.validation_loss_curve_) == len(model.loss_curve_) == model.n_iter_
     assert model.constraint_violation_ == 0.0
@@ -146,14 +148,16 @@ def test_a_share_of_nobody_cannot_be_held_out(people):
 
 def test_same_seed_same_model(people):
     X, _, _ = people
-    first, second, other = (fit(people, random_state=seed, max_iter=5) for seed in (1, 1, 2))
+    first, second, other = (
+        fit(people, random_state=seed, solver=AdamPrimalDual(max_iter=5)) for seed in (1, 1, 2)
+    )
     np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
     assert (first.decision_function(X) != other.decision_function(X)).any()
 
 
 def test_a_warm_start_goes_on_where_the_last_fit_ended(people):
     X, y, groups = people
-    model = fit(people, None, warm_start=True, max_iter=60)
+    model = fit(people, None, warm_start=True, solver=AdamPrimalDual(max_iter=60))
     first = model.loss_curve_
     model.fit(X, y, sensitive_features=groups)
     assert model.loss_curve_[0] < first[10]
@@ -167,7 +171,9 @@ def test_the_first_class_may_be_the_positive_one(people):
     turned = np.where(y == 1, "hired", "rejected")
     model = make(pos_label="hired").fit(X, turned, sensitive_features=groups)
     np.testing.assert_array_equal(model.predict(X) == "hired", fit(people).predict(X) == 1)
-    model.set_params(warm_start=True, max_iter=1).fit(X, turned, sensitive_features=groups)
+    model.set_params(warm_start=True, solver=AdamPrimalDual(max_iter=1)).fit(
+        X, turned, sensitive_features=groups
+    )
     assert model.loss_curve_[0] < 0.5
 
 
@@ -191,7 +197,7 @@ def test_weights_count_samples(people):
 
 
 def test_probabilities_need_the_logistic_loss(people):
-    model = fit(people, loss="hinge", max_iter=3)
+    model = fit(people, loss="hinge", solver=AdamPrimalDual(max_iter=3))
     assert not hasattr(model, "predict_proba")
 
 
@@ -232,7 +238,7 @@ def test_ctrl_c_keeps_the_best_epoch_so_far(early_stopping, people):
     X, y, groups = people
     solver = Interrupted(max_iter=60, tol=1e-3)
     with pytest.warns(ConvergenceWarning, match=r"interrupted after 20 epochs: the best"):
-        model = fit(people, solver=solver, max_iter=None, early_stopping=early_stopping)
+        model = fit(people, solver=solver, early_stopping=early_stopping)
     assert model.n_iter_ == len(model.loss_curve_) < 60
     assert model.constraint_violation_ == 0.0
     assert model.score(X, y) > 0.75
@@ -240,9 +246,9 @@ def test_ctrl_c_keeps_the_best_epoch_so_far(early_stopping, people):
 
 def test_ctrl_c_before_the_first_epoch_leaves_the_earlier_fit(people):
     X, y, groups = people
-    model = fit(people, max_iter=5)
+    model = fit(people, solver=AdamPrimalDual(max_iter=5))
     before = model.decision_function(X)
-    model.set_params(solver=Interrupted(batch_size=1), max_iter=None)
+    model.set_params(solver=Interrupted(batch_size=1))
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y, sensitive_features=groups)
     np.testing.assert_array_equal(model.decision_function(X), before)

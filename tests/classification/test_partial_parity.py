@@ -13,6 +13,11 @@ from sklearn.preprocessing import StandardScaler
 
 from skfair.callbacks import FairnessMonitor
 from skfair.classification import PartialParityClassifier
+from skfair.constraints import (
+    PartialEqualizedOdds,
+    PartialEqualOpportunity,
+    PartialStatisticalParity,
+)
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import (
     partial_demographic_parity_difference,
@@ -21,7 +26,7 @@ from skfair.metrics import (
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
-from skfair.solvers import IDCA, SQP
+from skfair.solvers import IDCA, SQP, AugmentedLagrangian, SwitchingSubgradient
 
 INTERVAL = (0.1, 0.5)
 
@@ -39,7 +44,8 @@ def people():
 
 def fitted(people, criterion="statistical_parity", **settings):
     X, y, sex = people
-    settings = {"interval": INTERVAL, "tolerance": 0.1} | settings
+    interval = INTERVAL if isinstance(criterion, str) else None
+    settings = {"interval": interval, "tolerance": 0.1} | settings
     return PartialParityClassifier(criterion, **settings).fit(X, y, sensitive_features=sex)
 
 
@@ -53,7 +59,10 @@ def difference(model, people, interval=INTERVAL, **settings):
         "group_auc": lambda: partial_group_auc_difference(scores, **known),
         "equal_opportunity": lambda: partial_equal_opportunity_difference(y, scores, **known),
         "equalized_odds": lambda: partial_equalized_odds_difference(y, scores, **known),
-    }[model.criterion]()
+        PartialStatisticalParity: lambda: partial_statistical_parity_difference(scores, **known),
+        PartialEqualOpportunity: lambda: partial_equal_opportunity_difference(y, scores, **known),
+        PartialEqualizedOdds: lambda: partial_equalized_odds_difference(y, scores, **known),
+    }[model.criterion if isinstance(model.criterion, str) else type(model.criterion)]()
 
 
 # What it promises ---------------------------------------------------------------------
@@ -73,14 +82,14 @@ def test_the_tolerance_is_kept_and_used(people, tolerance, interactions):
     [
         ("demographic_parity", {}),
         ("group_auc", {}),
-        ("equal_opportunity", {"rank_within": "group"}),
-        ("equal_opportunity", {"rank_within": "class"}),
-        ("equalized_odds", {"rank_within": "group"}),
-        ("equalized_odds", {"rank_within": "class"}),
+        ("equal_opportunity", {}),
+        (PartialEqualOpportunity(INTERVAL, rank_within="class"), {"rank_within": "class"}),
+        ("equalized_odds", {}),
+        (PartialEqualizedOdds(INTERVAL, rank_within="class"), {"rank_within": "class"}),
     ],
 )
 def test_every_criterion_keeps_its_tolerance(people, criterion, settings):
-    model = fitted(people, criterion, **settings)
+    model = fitted(people, criterion)
     assert difference(model, people, **settings) <= 0.1
     assert model.constraint_violation_ == 0.0
 
@@ -96,7 +105,7 @@ def test_intervals_of_every_shape(people, interval):
 
 
 def test_raw_tolerances_are_of_the_raw_difference(people):
-    model = fitted(people, tolerance=0.05, tolerance_scale="raw")
+    model = fitted(people, PartialStatisticalParity(INTERVAL, scale="raw"), tolerance=0.05)
     assert 0.04 <= difference(model, people, scale="raw") <= 0.05
 
 
@@ -116,7 +125,9 @@ def test_if_the_plain_fit_is_fair_it_is_the_answer(people):
 
 def test_the_surrogate_is_held_as_written(people):
     X, y, sex = people
-    model = fitted(people, enforcement=None, surrogate_width=1.0, tolerance=0.2)
+    model = fitted(
+        people, PartialStatisticalParity(INTERVAL, width=1.0), enforcement=None, tolerance=0.2
+    )
     scores, tau = model.decision_function(X), 0.2 * 0.4
     for theta, p in zip(model.thresholds_, np.linspace(*INTERVAL, 10), strict=True):
         ramp = np.clip(scores - theta + 0.5, 0.0, 1.0)
@@ -195,8 +206,8 @@ def test_one_hot_csr_and_dense_agree(people):
     X, y, sex = people
     wide = (X[:, :, np.newaxis] > np.array([-0.5, 0.5])).reshape(len(X), -1).astype(float)
     # Solved to the end: rounding then changes the steps, not where they lead.
-    dense = fitted((wide, y, sex), tol=1e-8)
-    stored = fitted((sparse.csr_array(wide), y, sex), tol=1e-8)
+    dense = fitted((wide, y, sex), solver=SQP(tol=1e-8))
+    stored = fitted((sparse.csr_array(wide), y, sex), solver=SQP(tol=1e-8))
     np.testing.assert_allclose(dense.coef_, stored.coef_, rtol=1e-6)
 
 
@@ -214,18 +225,19 @@ def test_overlapping_groups(people):
 
 
 @pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
-@pytest.mark.parametrize("solver", ["sqp", "idca", "augmented-lagrangian", SQP(tol=1e-3)], ids=str)
+@pytest.mark.parametrize(
+    "solver", ["sqp", IDCA(tol=1e-3), AugmentedLagrangian(tol=1e-3), SQP(tol=1e-3)], ids=str
+)
 def test_every_solver_keeps_the_tolerance_and_uses_it(people, solver, criterion):
-    settings = {"tol": 1e-3} if isinstance(solver, str) else {}
-    model = fitted(people, criterion, solver=solver, **settings)
+    model = fitted(people, criterion, solver=solver)
     assert 0.09 <= difference(model, people) <= 0.1
     assert model.status_ == "optimal"
 
 
 def test_switching_subgradients_end_near_the_tolerance(people):
-    settings = {"enforcement": None, "solver": "switching-subgradient", "tol": 5e-3}
+    solver = SwitchingSubgradient(max_iter=1000, tol=5e-3)
     with pytest.warns(ConvergenceWarning, match="try solver='sqp'"):
-        model = fitted(people, "demographic_parity", max_iter=1000, **settings)
+        model = fitted(people, "demographic_parity", enforcement=None, solver=solver)
     exact = fitted(people, "demographic_parity", enforcement=None)
     assert model.objective_ == pytest.approx(exact.objective_, abs=5e-3)
     assert difference(model, people) == pytest.approx(difference(exact, people), abs=0.05)
@@ -233,7 +245,7 @@ def test_switching_subgradients_end_near_the_tolerance(people):
 
 def test_the_report_shows_the_difference(people):
     X, y, sex = people
-    model = fitted(people, n_percentiles=25)
+    model = fitted(people, PartialStatisticalParity(INTERVAL, n_percentiles=25))
     report = model.constraint_report_
     assert report["n"].unique().tolist() == np.unique(sex, return_counts=True)[1].tolist()
     assert report["gap"].unique().tolist() == [difference(model, people)]
@@ -269,7 +281,7 @@ def test_the_report_names_combinations_of_attributes(people):
 
 def test_an_iteration_limit_is_reported(people):
     with pytest.warns((ConvergenceWarning, InfeasibleConstraintWarning)):
-        model = fitted(people, max_iter=1)
+        model = fitted(people, solver=SQP(max_iter=1))
     assert model.status_ in ("max_iter", "infeasible")
 
 

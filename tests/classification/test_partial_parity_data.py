@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from skfair.classification import PartialParityClassifier
+from skfair.constraints import PartialStatisticalParity
 from skfair.datasets import fetch_law_school
 from skfair.metrics import partial_statistical_parity_difference
 
@@ -40,10 +41,8 @@ def test_the_tolerance_is_kept_and_used(law_school, tolerance):
 def test_the_papers_problem_is_solved_better_than_published(law_school):
     X, y, race = law_school
     model = PartialParityClassifier(
-        interval=INTERVAL,
+        PartialStatisticalParity(INTERVAL, scale="raw", width=1.0),
         tolerance=0.005,
-        tolerance_scale="raw",
-        surrogate_width=1.0,
         group_interactions=True,
         enforcement=None,
         alpha=0.0,

@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
+from skfair.constraints import PartialStatisticalParity
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.regression import PartialParityRegressor
@@ -60,12 +61,12 @@ def scores_of(model, X, groups):
     return respond(X, sensitive_features=groups)
 
 
-def difference(model, X, groups, sample_weight=None):
+def difference(model, X, groups, sample_weight=None, scale="normalized"):
     return partial_statistical_parity_difference(
         scores_of(model, X, groups),
         sensitive_features=groups,
-        interval=model.interval,
-        scale=model.tolerance_scale,
+        interval=INTERVAL if model.interval is None else model.interval,
+        scale=scale,
         sample_weight=sample_weight,
     )
 
@@ -110,6 +111,17 @@ def test_intervals_of_groups_that_are_not_there_do_not_matter(kind, data):
 
 
 @every
+def test_a_criterion_that_is_an_object_has_its_own_interval_and_tolerance(kind, data):
+    X, _, groups = data
+    by_name = fit(make(kind), *data)
+    criterion = PartialStatisticalParity(INTERVAL, tolerance=0.15)
+    by_object = fit(kind(criterion=criterion, tolerance=0.9), *data)
+    np.testing.assert_array_equal(scores_of(by_object, X, groups), scores_of(by_name, X, groups))
+    with pytest.raises(ValueError, match="interval can be set only for a criterion chosen by name"):
+        fit(make(kind, criterion=criterion), *data)
+
+
+@every
 @pytest.mark.parametrize("tolerance", [-0.1, 1.5, np.nan, "strict"])
 def test_a_tolerance_is_a_difference(kind, tolerance, data):
     with pytest.raises(ValueError, match=r"'tolerance' parameter .*\[0\.0, 1\.0\]"):
@@ -120,12 +132,14 @@ def test_a_tolerance_is_a_difference(kind, tolerance, data):
 @every
 @pytest.mark.parametrize("scale", ["normalized", "raw"])
 def test_a_tolerance_of_0_is_approached_and_the_rest_identify_groups(kind, scale, data):
-    model = make(kind, tolerance=0.0, tolerance_scale=scale)
+    criterion = {"criterion": PartialStatisticalParity(INTERVAL, scale=scale), "interval": None}
+    model = make(kind, tolerance=0.0, **criterion)
     X, _, groups = data
-    plain = difference(fit(make(kind, tolerance=1.0, tolerance_scale=scale), *data), X, groups)
+    plain = fit(make(kind, tolerance=1.0, **criterion), *data)
+    plain = difference(plain, X, groups, scale=scale)
     with pytest.warns(InfeasibleConstraintWarning, match=r"tolerance.*0.*[Rr]aise the tolerance"):
         fit(model, *data)
-    reached = difference(model, X, groups)
+    reached = difference(model, X, groups, scale=scale)
     assert model.status_ == "infeasible"
     assert model.constraint_violation_ == pytest.approx(reached, abs=ROUNDING)
     assert reached < plain / 2

@@ -24,6 +24,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skfair.classification import ConstrainedERMClassifier, PartialParityPostprocessor
+from skfair.constraints import (
+    PARTIAL_CRITERIA,
+    PartialDemographicParity,
+    PartialEqualizedOdds,
+    PartialEqualOpportunity,
+    PartialStatisticalParity,
+)
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import (
     get_scorer,
@@ -67,9 +74,8 @@ def difference(criterion, y, scores, groups, **params):
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_the_tolerance_holds_on_the_training_data(criterion, scale, tolerance, n_groups):
     X, y, groups = population(n_groups=n_groups)
-    model = on_known(
-        X, y, criterion=criterion, interval=INTERVAL, tolerance=tolerance, tolerance_scale=scale
-    )
+    constraint = PARTIAL_CRITERIA[criterion](INTERVAL, scale=scale)
+    model = on_known(X, y, criterion=constraint, tolerance=tolerance)
     model.fit(X, y, sensitive_features=groups)
     scores = model.decision_function(X, sensitive_features=groups)
     reached = difference(criterion, y, scores, groups, interval=INTERVAL, scale=scale)
@@ -535,7 +541,13 @@ def test_constant_decisions_are_told():
         ({"interval": {0: (0.1, 0.5), 1: [(0.1, 0.2), (0.3, 0.5)]}}, "same number of pairs"),
         ({"tolerance": -0.1}, "tolerance"),
         ({"criterion": "equalized_odds"}, "criterion"),
-        ({"tolerance_scale": "absolute"}, "tolerance_scale"),
+        ({"criterion": PartialStatisticalParity(scale="absolute")}, "scale"),
+        ({"criterion": PartialDemographicParity(threshold=0.5)}, "Leave out threshold"),
+        (
+            {"criterion": PartialEqualOpportunity(rank_within="class", min_group_size=9)},
+            "Leave out min_group_size and rank_within",
+        ),
+        ({"criterion": PartialEqualizedOdds()}, "Leave out the negative class"),
     ],
 )
 def test_bad_parameters(change, message):

@@ -9,6 +9,13 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
+from skfair.constraints import (
+    PartialDemographicParity,
+    PartialEqualizedOdds,
+    PartialEqualOpportunity,
+    PartialGroupAUC,
+    PartialStatisticalParity,
+)
 from skfair.metrics import (
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,
@@ -46,44 +53,50 @@ def scores_of(model, X, groups):
 
 def difference(model, X, y, groups, sample_weight=None):
     """The public metric of the model's criterion, from its scores alone."""
-    scores = scores_of(model, X, groups)
+    scores, criterion = scores_of(model, X, groups), model.criterion
     known = {
         "sensitive_features": groups,
-        "interval": model.interval,
+        "interval": criterion.interval,
         "sample_weight": sample_weight,
     }
-    if model.criterion == "group_auc":
+    if isinstance(criterion, PartialGroupAUC):
         return partial_group_auc_difference(scores, **known)
-    known["scale"] = model.tolerance_scale
-    if model.criterion == "statistical_parity":
+    known["scale"] = criterion.scale
+    if isinstance(criterion, PartialStatisticalParity):
         return partial_statistical_parity_difference(scores, **known)
-    if model.criterion == "demographic_parity":
+    if isinstance(criterion, PartialDemographicParity):
         return partial_demographic_parity_difference(scores, **known)
-    metric = {
-        "equal_opportunity": partial_equal_opportunity_difference,
-        "equalized_odds": partial_equalized_odds_difference,
-    }[model.criterion]
-    return metric(y > 0, scores, rank_within=getattr(model, "rank_within", "group"), **known)
+    is_odds = isinstance(criterion, PartialEqualizedOdds)
+    metric = partial_equalized_odds_difference if is_odds else partial_equal_opportunity_difference
+    return metric(y > 0, scores, **known)
 
 
 @st.composite
 def models(draw):
     """An estimator of any kind and criterion."""
     kind = draw(st.sampled_from(ALL))
-    criteria = ["statistical_parity", "demographic_parity"]
+    criteria = [PartialStatisticalParity, PartialDemographicParity]
     if kind is not PartialParityRegressor:
-        criteria += ["equal_opportunity", "group_auc"]
+        criteria += [PartialEqualOpportunity, PartialGroupAUC]
     if kind is PartialParityClassifier:
-        criteria += ["equalized_odds"]
-    params = {
-        "criterion": draw(st.sampled_from(criteria)),
-        "tolerance": draw(st.sampled_from([0.0, 0.05, 0.1, 0.3])),
-        "tolerance_scale": draw(st.sampled_from(["normalized", "raw"])),
+        criteria += [PartialEqualizedOdds]
+    criterion = draw(st.sampled_from(criteria))()
+    tolerance = draw(st.sampled_from([0.0, 0.05, 0.1, 0.3]))
+    settings = {
+        "scale": draw(st.sampled_from(["normalized", "raw"])),
         "interval": draw(st.sampled_from([(0.0, 0.8), (0.2, 1.0), [(0.0, 0.3), (0.5, 0.9)]])),
     }
+    params = {}
     if kind is not PartialParityPostprocessor:
-        params |= {"group_interactions": draw(st.booleans()), "n_percentiles": 5}
-    return kind(**params)
+        params["group_interactions"] = draw(st.booleans())
+        settings["n_percentiles"] = 5
+    known = criterion.get_params()
+    criterion.set_params(**{name: settings[name] for name in settings if name in known})
+    return (
+        kind(criterion, tolerance=tolerance, **params)
+        if params
+        else kind(criterion=criterion, tolerance=tolerance)
+    )
 
 
 @pytest.mark.slow

@@ -14,7 +14,9 @@ def population(seed=0, n_samples=1000):
 
 def test_candidates_cover_the_positive_rate_and_the_most_unfair_is_taken():
     scores, groups = population()
-    interval, rate, candidates = suggest_interval(scores, sensitive_features=groups)
+    suggestion = suggest_interval(scores, sensitive_features=groups)
+    interval, rate = suggestion.interval, suggestion.positive_rate
+    candidates = suggestion.candidates
     assert rate == pytest.approx(np.mean(scores > 0))
     assert ((candidates.alpha <= rate) & (rate <= candidates.beta)).all()
     np.testing.assert_allclose(candidates.beta - candidates.alpha, 0.25)

@@ -15,6 +15,7 @@ from skfair.classification import (
 from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.partitions import row_by_row
 from skfair.regression import ConstrainedERMRegressor
+from skfair.solvers import AdamPrimalDual
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -29,7 +30,10 @@ BLIND = [
     (ConstrainedERMClassifier(tolerance=0.1), ["predict", "decision_function", "predict_proba"]),
     (
         ConstrainedMLPClassifier(
-            hidden_layer_sizes=(4,), max_iter=3, tolerance=0.5, random_state=0
+            hidden_layer_sizes=(4,),
+            solver=AdamPrimalDual(max_iter=3),
+            tolerance=0.5,
+            random_state=0,
         ),
         ["predict_proba"],
     ),

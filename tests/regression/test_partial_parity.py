@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
+from skfair.constraints import PartialDemographicParity
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import (
     partial_demographic_parity_difference,
@@ -26,7 +27,8 @@ def people():
 
 def fitted(people, *args, **settings):
     X, y, sex = people
-    settings = {"interval": INTERVAL, "tolerance": 0.1} | settings
+    interval = None if args else INTERVAL
+    settings = {"interval": interval, "tolerance": 0.1} | settings
     return PartialParityRegressor(*args, **settings).fit(X, y, sensitive_features=sex)
 
 
@@ -56,7 +58,7 @@ def test_a_ramp_that_rules_out_every_model_is_made_narrower(seed):
 
 def test_shares_above_a_threshold_are_alike(people):
     X, _, sex = people
-    model = fitted(people, "demographic_parity", threshold=350.0, interval=(0.0, 0.8))
+    model = fitted(people, PartialDemographicParity((0.0, 0.8), threshold=350.0))
     found = partial_demographic_parity_difference(
         model.predict(X), sensitive_features=sex, interval=(0.0, 0.8), threshold=350.0
     )

@@ -5,7 +5,7 @@ import pytest
 
 from skfair.constraints import PartialStatisticalParity
 from skfair.metrics import METRICS, partial_statistical_parity_difference
-from skfair.solvers import SGD, StochasticIDCA
+from skfair.solvers import SGD, AdamPrimalDual, StochasticIDCA
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
 
 torch = pytest.importorskip("torch")
@@ -56,7 +56,7 @@ def convolutional():
 
 
 def make(module=smooth, constraint="demographic_parity", **settings):
-    fast = {"max_iter": 30, "tolerance": 0.05, "random_state": 0}
+    fast = {"solver": AdamPrimalDual(max_iter=30), "tolerance": 0.05, "random_state": 0}
     return ConstrainedTorchClassifier(module, constraint, **(fast | settings))
 
 
@@ -109,12 +109,14 @@ def test_scores_are_those_of_the_module_kept(people):
 @pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")
 def test_images_come_as_an_array_a_tensor_or_a_dataset(images):
     X, y, groups = images
-    array = fit(images, convolutional, max_iter=5)
+    array = fit(images, convolutional, solver=AdamPrimalDual(max_iter=5))
     assert gap_of(array, images) <= 0.05
     tensor = torch.as_tensor(X)
     dataset = torch.utils.data.TensorDataset(tensor.float(), torch.as_tensor(y))
     for other in (tensor, dataset):
-        model = make(convolutional, max_iter=5).fit(other, y, sensitive_features=groups)
+        model = make(convolutional, solver=AdamPrimalDual(max_iter=5)).fit(
+            other, y, sensitive_features=groups
+        )
         np.testing.assert_array_equal(model.decision_function(other), array.decision_function(X))
 
 
@@ -122,10 +124,12 @@ def test_weights_of_zero_leave_samples_of_a_dataset_out(images):
     X, y, groups = images
     X, weights = torch.as_tensor(X).float(), np.arange(len(y)) % 2
     module = nn.Sequential(nn.Flatten(), nn.Linear(64, 1))
-    found = make(module, max_iter=2).fit(
+    found = make(module, solver=AdamPrimalDual(max_iter=2)).fit(
         torch.utils.data.TensorDataset(X), y, sensitive_features=groups, sample_weight=weights
     )
-    own = make(module, max_iter=2).fit(X[1::2], y[1::2], sensitive_features=groups[1::2])
+    own = make(module, solver=AdamPrimalDual(max_iter=2)).fit(
+        X[1::2], y[1::2], sensitive_features=groups[1::2]
+    )
     np.testing.assert_array_equal(found.decision_function(X), own.decision_function(X))
 
 
@@ -143,7 +147,7 @@ def test_it_keeps_a_constraint_on_an_interval_in_its_last_layer(people):
 def test_all_layers_learn_a_constraint_on_an_interval(people):
     X, y, groups = people
     parity = PartialStatisticalParity([0.2, 0.6], tolerance=0.1)
-    settings = {"enforcement": None, "max_iter": None}
+    settings = {"enforcement": None}
     plain = fit(people, smooth, None, enforcement=None)
     fair = fit(people, smooth, parity, solver=StochasticIDCA(max_iter=9, tol=0.02), **settings)
     gaps = [
@@ -159,7 +163,7 @@ def test_a_module_starts_from_its_own_parameters_and_stays_as_it_is(people):
     X, y, groups = people
     module = smooth()
     before = [tensor.clone() for tensor in module.parameters()]
-    model = fit(people, module, solver=SGD(max_iter=1, learning_rate=1e-9, tol=1.0), max_iter=None)
+    model = fit(people, module, solver=SGD(max_iter=1, learning_rate=1e-9, tol=1.0))
     for tensor, old in zip(module.parameters(), before, strict=True):
         torch.testing.assert_close(tensor, old)
     torch.testing.assert_close(model.module_[0].weight, before[0].double(), atol=1e-7, rtol=0)
@@ -176,23 +180,32 @@ def test_frozen_layers_are_not_trained(people):
 @pytest.mark.parametrize("module", [smooth, noisy, None], ids=["smooth", "noisy", "none"])
 def test_same_seed_same_network_whatever_was_drawn_before(module, people):
     X, _, _ = people
-    first = fit(people, module, max_iter=3).decision_function(X)
+    first = fit(people, module, solver=AdamPrimalDual(max_iter=3)).decision_function(X)
     torch.manual_seed(17)
     state = torch.get_rng_state()
-    np.testing.assert_array_equal(fit(people, module, max_iter=3).decision_function(X), first)
+    np.testing.assert_array_equal(
+        fit(people, module, solver=AdamPrimalDual(max_iter=3)).decision_function(X), first
+    )
     torch.testing.assert_close(torch.get_rng_state(), state)
-    other = fit(people, module, max_iter=3, random_state=1).decision_function(X)
+    other = fit(
+        people, module, solver=AdamPrimalDual(max_iter=3), random_state=1
+    ).decision_function(X)
     assert (other != first).any()
 
 
 def test_dropout_drops_also_where_a_batch_has_room_for_everybody(people):
     X, y, groups = (part[:100] for part in people)
-    drops, keeps = (fit((X, y, groups), module, None, max_iter=3) for module in (noisy, calm))
+    drops, keeps = (
+        fit((X, y, groups), module, None, solver=AdamPrimalDual(max_iter=3))
+        for module in (noisy, calm)
+    )
     assert drops.loss_curve_ != keeps.loss_curve_
 
 
 def test_early_stopping_holds_some_out(people):
-    model = fit(people, early_stopping=True, n_iter_no_change=3, max_iter=200)
+    model = fit(
+        people, early_stopping=True, n_iter_no_change=3, solver=AdamPrimalDual(max_iter=200)
+    )
     assert model.n_iter_ < 200
     assert len(model.validation_loss_curve_) == model.n_iter_
     assert model.constraint_violation_ == 0.0
@@ -201,12 +214,14 @@ def test_early_stopping_holds_some_out(people):
 def test_a_warm_start_goes_on_where_the_last_fit_ended(people):
     X, y, groups = people
     turned = np.where(y == 1, "hired", "rejected")
-    model = make(noisy, None, warm_start=True, pos_label="hired", max_iter=60)
+    model = make(
+        noisy, None, warm_start=True, pos_label="hired", solver=AdamPrimalDual(max_iter=60)
+    )
     first = model.fit(X, turned, sensitive_features=groups).loss_curve_
-    model.set_params(max_iter=1).fit(X, turned, sensitive_features=groups)
+    model.set_params(solver=AdamPrimalDual(max_iter=1)).fit(X, turned, sensitive_features=groups)
     assert model.loss_curve_[0] < first[5]
     model.set_params(module=smooth)
-    with pytest.raises(ValueError, match=r"of one build.*warm_start=False"):
+    with pytest.raises(ValueError, match=r"same architecture.*warm_start=False"):
         model.fit(X, turned, sensitive_features=groups)
 
 
@@ -223,18 +238,18 @@ def test_steps_that_explode_leave_the_last_finite_network(people):
     with pytest.warns(
         UserWarning, match="diverged at step .* The best earlier iterate is returned"
     ):
-        model = fit(people, None, solver=solver, max_iter=None)
+        model = fit(people, None, solver=solver)
     assert np.isfinite(model.decision_function(X)).all()
 
 
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"module": lambda: "a network"}, TypeError, "gives a str"),
+        ({"module": lambda: "a network"}, TypeError, "returns a str"),
         ({"module": "a network"}, ValueError, "The 'module' parameter"),
         ({"module": nn.Linear(3, 1)}, RuntimeError, "shapes cannot be multiplied"),
         ({"module": nn.Conv2d(1, 1, 1)}, RuntimeError, "Expected 3D .* or 4D"),
-        ({"module": nn.Unflatten(1, (2, 2))}, ValueError, "Unflatten gives the shape"),
+        ({"module": nn.Unflatten(1, (2, 2))}, ValueError, "Unflatten returns shape"),
         ({"device": "cuda:97"}, ValueError, "device='cuda:97' cannot be used here"),
         ({"solver": "sqp"}, ValueError, "SQP needs a model that gives Gram matrices"),
     ],
@@ -247,7 +262,7 @@ def test_what_cannot_be_trained_is_refused(settings, error, message, people):
 def test_a_module_that_gives_nan_is_refused(people):
     module = smooth()
     module[0].weight.data[0, 0] = torch.nan
-    with pytest.raises(ValueError, match="must give finite scores, but that of sample 0 is nan"):
+    with pytest.raises(ValueError, match="must return finite scores, but that of sample 0 is nan"):
         fit(people, module)
 
 

@@ -200,14 +200,14 @@ def test_parts_that_were_put_to_evaluation_stay_there(X):
     batch = model.batch(np.arange(30))
     start = model.initial()
     np.testing.assert_array_equal(batch.at(start).scores, batch.at(start).scores)
-    assert model.measured(start) is model
+    assert model.estimate_batch_norm(start) is model
 
 
 def test_batch_norm_is_measured_over_all_samples(X):
     model = TorchModel(noisy(), X)
     parameters = model.initial()
     model.batch(np.arange(3)).at(parameters).pull_back(np.ones(3))
-    norm = model.measured(parameters).network.module[1]
+    norm = model.estimate_batch_norm(parameters).network.module[1]
     entering = noisy()[0](torch.as_tensor(X)).detach()
     torch.testing.assert_close(norm.running_mean, entering.mean(dim=0))
     torch.testing.assert_close(norm.running_var, entering.var(dim=0))
@@ -217,9 +217,9 @@ def test_batch_norm_is_measured_over_all_samples(X):
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (nn.Unflatten(1, (2, 2)), r"for 2 samples Unflatten gives the shape \(2, 2, 2\)"),
-        (nn.Flatten(0), r"for 2 samples Flatten gives the shape \(8,\)"),
-        (nn.LSTM(4, 2), "LSTM gives a tuple"),
+        (nn.Unflatten(1, (2, 2)), r"for 2 samples Unflatten returns shape \(2, 2, 2\)"),
+        (nn.Flatten(0), r"for 2 samples Flatten returns shape \(8,\)"),
+        (nn.LSTM(4, 2), "LSTM returns a tuple"),
         (nn.Sequential(nn.Linear(4, 1), nn.Sigmoid()), "Sequential ends in Sigmoid; leave that"),
     ],
 )
@@ -236,5 +236,5 @@ def test_a_device_that_is_not_there_is_refused(device, X):
 
 def test_parameters_of_another_build_are_refused(X):
     model = TorchModel(nn.Linear(4, 1), X)
-    with pytest.raises(ValueError, match=r"of one build, but weight is of shape \(1, 4\)"):
+    with pytest.raises(ValueError, match=r"same architecture, but weight is of shape \(1, 4\)"):
         model.parameters(nn.Linear(3, 1))

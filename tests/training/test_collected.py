@@ -14,6 +14,7 @@ from skfair.datasets import open_blocks
 from skfair.metrics import METRICS
 from skfair.partitions import OnDask
 from skfair.regression import ConstrainedERMRegressor
+from skfair.solvers import SQP
 from skfair.training import _collected
 
 da = pytest.importorskip("dask.array")
@@ -24,7 +25,7 @@ pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 N_PEOPLE, CHUNK = 4000, 512
-SMOOTH = {"enforcement": None, "tol": 1e-10}
+SMOOTH = {"enforcement": None, "solver": SQP(tol=1e-10)}
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from skfair.constraints import (
 from skfair.datasets import open_blocks
 from skfair.metrics import demographic_parity_difference
 from skfair.regression import ConstrainedERMRegressor
+from skfair.solvers import SQP
 from skfair.training import _collected
 
 da = pytest.importorskip("dask.array")
@@ -64,7 +65,7 @@ def fitted(estimator, table):
     [
         lambda **asked: ConstrainedERMRegressor(MeanParity(**asked)),
         lambda **asked: ConstrainedERMClassifier(
-            EqualizedOdds(**asked), tolerance=0.05, enforcement=None, tol=1e-10
+            EqualizedOdds(**asked), tolerance=0.05, enforcement=None, solver=SQP(tol=1e-10)
         ),
     ],
     ids=["regressor", "classifier"],

@@ -10,6 +10,7 @@ from skfair.classification import ConstrainedERMClassifier, PartialParityClassif
 from skfair.constraints import DemographicParity, PartialStatisticalParity
 from skfair.datasets import open_blocks
 from skfair.metrics import partial_statistical_parity_difference
+from skfair.solvers import SQP
 from skfair.training import _collected
 
 INTERVAL = (0.1, 0.4)
@@ -101,7 +102,7 @@ def test_a_group_may_be_in_one_part_alone():
 
 def test_the_problem_as_written_has_the_answer_of_one_piece():
     X, y, sex, _ = draw()
-    settings = {"enforcement": None, "tol": 1e-8}
+    settings = {"enforcement": None, "solver": SQP(tol=1e-8)}
     parts, whole = fitted(*chunked(X, y, sex), **settings), fitted(X, y, sex, **settings)
     np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-3)
     assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-6)

@@ -9,6 +9,7 @@ from skfair.datasets import open_blocks
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import mean_score_difference, partial_statistical_parity_difference
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
+from skfair.solvers import SQP
 from skfair.training import _collected
 
 da = pytest.importorskip("dask.array")
@@ -58,9 +59,9 @@ def same_bits(one, other):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"constraint": None, "loss": "absolute", "tol": 1e-9},
+        {"constraint": None, "loss": "absolute", "solver": SQP(tol=1e-9)},
         {"constraint": "mean_parity"},
-        {"constraint": "mean_parity", "loss": "absolute", "tol": 1e-9},
+        {"constraint": "mean_parity", "loss": "absolute", "solver": SQP(tol=1e-9)},
         {"constraint": "mean_parity", "fit_intercept": False},
         {"constraint": MeanParity(reference="overall", tolerance=0.02)},
         {"constraint": [MeanParity(tolerance=0.1), LossParity(tolerance=0.3)]},
@@ -105,7 +106,7 @@ def test_means_of_everybody_keep_the_tolerance_to_the_last_digit(people, loss):
 def test_a_bound_that_nobody_can_keep_identify_groups(people):
     few = chunked(*(own[:200] for own in people), chunks=100)
     with pytest.warns(InfeasibleConstraintWarning, match="BoundedGroupLoss"):
-        model = fitted(*few, constraint=BoundedGroupLoss(0.01), max_iter=20)
+        model = fitted(*few, constraint=BoundedGroupLoss(0.01), solver=SQP(max_iter=20))
     assert model.status_ == "infeasible"
 
 

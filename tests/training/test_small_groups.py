@@ -19,6 +19,7 @@ from skfair.datasets import make_ranking, open_blocks
 from skfair.metrics import demographic_parity_difference
 from skfair.ranking import ConstrainedRanker
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
+from skfair.solvers import AdamPrimalDual
 
 SIZES = {"a": 1990, "b": 1200, "tiny": 13}
 
@@ -46,7 +47,12 @@ ESTIMATORS = [
     ConstrainedERMClassifier(["demographic_parity", "equal_opportunity"], tolerance=0.05),
     PartialParityClassifier(interval=(0.0, 0.5), tolerance=0.1),
     PartialParityPostprocessor(GaussianNB(), interval=(0.0, 0.5), tolerance=0.1),
-    ConstrainedMLPClassifier(hidden_layer_sizes=(4,), tolerance=0.05, max_iter=10, random_state=0),
+    ConstrainedMLPClassifier(
+        hidden_layer_sizes=(4,),
+        tolerance=0.05,
+        solver=AdamPrimalDual(max_iter=10),
+        random_state=0,
+    ),
     ConstrainedClassifierCV(LogisticRegression(), tolerance=0.05, cv=2),
     ConstrainedERMRegressor(tolerance=0.05),
     PartialParityRegressor(interval=(0.0, 0.5), tolerance=0.1),

@@ -162,7 +162,9 @@ def _codes(groups):
     return np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
 
 
-def fit_as_printed(problem, kappa, criterion="statistical_parity", **changes):
+def fit_as_printed(
+    problem, kappa, criterion="statistical_parity", *, interval=None, settings=(), **changes
+):
     """The paper's model, problem and reading of the tolerance: (15) or (21), by the default solver.
 
     Parameters
@@ -173,15 +175,21 @@ def fit_as_printed(problem, kappa, criterion="statistical_parity", **changes):
         Tolerance, in units of whole groups.
     criterion : str, default="statistical_parity"
         "demographic_parity" for (21).
+    interval : pair of floats or None, default=None
+        None is that of the problem.
+    settings : dict, default=()
+        Settings of the criterion that should differ.
     **changes
-        Other parameters that should differ.
+        Parameters of the classifier that should differ.
 
     Returns
     -------
     model : PartialParityClassifier
     """
-    settings = {"criterion": criterion, "interval": problem.interval, "solver": "sqp"} | changes
-    model = PartialParityClassifier.from_paper(tolerance=kappa, **settings)
+    interval = problem.interval if interval is None else interval
+    changes = {"solver": "sqp"} | changes
+    model = PartialParityClassifier.from_paper(interval, kappa, criterion, **changes)
+    model.criterion.set_params(**dict(settings))
     return model.fit(problem.train.X, problem.train.y, sensitive_features=problem.train.groups)
 
 

@@ -20,6 +20,7 @@ from benchmarks.papers.partial_fairness.cases import (
 from benchmarks.papers.partial_fairness.compiled_idca import descend, scores_of
 from benchmarks.tables import FOLDER, Check, Report, show
 from skfair.classification import PartialParityPostprocessor
+from skfair.constraints import PartialStatisticalParity
 from skfair.plotting._style import COLORS
 
 N_PERCENTILES = 10
@@ -195,9 +196,8 @@ def _postprocessed(train, test, interval, difference):
     """Scores of the test rows, by shifted ranks."""
     model = PartialParityPostprocessor(
         LogisticRegression(C=0.03, max_iter=1000).fit(train.X, train.y),
-        interval=interval,
+        criterion=PartialStatisticalParity(interval, scale="raw"),
         tolerance=difference,
-        tolerance_scale="raw",
         cv="prefit",
     )
     return _scores(model.fit(train.X, train.y, sensitive_features=train.groups), test)

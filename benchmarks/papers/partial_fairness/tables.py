@@ -26,6 +26,7 @@ from benchmarks.papers.partial_fairness.compiled_idca import descend, scores_of,
 from benchmarks.tables import Check, Report, half_width, show
 from benchmarks.timing import timed
 from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
+from skfair.constraints import PartialStatisticalParity
 from skfair.metrics import (
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,
@@ -34,7 +35,7 @@ from skfair.metrics import (
 
 N_PERCENTILES = 10
 ALPHA = 1e-4
-AS_PRINTED = {"surrogate_width": 1.0, "alpha": 0.0}
+AS_PRINTED = {"width": 1.0, "alpha": 0.0}
 """Problem (15) as it stands; ours has a wider ramp and a penalty."""
 
 FRONTIER = {  # raw tolerances whose models are as fair as the paper's, and a little less and more
@@ -70,10 +71,10 @@ def partial_parity(budget):
     return Report("\n\n".join([*map(show, others), last.title]), last.records, checks)
 
 
-def _classifier(problem, kappa, **changes):
+def _classifier(problem, kappa, *, interval=None, alpha=ALPHA, width=2.0, **settings):
     """The paper's model and reading of the tolerance, on a wider ramp and with a penalty."""
-    settings = {"surrogate_width": None, "alpha": ALPHA} | changes
-    return fit_as_printed(problem, kappa, **settings)
+    settings = {"width": width} | settings
+    return fit_as_printed(problem, kappa, interval=interval, settings=settings, alpha=alpha)
 
 
 def _point(model, problem, interval=None):
@@ -373,9 +374,8 @@ def _postprocessed(problem, gap):
     rows = problem.train
     model = PartialParityPostprocessor(
         LogisticRegression(C=RIDGE, max_iter=1000).fit(rows.X, rows.y),
-        interval=problem.interval,
+        criterion=PartialStatisticalParity(problem.interval, scale="raw"),
         tolerance=gap,
-        tolerance_scale="raw",
         cv="prefit",
     )
     return _point(model.fit(rows.X, rows.y, sensitive_features=rows.groups), problem)

@@ -1,0 +1,54 @@
+"""The base of linear regressors: training and predictions."""
+
+import numpy as np
+from sklearn.base import RegressorMixin, clone
+
+from skfair.partitions import is_partitioned, row_by_row
+from skfair.training import (
+    ConstrainedLinearModel,
+    GroupScoreMixin,
+    check_real_training,
+    fit_collected,
+    in_units_of_spread,
+)
+
+
+class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
+    """Base of the linear regressors that are trained under constraints."""
+
+    @row_by_row(lambda self: np.empty(0))
+    def predict(self, X, *, sensitive_features=None):
+        """Prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        sensitive_features : array-like, default=None
+            Group of each sample; needed with ``group_interactions``, else not used.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,)
+        """
+        return self._scores(X, sensitive_features)
+
+    def _train(self, X, y, metadata, constraints, request):
+        """Fit to data in memory or partitioned data; ``request`` is as in `check_training`.
+
+        The target is in units of its standard deviation, and so are the thresholds of constraints.
+        """
+        if is_partitioned(X, y, *metadata.values()):
+            return fit_collected(self, X, y, metadata, constraints)
+        request = request if constraints else None
+        training = check_real_training(self, X, y, metadata, request)
+        training = in_units_of_spread(training, self.fit_intercept)
+        constraints = [_with_unit(constraint, training.unit) for constraint in constraints]
+        return self._fit(X, y, training, constraints)
+
+
+def _with_unit(constraint, unit):
+    """The constraint on a target in other units."""
+    if not hasattr(constraint, "threshold"):
+        return constraint
+    return clone(constraint).set_params(threshold=unit.to_unit(constraint.threshold))
