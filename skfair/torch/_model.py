@@ -8,7 +8,7 @@ from skfair.models import ChunkedPoint, LinearModel
 from skfair.torch._flat_module import FlatModule
 from skfair.torch._module import check_device, ensure_output_layer, require_torch
 from skfair.torch._point import TorchPoint
-from skfair.torch._samples import samples_on
+from skfair.torch._samples import make_samples
 
 _CHUNK = 1 << 20
 """Numbers in the samples that are evaluated at a time."""
@@ -62,7 +62,7 @@ class TorchModel:
 
     def __init__(self, module, X, device="cpu"):
         device = check_device(device)
-        self.samples = samples_on(X, device)
+        self.samples = make_samples(X, device)
         module = copy.deepcopy(module).to(device)
         like = next(module.parameters(), None)
         dtype = require_torch().float32 if like is None else like.dtype

@@ -1,4 +1,4 @@
-"""Whether a constraint has cost a model most of what it could have told."""
+"""Warning for constraints that cost most of what the model improves on a constant."""
 
 from dataclasses import replace
 
@@ -11,51 +11,34 @@ from skfair.utils._messages import warn
 
 _PLAIN = SQP(max_iter=3, tol=1e-3)
 _MAX_SAMPLES = 1 << 13
-"""The fit without constraint is a few Newton steps on so many samples: that tells its accuracy to
-two digits, in a small share of the time of a fit."""
+"""The fit without constraint is a few Newton steps on a subsample of this size, which determines
+its accuracy to two digits in a small share of the time of a fit."""
 
 
-def warn_of_cost_to(task, found, is_real):
-    """Warn if a fit is nearer to a constant prediction than to the fit without constraint.
+def warn_of_cost_to(task, candidate, is_real):
+    """`warn_of_cost` for the task of a linear model, with a fit without constraint made here.
 
-    The latter is made here, on a subsample. Both are judged on all samples, or on those that
-    solutions are tried on if there are very many.
-
-    Parameters
-    ----------
-    task : Task
-        What was solved, by a model that is linear in its parameters.
-    found : Candidate
-        The model that was taken.
-    is_real : bool
-        Whether losses are compared, as for real targets and pairs of documents, and not accuracies.
+    It is fitted to a subsample, and both are judged on all samples, or on the subsample of the warm
+    start where there are very many.
     """
-    is_plain = found.is_solution and not found.result.multipliers.any()
+    is_plain = candidate.is_solution and not candidate.result.multipliers.any()
     if is_plain or not len(task.constraint) or over_pairs(task.problem.loss):
         return
     problem = task.among_few(task.problem)
     free = replace(problem, constraint=ConstraintSystem(()))
     if len(free.target) > _MAX_SAMPLES:
-        # A fixed draw: fits of the same samples warn alike.
+        # The seed is fixed: fits of the same samples give the same warning.
         free = free.take(np.random.default_rng(0).integers(len(free.target), size=_MAX_SAMPLES))
     plain = _PLAIN.solve(free, task.start).x
-    warn_of_cost(problem, found.parameters, plain, is_real)
+    warn_of_cost(problem, candidate.parameters, plain, is_real)
 
 
 def warn_of_cost(problem, parameters, plain, is_real=False):
     """Warn if a model is nearer to a constant prediction than to the fit without constraint.
 
-    Nothing is said of a constant prediction, and where the fit without constraint is hardly better
-    than one: by less than two standard errors.
-
-    Parameters
-    ----------
-    problem : ConstrainedProblem
-        Samples in memory, with the constraint.
-    parameters, plain : ndarray of shape (n_parameters,)
-        The model that was taken, and the fit without constraint.
-    is_real : bool, default=False
-        As in `warn_of_cost_to`.
+    A constant prediction is not warned of, nor a fit without constraint that is better than one by
+    less than two standard errors. With ``is_real`` losses are compared, as for real targets, and
+    not accuracies.
     """
     scores, free = problem.predicted(parameters), problem.predicted(plain)
     measure = _loss if is_real else _error
@@ -71,10 +54,11 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     names = "mean loss" if is_real else "accuracy"
     shown = [one if is_real else 1.0 - one for one in (taken, unconstrained, constant)]
     warn(
-        f"The constraint costs more than half of what the model could tell: its {names} is "
-        f"{shown[0]:.3g} on the training data, that without constraint {shown[1]:.3g}, that of the "
-        f"best constant prediction {shown[2]:.3g}. {_costly_group(problem.constraint, free)} Raise "
-        "the tolerance, merge groups, or leave small ones out (min_group_size)."
+        "The constraint costs more than half of what the model improves on a constant: its "
+        f"{names} is {shown[0]:.3g} on the training data, that without constraint {shown[1]:.3g}, "
+        f"that of the best constant prediction {shown[2]:.3g}. "
+        f"{_costly_group(problem.constraint, free)} Raise the tolerance, merge groups, or leave "
+        "small ones out (min_group_size)."
     )
 
 
@@ -82,7 +66,7 @@ def _error(problem, scores):
     """Weighted share of wrong decisions; of several classes each has a score per sample."""
     wrong = (scores > 0) != (problem.target > 0)
     n_classes = max(2, len(problem.model.constants()))
-    return float(problem.share @ wrong) * n_classes / 2  # a wrong class is wrong about two
+    return float(problem.share @ wrong) * n_classes / 2  # a wrong class is two wrong decisions
 
 
 def _loss(problem, scores):
@@ -105,15 +89,7 @@ def _constants(problem, is_real):
 
 
 def _costly_group(constraint, scores):
-    """Which constraint and group the fit without constraint is farthest from satisfying, in words.
-
-    Parameters
-    ----------
-    constraint : ConstraintSystem
-        What is to be kept.
-    scores : ndarray of shape (n_samples,)
-        Scores of the fit without constraint.
-    """
+    """Sentence on the constraint and group that the fit without constraint violates most."""
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
     part = constraint.constraints[int(np.argmax(excess))]
     report = part.report(scores).dropna(subset="tolerance").reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Samples that are there more than once."""
+"""Warning for repeated samples."""
 
 import numpy as np
 from scipy import sparse
@@ -6,26 +6,21 @@ from scipy import sparse
 from skfair.utils._messages import warn
 
 _SHARE = 0.03
-"""Share of repeated samples up to which they do little harm."""
+"""Share of repeated samples up to which the guarantee is hardly affected."""
 
 _CHANCE = 0.1
-"""Samples of equal features that differ in target or group at least so often, compared with any two
-samples, are equal by chance: few features have few values."""
+"""Pairs of samples with equal features that differ in target or group at least this often, compared
+with any two samples, are equal by chance: their features have few values."""
 
 
 def warn_of_duplicates(X, training):
-    """Warn if samples are repeated, though they were to be taken for independent.
+    """Warn if samples are repeated although ``confidence_level`` takes them for independent.
 
-    Parameters
-    ----------
-    X : object
-        Features; nothing is said of what is neither an array, a DataFrame nor a sparse matrix.
-    training : Training
-        Targets, sensitive features, and which samples belong together.
+    X is ignored if it is neither an array, a DataFrame nor a sparse matrix.
     """
     if training.people.clusters is not None:
         return
-    features = _hashed(X)
+    features = _hash_rows(X)
     if features is None or len(features) != len(training.target):
         return
     codes = training.groups.codes if training.groups.is_disjoint else 0
@@ -35,9 +30,9 @@ def warn_of_duplicates(X, training):
     share = 1.0 - len(both) / len(outcome)
     if share <= _SHARE:
         return
-    # Of two samples of equal features, and of any two, how likely are target and group equal?
-    among_equal = _pairs(both) / _pairs(np.bincount(features))
-    among_all = _pairs(np.bincount(outcome)) / _pairs(np.array([len(outcome)]))
+    # How often do pairs with equal features, and any pairs, have equal target and group?
+    among_equal = _count_pairs(both) / _count_pairs(np.bincount(features))
+    among_all = _count_pairs(np.bincount(outcome)) / _count_pairs(np.array([len(outcome)]))
     if 1.0 - among_equal > _CHANCE * (1.0 - among_all):
         return
     warn(
@@ -49,22 +44,23 @@ def warn_of_duplicates(X, training):
     )
 
 
-def _pairs(counts):
+def _count_pairs(counts):
+    """Twice the number of pairs within sets of equal samples."""
     counts = counts.astype(np.float64)
     return float(counts @ (counts - 1.0))
 
 
-def _projected(X):
-    """Each row as a random combination of its columns, added in the same order for all rows."""
-    found = np.zeros(len(X))
+def _project_rows(X):
+    """A random combination of the columns, added in the same order for all rows."""
+    projection = np.zeros(len(X))
     factors = np.random.default_rng(0).standard_normal((2, X.shape[1]))
     for column, factor, of_missing in zip(X.T, *factors, strict=True):
-        found += np.where(np.isnan(column), of_missing, factor * column)
-    return found
+        projection += np.where(np.isnan(column), of_missing, factor * column)
+    return projection
 
 
-def _hashed(X):
-    """A number per row, equal for equal rows; None of what has no rows of numbers or labels."""
+def _hash_rows(X):
+    """A number per row, equal for equal rows; None for what is no table."""
     import pandas as pd
 
     if sparse.issparse(X):
@@ -77,7 +73,7 @@ def _hashed(X):
     if isinstance(X, np.ndarray) and X.ndim > 1:
         X = X.reshape(len(X), -1)
         if X.dtype.kind in "biuf":
-            return _projected(X)
+            return _project_rows(X)
         X = pd.DataFrame(X)
     if not isinstance(X, pd.DataFrame):
         return None

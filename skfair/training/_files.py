@@ -1,4 +1,4 @@
-"""Estimators whose files need no pickle."""
+"""Estimators that can be stored without pickle."""
 
 import pandas as pd
 
@@ -6,13 +6,13 @@ _TABLE = "constraint_report_"
 
 
 class Storable:
-    """Mixin of estimators whose state holds arrays and builtins instead of its table.
+    """Mixin of estimators whose state has a dict of arrays in place of ``constraint_report_``.
 
-    Formats that run no code when they are read, such as that of skops, know no tables.
+    Formats that run no code when they are read, such as that of skops, cannot store DataFrames.
     """
 
     def __getstate__(self):
-        """Return what is stored."""
+        """Return the state to store."""
         state = super().__getstate__()
         if _TABLE in state:
             table = state[_TABLE]
@@ -20,7 +20,7 @@ class Storable:
         return state
 
     def __setstate__(self, state):
-        """Restore what was stored."""
+        """Restore the stored state."""
         if _TABLE in state:
             state = state | {_TABLE: pd.DataFrame(state[_TABLE])}
         super().__setstate__(state)

@@ -1,4 +1,4 @@
-"""A warning where a constraint costs most of what a model could tell."""
+"""Warning for constraints that cost most of what the model improves on a constant."""
 
 import re
 import warnings
