@@ -186,7 +186,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         criterion : str, default="statistical_parity"
             Name of the criterion. "demographic_parity" is not problem (21) as it is printed: of its
             minima the rows hold the case that is nearest to the plain fit.
-            ``benchmarks/partial_printed.py`` has (21) with all its cases.
+            ``benchmarks/papers/partial_fairness/problem_21.py`` has (21) with all its cases.
         **changes
             Other parameters that should differ.
 

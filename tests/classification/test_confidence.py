@@ -224,7 +224,7 @@ def test_ranks_are_shifted_less_far(criterion):
     assert np.ptp(certain.rates_) < np.ptp(plain.rates_)
 
 
-def test_too_few_ranks_are_told():
+def test_too_few_ranks_are_reported():
     X, y, groups = draw(160, seed=15)
     model = PartialParityPostprocessor(tolerance=0.1, confidence_level=0.95)
     with pytest.warns(InfeasibleConstraintWarning, match="times as many samples would be enough"):
@@ -232,14 +232,14 @@ def test_too_few_ranks_are_told():
     assert model.status_ == "uncertain"
 
 
-def test_pairs_of_people_cannot_be_promised():
+def test_pairs_of_samples_have_no_guarantee():
     X, y, groups = draw(600, seed=11)
     model = PartialParityClassifier("group_auc", confidence_level=0.9)
     with pytest.raises(ValueError, match="cannot be guaranteed for PartialGroupAUC"):
         model.fit(X, y, sensitive_features=groups)
 
 
-def test_of_more_than_two_classes_nothing_is_promised():
+def test_more_than_two_classes_have_no_guarantee():
     X, y, groups = draw(300, seed=13)
     model = ConstrainedClassifierCV(LogisticRegression(), confidence_level=0.9)
     with pytest.raises(ValueError, match="confidence_level needs 2 classes, but there are 3"):
