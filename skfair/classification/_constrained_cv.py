@@ -435,7 +435,9 @@ class ConstrainedClassifierCV(
             calibrate(column, problem) for column, problem in zip(scores.T, problems, strict=True)
         ]
         columns = features.features(calibrated_log_odds(scores, calibration), probabilities)
-        problems = [one._replace(X=own) for one, own in zip(problems, columns, strict=True)]
+        problems = [
+            problem._replace(X=column) for problem, column in zip(problems, columns, strict=True)
+        ]
         rule = {
             "estimators_": estimators,
             "calibration_": np.squeeze(calibration),

@@ -300,7 +300,7 @@ class PartialParityPostprocessor(
         estimator, scores = self._cross_fit(X, y, training, rows, metadata, groups, context)
         levels = unique_levels(scores)
         y_score = training.unit.to_unit(snap_to_levels(scores, levels))
-        samples = RankedSamples.of(y_score[compared], bound)
+        samples = RankedSamples.from_bound(y_score[compared], bound)
         check_sizes(samples, criterion, self.criterion)
         rule = {
             "estimator_": estimator,
@@ -504,8 +504,8 @@ class PartialParityPostprocessor(
         return shift_ranks(ranks, self._zeros[codes], self.center_)
 
 
-def _compared_groups(people):
+def _compared_groups(samples):
     """Rows of groups that are compared, and whose rank curve each group has, among these groups."""
-    _, positions = people.merge_small_groups()
-    is_large = people.is_large(people.groups)
-    return np.flatnonzero(is_large[people.groups.codes]), positions
+    _, positions = samples.merge_small_groups()
+    is_large = samples.is_large(samples.groups)
+    return np.flatnonzero(is_large[samples.groups.codes]), positions

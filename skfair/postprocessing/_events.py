@@ -48,7 +48,7 @@ def find_events(problems, constraints):
                 effects = _decision_effects(constraint, cell, problem.target)
                 columns[-1] += _contrasts(effects, members, codes, problem.weights, subsets)
         sources += [(number, _source(one, problem.target)) for one in subsets[len(sources) :]]
-    tables = [_distinct(_tabulate(some, len(subsets), len(first))) for some in columns]
+    tables = [_distinct(_tabulate(one, len(subsets), len(first))) for one in columns]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)
     tables = [np.pad(t, ((0, 0), (0, 0), (0, n_features - t.shape[2]))) for t in tables]

@@ -36,7 +36,7 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
     """
     tasks = _tasks(problems, constraints, tolerance, callback)
     # Of several temperatures the enforced model with the fewest errors is taken.
-    task, candidate = _most_accurate(tasks if len(problems) > 1 else _preselect(tasks))
+    task, candidate = _select_most_accurate(tasks if len(problems) > 1 else _preselect(tasks))
     guarantee = Guarantee(candidate, task.constraint.tolerances)
     if confidence is not None:
         start, clusters = replace(task, start=candidate.parameters), problems[0].people.clusters
@@ -79,14 +79,14 @@ def _preselect(tasks):
     counts_all = constraint.statistics <= {"decisions"}
     if len(tasks) == 1 or not counts_all or len(constraint.rows.lower) != 1:
         return tasks
-    task, candidate = _most_accurate(tasks, "sweep")
+    task, candidate = _select_most_accurate(tasks, "sweep")
     is_constant = len(candidate.decisions) == 1
     if is_constant or not candidate.keeps_bound:
         return tasks
     return [replace(task, start=candidate.parameters)]
 
 
-def _most_accurate(tasks, strategy="auto"):
+def _select_most_accurate(tasks, strategy="auto"):
     """The task whose enforced model has the fewest errors, and this model."""
     enforced = [(task, enforce(task, strategy)) for task in tasks]
     return min(enforced, key=lambda pair: pair[1].rank)

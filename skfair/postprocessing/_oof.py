@@ -40,7 +40,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullc
     if isinstance(folds, str):
         _refuse_supervised_steps(estimator, X, y)
         with subtask("classifier of all samples"):
-            fitted = _with_out_of_bag_scores(clone(estimator)).fit(X, y, **params)
+            fitted = _enable_out_of_bag_scores(clone(estimator)).fit(X, y, **params)
         return [fitted], probability_scores(_out_of_bag_probabilities(final_step(fitted)))
 
     # One clone per fold, fitted without the samples that it scores.
@@ -150,7 +150,7 @@ def _check_classes(estimator, classes):
 # Out-of-bag scores --------------------------------------------------------------------
 
 
-def _with_out_of_bag_scores(estimator):
+def _enable_out_of_bag_scores(estimator):
     """The estimator, its forest set to keep out-of-bag scores."""
     forest = final_step(estimator)
     known = forest.get_params()

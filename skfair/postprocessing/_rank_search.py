@@ -62,7 +62,7 @@ def search_rates(samples, criterion, tolerance, callback):
         return _narrow_gap(samples, criterion, tolerance, callback)
     # At one threshold the criterion itself is what may differ by the tolerance.
     total = _eligible(samples, criterion)
-    compared = samples.inside & total
+    compared = samples.is_inside & total
     base = compared if criterion.scale == "normalized" else total
     positions = samples.shares_above(compared, base)
     best = _evaluate_gap(samples, criterion, tolerance, positions, tolerance)
@@ -121,7 +121,7 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
 def check_sizes(samples, criterion, name):
     """Refuse groups with fewer than 20 samples whose rank is in the interval."""
     groups = samples.groups
-    compared = samples.inside & _eligible(samples, criterion)
+    compared = samples.is_inside & _eligible(samples, criterion)
     n_compared = np.bincount(groups.codes[compared], minlength=len(groups.labels))
     small = np.flatnonzero(n_compared < _MIN_SAMPLES)
     if len(small) and len(groups.labels) > 1:

@@ -120,7 +120,7 @@ class RankedSamples:
     intervals: list
 
     @classmethod
-    def of(cls, y_score, bound):
+    def from_bound(cls, y_score, bound):
         """The samples of a bound constraint on percentiles, by their scores."""
         samples, percentiles = bound.ranked.samples, bound.ranked.percentiles
         return cls(y_score, samples.target > 0, samples.groups, samples.weights, percentiles)
@@ -160,7 +160,7 @@ class RankedSamples:
         return ranks_in_groups(self.curves, self.y_score, self.groups.codes)
 
     @cached_property
-    def inside(self):
+    def is_inside(self):
         """Whether the rank of each sample is in the interval of its group, (n_samples,)."""
         return self._table.select(self.intervals, self.weights)
 

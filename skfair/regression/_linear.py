@@ -43,11 +43,11 @@ class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
         request = request if constraints else None
         training = check_real_training(self, X, y, metadata, request)
         training = in_units_of_spread(training, self.fit_intercept)
-        constraints = [_with_unit(constraint, training.unit) for constraint in constraints]
+        constraints = [_rescale_threshold(constraint, training.unit) for constraint in constraints]
         return self._fit(X, y, training, constraints)
 
 
-def _with_unit(constraint, unit):
+def _rescale_threshold(constraint, unit):
     """The constraint on a target in other units."""
     if not hasattr(constraint, "threshold"):
         return constraint

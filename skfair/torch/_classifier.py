@@ -241,7 +241,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     def _scores(self, X):
         check_is_fitted(self)
         if not is_dataset(X):
-            X = validate_data(self, _on_cpu(X), dtype=np.float32, allow_nd=True, reset=False)
+            X = validate_data(self, _move_to_cpu(X), dtype=np.float32, allow_nd=True, reset=False)
         model = TorchModel(self.module_, X, self.device)
         return model.at(model.initial()).scores
 
@@ -254,8 +254,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
 
 def _check_samples(X, estimator):
     """An array of samples, float32."""
-    return check_array(_on_cpu(X), dtype=np.float32, allow_nd=True, estimator=estimator)
+    return check_array(_move_to_cpu(X), dtype=np.float32, allow_nd=True, estimator=estimator)
 
 
-def _on_cpu(X):
+def _move_to_cpu(X):
     return X.detach().cpu().numpy() if isinstance(X, require_torch().Tensor) else X

@@ -89,7 +89,7 @@ def _probe(module, inputs):
             handle.remove()
         for submodule, was_training in modes:
             submodule.training = was_training
-    return outputs, [layer for layer, seen in by_layer.items() if _are_equal(seen, outputs)]
+    return outputs, [layer for layer, results in by_layer.items() if _are_equal(results, outputs)]
 
 
 def _is_scalar_linear(layer):

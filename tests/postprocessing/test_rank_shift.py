@@ -161,7 +161,7 @@ def test_shares_above_are_those_of_the_metrics(interval):
         (everyone, partial_demographic_parity_difference, ()),
         (people.positive, partial_equal_opportunity_difference, (people.positive,)),
     ):
-        compared = people.inside & eligible
+        compared = people.is_inside & eligible
         for scale, total in (("normalized", compared), ("raw", eligible)):
             shares = people.shares_above(compared, total)
             expected = [
