@@ -86,9 +86,9 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
 
         A constraint moves whole groups, so that within a group the mean probability is not the rate
         of the positive class, even on the training data: in the guide, where men repay more often
-        and decisions may differ by .05, the mean is .54 for women, of whom .50 repay, and .59 for
-        men, of whom .64 do. `~sklearn.calibration.CalibratedClassifierCV`, fitted to each group,
-        gives probabilities that are right by group.
+        and decisions may differ by .05, the mean is .54 for women, while .50 of them repay, and .59
+        for men, while .64 of them do. `~sklearn.calibration.CalibratedClassifierCV`, fitted to each
+        group, gives probabilities that are right by group.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ class ConstraintEvents:
 
     ``subsets`` are masks of samples, such as the positives, and ``codes`` number disjoint groups.
     ``sources`` are pairs of a one-vs-rest problem and of what the probability of a subset follows
-    from: "everybody" (it is 1), "positives" or "negatives" (that of the problem's positive class),
+    from: "all" (it is 1), "positives" or "negatives" (that of the problem's positive class),
     or "learned". ``table``, of shape (n_problems, n_subsets, n_codes, n_features), has the weight
     of each event in the features of each problem. With ``compares_scores`` constraints compare
     ranks or losses: then each feature also comes multiplied with the log-odds.
@@ -111,7 +111,7 @@ def _number(subset, subsets):
 def _source(subset, target):
     """What the probability of a subset follows from."""
     if subset.all():
-        return "everybody"
+        return "all"
     if np.array_equal(subset, target > 0):
         return "positives"
     return "negatives" if np.array_equal(subset, target < 0) else "learned"
@@ -156,7 +156,7 @@ def check_several_classes(problems, constraints, confidence):
 
 def check_folds_cover(events, folds, groups):
     """Refuse folds whose training rows lack an event."""
-    nouns = {"everybody": "samples", "learned": "samples of the constraint's cell"}
+    nouns = {"all": "samples", "learned": "samples of the constraint's cell"}
     is_weighed = events.table.any(axis=(0, 3))  # (n_subsets, n_codes)
     for subset, (_, source), weighed in zip(
         events.subsets, events.sources, is_weighed, strict=True

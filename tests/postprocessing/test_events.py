@@ -27,7 +27,7 @@ def training(groups=LABELS, weights=None):
 
 def test_demographic_parity_has_the_probability_of_the_group():
     events = find_events([training()], [DemographicParity()])
-    assert events.sources == [(0, "everybody")]
+    assert events.sources == [(0, "all")]
     # P(a | x) / P(a) against P(b | x) / P(b), and each group is one half.
     np.testing.assert_allclose(np.abs(events.table), 2.0)
     assert events.table.sum() == 0.0
@@ -99,7 +99,7 @@ def test_classes_share_what_they_can():
     problems = data.one_vs_rest()
     assert [one.pos_label for one in problems] == [0, 1, 2]
     events = find_events(problems, [DemographicParity()])
-    assert events.sources == [(0, "everybody")]
+    assert events.sources == [(0, "all")]
     assert events.table.shape == (3, 1, 2, 1)
     events = find_events(problems, [EqualOpportunity()])
     assert events.sources == [(k, "positives") for k in range(3)]
