@@ -12,6 +12,7 @@ from skfair.classification import (
 from skfair.datasets import make_ranking
 from skfair.ranking import ConstrainedRanker
 from skfair.regression import ConstrainedERMRegressor
+from skfair.solvers import AdamPrimalDual
 
 
 def generate(n_samples, n_features=20, seed=0):
@@ -80,7 +81,9 @@ class Perceptron(_Supervised):
 
     def model(self):
         """The estimator."""
-        return ConstrainedMLPClassifier(tolerance=0.05, max_iter=5, random_state=0)
+        return ConstrainedMLPClassifier(
+            tolerance=0.05, solver=AdamPrimalDual(max_iter=5), random_state=0
+        )
 
 
 class AnyClassifier(_Supervised):
