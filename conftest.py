@@ -11,7 +11,7 @@ NEED = {
     "distributed": (
         ROOT / "doc" / "large_data.rst",
         ROOT / "skfair" / "partitions" / "_collections.py",
-        ROOT / "skfair" / "partitions" / "_on_dask.py",
+        ROOT / "skfair" / "partitions" / "_dask.py",
         ROOT / "skfair" / "groups" / "_duplicates.py",
     ),
 }

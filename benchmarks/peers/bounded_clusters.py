@@ -1,5 +1,7 @@
 """Clusters with bounds on their sizes, and on the shares of the groups, beside other solvers."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
@@ -9,10 +11,10 @@ from benchmarks.peers.kmeans_methods import fair_assignment_lp
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds
 from skfair.cluster import FairKMeans
-from skfair.cluster._limits import Asked
-from skfair.cluster.kmeans import _homotopy as homotopy
+from skfair.cluster._limits import ClusterRequirements
+from skfair.cluster.kmeans._dual import fair_assignment
 from skfair.cluster.kmeans._local_search import round_off
-from skfair.cluster.kmeans._samples import ClusteringProblem, point_of
+from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.datasets import make_fair_blobs
 
 SIZES = {  # of 10 clusters of 10,000 people; the peer takes half a minute for the strips
@@ -108,17 +110,17 @@ def _against_programme(case, model, level, n_runs):
     where no count is rounded in its own favour.
     """
     by_group = np.bincount(case.codes).astype(float)
-    limits = Asked(share_ratio=level).limits(by_group)
+    limits = ClusterRequirements(share_ratio=level).limits(by_group)
     samples = ClusteringProblem(case.X, np.ones(len(case.X)), case.codes, limits)
-    start = point_of(samples, model.labels_, case.n_clusters)
+    start = recompute_point(samples, model.labels_, case.n_clusters)
     assert start.balance < level, "the bound does not bind"
     centers = start.clustering.centers
     distances = cdist(case.X, centers, "sqeuclidean")
 
     def ours(person):
-        dual = homotopy.fair_assignment(samples, centers, level)
-        people = samples._replace(limits=limits._replace(slack=person))
-        return round_off(people, point_of(people, dual.labels, case.n_clusters, dual), level)
+        dual = fair_assignment(samples, centers, level)
+        people = replace(samples, limits=limits._replace(slack=person))
+        return round_off(people, recompute_point(people, dual.labels, case.n_clusters, dual), level)
 
     def programme(_):
         return fair_assignment_lp(distances, case.codes, level, scale=1 / by_group)
@@ -126,7 +128,7 @@ def _against_programme(case, model, level, n_runs):
     runs = in_turns({"ours": lambda _: ours(1.0), "lp": programme}, n_runs)
     point, strict = runs["ours"][0].result, ours(0.0)
     optimum, _ = runs["lp"][0].result
-    assert samples.keep_promise(point.clustering.counts, level), "the promise is not kept"
+    assert samples.keeps_limits(point.clustering.counts, level), "the promise is not kept"
     assert strict.balance >= level
 
     def above(labels):

@@ -9,9 +9,9 @@ from benchmarks.peers.kmeans_methods import fair_assignment_lp
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds
 from skfair._kernels.clustering import balance_limits
-from skfair.cluster.kmeans import _homotopy as homotopy
+from skfair.cluster.kmeans import _dual
 from skfair.cluster.kmeans._local_search import repair
-from skfair.cluster.kmeans._samples import ClusteringProblem, point_of
+from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 
 LEVELS = (0.5, 0.8, 0.95, 0.99)  # of the data's own balance
 
@@ -41,13 +41,13 @@ def _compare(case, model, level, n_runs):
     ratio = level * case.balance
     limits = balance_limits(case.codes.max() + 1)
     samples = ClusteringProblem(case.X, np.ones(len(case.X)), case.codes, limits)
-    start = point_of(samples, model.labels_, case.n_clusters)
+    start = recompute_point(samples, model.labels_, case.n_clusters)
     centers = start.clustering.centers
     distances = cdist(case.X, centers, "sqeuclidean")
 
     def ours(_):
-        dual = homotopy.fair_assignment(samples, centers, ratio)
-        point = point_of(samples, dual.labels, case.n_clusters, dual)
+        dual = _dual.fair_assignment(samples, centers, ratio)
+        point = recompute_point(samples, dual.labels, case.n_clusters, dual)
         return repair(samples, point, ratio)
 
     runs = in_turns(

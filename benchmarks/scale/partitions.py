@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.partitions import BLOCK, OnDask
+from skfair.partitions import BLOCK, DaskWorkers, _dask
 
 CONSTRAINTS = ("demographic_parity", "equalized_odds", "percentiles")
 N_COLUMNS, N_WORKERS = 10, 2
@@ -155,22 +155,22 @@ def questions(client, loses):
     from distributed.protocol.pickle import dumps
 
     found = {"received": [], "sent": []}
-    gather, send = OnDask._gather, OnDask._sent
+    gather, submit = _dask.gather, DaskWorkers._submit
 
-    def gather_and_count(self, futures):
-        answers = gather(self, futures)
-        found["received"].append(len(pickle.dumps(answers)))
+    def gather_and_count(client, futures):
+        results = gather(client, futures)
+        found["received"].append(len(pickle.dumps(results)))
         if len(found["received"]) == loses:
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-        return answers
+        return results
 
-    def send_and_count(self, question):
-        found["sent"].append(len(dumps(question)))
-        return send(self, question)
+    def submit_and_count(self, task, others):
+        found["sent"].append(len(dumps(task)))
+        return submit(self, task, others)
 
     with (
-        mock.patch.object(OnDask, "_gather", gather_and_count),
-        mock.patch.object(OnDask, "_sent", send_and_count),
+        mock.patch.object(_dask, "gather", gather_and_count),
+        mock.patch.object(DaskWorkers, "_submit", submit_and_count),
     ):
         yield found
 

@@ -3,13 +3,13 @@
 from functools import partial
 from numbers import Integral
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from skfair.cluster._balance import describe, outcome, warn_of_status
 from skfair.cluster._pareto_front import CRITERIA, ParetoFront
-from skfair.cluster.kmeans._census import header
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.partitions import is_partitioned
 from skfair.utils._messages import spelling_hint, warn
@@ -19,17 +19,16 @@ from skfair.utils._sklearn import CallbackSupportMixin, validate_params
 class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     """A clusterer with a parameter ``min_balance``.
 
-    A subclass says what its input is, how it is clustered, and what follows from labels, by
+    A subclass has
 
-    - ``_check(X, sensitive_features, ...)``: the validated input, in a record of its own that tells
-      whether it ``lacks_groups`` although a mix of them is asked for;
-    - ``_prepare(data, random_state)``: the record with what all clusterings of it share;
+    - ``_check(X, sensitive_features, ...)``: the validated input, with ``requirements``,
+      ``largest_weight``, and ``lacks_groups``, if balanced clusters are required without groups;
+    - ``_prepare(data, random_state)``: the input with what all clusterings of it share;
     - ``_cluster(data, random_state, rounds)``: fitted attributes of the best clustering found,
       with ``status_`` "optimal", "feasible" or "max_iter";
-    - ``_describe(data, labels)``: fitted attributes of a given clustering;
-    - ``_advice(data)``: what to do where the balance asked for is not reached;
-    - ``_cut_short(data, is_stopped)``: what ended a search too early, None if it is a callback that
-      did, of which its owner knows.
+    - ``_describe(data, labels)``: fitted attributes of labels;
+    - ``_advice(data)``: what to do where the required balance is not reached;
+    - ``_cut_short(data, is_stopped)``: what ended a search too early, None if a callback did.
     """
 
     _cost_name = "cost"
@@ -47,7 +46,7 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         fitted |= outcome(fitted, search, data.lacks_groups)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)  # of an earlier fit, which may have had more of them
-        validate_data(self, header(X), skip_check_array=True)  # number and names of features
+        validate_data(self, _column_names(X), skip_check_array=True)  # number and names of features
         vars(self).update(fitted)
         cut_short = self._cut_short(data, rounds.is_stopped)
         warn_of_status(self, data, search, self._advice(data), cut_short)
@@ -66,24 +65,21 @@ class Rounds:
         self.n_rounds = 0
         self.is_stopped = False
 
-    def show(self, attributes):
-        """Report a round; True if a callback wants the fit to stop.
+    def show(self, describe, label=dict):
+        """Report a round; True if a callback stops the fit.
 
-        Parameters
-        ----------
-        attributes : callable
-            Without arguments; returns the fitted attributes as if the fit ended here. Called
-            only if somebody looks.
+        ``describe()`` returns the fitted attributes as if the fit ended here, ``label()`` those
+        that are not printed and may take another pass. They are called only if they are read.
         """
         self.n_rounds += 1
 
         def as_if_ended():
-            fitted = attributes()
+            fitted = describe() | label()
             ended = outcome(fitted, "max_iter", self.lacks_groups)
             return fitted | ended | {"n_iter_": self.n_rounds}
 
         if self.estimator.verbose:
-            now = attributes()
+            now = describe()
             print(f"cost {now['objective_']:.6g}, balance {now['balance_']:.4f}")
         task = self.context.subcontext(task_name="round")
         task.call_on_fit_task_begin(estimator=self.estimator)
@@ -99,28 +95,22 @@ class Rounds:
         )
 
 
-def front(estimator, X, people, n_levels, routes, criterion):
+def _column_names(X):
+    """No rows of a collection, but with the names of its columns; rows in memory as they are."""
+    if not is_partitioned(X):
+        return X
+    import pandas as pd
+
+    names = getattr(X, "columns", None)
+    return np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
+
+
+def front(estimator, X, columns, n_levels, routes, criterion):
     """The Pareto front of a clusterer's cost and balance, or ratio of shares.
 
-    Parameters
-    ----------
-    estimator : FairClusterer
-        Its parameters hold for all points; it asks for no balance itself.
-    X : array-like
-        As ``estimator.fit`` takes it.
-    people : dict
-        What else ``estimator.fit`` takes: everybody's group, and weight.
-    n_levels : int
-        Number of balances at which a clustering is computed.
-    routes : callable
-        (estimator, checked input, n_levels, random_state, criterion) -> list of Route.
-    criterion : {"balance", "share_ratio"}
-        What rises along the front.
-
-    Returns
-    -------
-    front : ParetoFront
-        Its points can become fitted clones of the estimator.
+    The clusterer requires no balance itself; ``columns`` are the other arguments of its fit.
+    ``routes(estimator, data, n_levels, random_state, criterion)`` returns the routes of the front,
+    whose points can become fitted clones of the estimator.
     """
     if criterion not in CRITERIA:
         raise ValueError(
@@ -130,26 +120,26 @@ def front(estimator, X, people, n_levels, routes, criterion):
     if not isinstance(n_levels, Integral) or n_levels < 1:
         raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
     validate_params(estimator)
-    if is_partitioned(X, *people.values()):
+    if is_partitioned(X, *columns.values()):
         raise TypeError(
-            "A front is a path of single people, who must lie in memory: pass a sample of them, or "
-            "fit FairKMeans to all at one min_balance."
+            "A front moves single samples, which must be in memory, but the data are partitioned: "
+            "pass a subsample, or fit FairKMeans to all at one min_balance."
         )
     random_state = check_random_state(estimator.random_state)
-    if people["sensitive_features"] is None:
+    if columns["sensitive_features"] is None:
         warn(
-            "The front of cost and balance got sensitive_features=None: everybody is one group, "
-            "every clustering is balanced, and the front is one plain clustering. Pass everybody's "
-            "group.",
+            "The front of cost and balance got sensitive_features=None: all samples are one group, "
+            "every clustering is balanced, and the front is one plain clustering. Pass the group "
+            "of each sample.",
             MissingSensitiveFeaturesWarning,
         )
-    data = estimator._check(X, **people)
+    data = estimator._check(X, **columns)
     validate_data(estimator, X, skip_check_array=True)  # number and names of features
     data = estimator._prepare(data, random_state)
     return ParetoFront.from_routes(
         routes(estimator, data, n_levels, random_state, criterion),
         partial(_measure, data, estimator.n_clusters),
-        partial(_at_labels, estimator, data, criterion),
+        partial(_build_estimator, estimator, data, criterion),
         data_balance=data.data_balance,
         cost_name=estimator._cost_name,
         criterion=criterion,
@@ -158,11 +148,11 @@ def front(estimator, X, people, n_levels, routes, criterion):
 
 def _measure(data, n_clusters, labels):
     """Balance and ratio of shares of a clustering."""
-    fitted = describe(data.counts(labels, n_clusters), data.asked)
+    fitted = describe(data.counts(labels, n_clusters), data.requirements)
     return fitted["balance_"], fitted["share_ratio_"]
 
 
-def _at_labels(estimator, data, criterion, labels):
+def _build_estimator(estimator, data, criterion, labels):
     """A fitted clone whose clustering is the given one: a point of a front."""
     point = clone(estimator)
     vars(point).update(point._describe(data, labels) | {"status_": "feasible", "n_iter_": 0})

@@ -1,4 +1,4 @@
-"""What is asked of every cluster: a mix of the groups, and a size."""
+"""Requirements for every cluster: composition by groups, and size."""
 
 from numbers import Integral
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from skfair.utils._balance import data_balance
 ROUNDING = 1e-12  # of sums and ratios
 
 
-class Asked(NamedTuple):
+class ClusterRequirements(NamedTuple):
     """The parameters of a clusterer that bound its clusters, as numbers."""
 
     balance: float = 0.0  # relative to the data's own
@@ -19,21 +19,13 @@ class Asked(NamedTuple):
     smallest: float = 0.0  # weight of a cluster
     largest: float = np.inf
     attributes: tuple = (slice(None),)  # the groups that are compared with one another
-    numbers: np.ndarray | None = None  # members of each group; None: enough for all clusters
+    members: np.ndarray | None = None  # number by group; None: enough for all clusters
 
-    def limits(self, group_weights, kinds=None):
-        """The same for algorithms, with the level that has to be reached.
+    def limits(self, group_weights, intersections=None):
+        """The same as `Limits`, with the level that has to be reached.
 
-        Parameters
-        ----------
-        group_weights : ndarray of shape (n_groups,)
-            Weight of every group in the data.
-        kinds : ndarray of intp, shape (n_kinds, n_attributes), default=None
-            The groups that samples of a kind are in; None if every group is a kind.
-
-        Returns
-        -------
-        limits : Limits
+        ``intersections`` are the groups of each, (n_intersections, n_attributes); None if every
+        group is one.
         """
         limits = balance_limits(len(group_weights))
         scales, shares = np.zeros((2, len(self.attributes), len(group_weights)))
@@ -56,55 +48,40 @@ class Asked(NamedTuple):
                 factors=np.append(factors, np.full(len(shares), goal / self.share_ratio)),
             )
         return limits._replace(
-            intersections=limits.intersections if kinds is None else kinds,
+            intersections=limits.intersections if intersections is None else intersections,
             min_size=self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf,
             max_size=float(self.largest * (1 + ROUNDING)),
         )
 
 
-def check_asked(estimator, weights):
-    """What a clusterer's parameters ask for.
+def check_requirements(estimator, total, is_count):
+    """The requirements that a clusterer's parameters state, refused if no clusters have such sizes.
 
-    Parameters
-    ----------
-    estimator : FairKMeans
-        Has ``n_clusters``, ``min_balance``, ``min_share_ratio``, ``min_cluster_size`` and
-        ``max_cluster_size``.
-    weights : ndarray of shape (n_samples,)
-        Of everybody to cluster.
-
-    Returns
-    -------
-    asked : Asked
-
-    Raises
-    ------
-    ValueError
-        If no clusters have such sizes; the message says what can be had.
+    ``total`` is the weight of all samples, ``is_count`` whether all weights are 1.
     """
-    total, n_clusters = float(weights.sum()), estimator.n_clusters
+    total, n_clusters = float(total), estimator.n_clusters
     smallest = _size(estimator.min_cluster_size, total, 0.0)
     largest = _size(estimator.max_cluster_size, total, np.inf)
-    if (weights == 1).all():  # persons are whole
+    attainable, units = (total / n_clusters, total / n_clusters), "units of sample_weight"
+    if is_count:
         smallest = np.ceil(smallest * (1 - ROUNDING))
         largest = np.floor(largest * (1 + ROUNDING))
-        attainable = total // n_clusters, -(-total // n_clusters)
-    else:
-        attainable = total / n_clusters, total / n_clusters
-    people = "people" if (weights == 1).all() else "units of sample_weight"
+        attainable, units = (total // n_clusters, -(-total // n_clusters)), "samples"
     if smallest > attainable[0] * (1 + ROUNDING):
         raise ValueError(
-            f"min_cluster_size={estimator.min_cluster_size} asks for {smallest:g} {people} in each "
-            f"of {n_clusters} clusters, but there are {total:g}: {attainable[0]:g} is the most "
-            "that all clusters can have. Ask for less, or for fewer clusters."
+            f"min_cluster_size={estimator.min_cluster_size} requires {smallest:g} {units} in each "
+            f"of {n_clusters} clusters, but there are {total:g}: {attainable[0]:g} is the maximum "
+            "that all clusters can have. Lower it, or use fewer clusters."
         )
     if largest < attainable[1] * (1 - ROUNDING):
         raise ValueError(
-            f"max_cluster_size={estimator.max_cluster_size} allows {largest:g} {people} in each of "
-            f"{n_clusters} clusters, but there are {total:g}: {attainable[1]:g} is the least bound "
-            "that leaves room for all. Allow more, or ask for more clusters."
+            f"max_cluster_size={estimator.max_cluster_size} allows {largest:g} {units} in each of "
+            f"{n_clusters} clusters, but there are {total:g}: {attainable[1]:g} is the minimum "
+            "bound with which all fit. Raise it, or use more clusters."
         )
-    return Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0, smallest, largest)
+    return ClusterRequirements(
+        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0, smallest, largest
+    )
 
 
 def _size(size, total, absent):
@@ -114,8 +91,8 @@ def _size(size, total, absent):
     return float(size) if isinstance(size, Integral) else float(size * total)
 
 
-def mixes(counts, limits):
-    """Ratio of the rarest to the commonest group of each cluster, in the scales of the limits."""
+def composition_ratios(counts, limits):
+    """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
     compared = limits.scales > 0
     scaled = (counts + limits.slack)[:, None] * limits.scales
     low = scaled.min(axis=2, where=compared, initial=np.inf)
@@ -130,5 +107,5 @@ def keeps_sizes(sizes, limits):
 
 
 def is_sized(limits):
-    """Whether anything is asked of the sizes of clusters."""
+    """Whether the sizes of clusters are bounded."""
     return bool(np.isfinite(limits.min_size) or np.isfinite(limits.max_size))

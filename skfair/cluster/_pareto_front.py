@@ -1,4 +1,4 @@
-"""Fronts of clusterings: what each degree of balance costs."""
+"""Pareto fronts of clusterings: the cost of each degree of balance."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from skfair.metrics import hypervolume, non_dominated
 from skfair.utils._messages import warn
 
 CRITERIA = ("balance", "share_ratio")
-"""What may rise along a front; `skfair.cluster._limits.Asked` asks for both by these names."""
+"""What may rise along a front; `ClusterRequirements` has fields with these names."""
 
 
 class Route(NamedTuple):
@@ -21,13 +21,13 @@ class Route(NamedTuple):
     samples: np.ndarray  # (n_moves,)
     clusters: np.ndarray  # (n_moves,)
     costs: np.ndarray  # (n_moves + 1,) of the labelling and after each move
-    mixes: np.ndarray  # (n_moves + 1,) balances or ratios of shares
+    ratios: np.ndarray  # (n_moves + 1,) balances or ratios of shares
 
     @classmethod
-    def at(cls, labels, cost, mix):
+    def without_moves(cls, labels, cost, ratio):
         """A labelling from which no move leads on."""
-        nobody = np.empty(0, dtype=np.intp)
-        return cls(labels, nobody, nobody, np.array([cost]), np.array([mix]))
+        nothing = np.empty(0, dtype=np.intp)
+        return cls(labels, nothing, nothing, np.array([cost]), np.array([ratio]))
 
     def labels_after(self, n_moves):
         """Cluster of each sample after so many moves, (n_samples,) int32."""
@@ -39,11 +39,12 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParetoFront:
-    """Clusterings of which none is both cheaper and better mixed than another.
+    """Clusterings of which none is both cheaper and more balanced than another.
 
     Made by `fair_kmeans_front` or `fair_spectral_front`. Points are sorted by cost, so that the
     criterion, balance or the ratio of shares, rises along the front: point 0 is the cheapest, the
-    last point is the best mixed. The other of the two is told as well, and may fall on the way.
+    last point is the most balanced. The other of the two is reported as well, and may fall on the
+    way.
 
     Attributes
     ----------
@@ -51,10 +52,10 @@ class ParetoFront:
         Cost of each clustering: the squared distance to its centre of an average sample (f1), or
         the normalised cut.
     balance : ndarray of shape (n_points,)
-        Balance of each clustering: the least ratio, over its clusters, of the rarest to the
-        commonest group (f2, in [0, 1]).
+        Balance of each clustering: the minimum ratio, over its clusters, of the smallest to the
+        largest group (f2, in [0, 1]).
     share_ratio : ndarray of shape (n_points,)
-        Least ratio of two groups' shares in a cluster, of each clustering: from 0.8 on the
+        Minimum ratio of two groups' shares in a cluster, of each clustering: from 0.8 on the
         four-fifths rule is kept.
     data_balance : float
         The balance of the data as a whole, which no clustering exceeds; its ratio of shares is 1.
@@ -94,7 +95,7 @@ class ParetoFront:
         routes : sequence of Route
             Labellings, and moves that lead on from them.
         measure : callable
-            Tells the balance and the ratio of shares of labels.
+            Returns the balance and the ratio of shares of labels.
         build : callable
             Turns labels into a fitted estimator.
         data_balance : float
@@ -102,29 +103,29 @@ class ParetoFront:
         cost_name : str
             What the cost is, in words.
         criterion : {"balance", "share_ratio"}, default="balance"
-            What the mixes of the routes are.
+            What the ratios of the routes are.
 
         Returns
         -------
         front : ParetoFront
         """
         cost = np.concatenate([route.costs for route in routes])
-        mix = np.concatenate([route.mixes for route in routes])
+        ratio = np.concatenate([route.ratios for route in routes])
         positions = np.array(
             [(r, m) for r, route in enumerate(routes) for m in range(len(route.costs))]
         )
-        kept = np.flatnonzero(non_dominated(cost, mix))
-        kept = kept[np.argsort(cost[kept], kind="stable")]
-        measured = [measure(routes[r].labels_after(m)) for r, m in positions[kept]]
+        rows = np.flatnonzero(non_dominated(cost, ratio))
+        rows = rows[np.argsort(cost[rows], kind="stable")]
+        measured = [measure(routes[r].labels_after(m)) for r, m in positions[rows]]
         columns = dict(zip(CRITERIA, np.array(measured).T, strict=True))
         return cls(
-            cost[kept],
-            **(columns | {criterion: mix[kept]}),
+            cost[rows],
+            **(columns | {criterion: ratio[rows]}),
             data_balance=data_balance,
             cost_name=cost_name,
             criterion=criterion,
             _routes=tuple(routes),
-            _positions=positions[kept],
+            _positions=positions[rows],
             _build=build,
         )
 
@@ -132,15 +133,15 @@ class ParetoFront:
         return len(self.cost)
 
     def __repr__(self):
-        least, most = self.mix[[0, -1]]
+        lowest, highest = self._ratio[[0, -1]]
         of_data = f" of {self.data_balance:.3g}" if self.criterion == "balance" else ""
         return (
             f"ParetoFront({len(self)} points, cost {self.cost[0]:.4g} to {self.cost[-1]:.4g}, "
-            f"{self.criterion} {least:.3g} to {most:.3g}{of_data})"
+            f"{self.criterion} {lowest:.3g} to {highest:.3g}{of_data})"
         )
 
     @property
-    def mix(self):
+    def _ratio(self):
         """What rises along the front, balance or the ratio of shares, (n_points,)."""
         return getattr(self, self.criterion)
 
@@ -196,13 +197,12 @@ class ParetoFront:
         min_balance : float in [0, 1], default=0.0
             Relative to the data's own balance, as in `FairKMeans`.
         min_share_ratio : float in [0, 1], default=0.0
-            Least ratio of two groups' shares in a cluster, as in `FairKMeans`.
+            Minimum ratio of two groups' shares in a cluster, as in `FairKMeans`.
 
         Returns
         -------
         i : int
-            If no point reaches both, the one that lacks least, with an
-            `InfeasibleConstraintWarning`.
+            If no point reaches both, the nearest one, with an `InfeasibleConstraintWarning`.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class ParetoFront:
         for name, least in {"min_balance": min_balance, "min_share_ratio": min_share_ratio}.items():
             if not 0 <= least <= 1:
                 raise ValueError(
-                    f"{name} must be a share in [0, 1], got {least}; 0.8 asks for four fifths."
+                    f"{name} must be a share in [0, 1], got {least}; 0.8 is four fifths."
                 )
         lacking = np.maximum(
             min_balance - self.relative_balance * (1 + 1e-12),
@@ -228,19 +228,19 @@ class ParetoFront:
         return int(np.argmax(lacking <= 0))
 
     def _out_of_reach(self, i, min_balance, min_share_ratio):
-        """What to say where point ``i`` lacks least of what was asked."""
-        asked, reached = [], []
+        """A message that no point reaches the required ratios, of which point ``i`` is nearest."""
+        required, reached = [], []
         if min_balance > 0:
-            asked.append(f"min_balance={min_balance}")
+            required.append(f"min_balance={min_balance}")
             reached.append(f"{self.relative_balance[i]:.4f} of the data's balance")
         if min_share_ratio > 0:
-            asked.append(f"min_share_ratio={min_share_ratio}")
+            required.append(f"min_share_ratio={min_share_ratio}")
             reached.append(f"a ratio of shares of {self.share_ratio[i]:.4f}")
-        advice = "Whole persons cannot always be split evenly: ask for less, or use fewer clusters."
+        advice = "Samples cannot always be split evenly: ask for less, or use fewer clusters."
         if min_share_ratio > 0 and self.criterion == "balance":
             advice = "This front is one of balances: ask for one with criterion='share_ratio'."
         return (
-            f"No point of the front reaches {' and '.join(asked)}; the nearest has "
+            f"No point of the front reaches {' and '.join(required)}; the nearest has "
             f"{' and '.join(reached)} and is selected. {advice}"
         )
 
@@ -254,7 +254,7 @@ class ParetoFront:
         ideal : tuple of (cost, criterion), default=None
             The best corner; with it the area is a share of the box between the two.
         """
-        return hypervolume(self.cost, self.mix, reference=reference, ideal=ideal)
+        return hypervolume(self.cost, self._ratio, reference=reference, ideal=ideal)
 
     def to_frame(self):
         """The front as a table.
@@ -262,8 +262,8 @@ class ParetoFront:
         Returns
         -------
         frame : pandas.DataFrame
-            Columns cost, balance, relative_balance, share_ratio, and extra_cost: what the mix costs
-            on top of the cheapest point, as a share of that point's cost.
+            Columns cost, balance, relative_balance, share_ratio, and extra_cost: the cost on top of
+            that of the cheapest point, as a share of the latter.
         """
         import pandas as pd
 

@@ -82,7 +82,7 @@ class _Everybody:
 
     def judged(self, points, result):
         """The candidates that several parameters make, from one look."""
-        return self._candidates(self.parts.total(decide, np.array(points)), points, result)
+        return self._candidates(self.parts.reduce(decide, np.array(points)), points, result)
 
     def _candidates(self, counted, points, result):
         errors, decided, unclear, means = counted
@@ -113,7 +113,7 @@ class _Everybody:
 
     def missed(self, parameters):
         """What smooth rates miss of the decisions, by constraint."""
-        return self.parts.total(missed, parameters)
+        return self.parts.reduce(missed, parameters)
 
     def corrected(self, start):
         """The best of smooth fits, each corrected by what the last one missed of the decisions."""
@@ -162,7 +162,7 @@ class _Everybody:
         directions, typical = self._lines(origin)
         if not len(directions):
             return []
-        errors, means, negative = self.parts.total(flips, origin, directions, typical)
+        errors, means, negative = self.parts.reduce(flips, origin, directions, typical)
         errors = np.round(np.cumsum(errors, axis=1), DIGITS)
         violations = np.zeros_like(errors)
         for one, own, low in zip(self.task.constraint, means, negative, strict=True):

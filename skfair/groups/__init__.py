@@ -32,5 +32,8 @@ from skfair.groups._samples import check_columns as check_columns
 from skfair.groups._samples import check_partition as check_partition
 from skfair.groups._samples import check_samples as check_samples
 from skfair.groups._samples import partition_error as partition_error
+from skfair.groups._summary import EncodedBlock as EncodedBlock
+from skfair.groups._summary import Summary as Summary
+from skfair.groups._summary import encode_block as encode_block
 
 __all__ = ["Groups", "Samples", "check_groups"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from skfair.groups._labels import check_one_label_type, has_codes, unique_inverse
 from skfair.groups._samples import check_alignment
-from skfair.partitions import BLOCK, InMemory, blocks, is_partitioned, partitions_of
+from skfair.partitions import BLOCK, blocks, in_blocks, is_partitioned, partitions_of
 
 
 def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
@@ -104,8 +104,8 @@ def _merge_in_memory(sensitive_features, sample_weight, columns):
         raise _NotMergeableError
     check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
     # Merge within blocks, then the distinct rows of all blocks.
-    row_blocks = InMemory(blocks(len(arrays[0])))
-    merged_blocks = row_blocks.collect(partial(_merge_block, arrays, weights))
+    row_blocks = in_blocks(blocks(len(arrays[0])))
+    merged_blocks = row_blocks.gather(partial(_merge_block, arrays, weights))
     rows, sums = map(np.concatenate, zip(*merged_blocks, strict=True))
     distinct, sums = _merge_arrays([_take_rows(array, rows) for array in arrays], sums)
     # Refuse totals or squares that overflow, and squares that underflow.
@@ -202,7 +202,7 @@ def _merge_partitions(sensitive_features, sample_weight, columns):
     partitions = partitions_of(
         sensitive_features=sensitive_features, sample_weight=sample_weight, **columns
     )
-    tables = partitions.collect(partial(_merge_partition, tuple(columns)))
+    tables = partitions.gather(partial(_merge_partition, tuple(columns)))
     table = _merge_tables([table for table in tables if len(table)] or tables[:1])
     attributes = [name for name in table if name[0] == "attribute"]
     groups = table[attributes].set_axis([name for _, name in attributes], axis=1)

@@ -1,34 +1,35 @@
-"""Samples in blocks of rows, wherever they lie: in memory, in files, on a cluster.
+"""Rows in partitions, wherever they are stored: in memory, in files, on a cluster.
 
-An algorithm asks one thing of its samples: the sum over all parts of what a function makes of one
-part and some small arguments. The sum is always taken in the same order, so that the same parts
-give the same bits on any number of threads and workers.
+An algorithm needs one thing of them: the sum over all blocks of what a function makes of a block
+and some small arguments. The sum is taken in one order, so that the same partitions give the same
+bits on any number of threads and workers.
 """
 
-from skfair.partitions._afresh import LazyPartitions
 from skfair.partitions._blocks import Blocks, open_blocks
-from skfair.partitions._collections import in_memory, is_partitioned, partitions_of
-from skfair.partitions._divided import Divided
-from skfair.partitions._here import InMemory, Stored, n_threads_of
-from skfair.partitions._lazily import is_lazy, row_by_row
-from skfair.partitions._on_dask import OnDask
+from skfair.partitions._collections import in_memory, is_lazy, is_partitioned, partitions_of
+from skfair.partitions._dask import DaskWorkers
+from skfair.partitions._lazy import row_by_row
 from skfair.partitions._partitions import BLOCK, Partitions, blocks
+from skfair.partitions._subsample import SUBSAMPLE_SIZES, random_keys, sampling_rates
+from skfair.partitions._threads import Reader, Threads, in_blocks, n_threads_of
 
 __all__ = [
-    "LazyPartitions",
     "BLOCK",
+    "SUBSAMPLE_SIZES",
     "Blocks",
-    "Divided",
-    "InMemory",
-    "OnDask",
+    "DaskWorkers",
     "Partitions",
-    "Stored",
+    "Reader",
+    "Threads",
     "blocks",
+    "in_blocks",
     "in_memory",
-    "is_partitioned",
     "is_lazy",
+    "is_partitioned",
     "n_threads_of",
     "open_blocks",
     "partitions_of",
+    "random_keys",
     "row_by_row",
+    "sampling_rates",
 ]

@@ -61,24 +61,14 @@ class Blocks:
         return (len(self),) if self._is_series else (len(self), len(self.columns))
 
     @cached_property
-    def _known(self):
+    def _column_set(self):
         return set(self.columns)
 
     def __getitem__(self, columns):
-        """Some of the columns.
-
-        Parameters
-        ----------
-        columns : label or list of labels
-            One column alone, or the columns of a table.
-
-        Returns
-        -------
-        blocks : Blocks
-        """
+        """A column (of one label), or a table of some columns (of a list of labels)."""
         is_series = not isinstance(columns, list)
         wanted = [columns] if is_series else columns
-        unknown = [name for name in wanted if name not in self._known]
+        unknown = [name for name in wanted if name not in self._column_set]
         if unknown:
             raise KeyError(
                 f"There is no column {unknown[0]!r}; the columns are {self.columns[:20]}."
@@ -203,7 +193,7 @@ class _StoredFile:
         return now.st_size, now.st_mtime_ns, now.st_ino
 
     @contextmanager
-    def reading(self):
+    def check_unchanged(self):
         """Refuse what is read if the file is not, or no longer, the one that was opened."""
         self._check_unchanged()
         try:
@@ -236,7 +226,7 @@ class _ArrayFile(_StoredFile):
         try:
             table = np.load(path, mmap_mode="r")
         except (EOFError, ValueError) as error:  # it is cut off, or something else
-            raise ValueError(f"{path} is no whole array of numbers: {error}") from error
+            raise ValueError(f"{path} cannot be read as an array of numbers: {error}") from error
         if table.ndim != 2:
             raise ValueError(
                 f"{path} must hold a table, an array of 2 dimensions, but its shape is "
@@ -249,7 +239,7 @@ class _ArrayFile(_StoredFile):
         """Rows of a block."""
         start = number * BLOCK
         n_rows = min(BLOCK, self.shape[0] - start)
-        with self.reading(), open(self.path, "rb") as file:
+        with self.check_unchanged(), open(self.path, "rb") as file:
             if self._is_by_rows:
                 width = self.shape[1]
                 rows = self._numbers(file, start * width, n_rows * width)
@@ -273,7 +263,7 @@ class _ParquetFile(_StoredFile):
 
     def __init__(self, path, folder_values):
         super().__init__(path)
-        with self._opened() as opened:
+        with self._open() as opened:
             schema, stored = opened.schema_arrow, opened.metadata
             index = (schema.pandas_metadata or {}).get("index_columns", [])
             self.lengths = [
@@ -288,13 +278,13 @@ class _ParquetFile(_StoredFile):
                 f"column {join_names(map(repr, repeated))}."
             )
         self.folder_values = {k: v for k, v in folder_values.items() if k not in names}
-        self.kinds = {name: _kind(schema.field(name).type) for name in names}
+        self.types = {name: _column_type(schema.field(name).type) for name in names}
         for name, value in self.folder_values.items():
-            self.kinds[name] = {int: "numbers", str: "text"}.get(type(value))
+            self.types[name] = {int: "numbers", str: "text"}.get(type(value))
 
     @contextmanager
-    def _opened(self):
-        """The file as pyarrow has it, whose errors are told with its name."""
+    def _open(self):
+        """The file, opened by pyarrow, whose errors are raised with its name."""
         try:
             from pyarrow import parquet
         except ImportError as error:
@@ -304,15 +294,15 @@ class _ParquetFile(_StoredFile):
         try:
             with parquet.ParquetFile(self.path, page_checksum_verification=True) as opened:
                 yield opened
-        except (ValueError, OSError, NotImplementedError) as error:  # pyarrow's own kinds of them
+        except (ValueError, OSError, NotImplementedError) as error:  # those of pyarrow
             raise ValueError(
-                f"{self.path} is no whole Parquet file, or damaged: {error}"
+                f"{self.path} is no Parquet file, or cut off or damaged: {error}"
             ) from error
 
     def read(self, number, columns):
         """Columns of a row group."""
         stored = [name for name in columns if name not in self.folder_values]
-        with self.reading(), self._opened() as opened:
+        with self.check_unchanged(), self._open() as opened:
             table = opened.read_row_group(number, columns=stored).select(stored)
             frame = table.to_pandas(ignore_metadata=True)
         for name in set(columns) - set(stored):
@@ -320,7 +310,7 @@ class _ParquetFile(_StoredFile):
         return frame[columns]
 
 
-def _kind(arrow_type):
+def _column_type(arrow_type):
     """What a column holds, so far as files must agree; None if all its values are missing."""
     from pyarrow import types
 
@@ -348,7 +338,7 @@ def _open_parquet(path):
     _check_same_columns(files)
     groups = [(file, number) for file in files for number in range(len(file.lengths))]
     lengths = [file.lengths[number] for file, number in groups]
-    return Blocks(partial(_read_row_group, groups), lengths, files[0].kinds)
+    return Blocks(partial(_read_row_group, groups), lengths, files[0].types)
 
 
 def _read_row_group(groups, number, columns):
@@ -369,17 +359,17 @@ def _visible_parquet(folder):
 
 def _folder_values(folders):
     """Columns that names of folders give to each file, as in ``sex=f/year=2020``."""
-    texts = [dict(part.split("=", 1) for part in parts if "=" in part) for parts in folders]
-    found = [{name: _unquoted(text) for name, text in own.items()} for own in texts]
-    for name in {name for own in found for name in own}:
-        known = [own for own in found if own.get(name) is not None]
-        if all(_is_integer(own[name]) for own in known):
-            for own in known:
-                own[name] = int(own[name])
-    return found
+    texts = [dict(name.split("=", 1) for name in names if "=" in name) for names in folders]
+    columns = [{name: _unquote(text) for name, text in row.items()} for row in texts]
+    for name in {name for row in columns for name in row}:
+        present = [row for row in columns if row.get(name) is not None]
+        if all(_is_integer(row[name]) for row in present):
+            for row in present:
+                row[name] = int(row[name])
+    return columns
 
 
-def _unquoted(text):
+def _unquote(text):
     """The value of a folder; None where Hive marks it as missing."""
     return None if text == "__HIVE_DEFAULT_PARTITION__" else unquote(text)
 
@@ -391,18 +381,18 @@ def _is_integer(text):
 
 def _check_same_columns(files):
     """Refuse files that differ in the names of their columns, or in what these hold."""
-    first, kinds = files[0], dict(files[0].kinds)
+    first, types = files[0], dict(files[0].types)
     for file in files[1:]:
-        if file.kinds.keys() != kinds.keys():
+        if file.types.keys() != types.keys():
             raise ValueError(
                 f"All files must have the same columns, but those of {first.path} are "
-                f"{join_names(map(repr, kinds), 20)} and those of {file.path} are "
-                f"{join_names(map(repr, file.kinds), 20)}."
+                f"{join_names(map(repr, types), 20)} and those of {file.path} are "
+                f"{join_names(map(repr, file.types), 20)}."
             )
-        for name, kind in file.kinds.items():
-            if None not in (kind, kinds[name]) and kind != kinds[name]:
+        for name, kind in file.types.items():
+            if None not in (kind, types[name]) and kind != types[name]:
                 raise ValueError(
                     f"The column {name!r} must be of one type in all files, but it holds "
-                    f"{kinds[name]} before {file.path}, and {kind} there. Convert one of them."
+                    f"{types[name]} before {file.path}, and {kind} there. Convert one of them."
                 )
-            kinds[name] = kinds[name] or kind
+            types[name] = types[name] or kind

@@ -28,7 +28,7 @@ def classifier_scores(estimator, X):
     With two classes there is one score, positive where the second is likelier; else one per class.
     """
     if is_partitioned(X):
-        return np.concatenate(partitions_of(X=X).collect(_partition_scores, estimator))
+        return np.concatenate(partitions_of(X=X).gather(_partition_scores, estimator))
     if hasattr(estimator, "decision_function"):
         scores = _finite_output(estimator, "decision_function", X)
         scores = _drop_first_of_two(scores[:, np.newaxis] if scores.ndim == 1 else scores)

@@ -30,12 +30,12 @@ class PartitionedProblem(ConstrainedProblem):
     >>> from skfair.constraints import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
     >>> from skfair.models import LinearModel
-    >>> from skfair.partitions import InMemory, blocks
+    >>> from skfair.partitions import blocks, in_blocks
     >>> from skfair.problems import ConstrainedProblem, PartitionedProblem
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.standardized(X, weights)
     >>> whole = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
-    >>> parts = InMemory([whole.part(rows) for rows in blocks(2, size=1)])
+    >>> parts = in_blocks([whole.part(rows) for rows in blocks(2, size=1)])
     >>> PartitionedProblem.of(whole, parts).evaluate(np.zeros(2)).grad
     array([-1.,  0.])
     """
@@ -90,7 +90,7 @@ class PartitionedProblem(ConstrainedProblem):
         parameters = self.model.initial(random_state) if parameters is None else parameters
         if not self.rows.n_aux:
             return np.array(parameters)
-        means = self.parts.total(_means, parameters)
+        means = self.parts.reduce(_means, parameters)
         pairs = zip(self.constraint, means, strict=True)
         unknowns = [one.rows.polyhedron.unknowns(own + one.offset) for one, own in pairs]
         return np.concatenate((parameters, *unknowns))
@@ -113,7 +113,7 @@ class PartitionedProblem(ConstrainedProblem):
         """
         key = parameters.tobytes()
         if key not in self._known:
-            self._known[key] = self.parts.total(_told, parameters)
+            self._known[key] = self.parts.reduce(_told, parameters)
         objective, moments = self._known[key]
         penalty = float(self.ridge @ parameters**2 / 2)
         report = self.constraint.report(moments=moments)
@@ -134,7 +134,7 @@ class PartitionedProblem(ConstrainedProblem):
         total : number, array or tuple
         """
         self._known.clear()
-        total, self._known[parameters.tobytes()] = self.parts.total(
+        total, self._known[parameters.tobytes()] = self.parts.reduce(
             _with_told, function, parameters
         )
         return total
@@ -192,7 +192,7 @@ class PartitionedProblem(ConstrainedProblem):
         if key not in self._latest:
             self._latest.clear()
             criteria = [one.criterion for one in self.constraint]
-            self._latest[key] = self.parts.total(_look, x, multipliers, is_near, criteria)
+            self._latest[key] = self.parts.reduce(_look, x, multipliers, is_near, criteria)
         return self._latest[key]
 
     @cached_property

@@ -24,7 +24,7 @@ class PartitionedRankProblem(PartitionedProblem):
     >>> from skfair.constraints import ConstraintSystem, PartialStatisticalParity
     >>> from skfair.losses import LogisticLoss
     >>> from skfair.models import LinearModel
-    >>> from skfair.partitions import InMemory, blocks
+    >>> from skfair.partitions import blocks, in_blocks
     >>> from skfair.groups import Samples, check_groups
     >>> from skfair.problems import ConstrainedProblem, PartitionedRankProblem
     >>> X, weights = np.arange(80.0)[:, np.newaxis], np.ones(80)
@@ -33,7 +33,7 @@ class PartitionedRankProblem(PartitionedProblem):
     >>> parity = PartialStatisticalParity().bind(people, None, loss, tolerance=0.1)
     >>> model = LinearModel.standardized(X, weights)
     >>> whole = ConstrainedProblem(model, loss, y, weights, 0.0, ConstraintSystem((parity,)))
-    >>> parts = InMemory([whole.part(rows) for rows in blocks(80, size=50)])
+    >>> parts = in_blocks([whole.part(rows) for rows in blocks(80, size=50)])
     >>> PartitionedRankProblem.of(whole, parts).gaps(np.array([1.0, 0.0]))
     array([1.])
     """
@@ -56,8 +56,8 @@ class PartitionedRankProblem(PartitionedProblem):
         key = number, parameters.tobytes()
         if key not in self._latest_condensed:
             self._latest_condensed.clear()
-            count = partial(self.parts.total, _count, number, parameters)
-            collect = partial(self.parts.collect, _within, number, parameters)
+            count = partial(self.parts.reduce, _count, number, parameters)
+            collect = partial(self.parts.gather, _within, number, parameters)
             some = np.zeros(1) if self.few is None else self.few.predicted(parameters)
             constraint = self.constraint.constraints[number]
             found = constraint.partition_sums.condense(some, count, collect)
@@ -118,7 +118,7 @@ class PartitionedRankProblem(PartitionedProblem):
             one.criterion.thresholds(one.ranked, one.tolerance, scores) for one, scores in found
         ]
         gaps = [constraint.gap(scores) for constraint, scores in found]
-        objective, moments = self.parts.total(_told_of_ranks, parameters, thresholds)
+        objective, moments = self.parts.reduce(_told_of_ranks, parameters, thresholds)
         penalty = float(self.ridge @ parameters**2 / 2)
         report = self.constraint.report(moments=zip(gaps, thresholds, moments, strict=True))
         return float(objective) + penalty, len(self.lower), report

@@ -18,7 +18,7 @@ from skfair.constraints import (
 )
 from skfair.losses import OBJECTIVES, over_pairs
 from skfair.models import LinearModel
-from skfair.partitions import LazyPartitions, partitions_of
+from skfair.partitions import partitions_of
 from skfair.solvers import SQP
 from skfair.training._input import class_weights
 from skfair.training._partitioned import problem_of_parts
@@ -80,7 +80,7 @@ def fit_collected(estimator, X, y, people, constraints):
     _refuse_what_is_no_sum(estimator, constraints, solver, people)
     parts = partitions_of(estimator.n_jobs, X=X, y=y, **people)
     is_real = is_regressor(estimator)
-    people = parts.each(by_cells, type(estimator).__name__, is_real)
+    people = parts.map(by_cells, type(estimator).__name__, is_real).persist()
     chosen = Representatives(people, estimator, is_real, bool(constraints))
     training = chosen.training
     frame = _frame(estimator, constraints, training, chosen.moments)
@@ -88,7 +88,7 @@ def fit_collected(estimator, X, y, people, constraints):
     if chosen.counts.sum() > _FEW:
         of_block = partial(_problem, frame, chosen.places, training)
         # Made for every look anew: kept, it would take more room than the people, and saves little.
-        problem = problem_of_parts(frame, LazyPartitions(people, of_block), problem)
+        problem = problem_of_parts(frame, people.map(of_block), problem)
     return estimator._fit_problem(X, y, training, problem, solver)
 
 
@@ -162,7 +162,7 @@ def _some(people, frame, chosen):
     everybody = chosen.counts.sum()
     rate = min(1.0, np.clip(_SHARE * everybody, *_REHEARSED) / everybody)
     rates = np.maximum(rate, np.minimum(1.0, _LEAST / chosen.counts))
-    drawn = people.collect(_draw, chosen.places, chosen.training, rates)
+    drawn = people.gather(_draw, chosen.places, chosen.training, rates)
     X, *others = (np.concatenate(own) for own in zip(*drawn, strict=True))
     problem = _among(frame, chosen.training, X.astype(np.float64, copy=False), *others)
     whole = problem.take(np.arange(len(problem.target)))

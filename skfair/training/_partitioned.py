@@ -4,7 +4,7 @@ import numpy as np
 
 from skfair.losses import over_pairs
 from skfair.models import LinearModel
-from skfair.partitions import InMemory, blocks
+from skfair.partitions import blocks, in_blocks
 from skfair.problems import PartitionedProblem, PartitionedRankProblem
 from skfair.solvers import SQP
 
@@ -23,7 +23,7 @@ def divided(problem, solver, n_jobs):
     solver : Solver
         What it is solved by.
     n_jobs : int or None
-        Threads, as in `InMemory`.
+        As in `Threads`.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def divided(problem, solver, n_jobs):
         few = problem.take(drawn)
     except ValueError:  # an event has nobody among them
         return problem
-    parts = InMemory(blocks(n_samples), n_jobs).each(problem.part)
+    parts = in_blocks(blocks(n_samples), n_jobs).map(problem.part)
     return problem_of_parts(problem, parts, few)
 
 

@@ -59,7 +59,7 @@ class Representatives:
     """
 
     def __init__(self, parts, estimator, is_real, is_compared):
-        found = parts.collect(_count)
+        found = parts.gather(_count)
         for error in (one for one in found if isinstance(one, Exception)):
             raise error
         people, totals, features, targets, attributes = zip(*found, strict=True)

@@ -264,7 +264,7 @@ def write_arrays(path):
 
 
 FILES = {
-    "half a parquet file": (write_half_a_parquet, "is no whole Parquet file"),
+    "half a parquet file": (write_half_a_parquet, "is no Parquet file"),
     "damaged parquet": (write_damaged_parquet, "or damaged: could not verify page"),
     "parquet without rows": (write_parquet_without_rows, "must hold at least one row"),
     "words and numbers": (write_parquet_of_text, "'p' does not, such as 'x'"),

@@ -7,34 +7,44 @@ from hypothesis import strategies as st
 
 from skfair._kernels.clustering import balance_limits
 from skfair.cluster import FairKMeans
-from skfair.cluster._balance import keeps_promise
-from skfair.cluster._limits import Asked, check_asked, keeps_sizes, mixes
+from skfair.cluster._balance import keeps_balance
+from skfair.cluster._limits import (
+    ClusterRequirements,
+    check_requirements,
+    composition_ratios,
+    keeps_sizes,
+)
 
 COUNTS = np.array([[2.0, 8.0], [4.0, 4.0]])  # of groups of 6 and 12
 
 
 def test_the_mix_in_the_scales_of_the_limits_by_hand():
     limits = balance_limits(2)
-    np.testing.assert_array_equal(mixes(COUNTS, limits), [0.25, 1])
+    np.testing.assert_array_equal(composition_ratios(COUNTS, limits), [0.25, 1])
     shares = limits._replace(scales=np.array([[1 / 6, 1 / 12]]))
-    np.testing.assert_allclose(mixes(COUNTS, shares), [(2 / 6) / (8 / 12), (4 / 12) / (4 / 6)])
+    np.testing.assert_allclose(
+        composition_ratios(COUNTS, shares), [(2 / 6) / (8 / 12), (4 / 12) / (4 / 6)]
+    )
     both = limits._replace(scales=np.array([[1, 1], [1 / 6, 1 / 12]]), factors=np.array([1, 0.5]))
-    np.testing.assert_allclose(mixes(COUNTS, both), [0.25, 0.25])
+    np.testing.assert_allclose(composition_ratios(COUNTS, both), [0.25, 0.25])
     person = limits._replace(slack=1.0)
-    np.testing.assert_allclose(mixes(COUNTS, person), [3 / 7, 5 / 3])
-    assert mixes(np.array([[0.0, 5.0]]), person) == 0  # a group is missing
+    np.testing.assert_allclose(composition_ratios(COUNTS, person), [3 / 7, 5 / 3])
+    assert composition_ratios(np.array([[0.0, 5.0]]), person) == 0  # a group is missing
 
 
 def test_limits_of_what_is_asked():
     weights = np.array([6.0, 12.0])
-    balance = Asked(balance=0.8).limits(weights)
+    balance = ClusterRequirements(balance=0.8).limits(weights)
     assert balance.level == 0.4
     np.testing.assert_array_equal(balance.scales, [[1, 1]])
-    for asked in (Asked(share_ratio=0.8), Asked(balance=0.8, share_ratio=0.8)):
+    for asked in (
+        ClusterRequirements(share_ratio=0.8),
+        ClusterRequirements(balance=0.8, share_ratio=0.8),
+    ):
         limits = asked.limits(weights)
         assert limits.level == 0.8
         np.testing.assert_array_equal(limits.scales, [[1, 0.5]])
-    assert Asked().limits(weights).level == 0
+    assert ClusterRequirements().limits(weights).level == 0
     assert balance.min_size == -np.inf
     assert balance.max_size == np.inf
 
@@ -45,14 +55,14 @@ def test_the_level_is_reached_where_everything_asked_for_is_kept(seed, balance, 
     rng = np.random.default_rng(seed)
     n_groups = rng.integers(1, 4)
     counts = rng.integers(1, 12, (3, n_groups)).astype(float)
-    weights, asked = counts.sum(axis=0), Asked(balance, share_ratio)
+    weights, asked = counts.sum(axis=0), ClusterRequirements(balance, share_ratio)
     limits = asked.limits(weights)
     level = balance * weights.min() / weights.max()
     for person in (0, 1):
-        kept = keeps_promise(counts, level, person) and keeps_promise(
+        kept = keeps_balance(counts, level, person) and keeps_balance(
             counts, share_ratio, person, 1 / weights
         )
-        reached = mixes(counts, limits._replace(slack=float(person))).min()
+        reached = composition_ratios(counts, limits._replace(slack=float(person))).min()
         assert (reached >= limits.level * (1 - 1e-9)) == kept
 
 
@@ -62,13 +72,17 @@ def parameters(n_clusters=4, **sizes):
 
 
 def test_sizes_are_numbers_of_people_or_shares_of_all():
-    asked = check_asked(parameters(min_cluster_size=20, max_cluster_size=30), np.ones(101))
+    asked = check_requirements(
+        parameters(min_cluster_size=20, max_cluster_size=30), 101, is_count=True
+    )
     assert (asked.smallest, asked.largest) == (20, 30)
-    asked = check_asked(parameters(min_cluster_size=0.2, max_cluster_size=0.3), np.ones(101))
+    asked = check_requirements(
+        parameters(min_cluster_size=0.2, max_cluster_size=0.3), 101, is_count=True
+    )
     assert (asked.smallest, asked.largest) == (21, 30)  # whole persons: 20.2 and 30.3
-    weighted = check_asked(parameters(min_cluster_size=0.2), np.full(10, 0.5))
+    weighted = check_requirements(parameters(min_cluster_size=0.2), 5.0, is_count=False)
     assert weighted.smallest == 1
-    nothing = check_asked(parameters(), np.ones(9))
+    nothing = check_requirements(parameters(), 9, is_count=True)
     assert (nothing.smallest, nothing.largest) == (0, np.inf)
     assert keeps_sizes(np.array([20.0, 30.0]), asked._replace(smallest=20.0).limits(np.ones(1)))
     assert not keeps_sizes(np.array([20.0, 31.0]), asked.limits(np.ones(1)))
@@ -77,10 +91,13 @@ def test_sizes_are_numbers_of_people_or_shares_of_all():
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"min_cluster_size": 26}, "min_cluster_size=26 asks for 26 people.*100: 25 is the most"),
-        ({"min_cluster_size": 0.3}, "min_cluster_size=0.3 asks for 30 people.*25 is the most"),
-        ({"max_cluster_size": 24}, "max_cluster_size=24 allows 24.*100: 25 is the least"),
-        ({"min_cluster_size": 20, "max_cluster_size": 10}, "10.*25 is the least"),
+        (
+            {"min_cluster_size": 26},
+            "requires 26 samples.*100: 25 is the maximum",
+        ),
+        ({"min_cluster_size": 0.3}, "min_cluster_size=0.3 requires 30 samples.*25 is the maximum"),
+        ({"max_cluster_size": 24}, "max_cluster_size=24 allows 24.*100: 25 is the minimum"),
+        ({"min_cluster_size": 20, "max_cluster_size": 10}, "10.*25 is the minimum"),
     ],
 )
 def test_sizes_that_cannot_be_had_are_refused_with_the_best_that_can(sizes, message):

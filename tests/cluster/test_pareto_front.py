@@ -31,7 +31,7 @@ ROUTES = [
         samples=np.array([2, 1, 1]),
         clusters=np.array([0, 1, 0]),
         costs=np.array([1.0, 3.0, 2.0, 4.0]),
-        mixes=np.array([0.1, 0.1, 0.2, 0.4]),
+        ratios=np.array([0.1, 0.1, 0.2, 0.4]),
     ),
     # A single clustering, equal in both objectives to the third of the route above.
     Route(
@@ -39,7 +39,7 @@ ROUTES = [
         samples=np.array([], dtype=int),
         clusters=np.array([], dtype=int),
         costs=np.array([2.0]),
-        mixes=np.array([0.2]),
+        ratios=np.array([0.2]),
     ),
 ]
 
@@ -122,7 +122,7 @@ def test_a_front_of_share_ratios_rises_in_them():
     assert front.hypervolume(reference=(5, 0)) == pytest.approx(0.1 + 0.2 * 2 + 0.4)
     assert repr(front) == "ParetoFront(3 points, cost 1 to 4, share_ratio 0.1 to 0.4)"
     assert front.select(min_share_ratio=0.2) == 1
-    with pytest.warns(InfeasibleConstraintWarning, match=r"0.4000 and is selected. Whole"):
+    with pytest.warns(InfeasibleConstraintWarning, match=r"0.4000 and is selected. Samples"):
         assert front.select(min_share_ratio=0.8) == 2
 
 

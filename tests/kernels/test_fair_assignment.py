@@ -18,7 +18,7 @@ from skfair._kernels import fair_assignment as kernels
 from skfair._kernels import fair_duals
 from skfair._kernels.clustering import balance_limits
 from skfair.cluster.kmeans import _dual
-from skfair.partitions import InMemory
+from skfair.partitions import in_blocks
 from tests.kernels.standalone import standalone
 
 
@@ -100,13 +100,13 @@ def dual(problem, multipliers, width=np.inf):
 
 
 def solve(problem, start=None, slack=0.0, max_iter=50, n_parts=1):
-    start = start or _dual.cold_start(len(problem.distances), problem.n_groups)
+    start = start or _dual.zero_solution(len(problem.distances), problem.n_groups)
     cuts = np.array_split(np.arange(len(problem.codes)), n_parts)
-    parts = InMemory(
+    parts = in_blocks(
         [(problem.distances[:, p].copy(), problem.codes[p], problem.weights[p]) for p in cuts]
     )
     solution, looked = _dual.solve_dual(parts, problem.limits, start, slack, max_iter)
-    labels, gaps = _dual.places(looked)
+    labels, gaps = _dual.gather_labels(looked)
     return solution._replace(labels=labels, gaps=gaps)
 
 
@@ -197,7 +197,7 @@ def test_the_counts_are_a_supergradient_of_the_dual(drawn):
 def test_any_multipliers_bound_the_cost_from_below(drawn):
     problem, y, _ = drawn
     optimum = programme_optimum(problem)
-    for multipliers in (y, 0.01 * y, solve(problem).prices.ratios):
+    for multipliers in (y, 0.01 * y, solve(problem).multipliers.ratios):
         assert dual(problem, multipliers)[0] <= optimum + 1e-8 * (1 + optimum)
 
 
@@ -220,7 +220,7 @@ def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
 
 def fitting_width(gaps):
     evaluation = kernels.DualEvaluation(None, gaps, 0.0, None, None, 0)
-    return _dual._fitting_width(SimpleNamespace(looked=InMemory([evaluation]), n_samples=len(gaps)))
+    return _dual._fit_width(SimpleNamespace(evaluated=in_blocks([evaluation]), n_samples=len(gaps)))
 
 
 def test_the_width_takes_in_a_share_of_the_gaps():
@@ -444,7 +444,7 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
     solution = solve(problem)
     assert solution.value <= optimum * (1 + 1e-9)
     assert solution.value == pytest.approx(optimum, rel=1e-3)
-    prices = solution.prices
+    prices = solution.multipliers
     offsets = fill_offsets(prices.ratios, problem.ratio, prices.sizes)
     np.testing.assert_allclose(solution.offsets, offsets, atol=1e-12)
 
@@ -452,28 +452,28 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
 @given(problems())
 def test_a_solution_is_consistent(drawn):
     problem, y, _ = drawn
-    start = _dual.cold_start(len(problem.distances), problem.n_groups)
-    start = start._replace(prices=start.prices._replace(ratios=y.copy()))
+    start = _dual.zero_solution(len(problem.distances), problem.n_groups)
+    start = start._replace(multipliers=start.multipliers._replace(ratios=y.copy()))
     solution = solve(problem, start)
-    assert (solution.prices.ratios >= 0).all()
-    offsets = fill_offsets(solution.prices.ratios, problem.ratio)
+    assert (solution.multipliers.ratios >= 0).all()
+    offsets = fill_offsets(solution.multipliers.ratios, problem.ratio)
     np.testing.assert_array_equal(solution.offsets, offsets)
-    value, assignment = dual(problem, solution.prices.ratios)
+    value, assignment = dual(problem, solution.multipliers.ratios)
     np.testing.assert_array_equal(solution.labels, assignment.labels)
     np.testing.assert_array_equal(solution.gaps, assignment.gaps)
     assert solution.value == pytest.approx(value, rel=1e-12, abs=1e-12)
     assert solution.value >= dual(problem, y)[0]  # it never goes down
-    np.testing.assert_array_equal(start.prices.ratios, y)
+    np.testing.assert_array_equal(start.multipliers.ratios, y)
 
 
 def test_the_ascent_stops_where_every_constraint_holds_within_the_slack():
     problem = make_problem(np.random.default_rng(3), 400, 3, 2)
     slack = 4.0
     solution = solve(problem, slack=slack)
-    _, assignment = dual(problem, solution.prices.ratios)
+    _, assignment = dual(problem, solution.multipliers.ratios)
     assert violations(problem, assignment.counts).max() <= slack
     again = solve(problem, solution, slack=slack)  # a warm start that needs no step
-    np.testing.assert_array_equal(again.prices.ratios, solution.prices.ratios)
+    np.testing.assert_array_equal(again.multipliers.ratios, solution.multipliers.ratios)
 
 
 def test_samples_in_parts_have_the_same_solution():

@@ -220,7 +220,7 @@ def test_damage_in_the_middle_of_a_parquet_file(parquet):
     damaged[len(damaged) // 2] ^= 1
     parquet.write_bytes(damaged)
     blocks = open_blocks(parquet)
-    with pytest.raises(ValueError, match=r"table\.parquet is no whole .* or damaged: .*CRC"):
+    with pytest.raises(ValueError, match=r"table\.parquet is no Parquet file, .* damaged: .*CRC"):
         blocks.read(0)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skfair.datasets import open_blocks
-from skfair.partitions import Divided, in_memory, is_partitioned, partitions_of
+from skfair.partitions import Partitions, in_memory, is_partitioned, partitions_of
 
 TABLE = pd.DataFrame({"a": np.arange(10.0), "b": np.arange(10.0) ** 2, "g": list("xy") * 5})
 
@@ -35,8 +35,8 @@ def test_a_table_of_numpy_is_read_by_blocks(tmp_path):
     assert people.n_blocks == 2
     assert is_partitioned(people)
     parts = partitions_of(X=people[[1, 0]], y=people[0])
-    assert isinstance(parts, Divided)
-    lengths = parts.collect(lambda part: (part["X"].shape, part["y"].shape))
+    assert isinstance(parts, Partitions)
+    lengths = parts.gather(lambda part: (part["X"].shape, part["y"].shape))
     assert lengths == [((65_536, 2), (65_536,)), ((4_464, 2), (4_464,))]
     np.testing.assert_array_equal(in_memory(people[[1, 0]]), rows[:, ::-1])
     np.testing.assert_array_equal(in_memory(people[1]), rows[:, 1])
@@ -51,7 +51,7 @@ def test_parquet_is_read_by_row_groups(tmp_path):
     assert people.drop(["g"]).columns == ["a", "b"]
     pd.testing.assert_frame_equal(in_memory(people[["b", "a"]]), TABLE[["b", "a"]])
     parts = partitions_of(X=people[["a", "b"]], sensitive_features=people["g"], sample_weight=None)
-    assert parts.collect(columns_of)[1] == {
+    assert parts.gather(columns_of)[1] == {
         "X": [[4.0, 16.0], [5.0, 25.0]],
         "sensitive_features": ["x", "y"],
     }
@@ -62,14 +62,14 @@ def test_a_table_of_numpy_that_is_cut_off_is_named(tmp_path, kept):
     np.save(tmp_path / "rows.npy", np.ones((100, 2)))
     whole = (tmp_path / "rows.npy").read_bytes()
     (tmp_path / "rows.npy").write_bytes(whole[:kept])
-    with pytest.raises(ValueError, match=r"rows\.npy is no whole array of numbers: ."):
+    with pytest.raises(ValueError, match=r"rows\.npy cannot be read as an array of numbers: ."):
         open_blocks(tmp_path / "rows.npy")
 
 
 @pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"PAR1"])
 def test_a_table_of_numpy_that_is_something_else_is_named(tmp_path, content):
     (tmp_path / "rows.npy").write_bytes(content)
-    with pytest.raises(ValueError, match=r"rows\.npy is no whole array of numbers: ."):
+    with pytest.raises(ValueError, match=r"rows\.npy cannot be read as an array of numbers: ."):
         open_blocks(tmp_path / "rows.npy")
 
 
@@ -90,7 +90,7 @@ def test_what_files_cannot_be(tmp_path):
         open_blocks(tmp_path)
     whole = (tmp_path / "a.parquet").read_bytes()
     (tmp_path / "a.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="no whole Parquet file"):
+    with pytest.raises(ValueError, match="no Parquet file"):
         open_blocks(tmp_path)
 
 
@@ -98,8 +98,8 @@ def test_arrays_of_dask_follow_the_first(client):
     da = pytest.importorskip("dask.array")
     X = da.from_array(np.arange(20.0).reshape(10, 2), chunks=(4, 1))
     parts = partitions_of(X=X, y=da.from_array(np.arange(10), chunks=3))
-    assert isinstance(parts, Divided)
-    assert [part["y"] for part in parts.collect(columns_of)] == [
+    assert isinstance(parts, Partitions)
+    assert [part["y"] for part in parts.gather(columns_of)] == [
         [0, 1, 2, 3],
         [4, 5, 6, 7],
         [8, 9],
@@ -111,7 +111,7 @@ def test_dataframes_and_arrays_of_unknown_length(client):
     people = dd.from_pandas(TABLE, npartitions=3)
     X = people[["a", "b"]].to_dask_array()
     parts = partitions_of(X=X, y=people["a"], sensitive_features=people["g"])
-    for part in parts.collect(columns_of):
+    for part in parts.gather(columns_of):
         assert [row[0] for row in part["X"]] == part["y"]
         assert len(part["sensitive_features"]) == len(part["y"])
 
@@ -126,7 +126,7 @@ def test_files_are_divided_alike_however_many_columns_are_read(client, tmp_path)
     parts = partitions_of(
         X=people.drop(columns=["g"]), y=people["a"], sensitive_features=people["g"]
     )
-    assert sum(len(part["y"]) for part in parts.collect(columns_of)) == 60
+    assert sum(len(part["y"]) for part in parts.gather(columns_of)) == 60
 
 
 def test_without_a_client_threads_read_and_it_is_said(monkeypatch):
@@ -135,8 +135,8 @@ def test_without_a_client_threads_read_and_it_is_said(monkeypatch):
     X = da.from_array(np.arange(10.0), chunks=4)
     with pytest.warns(UserWarning, match="no Dask client"):
         parts = partitions_of(X=X, n_jobs=2)
-    assert isinstance(parts, Divided)
-    assert parts.collect(columns_of)[2] == {"X": [8.0, 9.0]}
+    assert isinstance(parts, Partitions)
+    assert parts.gather(columns_of)[2] == {"X": [8.0, 9.0]}
 
 
 def test_different_divisions_are_refused(client):
@@ -148,7 +148,7 @@ def test_different_divisions_are_refused(client):
     people = dd.from_pandas(TABLE, npartitions=2)
     with pytest.raises(ValueError, match="partitions differ: X has 3, y has 2"):
         partitions_of(X=X, y=people["a"])
-    with pytest.raises(ValueError, match="in part (0 X has 4|2 X has 2), y has 3"):
-        partitions_of(X=X, y=people["a"].repartition(divisions=[0, 3, 7, 9])).collect(columns_of)
-    with pytest.raises(TypeError, match="X lies in parts, but y in memory"):
+    with pytest.raises(ValueError, match="in partition (0 X has 4|2 X has 2), y has 3"):
+        partitions_of(X=X, y=people["a"].repartition(divisions=[0, 3, 7, 9])).gather(columns_of)
+    with pytest.raises(TypeError, match="X is partitioned, but y is in memory"):
         partitions_of(X=X, y=np.arange(10))

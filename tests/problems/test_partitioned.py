@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.partitions import InMemory, blocks
+from skfair.partitions import Partitions, blocks, in_blocks
 from skfair.problems import PartitionedProblem
 from tests.problems.test_problem import N_SAMPLES, RNG, WEIGHTS, make_problem
 
@@ -12,7 +12,7 @@ specs = pytest.mark.parametrize("spec", ["parity", "sum of odds", "joint", "none
 
 def in_parts(whole, size=7):
     parts = [whole.part(rows) for rows in blocks(N_SAMPLES, size)]
-    return PartitionedProblem.of(whole, InMemory(parts))
+    return PartitionedProblem.of(whole, in_blocks(parts))
 
 
 @specs
@@ -67,18 +67,18 @@ def test_what_identify_groups_of_a_model_is_what_the_whole_tells(spec):
     )
 
 
-def test_one_look_serves_a_solver_and_its_driver():
-    looks = []
+def test_one_look_serves_a_solver_and_its_driver(monkeypatch):
+    looks, reduce = [], Partitions.reduce
 
-    class Counted(InMemory):
-        def total(self, function, *arguments):
-            looks.append(function)
-            return super().total(function, *arguments)
+    def count_and_reduce(self, function, *arguments):
+        looks.append(function)
+        return reduce(self, function, *arguments)
 
     whole = make_problem("parity")
     parts = PartitionedProblem.of(
-        whole, Counted([whole.part(rows) for rows in blocks(N_SAMPLES, 7)])
+        whole, in_blocks([whole.part(rows) for rows in blocks(N_SAMPLES, 7)])
     )
+    monkeypatch.setattr(Partitions, "reduce", count_and_reduce)
     x, multipliers = np.zeros(whole.n_unknowns), np.ones(len(whole.lower))
     parts.evaluate(x).fun, parts.evaluate(x).grad, parts.evaluate(x).hessian(0 * multipliers)
     assert len(looks) == 1

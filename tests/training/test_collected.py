@@ -12,7 +12,7 @@ from skfair.classification import ConstrainedERMClassifier, PartialParityClassif
 from skfair.constraints import DemographicParity, EqualizedOdds
 from skfair.datasets import open_blocks
 from skfair.metrics import METRICS
-from skfair.partitions import OnDask
+from skfair.partitions import DaskWorkers
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
 from skfair.training import _collected
@@ -126,15 +126,15 @@ def test_a_cluster_gives_regressors_the_bits_of_threads_that_read_files(client, 
 def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch, fit, most_looks):
     X, y, sex, _ = draw()
     expected, asked = fit(*chunked(X, y, sex)), []
-    ask = OnDask._asked
+    submit = DaskWorkers._submit
 
-    def ask_or_lose(self, function, arguments):
-        asked.append(function)
+    def submit_or_lose(self, task, others):
+        asked.append(task)
         if len(asked) == 6:
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-        return ask(self, function, arguments)
+        return submit(self, task, others)
 
-    monkeypatch.setattr(OnDask, "_asked", ask_or_lose)
+    monkeypatch.setattr(DaskWorkers, "_submit", submit_or_lose)
     same_bits(fit(*chunked(X, y, sex)), expected)
     assert 6 < len(asked) <= most_looks + 1  # with what is made of parts
     client.wait_for_workers(2, timeout=300)

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator
 
 from skfair.cluster._pareto_front import Route
 from skfair.cluster.kmeans._alternating_run import alternating_front, alternating_path
-from skfair.cluster.kmeans._samples import point_of
+from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
 REAL_PAIRS = ((25, 0), (20, 4), (15, 3), (5, 2))
@@ -30,7 +30,7 @@ SWAP_CONSTRAINTS = {
     "batch_growth": [Interval(Real, 1, None, closed="left")],
     "n_iter": [Interval(Integral, 0, None, closed="left")],
 }
-"""What the parameters that both algorithms have must be."""
+"""Constraints on the parameters that both algorithms have."""
 
 
 class AlternatingSwaps(BaseEstimator):
@@ -38,9 +38,9 @@ class AlternatingSwaps(BaseEstimator):
 
     An iteration assigns ``n_kmeans_updates`` random points to their nearest centre, which moves
     by ``w / N_k`` of the way to the point, and then makes ``n_swap_updates`` swaps between the
-    least balanced cluster C_l and a target C_h. With V1 the rarest and V2 the commonest group of
+    least balanced cluster C_l and a target C_h. With V1 the smallest and V2 the largest group of
     C_l, a point of V1 in C_h and a point of V2 in C_l change places. The numbers of updates weigh
-    the two aims: f1, the mean squared distance to the cluster means, and f2, the least balance of
+    the two aims: f1, the mean squared distance to the cluster means, and f2, the minimum balance of
     a cluster.
 
     As printed, no swap is made where C_h has no point of V1. So with three groups or more a cluster
@@ -59,7 +59,7 @@ class AlternatingSwaps(BaseEstimator):
         inverse ratio, which would return C_l itself.)
     half_swaps : bool, default=False
         If True, one swap update is one move, in turns of a V1 point into C_l and a V2 point out
-        of it, and C_l and C_h are looked up anew before each.
+        of it, and C_l and C_h are determined again before each.
     batch_growth : float, default=1.003
         The point that moves is, of ``batch_growth ** (t // 2)`` points drawn in iteration t, the
         one closest to the centre it goes to.
@@ -85,7 +85,7 @@ class AlternatingSwaps(BaseEstimator):
     }
 
     advice = "Alternating swaps do not aim at a balance: use algorithm='homotopy'."
-    """What to do where the balance asked for is not reached."""
+    """What to do where the required balance is not reached."""
 
     def __init__(
         self,
@@ -141,32 +141,41 @@ class AlternatingSwaps(BaseEstimator):
         published = {"swap_target": "global", "half_swaps": True}
         return cls(n_kmeans_updates, n_swap_updates, **published, batch_growth=1.005, n_iter=500)
 
-    def solve(self, samples, runs, ratio, random_state, watch):
+    def solve(self, problem, runs, random_state, watch):
         """The clustering that Algorithm 2 ends with, from random labels.
 
         Parameters
         ----------
-        samples : Samples
+        problem : ClusteringProblem
+            The algorithm does not aim at its limits.
         runs : Runs
             Only its number of clusters is used.
-        ratio
-            Not used: the algorithm aims at no given balance.
         random_state : RandomState
         watch : callable
-            Called with the clustering at the end.
+            Called with the point at the end.
 
         Returns
         -------
         point : Point
         n_iter : int
         status : {"feasible"}
+
+        Raises
+        ------
+        ValueError
+            If the data are partitioned.
         """
         validate_params(self)
-        X, weights, codes = samples.X, samples.weights, samples.attribute_codes
+        if not isinstance(problem, ClusteringProblem):
+            raise ValueError(
+                f"Partitioned data require algorithm='homotopy', got {self!r}; or fit a subsample "
+                "in memory."
+            )
+        X, weights, codes = problem.X, problem.weights, problem.attribute_codes
         n_clusters = runs.n_clusters
         labels, _, _ = alternating_path(X, codes, weights, n_clusters, self, random_state)
-        point = point_of(samples, labels, n_clusters)
-        watch(point.clustering)
+        point = recompute_point(problem, labels, n_clusters)
+        watch(point)
         return point, self.n_iter, "feasible"
 
 
@@ -315,4 +324,4 @@ class AlternatingFront(BaseEstimator):
         validate_params(self)
         X, weights, codes = samples.X, samples.weights, samples.attribute_codes
         members = alternating_front(X, codes, weights, runs.n_clusters, self, random_state)
-        return [Route.at(*member) for member in zip(*members, strict=True)]
+        return [Route.without_moves(*member) for member in zip(*members, strict=True)]

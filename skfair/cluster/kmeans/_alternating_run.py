@@ -15,29 +15,10 @@ REFRESH = 100  # iterations after which rounding drift is wiped out
 
 
 def alternating_path(X, codes, weights, n_clusters, algorithm, random_state):
-    """Run Algorithm 2 from random labels and note cost and balance on the way.
+    """Run Algorithm 2 from random labels: labels, and cost and balance after each iteration.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    codes : ndarray of int, shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample in [0, n_groups). With several attributes (Section 6), each has a
-        balance of its own, taken relative to that of the data; f2 is the least of them, and each
-        swap serves the attribute that is worst off.
-    weights : ndarray of shape (n_samples,)
-        Positive sample weights.
-    n_clusters : int
-    algorithm : AlternatingSwaps
-    random_state : int, RandomState instance or None
-
-    Returns
-    -------
-    labels : ndarray of int32, shape (n_samples,)
-        The last clustering.
-    cost : ndarray of shape (n_iter,)
-        f1 after each iteration.
-    balance : ndarray of shape (n_iter,)
-        f2 after each iteration.
+    With several attributes (Section 6), the columns of ``codes``, each has a balance of its own,
+    relative to that of the data. f2 is their minimum, and each swap serves the least balanced one.
 
     Examples
     --------
@@ -72,25 +53,8 @@ def alternating_path(X, codes, weights, n_clusters, algorithm, random_state):
 def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     """Approximate the Pareto front of cost and balance by Algorithm 3.
 
-    Parameters
-    ----------
-    X, codes, weights, n_clusters, random_state
-        As in `alternating_path`.
-    algorithm : AlternatingFront
-
-    Returns
-    -------
-    labels : ndarray of shape (n_points, n_samples)
-        The list that Algorithm 3 ends with, in the smallest integer type that holds the clusters.
-    cost : ndarray of shape (n_points,)
-        f1, the mean squared distance to the cluster means, ascending.
-    balance : ndarray of shape (n_points,)
-        f2, the least balance of a cluster.
-
-    Raises
-    ------
-    ValueError
-        If the pairs are no pairs of non-negative numbers.
+    Returns the labels of the list that it ends with, (n_points, n_samples), and f1, ascending, and
+    f2 of each. Raises ValueError if the pairs are no pairs of non-negative numbers.
 
     Examples
     --------
@@ -244,10 +208,11 @@ def _select(members, keep_ties):
     n = members.length[0]
     cost, balance, slot = members.cost[:n], members.balance[:n], members.slot[:n]
     keep = _not_strictly_dominated(cost, balance) if keep_ties else non_dominated(cost, balance)
-    kept = keep.sum()
-    members.cost[:kept], members.balance[:kept] = cost[keep], balance[keep]
+    length = keep.sum()
+    members.cost[:length], members.balance[:length] = cost[keep], balance[keep]
+    # Slots of those that leave are free for the next children.
     members.slot[:n] = np.concatenate([slot[keep], slot[~keep]])
-    members.length[0] = kept
+    members.length[0] = length
 
 
 def _not_strictly_dominated(cost, balance):

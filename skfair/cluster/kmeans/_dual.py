@@ -1,6 +1,7 @@
 """The cheapest fair assignment to fixed centres, by ascent of its dual."""
 
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -13,36 +14,41 @@ from skfair._kernels.fair_assignment import (
 )
 from skfair._kernels.fair_duals import Multipliers, required_ratios
 
+MAX_ITER, MIN_ITER = 50, 4
+MAX_PAIRS = 2e7  # of groups or of clusters in one ascent, about: a second
+SLACK = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
 FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
-LEAST_RIDGE = 0.01
+MIN_RIDGE = 0.01
 RIDGE_GROWTH = 10.0
 MAX_TRIALS = 10  # of a step, each with more ridge
-FAITHFUL, UNFAITHFUL = 0.75, 0.25  # gains, as shares of what the step predicted ...
-RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # ... from which on, and up to which, the ridge changes
-LEAST_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
+GOOD_GAIN, POOR_GAIN = 0.75, 0.25  # shares of the predicted gain from and up to which ...
+RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # ... the ridge changes
+MIN_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
 NEAR_TIES = 0.08  # share of the samples that the smoothing width should take in ...
 NEAR_TIES_RANGE = (0.02, 0.32)  # ... and within which it may stay as it is
-N_GAPS = 1000  # so many tell the width
+N_GAPS = 1000  # gaps from which the width is estimated, at least
 
 
 class DualSolution(NamedTuple):
-    """What the dual ascent leaves behind."""
+    """The result of a dual ascent, from which the next one may start."""
 
-    prices: Multipliers
+    multipliers: Multipliers
     offsets: np.ndarray  # (n_clusters, n_groups)
-    value: float  # L(multipliers)
+    value: float  # of the dual
     width: float  # smoothing width of the last Hessian
     ridge: float  # damping of the next step
     labels: np.ndarray | None = None  # (n_samples,) argmin of distance + offset
-    gaps: np.ndarray | None = None  # (n_samples,) how much more the next cheapest cluster costs
+    gaps: np.ndarray | None = None  # (n_samples,) extra cost of the next cheapest cluster
     n_near: int = 0  # number of samples with a gap below the width
-    extras: tuple = ()  # what else the looks tell, of all samples together
+    extras: tuple = ()  # further sums over samples, of the last evaluation
+    centers: np.ndarray | None = None  # (n_clusters, n_features) of partitioned data
+    sample_offsets: np.ndarray | None = None  # (n_clusters, n_intersections)
 
 
-def cold_start(n_clusters, n_groups):
-    """Prices of zero, to start `solve_dual` from."""
+def zero_solution(n_clusters, n_groups):
+    """Multipliers of zero, to start `solve_dual` from."""
     return DualSolution(
-        prices=Multipliers(np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, 2))),
+        Multipliers(np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, 2))),
         offsets=np.zeros((n_clusters, n_groups)),
         value=-np.inf,
         width=0.0,
@@ -50,95 +56,109 @@ def cold_start(n_clusters, n_groups):
     )
 
 
-def solve_dual(measured, limits, start, slack, max_iter, look=evaluate_dual):
+def fair_assignment(problem, centers, level, dual=None, slack=0.75):
+    """Cheapest assignment to fixed centres with cluster balances of at least ``level``.
+
+    Solves the dual of the assignment's linear programme, warm-started by an earlier solution. The
+    labels round it, so that they may miss the level by the few samples that sit on a tie. The value
+    bounds from below the cost of every assignment of that balance to these centres. No count
+    misses its bound by more than ``slack`` samples, or a small share of all.
+    """
+    if dual is None:
+        dual = zero_solution(len(centers), problem.n_groups)
+    limits = problem.at_level(level)
+    slack = max(slack * problem.largest_weight, SLACK * problem.total_weight)
+    return problem.solve_assignment(centers, limits, dual, slack, max_dual_iterations(dual, limits))
+
+
+def max_dual_iterations(dual, limits):
+    """Maximum number of steps of an ascent: fewer where very many groups make them expensive.
+
+    What is short of the maximum then is repaired afterwards, and any multipliers bound the cost.
+    """
+    n_clusters, n_groups = dual.offsets.shape
+    per_step = n_clusters * (n_groups**2 + 20 * len(limits.intersections) * n_clusters)
+    return int(np.clip(MAX_PAIRS / per_step, MIN_ITER, MAX_ITER))
+
+
+def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):
     """Maximise the dual by damped Newton ascent from the solution ``start``.
 
     Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
-
-    Parameters
-    ----------
-    measured : Parts
-        Each of squared distances (n_clusters, n_samples), codes of kinds, and weights.
-    limits : Limits
-    start : DualSolution
-    slack : float
-    max_iter : int
-    look : callable, default=evaluate_dual
-        Asked of every part in place of the kernel's `evaluate_dual`, to tell more ``extras``.
-
-    Returns
-    -------
-    solution : DualSolution
-    looked : Parts
-        Each a `DualEvaluation` at the prices of the solution.
+    ``evaluate`` is called as `evaluate_dual` for every block of the partitions ``rows``. Returns
+    the solution and the partitions of its evaluations.
     """
     ratios = required_ratios(limits)
-    look_at_all = partial(_LookAtAll, partial(measured.each, look), limits, ratios)
-    prices, width, ridge = start.prices, start.width, start.ridge
-    now = look_at_all(prices, width)
+    evaluate_all = partial(_Evaluation, partial(rows.map, evaluate), limits, ratios)
+    multipliers, width, ridge = start.multipliers, start.width, start.ridge
+    now = evaluate_all(multipliers, width)
     for _ in range(max_iter):
-        if kkt_residual(prices, now.counts, limits, ratios) <= slack:
+        if kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
             break
-        # The Hessian: samples near a tie, over a width that takes in a fair share of them.
+        # Hessian: samples near a tie, within a width that takes in a fair share of them.
         if not NEAR_TIES_RANGE[0] <= now.share_near <= NEAR_TIES_RANGE[1]:
-            width = _fitting_width(now)
-            now = look_at_all(prices, width)
+            width = _fit_width(now)
+            now = evaluate_all(multipliers, width)
         # Ties lie on both sides of the border, over twice the width.
         density = (now.ties + now.ties.transpose(0, 2, 1)) * (0.5 / width)
+        # Levenberg-Marquardt: more ridge until a step gains.
         damping = ridge
         for _ in range(MAX_TRIALS):
-            stepped, predicted = newton_step(prices, now.counts, density, damping, limits, ratios)
-            trial = look_at_all(stepped, width)
+            stepped, predicted = newton_step(
+                multipliers, now.counts, density, damping, limits, ratios
+            )
+            trial = evaluate_all(stepped, width)
             gain = trial.value - now.value
             if gain > 0.0:
                 break
             damping *= RIDGE_GROWTH
         if not gain > 0.0:  # also where a gain is nan
             break
-        if gain > FAITHFUL * predicted:
-            damping = max(RIDGE_FALL * damping, LEAST_RIDGE)
-        elif gain < UNFAITHFUL * predicted:
+        if gain > GOOD_GAIN * predicted:
+            damping = max(RIDGE_FALL * damping, MIN_RIDGE)
+        elif gain < POOR_GAIN * predicted:
             damping *= RIDGE_RISE
-        prices, ridge, now = stepped, damping, trial
-        if gain <= LEAST_GAIN * abs(now.value):
+        multipliers, ridge, now = stepped, damping, trial
+        if gain <= MIN_GAIN * abs(now.value):
             break
-    told = {"n_near": now.n_near, "extras": now.extras}
-    return DualSolution(prices, now.offsets, now.value, width, ridge, **told), now.looked
+    solution = DualSolution(
+        multipliers,
+        now.offsets,
+        now.value,
+        width,
+        ridge,
+        n_near=now.n_near,
+        extras=now.extras,
+        sample_offsets=now.sample_offsets,
+    )
+    return solution, now.evaluated
 
 
-class _LookAtAll:
-    """What all samples together tell of prices."""
+class _Evaluation:
+    """The dual and its derivatives at some multipliers, summed over all samples."""
 
-    def __init__(self, look_at_each, limits, ratios, prices, width):
-        self.offsets, by_kind, value = compute_offsets(prices, limits, ratios)
-        self.looked = look_at_each(by_kind, width)
-        totals = self.looked.total(_totals)
+    def __init__(self, evaluate_blocks, limits, ratios, multipliers, width):
+        self.offsets, self.sample_offsets, value = compute_offsets(multipliers, limits, ratios)
+        self.evaluated = evaluate_blocks(self.sample_offsets, width)
+        totals = self.evaluated.reduce(attrgetter("totals"))
         costs, self.counts, self.ties, self.n_near, self.n_samples, self.extras = totals
         self.value = costs + value
         self.share_near = self.n_near / self.n_samples
 
 
-def _totals(look):
-    return look.totals
-
-
-def _fitting_width(now):
-    """Width that takes in the wanted share of the gaps, judged by some of them."""
+def _fit_width(now):
+    """Width that takes in the wanted share of the gaps, estimated from a subset of them."""
     stride = 1 + now.n_samples // N_GAPS
-    gaps = np.sort(np.concatenate(now.looked.collect(_some_gaps, stride)))
+    gaps = np.sort(np.concatenate(now.evaluated.gather(_every_gap, stride)))
     wanted = gaps[int(np.ceil(NEAR_TIES * len(gaps))) - 1]
     return max(wanted * (1 + 1e-9), gaps[-1] * 2.0**-30, 1e-150)
 
 
-def _some_gaps(look, stride):
-    return look.gaps[::stride].copy()
-
-
-def places(looked):
-    """Everybody's cheapest cluster, and the gap to the next."""
-    labels, gaps = zip(*looked.collect(_places), strict=True)
+def gather_labels(evaluated):
+    """Labels and gaps of all samples."""
+    labels, gaps = zip(*evaluated.gather(attrgetter("labels", "gaps")), strict=True)
     return np.concatenate(labels), np.concatenate(gaps)
 
 
-def _places(look):
-    return look.labels, look.gaps
+def _every_gap(evaluation, stride):
+    return evaluation.gaps[::stride].copy()

@@ -10,8 +10,8 @@ from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair.cluster._base import FairClusterer
 from skfair.cluster.kmeans._alternating import AlternatingSwaps
 from skfair.cluster.kmeans._homotopy import Homotopy
-from skfair.cluster.kmeans._population import check_population
-from skfair.cluster.kmeans._samples import check_runs, point_of
+from skfair.cluster.kmeans._input import check_input
+from skfair.cluster.kmeans._lloyd import check_runs
 from skfair.groups import check_alignment, encode_known_groups, encode_known_values
 from skfair.partitions import row_by_row
 from skfair.utils._fit import restore_on_failure
@@ -41,59 +41,59 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         \quad \text{s.t.} \quad n_{kj} \ge b \, n_{kj'} \; \text{for all } k, j, j'
 
     with :math:`c_k` the mean of cluster k, :math:`n_{kj}` the number of its members of group j,
-    and :math:`b` = ``min_balance`` times the data's own balance (its rarest over its commonest
+    and :math:`b` = ``min_balance`` times the data's own balance (its smallest over its largest
     group). Balance is that of [1]_ and [2]_; see the user guide for what it does and does not say.
-    That no group is too common either is asked by the ratio of shares, as in [3]_,
+    The ratio of shares, as in [3]_, also bounds how common a group may become:
 
     .. math::
         \frac{n_{kj}}{N_j} \ge s \, \frac{n_{kj'}}{N_{j'}} \; \text{for all } k, j, j',
 
-    with :math:`N_j` the size of group j and s = ``min_share_ratio``: a person of any group is in
-    cluster k about as often as one of any other group.
+    with :math:`N_j` the size of group j and s = ``min_share_ratio``: members of any group are in
+    cluster k about as often as those of any other group.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     min_balance : float in [0, 1] or None, default=0.8
-        Least balance of a cluster, relative to the data's own; 1 is as balanced as the data. It
-        bounds how rare a group may become in a cluster, not how common. Rounding to whole persons
-        may take one person from either side: ``n_kj + 1 >= b (n_kj' - 1)`` is promised. None or 0
-        asks for no balance: plain k-means.
+        Minimum balance of a cluster, relative to the data's own; 1 is as balanced as the data. It
+        bounds how rare a group may become in a cluster, not how common. Rounding to integer counts
+        may take one sample from either side: ``n_kj + 1 >= b (n_kj' - 1)`` is guaranteed. None or 0
+        requires no balance: plain k-means.
     min_share_ratio : float in [0, 1] or None, default=None
-        Least ratio of the shares of two groups that are in a cluster, in either direction: 0.8 is
+        Minimum ratio of the shares of two groups that are in a cluster, in either direction: 0.8 is
         the four-fifths rule, 1 makes every cluster mirror the data. It implies as much relative
-        balance; rounding may take one person from either side here as well. None or 0 asks for
+        balance. Rounding may take one sample from either side here as well. None or 0 requires
         nothing.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur. "each" compares
         the values of every single attribute instead, as Section 6 of [1]_ suggests: each attribute
-        has a balance, relative to the data's own, and the least of them counts. What is promised
-        holds for every attribute; one with a single value is balanced in any case.
+        has a balance, relative to the data's own, and their minimum counts. The guarantee holds for
+        every attribute; one with a single value is balanced in any case.
     min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
-        Bounds on the size of every cluster: an int is a number of persons (or sum of weights), a
-        float a share of all. With sample weights the last person may not fit.
+        Bounds on the size of every cluster: an int is a number of samples (or sum of weights), a
+        float a share of all. With sample weights the last sample may not fit.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
         themselves, in the shape (n_clusters, n_features).
     n_init : int, default=3
         Number of starts of plain k-means.
     max_iter : int, default=300
-        Largest number of rounds of one run, and of passes of the local search after it.
+        Maximum number of rounds of one run, and of passes of the local search after it.
     tol : float, default=1e-5
         A run stops when a round lowers the cost by no more than this share of it. A pass of the
-        local search has to gain a hundredth of that, but more than 100,000 samples ask more of it,
-        and a million as much as of a round. A round of people in parts, who have to be looked at
-        once more for each, has to gain five times as much.
+        local search has to gain a hundredth of that, more from 100,000 samples on, and from a
+        million as much as a round. A round on partitioned data is a pass over all of them, and has
+        to gain five times as much.
     algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingSwaps, default="homotopy"
-        "homotopy" follows the cheapest clustering while the balance rises to what is asked for.
+        "homotopy" follows the cheapest clustering while the balance rises to ``min_balance``.
         "alternating" is Algorithm 2 of [1]_, which does not aim at a given balance: fit warns if
         it misses ``min_balance``. An instance brings its own settings.
     random_state : int, RandomState instance or None, default=None
         Determines the starts. The same seed gives the same labels for any ``n_jobs``.
     n_jobs : int or None, default=None
-        Number of threads that run starts side by side, and blocks of 65,536 rows. None is 1 unless
-        in a ``joblib.parallel_config`` context, -1 is all processors.
+        Number of threads for starts, and for blocks of 65,536 rows. None is 1 unless in a
+        ``joblib.parallel_config`` context, -1 is all processors.
     verbose : int, default=0
         Print cost and balance after every round if positive.
 
@@ -101,7 +101,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     ----------
     labels_ : ndarray of int32, shape (n_samples,)
         Cluster of each sample. May differ from the argmin of distance plus offset for samples on a
-        tie or moved by the local search. An array of Dask where the samples lie on a cluster.
+        tie or moved by the local search. An array of Dask where the samples are on a cluster.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Means of the clusters.
     inertia_ : float
@@ -109,8 +109,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     objective_ : float
         f1, the same per unit of weight.
     balance_ : float
-        f2, the least balance of a cluster (rarest over commonest group), in [0, 1]; of several
-        attributes the least of their balances relative to the data's own.
+        f2, the minimum balance of a cluster (smallest over largest group), in [0, 1]; of several
+        attributes the minimum of their balances relative to the data's own.
     data_balance_ : float
         The balance of the data as one cluster; 1 if it is relative already.
     relative_balance_ : float
@@ -118,7 +118,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     cluster_balances_ : ndarray of shape (n_clusters,)
         Balance of each cluster.
     share_ratio_ : float
-        Least ratio of two groups' shares in a cluster, in [0, 1].
+        Minimum ratio of two groups' shares in a cluster, in [0, 1].
     cluster_share_ratios_ : ndarray of shape (n_clusters,)
         The same of each cluster.
     cluster_sizes_ : ndarray of shape (n_clusters,)
@@ -126,22 +126,24 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     group_counts_ : ndarray of shape (n_clusters, n_groups)
         Weight of each group in each cluster.
     offsets_ : ndarray of shape (n_clusters, n_groups)
-        Price, in squared distance, that a member of a group pays for a place in a cluster (of
-        several groups, their sum): the dual solution at ``cluster_centers_``, the mix reached, and
-        the sizes asked for.
+        Added to the squared distance of a group's members to a cluster (of several groups, their
+        sum): the dual solution at ``cluster_centers_``, the composition reached, and the required
+        sizes.
     lower_bound_ : float
-        No assignment to ``cluster_centers_`` with as good a mix and such sizes has lower inertia.
+        No assignment to ``cluster_centers_`` with as good a composition and such sizes has lower
+        inertia.
     constraint_violation_ : float
         What ``relative_balance_`` lacks to ``min_balance``, ``share_ratio_`` to its bound, or a
-        size, as a share of all, to its own: the most of these, 0 when all promises are kept, nan
-        if groups were to be mixed, but none came.
+        size, as a share of all, to its own: the maximum of these, 0 when all bounds are kept, nan
+        if balanced clusters were required without groups.
     status_ : {"optimal", "feasible", "infeasible", "max_iter", "unconstrained"}
-        "unconstrained": groups were to be mixed, but none came. Else "optimal": a local optimum,
-        in which no single move or exchange of samples lowers the cost and keeps the sizes and the
-        mix that is reached (or the one asked for, if more is reached). A clustering that differs
-        in more samples may be cheaper. "feasible": all is kept, and the search
-        stopped by ``tol``, as most fits of many samples do. "max_iter": kept, but stopped by
-        ``max_iter`` (with a warning) or by a callback. "infeasible": not kept (with a warning).
+        "unconstrained": balanced clusters were required without groups. Else "optimal": a local
+        optimum, in which no single move or exchange of samples lowers the cost and keeps the sizes
+        and the composition that is reached (or the required one, if more is reached). A clustering
+        that differs in more samples may be cheaper. "feasible": all bounds are kept, and the search
+        stopped by ``tol``, as most fits of many samples do, or the samples are partitioned and more
+        than 100,000. "max_iter": kept, but stopped by ``max_iter`` (with a warning) or by a
+        callback. "infeasible": not kept (with a warning).
     groups_ : GroupSummary
         Labels and counts of the groups, in the order of the columns of ``group_counts_``; with
         ``attributes="each"`` they are called by pairs (attribute, value).
@@ -153,11 +155,11 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     Warns
     -----
     MissingSensitiveFeaturesWarning
-        If fit gets no ``sensitive_features``, unless ``min_balance=None`` asks for no mix.
+        If fit gets no ``sensitive_features``, unless ``min_balance=None`` requires no balance.
     InfeasibleConstraintWarning
-        If what is asked for is not reached; the best fit found is kept.
+        If a required bound is not reached; the best fit found is stored.
     ConvergenceWarning
-        If all is kept, but ``max_iter`` ended the fit before ``tol`` did.
+        If all bounds are kept, but ``max_iter`` ended the fit before ``tol`` did.
 
     See Also
     --------
@@ -185,7 +187,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     >>> model.status_
     'optimal'
 
-    The four-fifths rule, in clusters of at least 100 people:
+    The four-fifths rule, in clusters of at least 100 samples:
 
     >>> model.set_params(min_share_ratio=0.8, min_cluster_size=100)
     FairKMeans(min_cluster_size=100, min_share_ratio=0.8, n_clusters=2, random_state=0)
@@ -257,16 +259,16 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows to cluster; not sparse. May lie in parts, as may the other columns: arrays and
-            dataframes of Dask, or what :func:`skfair.datasets.open_blocks` opens. Everybody then
-            moves as some have rehearsed in memory: sizes of clusters and ``algorithm`` other than
-            "homotopy" are refused, and callbacks see no rounds.
+            Rows to cluster; not sparse. May be partitioned, as may the other columns: arrays and
+            dataframes of Dask, or what :func:`skfair.datasets.open_blocks` opens. Up to 100,000
+            samples then get the labels of the fit in memory. More are fitted by passes over all,
+            warm-started on a subsample. ``algorithm`` must be "homotopy".
         y : Ignored
             Not used, present for API consistency.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
                 default=None
             Group of each sample, by labels of any kind; with several attributes, see
-            ``attributes``. None makes one group of everybody, with a warning.
+            ``attributes``. None makes one group of all samples, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights; samples of weight 0 count as absent.
 
@@ -296,8 +298,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
                 default=None
             Groups by the labels known from fit. With them a row goes to the cluster of least
-            squared distance plus offset, which keeps new clusters balanced as long as new people
-            resemble those of the fit. Without them it goes to the nearest centre, which promises
+            squared distance plus offset, which keeps clusters of new data balanced as long as they
+            resemble the training data. Without them it goes to the nearest centre, which guarantees
             no balance.
 
         Returns
@@ -314,12 +316,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         check_alignment(X=X, sensitive_features=sensitive_features)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         if sensitive_features is None:
-            return nearest_centers(*self._centred(X))[0]
+            return nearest_centers(*self._center(X))[0]
         match = encode_known_values if self.attributes == "each" else encode_known_groups
         codes = match(sensitive_features, len(X), self.groups_).reshape(len(X), -1)
-        distances = squared_distances(*self._centred(X))
-        prices = self.offsets_.T[codes].sum(axis=1)
-        return np.argmin(distances + prices, axis=1).astype(np.int32)
+        distances = squared_distances(*self._center(X))
+        offsets = self.offsets_.T[codes].sum(axis=1)
+        return np.argmin(distances + offsets, axis=1).astype(np.int32)
 
     @row_by_row(lambda self: np.empty((0, len(self.cluster_centers_))))
     def transform(self, X):
@@ -336,7 +338,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return np.sqrt(squared_distances(*self._centred(X)))
+        return np.sqrt(squared_distances(*self._center(X)))
 
     def score(self, X, y=None, sample_weight=None):
         """Minus the summed squared distance to the nearest centre; it ignores balance.
@@ -358,40 +360,42 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         weights = check_sample_weight(sample_weight, X, dtype=np.float64)
-        return -float(weights @ nearest_centers(*self._centred(X))[1])
+        return -float(weights @ nearest_centers(*self._center(X))[1])
 
     @property
     def _n_features_out(self):
         """Number of columns that `transform` returns."""
         return self.cluster_centers_.shape[0]
 
-    def _centred(self, X):
-        """Rows and centres about the mean of the fit, as it measured them.
+    def _center(self, X):
+        """Rows and centres about the mean of the training data.
 
-        Far from the origin, rounding moves ``cluster_centers_``, and with them who is nearest.
+        Far from the origin, rounding moves ``cluster_centers_``, which may change the nearest one.
         """
         return X - self._mean, self._centers
 
     def _check(self, X, sensitive_features, sample_weight):
-        return check_population(self, X, sensitive_features, sample_weight)
+        return check_input(self, X, sensitive_features, sample_weight)
 
-    def _cluster(self, population, random_state, rounds):
+    def _cluster(self, data, random_state, rounds):
+        def watch(point):
+            return rounds.show(lambda: data.describe_round(point), lambda: data.label_rows(point))
+
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        return population.cluster(
-            algorithm, check_runs(self, population.mean), random_state, rounds
-        )
+        runs = check_runs(self, data.mean)
+        point, n_iter, status = algorithm.solve(data.problem, runs, random_state, watch)
+        return data.describe(point) | {"n_iter_": n_iter, "status_": status}
 
-    def _describe(self, population, labels):
-        point = point_of(population.samples, labels[population.present], self.n_clusters)
-        return population.describe(point) | {"labels_": labels}
+    def _describe(self, data, labels):
+        return data.describe_labels(labels, self.n_clusters)
 
-    def _advice(self, population):
+    def _advice(self, data):
         return resolve_name(ALGORITHMS, self.algorithm, "algorithm").advice
 
-    def _cut_short(self, population, is_stopped):
+    def _cut_short(self, data, is_stopped):
         if is_stopped:
             return None
         return (
             f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
-            f"gained less than tol={self.tol:g} asks for. Raise max_iter or tol."
+            f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."
         )

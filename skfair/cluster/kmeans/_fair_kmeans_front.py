@@ -1,12 +1,15 @@
 """The Pareto front of k-means cost and balance."""
 
+from dataclasses import replace
 from functools import partial
+
+import numpy as np
 
 from skfair.cluster._base import front
 from skfair.cluster.kmeans._alternating import AlternatingFront
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
-from skfair.cluster.kmeans._samples import check_runs
+from skfair.cluster.kmeans._lloyd import check_runs
 from skfair.utils._messages import resolve_name
 
 FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
@@ -35,13 +38,13 @@ def fair_kmeans_front(
     r"""What every degree of balance costs: a front of k-means clusterings.
 
     Both objectives are those of :class:`FairKMeans`: the mean squared distance to the means of
-    the clusters (f1, less is better) and the least balance of a cluster (f2, more is better), or
-    else the least ratio of the shares of two groups that are in a cluster,
+    the clusters (f1, less is better) and the minimum balance of a cluster (f2, more is better), or
+    else the minimum ratio of the shares of two groups that are in a cluster,
 
     .. math::
         \min_{k, j, j'} \; \frac{n_{kj} / N_j}{n_{kj'} / N_{j'}},
 
-    which also tells how common a group becomes.
+    which also bounds how common a group becomes.
 
     Parameters
     ----------
@@ -56,11 +59,11 @@ def fair_kmeans_front(
         between them. Not used by the alternating algorithm.
     criterion : {"balance", "share_ratio"}, default="balance"
         What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
-        :class:`FairKMeans` ask for it. The alternating algorithm knows balance alone.
+        :class:`FairKMeans` bound it. The alternating algorithm knows balance alone.
     attributes : {"intersections", "each"}, default="intersections"
         With "each", every one of several sensitive attributes has a balance of its own, as in
-        :class:`FairKMeans`; the front's is the least of them, relative to the data's. So with
-        ratios of shares.
+        :class:`FairKMeans`; the front's is their minimum, relative to the data's. So with ratios
+        of shares.
     min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
         Bounds on sizes that every clustering keeps, as in :class:`FairKMeans`. The alternating
         algorithm does not aim at them.
@@ -124,32 +127,29 @@ def fair_kmeans_front(
     algorithm = resolve_name(
         FRONT_ALGORITHMS, algorithm, "algorithm", tuple(FRONT_ALGORITHMS.values())
     )
-    people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if criterion == "share_ratio" and isinstance(algorithm, AlternatingFront):
         raise ValueError(
-            "algorithm='alternating' balances groups, whose shares it does not see: its front is "
-            "one of criterion='balance'. Use algorithm='homotopy' for criterion='share_ratio'."
+            "algorithm='alternating' does not control ratios of shares, so criterion must be "
+            "'balance', got 'share_ratio'. Use algorithm='homotopy' for it."
         )
-    return front(estimator, X, people, n_levels, partial(_routes, algorithm), criterion)
+    return front(estimator, X, columns, n_levels, partial(_routes, algorithm), criterion)
 
 
-def _routes(algorithm, estimator, population, n_levels, random_state, criterion):
+def _routes(algorithm, estimator, data, n_levels, random_state, criterion):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
-    runs, samples = check_runs(estimator, population.mean), population.samples
-    asked = population.asked._replace(**{criterion: 1.0})
-    samples = samples._replace(
-        limits=asked.limits(samples.group_weights, samples.limits.intersections)
-    )
-    routes = algorithm.front(samples, runs, n_levels, random_state)
-    if len(population.present) == len(population.X):
-        return routes
-    return [_over_everyone(route, population, runs.n_clusters) for route in routes]
+    runs, problem = check_runs(estimator, data.mean), data.problem
+    # The levels rise to a ratio of 1 in the scales of the criterion.
+    requirements = data.requirements._replace(**{criterion: 1.0})
+    limits = requirements.limits(problem.group_weights, problem.limits.intersections)
+    problem = replace(problem, limits=limits)
+    routes = algorithm.front(problem, runs, n_levels, random_state)
+    return [_complete(route, data, runs.n_clusters) for route in routes]
 
 
-def _over_everyone(route, population, n_clusters):
-    """The route with labels for the rows without weight too."""
-    clustering = population.samples.tabulate(route.labels, n_clusters)
-    labels = population.complete(clustering.labels, clustering.centers)
-    return route._replace(
-        labels=labels.astype(route.labels.dtype), samples=population.present[route.samples]
-    )
+def _complete(route, data, n_clusters):
+    """The route with labels and row numbers of all rows."""
+    centers = data.problem.tabulate(route.labels, n_clusters).centers
+    labels = data.complete(route.labels.astype(np.int32), centers)
+    labels = labels.astype(route.labels.dtype, copy=False)
+    return route._replace(labels=labels, samples=data.present[route.samples])

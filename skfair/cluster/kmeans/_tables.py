@@ -1,159 +1,128 @@
-"""Whole numbers of every kind in every cluster that keep what is asked, and how to get there.
+"""Integer tables of counts that keep the limits, and cheapest moves that lead to them.
 
-If samples count the same, a fractional table of counts that keeps all bounds always exists:
+If samples have equal weights, a fractional table of counts that keeps all bounds always exists:
 clusters of equal size that mirror the data. Rounding it entry by entry changes counts by less than
-one and no bound on a size (Bacharach, 1966), and members of each group then go to where the table
-wants them along cheapest paths. So what is promised, up to one person, can always be kept.
+one and no bound on a size (Bacharach, 1966), and members of each intersection then move along
+cheapest paths until the counts are those of the table. So the limits can always be kept, up to one
+sample.
 
-With several attributes no rounding keeps the bounds of all of them, and there may be no table of
-whole numbers: it is searched for by branch and bound then.
+With several attributes no rounding keeps the bounds of all of them, and there may be no integer
+table: it is searched for by branch and bound then.
 """
 
 import numpy as np
 from scipy import optimize, sparse
 
 from skfair._kernels.transport import transport
-from skfair.utils._balance import count_table
 
 TOLERANCE = 1e-6  # of HiGHS and of sums
 MAX_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
 
 
-def settle(samples, point, level, rows):
+def settle(problem, point, level, rows):
     """Labels near those of a point that keep the limits, for equal weights.
 
-    Parameters
-    ----------
-    samples : Samples
-        Of equal weights.
-    point : Point
-    level : float
-        Least balance of a cluster, in the scales of the limits.
-    rows : ndarray of intp
-        Who may move if that suffices; otherwise all may.
-
-    Returns
-    -------
-    labels : ndarray of int32, shape (n_samples,)
-    person : float
-        Weight that each count may be short of the level, 0 where the level is kept exactly.
+    ``rows`` move if that suffices; otherwise all may. Returned as well is the slack: the weight
+    that each count may be short of the level, 0 where the level is kept exactly.
     """
     labels, centers = point.clustering.labels.copy(), point.clustering.centers
-    n_kinds = len(samples.limits.intersections)
-    counts = count_table(labels, samples.codes, samples.weights, len(centers), n_kinds)
-    surplus, person = surplus_of(samples, counts, level)
+    counts = problem.count_intersections(labels, len(centers))
+    table, margin = fitting_table(problem, counts, level)
+    surplus = np.round(counts / problem.largest_weight).astype(np.int64) - table
+    # Move the rows along cheapest paths; all samples only where these do not suffice.
     for movable in (rows, np.arange(len(labels))):
-        send(samples, centers, labels, movable, surplus)
-    return labels, person
+        _send(problem, centers, labels, movable, surplus)
+    return labels, problem.largest_weight * (1 - margin)
 
 
-def surplus_of(samples, counts, level):
-    """How many too many of every kind are in every cluster, and the ``person`` of `settle`.
-
-    Parameters are those of `fitting_table`.
-    """
-    table, margin = fitting_table(samples, counts, level)
-    surplus = np.round(counts / samples.largest_weight).astype(np.int64) - table
-    return surplus, samples.largest_weight * (1 - margin)
-
-
-def send(samples, centers, labels, rows, surplus):
-    """Some of the rows go from clusters with a surplus of their kind to those that lack them.
+def _send(problem, centers, labels, rows, surplus):
+    """Move rows along cheapest paths from clusters with a surplus to those that lack some.
 
     Changes ``labels`` and ``surplus`` in place.
     """
-    for kind, own in enumerate(np.ascontiguousarray(surplus.T)):
-        members = rows[samples.codes[rows] == kind]
+    for code, own in enumerate(np.ascontiguousarray(surplus.T)):
+        members = rows[problem.codes[rows] == code]
         if own.any() and len(members):
-            costs = samples.some(members).costs_by_cluster(centers).T
+            costs = problem.subset(members).costs_by_cluster(centers).T
             transport(np.ascontiguousarray(costs), members, labels, own)
-            surplus[:, kind] = own
+            surplus[:, code] = own
 
 
 def fitting_table(samples, counts, level):
-    """Whole counts near given ones that keep the limits of the samples.
+    """Integer counts near the weights ``counts`` that keep the limits, for equal weights.
 
-    Parameters
-    ----------
-    samples : Samples
-        Of equal weights.
-    counts : ndarray of shape (n_clusters, n_kinds)
-        Weights.
-    level : float
-        Least balance of a cluster, in the scales of the limits.
-
-    Returns
-    -------
-    table : ndarray of int64, shape (n_clusters, n_kinds)
-        Numbers of members.
-    margin : {0, 1}
-        1: the table keeps the level. 0: it does up to one person.
+    Returns numbers of members, (n_clusters, n_intersections), and a margin: 1 if the table keeps
+    the level, 0 if it does up to one sample.
     """
+    # With a margin rounding keeps the level exactly; without one it may cost a sample.
     counts = np.round(counts / samples.largest_weight)
-    is_whole = samples.n_attributes > 1
+    is_integer = samples.n_attributes > 1
     for margin in (1, 0):
-        fractional = _nearest_table(samples, counts, level, margin - is_whole, is_whole)
+        fractional = _nearest_table(samples, counts, level, margin - is_integer, is_integer)
         if fractional is not None:
             return controlled_rounding(fractional).astype(np.int64), margin
     return counts.astype(np.int64), 0  # where a group has fewer members than there are clusters
 
 
-def _nearest_table(samples, counts, level, margin, is_whole):
-    """The table nearest to the counts whose ratios hold with so many persons to spare.
+def _nearest_table(samples, counts, level, margin, is_integer):
+    """The table nearest to the counts whose ratios hold with a margin of so many samples.
 
-    None if there is none; fractional, or some table of whole numbers. The linear programme has,
-    besides the table, how far entries are above and below the counts, and for every cluster and
-    scale the weight of the commonest group.
+    None if there is none; fractional, or any integer table. The unknowns of the linear programme
+    are how far entries are above and below the counts, and for every cluster and scale the weight
+    of the largest group.
     """
-    (n_clusters, n_kinds), limits = counts.shape, samples.limits
+    (n_clusters, n_codes), limits = counts.shape, samples.limits
     n_groups, n_cells, n_scales = samples.n_groups, counts.size, len(limits.factors)
-    is_in = np.zeros((n_groups, n_kinds))
-    is_in[limits.intersections.T, np.arange(n_kinds)] = 1
-    by_cluster = sparse.kron(sparse.eye_array(n_clusters), np.ones((1, n_kinds)), format="csr")
-    by_kind = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(n_kinds), format="csr")
+    is_in = np.zeros((n_groups, n_codes))
+    is_in[limits.intersections.T, np.arange(n_codes)] = 1
+    by_cluster = sparse.kron(sparse.eye_array(n_clusters), np.ones((1, n_codes)), format="csr")
+    by_code = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(n_codes), format="csr")
     by_group = sparse.kron(sparse.eye_array(n_clusters), is_in, format="csr")
     each = sparse.eye_array(n_cells, format="csr")
     rows, bounds = [], []
 
-    def at_most(on_table, on_commonest, bound):
-        no_commonest = sparse.csr_array((on_table.shape[0], n_clusters * n_scales))
-        rows.append([on_table, -on_table, no_commonest if on_commonest is None else on_commonest])
+    def at_most(on_table, on_largest, bound):
+        not_on_largest = sparse.csr_array((on_table.shape[0], n_clusters * n_scales))
+        rows.append([on_table, -on_table, not_on_largest if on_largest is None else on_largest])
         bounds.append(bound - on_table @ counts.ravel())
 
-    for on_groups, on_commonest, spare in _mix_rows(limits, n_clusters, level):
-        at_most(on_groups @ by_group, on_commonest, -margin * spare)
-    person = samples.largest_weight
-    smallest = np.ceil(limits.min_size / person) if np.isfinite(limits.min_size) else 1
+    # Ratios, sizes, counts that are not negative, and members of all groups that are large enough.
+    for on_groups, on_largest, spare in _ratio_rows(limits, n_clusters, level):
+        at_most(on_groups @ by_group, on_largest, -margin * spare)
+    weight = samples.largest_weight
+    smallest = np.ceil(limits.min_size / weight) if np.isfinite(limits.min_size) else 1
     at_most(-by_cluster, None, np.full(n_clusters, -float(smallest)))
     if np.isfinite(limits.max_size):
-        at_most(by_cluster, None, np.full(n_clusters, np.floor(limits.max_size / person)))
+        at_most(by_cluster, None, np.full(n_clusters, np.floor(limits.max_size / weight)))
     at_most(-each, None, np.zeros(n_cells))
-    if level > 0:  # in every cluster somebody of each group that is large enough
+    if level > 0:  # in every cluster a member of each group that is large enough
         enough = is_in @ counts.sum(axis=0) >= n_clusters
         at_most(-by_group, None, -np.tile(enough.astype(float), n_clusters))
-    nothing = sparse.csr_array((n_kinds, n_clusters * n_scales))
-    # The first whole table found will do: that all are near is worth little.
-    whole = {"method": "highs", "options": {"mip_rel_gap": 1.0, "time_limit": MAX_SECONDS}}
-    found = optimize.linprog(
+    nothing = sparse.csr_array((n_codes, n_clusters * n_scales))
+    # The first integer table will do: nearness is worth little.
+    integer_options = {
+        "method": "highs",
+        "options": {"mip_rel_gap": 1.0, "time_limit": MAX_SECONDS},
+    }
+    solved = optimize.linprog(
         np.concatenate([np.ones(2 * n_cells), np.zeros(n_clusters * n_scales)]),
         A_ub=sparse.block_array(rows, format="csr"),
         b_ub=np.concatenate(bounds),
-        A_eq=sparse.block_array([[by_kind, -by_kind, nothing]], format="csr"),
-        b_eq=np.zeros(n_kinds),
-        integrality=np.repeat([is_whole, False], [2 * n_cells, n_clusters * n_scales]),
-        **(whole if is_whole else {"method": "highs-ds"}),
+        A_eq=sparse.block_array([[by_code, -by_code, nothing]], format="csr"),
+        b_eq=np.zeros(n_codes),
+        integrality=np.repeat([is_integer, False], [2 * n_cells, n_clusters * n_scales]),
+        **(integer_options if is_integer else {"method": "highs-ds"}),
     )
-    if found.x is None or found.status not in (0, 1):
+    if solved.x is None or solved.status not in (0, 1):
         return None
-    above, below = found.x[:n_cells], found.x[n_cells : 2 * n_cells]
+    above, below = solved.x[:n_cells], solved.x[n_cells : 2 * n_cells]
     return (counts.ravel() + above - below).reshape(counts.shape)
 
 
-def _mix_rows(limits, n_clusters, level):
-    """What the mix asks of the counts of groups and of the weight of the commonest ones.
+def _ratio_rows(limits, n_clusters, level):
+    """Rows on counts, rows on weights of the largest groups, and what a sample more is worth there.
 
-    Yields rows on the counts, rows on the weights, and what a person more is worth to them: the
-    commonest of a scale is at least every group, and no group is below the level times it.
+    The largest group of a scale is at least every group, and no group is below the level times it.
     """
     n_scales, n_groups = limits.scales.shape
     if level == 0 or n_groups == 1:
@@ -162,15 +131,15 @@ def _mix_rows(limits, n_clusters, level):
     for s, (scale, factor) in enumerate(zip(limits.scales, limits.factors, strict=True)):
         scale = scale / scale[scale > 0].min()
         weigh = sparse.kron(clusters, np.diag(scale)[scale > 0], format="csr")
-        commonest = np.outer(scale[scale > 0] > 0, np.arange(n_scales) == s).astype(float)
-        commonest = sparse.kron(clusters, commonest, format="csr")
+        largest = np.outer(scale[scale > 0] > 0, np.arange(n_scales) == s).astype(float)
+        largest = sparse.kron(clusters, largest, format="csr")
         spare = np.tile(scale[scale > 0], n_clusters)
-        yield weigh, -commonest, spare
-        yield -factor * weigh, level * commonest, factor * spare
+        yield weigh, -largest, spare
+        yield -factor * weigh, level * largest, factor * spare
 
 
 def controlled_rounding(table):
-    """Whole numbers less than 1 from the table's, with its column sums and about its row sums.
+    """Integers less than 1 from the table's entries, with its column sums and nearly its row sums.
 
     A row sum is rounded up or down. Such a table always exists [1]_, and the vertices of the
     linear programme are such tables.

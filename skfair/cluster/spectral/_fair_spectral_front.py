@@ -4,7 +4,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster._base import front
 from skfair.cluster._pareto_front import Route
-from skfair.cluster.kmeans._samples import Runs
+from skfair.cluster.kmeans._lloyd import Runs
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 from skfair.cluster.spectral._rounding import ncut_path
 from skfair.utils._messages import warn
@@ -99,5 +99,7 @@ def _routes(estimator, problem, n_levels, random_state, criterion):
     runs = Runs(estimator.n_clusters, n_init=estimator.n_init)
     embedding = problem.embedding.embedding
     searches = ncut_path(problem, embedding, runs, random_state, n_levels)
-    limits = problem.asked._replace(**{criterion: 1.0}).limits(problem.groups.counts)
-    return [Route.at(search.labels, search.ncut, search.ratio(limits)) for search in searches]
+    limits = problem.requirements._replace(**{criterion: 1.0}).limits(problem.groups.counts)
+    return [
+        Route.without_moves(search.labels, search.ncut, search.ratio(limits)) for search in searches
+    ]

@@ -21,17 +21,24 @@ from sklearn.base import clone
 
 from skfair._kernels.clustering import balance_limits
 from skfair.cluster._balance import describe
-from skfair.cluster.kmeans._census import Census, Shard, take_census
-from skfair.cluster.kmeans._everybody import Everybody, lots
 from skfair.cluster.kmeans._homotopy import Homotopy
-from skfair.cluster.kmeans._samples import ClusteringProblem, Runs, lloyd
+from skfair.cluster.kmeans._input import partitioned_input, summarize
+from skfair.cluster.kmeans._lloyd import Runs, lloyd
+from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.spectral._affinity import Affinity
 from skfair.cluster.spectral._fair_embedding import fix_signs
-from skfair.partitions import BLOCK, InMemory, blocks
+from skfair.groups import EncodedBlock, Summary
+from skfair.partitions import (
+    BLOCK,
+    SUBSAMPLE_SIZES,
+    blocks,
+    in_blocks,
+    random_keys,
+    sampling_rates,
+)
 
 N_LANDMARKS = 500  # default, or ten per component if that is more
-SAMPLES_PER_LANDMARK = 20  # size of the subsample whose k-means centres are the landmarks
-MAX_ROUNDS, ROUGH_TOL = 20, 1e-2  # of that k-means
+MAX_ROUNDS, ROUGH_TOL = 20, 1e-2  # of the k-means whose centres are the landmarks
 ROWS = 4096  # compared with all landmarks at a time
 BACKGROUND = 0.1  # similarity to the background, relative to the mean sum of the others
 NEGLIGIBLE = 1e-10  # eigenvalues below this are rounding errors
@@ -42,66 +49,74 @@ class LandmarkProblem:
 
     largest_weight = 1.0  # every sample counts the same
 
-    def __init__(self, shards, census, asked, lacks_groups=False, embedding=None):
-        self.shards, self.census, self.asked = shards, census, asked
+    def __init__(self, blocks, summary, requirements, lacks_groups=False, embedding=None):
+        self.blocks, self.summary, self.requirements = blocks, summary, requirements
         self.lacks_groups, self.embedding = lacks_groups, embedding
 
     @classmethod
-    def from_memory(cls, estimator, X, groups, asked, lacks_groups):
+    def from_memory(cls, estimator, X, groups, requirements, lacks_groups):
         """Samples in memory, in blocks of rows."""
-        rows = blocks(len(X), BLOCK)
-        shards = [Shard(X[block], None, groups.subset(block), (0, block.start)) for block in rows]
-        shards = InMemory(shards, estimator.n_jobs)
-        return cls(shards, Census(shards), asked, lacks_groups)
+        cells = [*map(tuple, groups.labels.tolist())]
+        encoded = [
+            EncodedBlock(X[rows], cells, groups.codes[rows], place=(number, 0))
+            for number, rows in enumerate(blocks(len(X), BLOCK))
+        ]
+        partitions = in_blocks(encoded, estimator.n_jobs)
+        return cls(partitions, Summary(partitions), requirements, lacks_groups)
 
     @classmethod
-    def from_partitions(cls, estimator, X, sensitive_features, asked):
+    def from_partitions(cls, estimator, X, sensitive_features, requirements):
         """Partitioned samples."""
-        return cls(*take_census(estimator, X, sensitive_features), asked)
+        return cls(*summarize(estimator, X, sensitive_features), requirements)
 
     def embed(self, parameters, random_state):
         """The same problem with its fair embedding."""
-        n_landmarks, n_components = choose_sizes(parameters, self.census.numbers.sum())
+        blocks, summary = self.blocks, self.summary
+        n_landmarks, n_components = choose_sizes(parameters, summary.counts.sum())
         # Threads process partitions, so a neighbour search within one uses a single job.
-        affinity, numbers = Affinity(clone(parameters).set_params(n_jobs=1)), self.census.numbers
+        affinity = Affinity(clone(parameters).set_params(n_jobs=1))
         # Landmarks: k-means centres of a subsample.
-        rate = SAMPLES_PER_LANDMARK * n_landmarks / numbers.sum()
-        subsample = np.concatenate(self.shards.collect(_draw, self.census.first, rate))
+        size = SUBSAMPLE_SIZES["landmarks"] * n_landmarks
+        (rate,) = sampling_rates(summary.counts.sum(keepdims=True), size)
+        subsample = np.concatenate(blocks.gather(_draw, summary.first, rate))
         landmarks = Landmarks.from_subsample(subsample, n_landmarks, affinity, random_state)
         # Embedding: eigenvectors of sums over one pass.
-        moments = self.shards.total(_moments, landmarks, self.census.codes)
-        embedding = LandmarkEmbedding(landmarks, moments, numbers, n_components)
-        return LandmarkProblem(self.shards, self.census, self.asked, self.lacks_groups, embedding)
+        moments = blocks.reduce(_moments, landmarks, summary.positions)
+        embedding = LandmarkEmbedding(landmarks, moments, summary.counts, n_components)
+        return LandmarkProblem(blocks, summary, self.requirements, self.lacks_groups, embedding)
 
     def cluster(self, parameters, random_state, rounds):
         """Fitted attributes of balanced k-means on the embedding."""
-        census, embedding, n_clusters = self.census, self.embedding, parameters.n_clusters
-        coordinates = self.shards.each(_embed, embedding, census.codes).kept()
+        summary, embedding, n_clusters = self.summary, self.embedding, parameters.n_clusters
+        coordinates = self.blocks.map(_embed, embedding, summary.positions).keep()
         # Balanced k-means, weighted by degree.
-        sums = coordinates.total(_sum_by_group, census.codes)
-        mean = sums.sum(axis=0) / census.numbers.sum()
-        scatter = coordinates.total(_scatter, mean)
-        everybody = Everybody(coordinates, census.but(mean, scatter), self.asked)
+        sums = coordinates.reduce(_sum_by_group, summary.positions)
+        mean = sums.sum(axis=0) / summary.counts.sum()
+        summary = summary.replace_moments(mean, coordinates.reduce(_scatter, mean))
+        data = partitioned_input(coordinates, summary, self.requirements, n_jobs=parameters.n_jobs)
         runs = Runs(n_clusters, n_init=parameters.n_init)
-        labels, fitted = everybody.solve(Homotopy(), runs, random_state)
-        links = self.shards.total(_links, labels, embedding.landmarks, n_clusters)
-        H = coordinates.each(_scale_by_degree)
+        point, n_iter, status = Homotopy().solve(
+            data.problem, runs, random_state, lambda point: False
+        )
+        labels = point.clustering.labels.keep()
+        links = self.blocks.reduce(_links, labels, embedding.landmarks, n_clusters)
+        H = coordinates.map(_scale_by_degree)
         return {
-            "labels_": labels.joined(census.lengths, np.empty(0, np.int32)),
-            "embedding_": H.joined(census.lengths, embedding.extension[:0]),
+            "labels_": labels.concatenate(summary.lengths, np.empty(0, np.int32)),
+            "embedding_": H.concatenate(summary.lengths, embedding.extension[:0]),
             "embedding_violation_": embedding.violation(sums),
             "eigenvalues_": embedding.eigenvalues,
             "landmarks_": embedding.landmarks.rows,
             "objective_": embedding.normalized_cut(links),
-            "groups_": everybody.groups,
-            **describe(fitted["group_counts_"], self.asked),
-            "n_iter_": fitted["n_iter_"],
-            "status_": fitted["status_"],
+            "groups_": data.groups,
+            **describe(point.clustering.counts, self.requirements),
+            "n_iter_": n_iter,
+            "status_": status,
             "_X_fit": embedding.landmarks.rows,
             "_background": embedding.landmarks.background,
             # Relative to samples that are similar to no landmark but the background.
             "_extension": embedding.extension[:-1] - embedding.extension[-1],
-            "_means": fitted["cluster_centers_"] - embedding.extension[-1],
+            "_means": point.clustering.centers + mean - embedding.extension[-1],
         }
 
     def explain_early_stop(self, parameters):
@@ -262,21 +277,21 @@ def check_parameters(estimator):
             )
 
 
-# Functions of one partition -----------------------------------------------------------
+# Functions of blocks ------------------------------------------------------------------
 
 
-def _draw(shard, first, rate):
+def _draw(block, first, rate):
     """The rows of the subsample, by random keys of their numbers."""
-    numbers = shard.number(first) + np.arange(len(shard.X))
-    return shard.X[lots(numbers) < rate].astype(np.float64, copy=False)
+    drawn = random_keys(block.row_numbers(first)) < rate
+    return block.X[drawn].astype(np.float64, copy=False)
 
 
-def _moments(shard, landmarks, group_codes):
+def _moments(block, landmarks, positions):
     """Sums of products of shares times degrees, of shares by group, of inverse degrees by group."""
-    n_groups = len(group_codes)
+    n_groups = len(positions)
     products, sums = np.zeros((len(landmarks),) * 2), np.zeros((n_groups, len(landmarks)))
-    codes, inverses = shard.codes_among(group_codes), np.zeros(n_groups)
-    for rows, shares, degrees in landmarks.shares(shard.X):
+    codes, inverses = block.codes_among(positions), np.zeros(n_groups)
+    for rows, shares, degrees in landmarks.shares(block.X):
         if not shares.min() >= 0:
             raise ValueError(
                 "Similarities to landmarks must be finite and not negative, but affinity(X, Y) of "
@@ -290,28 +305,28 @@ def _moments(shard, landmarks, group_codes):
     return products, sums, inverses
 
 
-def _embed(shard, embedding, group_codes):
-    return shard.but(*embedding.transform(shard.X, shard.codes_among(group_codes)))
+def _embed(block, embedding, positions):
+    return block.replace_features(*embedding.transform(block.X, block.codes_among(positions)))
 
 
-def _scale_by_degree(shard):
+def _scale_by_degree(block):
     """Rows of H."""
-    return shard.X * np.sqrt(shard.unit_costs)[:, np.newaxis]
+    return block.X * np.sqrt(block.unit_costs)[:, np.newaxis]
 
 
-def _sum_by_group(shard, group_codes):
-    return _sum_by_code(shard.X, shard.codes_among(group_codes), len(group_codes))
+def _sum_by_group(block, positions):
+    return _sum_by_code(block.X, block.codes_among(positions), len(positions))
 
 
-def _scatter(shard, mean):
+def _scatter(block, mean):
     """Sum of squared distances to the mean, by mass."""
-    return shard.unit_costs @ ((shard.X - mean) ** 2).sum(axis=1)
+    return block.unit_costs @ ((block.X - mean) ** 2).sum(axis=1)
 
 
-def _links(shard, labels, landmarks, n_clusters):
+def _links(block, labels, landmarks, n_clusters):
     """Sums of shares times degrees by cluster."""
     links = np.zeros((n_clusters, len(landmarks)))
-    for rows, shares, degrees in landmarks.shares(shard.X):
+    for rows, shares, degrees in landmarks.shares(block.X):
         links += _sum_by_code(shares, labels[rows], n_clusters, degrees)
     return links
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.partitions import InMemory, blocks
+from skfair.partitions import blocks, in_blocks
 from skfair.utils._graph import degrees_from_sums, node_degrees
 
 ROWS = 256  # rows of a dense affinity per task of a thread: few, for an even load
@@ -66,8 +66,8 @@ class RBFAffinity:
         """Product with a matrix of shape (n_samples, n_columns)."""
         n_samples = len(self.X)
         tile = max(1, TILE_BYTES // (self.X.itemsize * n_samples))
-        tiles = InMemory(blocks(n_samples, tile), self.n_jobs)
-        return np.concatenate(tiles.collect(_multiply_rows, self, V))
+        tiles = in_blocks(blocks(n_samples, tile), self.n_jobs)
+        return np.concatenate(tiles.gather(_multiply_rows, self, V))
 
 
 class NormalizedAffinity:
@@ -90,7 +90,7 @@ class NormalizedAffinity:
             return node_degrees(self.affinity)
         ones = np.ones(self.n_nodes)
         return degrees_from_sums(
-            np.concatenate(self._rows().collect(_sum_rows, self.affinity, ones))
+            np.concatenate(self._rows().gather(_sum_rows, self.affinity, ones))
         )
 
     def __call__(self, V):
@@ -100,10 +100,10 @@ class NormalizedAffinity:
         self.n_products += V.shape[1]
         K, scale = self._in_precision[V.dtype]
         if sparse.issparse(self.affinity):
-            return np.concatenate(K.collect(_multiply_stripe, V))
+            return np.concatenate(K.gather(_multiply_stripe, V))
         if isinstance(K, np.ndarray):
             scaled = np.ascontiguousarray((scale * V).T)
-            products = self._rows().collect(_multiply_dense_rows, K, scaled)
+            products = self._rows().gather(_multiply_dense_rows, K, scaled)
             return scale * np.concatenate(products)
         return scale * (K @ (scale * V))
 
@@ -113,11 +113,11 @@ class NormalizedAffinity:
         scale = (1 / np.sqrt(self.degrees)).astype(dtype)
         if sparse.issparse(K):
             values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
-            rows = InMemory(blocks(self.n_nodes, STRIPE), self.n_jobs)
-            K = rows.each(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
+            rows = in_blocks(blocks(self.n_nodes, STRIPE), self.n_jobs)
+            K = rows.map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
         elif K.dtype != dtype and isinstance(K, np.ndarray):
             stored, K = K, np.empty(K.shape, dtype)
-            self._rows().collect(_convert_rows, stored, K)
+            self._rows().gather(_convert_rows, stored, K)
         elif K.dtype != dtype:
             K = K.astype(dtype)
         return K, scale[:, None]
@@ -127,11 +127,11 @@ class NormalizedAffinity:
         if not isinstance(self.affinity, np.ndarray):
             return V.T @ self(V)
         scaled = V / np.sqrt(self.degrees)[:, None]
-        half = self._rows().total(_half_quadratic_form, self.affinity, scaled)
+        half = self._rows().reduce(_half_quadratic_form, self.affinity, scaled)
         return half + half.T
 
     def _rows(self):
-        return InMemory(blocks(self.n_nodes, ROWS), self.n_jobs)
+        return in_blocks(blocks(self.n_nodes, ROWS), self.n_jobs)
 
     def __getstate__(self):
         """State without the copies in other precisions, which are recomputed."""

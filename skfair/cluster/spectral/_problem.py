@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from skfair.cluster._balance import describe, groups_missing
-from skfair.cluster._limits import Asked
-from skfair.cluster.kmeans._samples import Runs
+from skfair.cluster._balance import describe, missing_groups_message
+from skfair.cluster._limits import ClusterRequirements
+from skfair.cluster.kmeans._lloyd import Runs
 from skfair.cluster.spectral._affinity import Affinity
 from skfair.cluster.spectral._fair_embedding import FairEmbedding, embed
 from skfair.cluster.spectral._landmarks import LandmarkProblem, check_parameters
@@ -34,7 +34,7 @@ class SpectralProblem(NamedTuple):
     X: object  # array or sparse, (n_nodes, n_features) or the affinity
     operator: NormalizedAffinity
     groups: Groups
-    asked: Asked
+    requirements: ClusterRequirements
     lacks_groups: bool = False  # a balance is requested, but fit got no groups
     embedding: FairEmbedding | None = None
 
@@ -83,7 +83,7 @@ class SpectralProblem(NamedTuple):
             "eigenvalues_": embedding.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
             "groups_": self.groups.summary,
-            **describe(self.counts(labels, n_clusters), self.asked),
+            **describe(self.counts(labels, n_clusters), self.requirements),
             "_X_fit": None if parameters.affinity == "precomputed" else self.X,
             "_extension": self.extension(),
             "_background": 0.0,
@@ -134,9 +134,11 @@ def check_problem(estimator, X, sensitive_features):
     has_landmarks = on_partitions or estimator.n_landmarks is not None
     if has_landmarks:
         check_parameters(estimator)
-    asked = Asked(estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0)
+    requirements = ClusterRequirements(
+        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0
+    )
     if on_partitions:
-        return LandmarkProblem.from_partitions(estimator, X, sensitive_features, asked)
+        return LandmarkProblem.from_partitions(estimator, X, sensitive_features, requirements)
     # Rows and groups in memory.
     formats, passed = False if has_landmarks else "csr", X
     X = check_array(X, accept_sparse=formats, dtype=np.float64, input_name="X", estimator=estimator)
@@ -146,13 +148,13 @@ def check_problem(estimator, X, sensitive_features):
             f"n_samples={n_samples} should be >= n_clusters={estimator.n_clusters}. Use fewer "
             "clusters."
         )
-    missing = groups_missing(estimator)
+    missing = missing_groups_message(estimator)
     samples, _ = check_samples(sensitive_features, None, missing=missing, X=passed)
     refuse_continuous_attributes(samples.groups)
-    asked = asked._replace(numbers=samples.groups.counts)
+    requirements = requirements._replace(members=samples.groups.counts)
     lacks_groups = missing is not None and sensitive_features is None
     if has_landmarks:
-        return LandmarkProblem.from_memory(estimator, X, samples.groups, asked, lacks_groups)
+        return LandmarkProblem.from_memory(estimator, X, samples.groups, requirements, lacks_groups)
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
-    return SpectralProblem(X, operator, samples.groups, asked, lacks_groups)
+    return SpectralProblem(X, operator, samples.groups, requirements, lacks_groups)

@@ -8,8 +8,9 @@ from scipy import sparse
 from skfair._kernels import normalized_cut as kernels
 from skfair._kernels import normalized_cut_flows as flows
 from skfair._kernels.clustering import balance_limits
-from skfair.cluster._limits import mixes
-from skfair.cluster.kmeans._samples import ClusteringProblem, lloyd
+from skfair.cluster._limits import composition_ratios
+from skfair.cluster.kmeans._lloyd import lloyd
+from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._tables import controlled_rounding
 from skfair.cluster.spectral._normalized_affinity import RBFAffinity
 from skfair.utils._balance import balance, count_table
@@ -40,15 +41,15 @@ def round_ncut(problem, embedding, runs, random_state, watch):
     every cluster near its proportional share, and a local search within these bounds follows. The
     bounds are tightened until the balance is reached. If integer rounding prevents that, the best
     balanced clustering is returned: n_kj + 1 >= b (n_kj' - 1) for any cluster k and two groups, b
-    being ``asked.balance`` times the balance of the data, and likewise for shares of groups.
+    being ``requirements.balance`` times the balance of the data, and likewise for shares of groups.
     ``watch`` gets the labels of every clustering searched; if it returns True the search ends.
     """
-    limits = problem.asked.limits(problem.groups.counts)
+    limits = problem.requirements.limits(problem.groups.counts)
     free = NcutSearch.start(problem, embedding, runs, random_state)
     # The feasible clustering of smallest cut, or else the one of largest balance.
     best = free
     for search in _search_levels(
-        free, limits, max(problem.asked.balance, problem.asked.share_ratio)
+        free, limits, max(problem.requirements.balance, problem.requirements.share_ratio)
     ):
         # The clustering that ignores groups is replaced by any other one.
         if best is free or _rank(search, limits) > _rank(best, limits):
@@ -152,7 +153,7 @@ class NcutSearch(NamedTuple):
 
     def ratio(self, limits):
         """Minimum ratio of two groups in a cluster, in the scales of the limits."""
-        return float(mixes(self.clustering.counts, limits).min())
+        return float(composition_ratios(self.clustering.counts, limits).min())
 
     def keeps(self, limits):
         """Whether the ratio reaches the level of the limits."""

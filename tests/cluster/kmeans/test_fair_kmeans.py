@@ -58,7 +58,7 @@ def check_attributes(model, truth):
     assert model.data_balance_ == pytest.approx(by_group.min() / by_group.max())
 
 
-def keeps_promise(truth, ratio, person, numbers):
+def keeps_balance(truth, ratio, person, numbers):
     """The bound that the documentation promises, up to rounding of the weights' sums."""
     low, high = truth.counts.min(axis=1), truth.counts.max(axis=1)
     rounded = (low + person >= ratio * (high - person) - 1e-9).all()
@@ -81,7 +81,7 @@ def test_a_fit_is_what_it_says(from_scratch, drawn):
     assert model.lower_bound_ <= model.inertia_
     person = 1 if sample_weight is None else sample_weight.max()
     numbers = model.groups_.counts
-    kept = keeps_promise(truth, model.min_balance * model.data_balance_, person, numbers)
+    kept = keeps_balance(truth, model.min_balance * model.data_balance_, person, numbers)
     assert (model.status_ != "infeasible") == kept
     assert (model.constraint_violation_ == 0) == kept
     assert model.constraint_violation_ == pytest.approx(

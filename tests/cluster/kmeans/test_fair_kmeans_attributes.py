@@ -16,8 +16,8 @@ from skfair.cluster import (
     Homotopy,
     fair_kmeans_front,
 )
-from skfair.cluster._limits import Asked, mixes
-from skfair.cluster.kmeans._dual import cold_start, places, solve_dual
+from skfair.cluster._limits import ClusterRequirements, composition_ratios
+from skfair.cluster.kmeans._dual import gather_labels, solve_dual, zero_solution
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import (
     additive_violation,
@@ -27,7 +27,7 @@ from skfair.metrics import (
     get_scorer,
     share_ratio_score,
 )
-from skfair.partitions import InMemory
+from skfair.partitions import in_blocks
 
 reached_or_not = pytest.mark.filterwarnings(
     f"ignore::{InfeasibleConstraintWarning.__module__}.InfeasibleConstraintWarning",
@@ -62,7 +62,7 @@ def least(labels, who):
     return min(found)
 
 
-def keeps_promise(table, asked, person=1):
+def keeps_balance(table, asked, person=1):
     goal = asked * table.sum(axis=0).min() / table.sum(axis=0).max()
     kept = (table.min(axis=1) + person >= goal * (table.max(axis=1) - person) - 1e-9).all()
     return kept and (table[:, table.sum(axis=0) >= len(table)] > 0).all()
@@ -75,14 +75,14 @@ def test_limits_of_two_attributes_by_hand():
     kinds = np.array([[0, 2], [0, 3], [1, 2]])  # groups 0, 1 and 2, 3
     weights = np.array([6.0, 3.0, 8.0, 1.0])
     attributes = slice(0, 2), slice(2, 4)
-    limits = Asked(balance=0.8, attributes=attributes).limits(weights, kinds)
+    limits = ClusterRequirements(balance=0.8, attributes=attributes).limits(weights, kinds)
     assert limits.level == 0.8
     np.testing.assert_array_equal(limits.scales, [[1, 1, 0, 0], [0, 0, 1, 1]])
     np.testing.assert_array_equal(limits.factors, [2, 8])
     counts = np.array([[4.0, 2.0, 5.0, 1.0], [2.0, 1.0, 3.0, 0.0]])
-    np.testing.assert_allclose(mixes(counts, limits), [1, 0])
-    np.testing.assert_allclose(mixes(counts[:1] + [[0, 1, 1, 0]], limits), [8 / 6])
-    both = Asked(0.8, 0.4, attributes=attributes).limits(weights, kinds)
+    np.testing.assert_allclose(composition_ratios(counts, limits), [1, 0])
+    np.testing.assert_allclose(composition_ratios(counts[:1] + [[0, 1, 1, 0]], limits), [8 / 6])
+    both = ClusterRequirements(0.8, 0.4, attributes=attributes).limits(weights, kinds)
     np.testing.assert_allclose(both.factors, [2, 8, 2, 2])
     np.testing.assert_allclose(both.scales[2:], [[0.5, 1, 0, 0], [0, 0, 1 / 8, 1]])
 
@@ -96,7 +96,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
     n_clusters, n_samples = distances.shape
     in_group = np.zeros((5, n_samples))
     in_group[kinds[codes].T, np.arange(n_samples)] = 1
-    asked = Asked(0.9, 0.0, attributes=(slice(0, 2), slice(2, 5)))
+    asked = ClusterRequirements(0.9, 0.0, attributes=(slice(0, 2), slice(2, 5)))
     limits = asked.limits(in_group.sum(axis=1), kinds)
     limits = limits._replace(min_size=sizes[0], max_size=sizes[1])
     rows, bounds = [], []
@@ -115,14 +115,14 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
         A_eq=np.tile(np.eye(n_samples), n_clusters),
         b_eq=np.ones(n_samples),
     ).fun
-    measured = InMemory([(distances, codes, np.ones(n_samples))])
-    found, looked = solve_dual(measured, limits, cold_start(n_clusters, 5), 0.0, 100)
+    measured = in_blocks([(distances, codes, np.ones(n_samples))])
+    found, looked = solve_dual(measured, limits, zero_solution(n_clusters, 5), 0.0, 100)
     assert distances.min(axis=0).sum() < 0.95 * optimum  # else nothing would be shown
     assert found.value <= optimum * (1 + 1e-9)
     assert found.value == pytest.approx(optimum, rel=2e-3)
     # A sample pays the prices of all its groups.
     prices = distances + found.offsets @ in_group
-    np.testing.assert_array_equal(places(looked)[0], prices.argmin(axis=0))
+    np.testing.assert_array_equal(gather_labels(looked)[0], prices.argmin(axis=0))
 
 
 # The promise --------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_every_attribute_keeps_what_is_promised(seed, n_clusters, asked, sized):
     assert model.relative_balance_ == pytest.approx(least(model.labels_, who))
     assert model.balance_ == model.relative_balance_
     assert model.lower_bound_ <= model.inertia_
-    kept = all(keeps_promise(table, asked) for table in found)
+    kept = all(keeps_balance(table, asked) for table in found)
     assert (model.status_ != "infeasible") == kept == (model.constraint_violation_ == 0)
     rare = min(table.sum(axis=0).min() for table in found)
     assert kept or rare < 2 * n_clusters
@@ -185,7 +185,7 @@ def test_the_cheapest_of_all_clusterings_is_nearly_reached(seed):
     allowed = [
         cost
         for labels, cost in costs.items()
-        if all(keeps_promise(table, 0.5) for table in tables(np.array(labels), who))
+        if all(keeps_balance(table, 0.5) for table in tables(np.array(labels), who))
     ]
     strict = [cost for labels, cost in costs.items() if least(np.array(labels), who) >= 0.5]
     assert min(allowed) * (1 - 1e-9) <= model.inertia_ <= 1.1 * min(strict)
@@ -221,7 +221,7 @@ def test_attributes_that_contradict_each_other_are_told_with_the_best_reached():
         who[pair, attribute] = 1
     X = np.random.default_rng(0).normal(size=(30, 2))
     model = FairKMeans(2, attributes="each", random_state=0)
-    message = r"min_balance=0\.8 is not reached: .* is 0\.0000 \(the least of .*of each attribute"
+    message = r"min_balance=0\.8 is not reached: .* is 0\.0000 \(the minimum of .*of each attribute"
     with pytest.warns(InfeasibleConstraintWarning, match=message):
         model.fit(X, sensitive_features=who)
     assert model.status_ == "infeasible"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
-from skfair.cluster._balance import keeps_promise
+from skfair.cluster._balance import keeps_balance
 from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import cluster_share_ratios, share_ratio_score
@@ -68,8 +68,8 @@ def test_everything_that_is_asked_for_is_kept_up_to_one_person(drawn):
     least, most = sizes_asked(model)
     assert least <= model.cluster_sizes_.min() <= model.cluster_sizes_.max() <= most
     level = (model.min_balance or 0) * model.data_balance_
-    kept = keeps_promise(counts, level, 1, numbers=by_group)
-    kept &= keeps_promise(counts, model.min_share_ratio or 0, 1, 1 / by_group, by_group)
+    kept = keeps_balance(counts, level, 1, members=by_group)
+    kept &= keeps_balance(counts, model.min_share_ratio or 0, 1, 1 / by_group, by_group)
     assert kept or by_group.min() < model.n_clusters
     assert (model.status_ != "infeasible") == kept == (model.constraint_violation_ == 0)
     assert model.lower_bound_ <= model.inertia_
@@ -82,9 +82,9 @@ def test_what_is_said_of_weighted_people_is_true(drawn):
     model.fit(X, sensitive_features=groups, sample_weight=weights)
     person, counts = weights.max(), model.group_counts_
     goal, numbers = (model.min_balance or 0) * model.data_balance_, model.groups_.counts
-    kept = keeps_promise(counts, goal, person, numbers=numbers)
+    kept = keeps_balance(counts, goal, person, members=numbers)
     by_group = counts.sum(axis=0)
-    kept &= keeps_promise(counts, model.min_share_ratio or 0, person, 1 / by_group, numbers)
+    kept &= keeps_balance(counts, model.min_share_ratio or 0, person, 1 / by_group, numbers)
     least = (model.min_cluster_size or 0) * weights.sum()
     kept &= model.cluster_sizes_.min() > least - person * (1 - 1e-9)
     assert (model.status_ != "infeasible") == kept
@@ -338,6 +338,8 @@ def test_the_alternating_algorithm_says_that_it_does_not_aim_at_sizes(blobs):
     model = FairKMeans(
         4, min_balance=None, max_cluster_size=150, algorithm="alternating", random_state=0
     )
-    with pytest.warns(InfeasibleConstraintWarning, match="cluster of 150 is exceeded: the largest"):
+    with pytest.warns(
+        InfeasibleConstraintWarning, match="cluster size of 150 is exceeded: the maximum"
+    ):
         model.fit(X, sensitive_features=groups)
     assert model.constraint_violation_ == (model.cluster_sizes_.max() - 150) / len(X)

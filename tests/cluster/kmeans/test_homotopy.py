@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -6,17 +8,20 @@ from sklearn.base import clone
 from skfair._kernels.clustering import balance_limits
 from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
 from skfair.cluster.kmeans import _homotopy, _local_search
-from skfair.cluster.kmeans._dual import cold_start
-from skfair.cluster.kmeans._homotopy import (
-    MAX_DUAL_ITER,
-    MIN_DUAL_ITER,
-    advance,
-    dual_iterations,
+from skfair.cluster.kmeans._dual import (
+    MAX_ITER,
+    MIN_ITER,
     fair_assignment,
+    max_dual_iterations,
+    zero_solution,
+)
+from skfair.cluster.kmeans._homotopy import (
+    advance,
     follow,
     levels_between,
     route_from,
 )
+from skfair.cluster.kmeans._lloyd import Runs, lloyd
 from skfair.cluster.kmeans._local_search import (
     MIN_NEAR_TIES,
     SHAKEN,
@@ -26,7 +31,7 @@ from skfair.cluster.kmeans._local_search import (
     search_locally,
     shake,
 )
-from skfair.cluster.kmeans._samples import ClusteringProblem, Runs, lloyd, point_of
+from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.datasets import make_fair_blobs
 from skfair.partitions import BLOCK
 
@@ -42,7 +47,9 @@ def plain(samples, n_clusters=3):
     """The point where k-means ends, with a dual of zeros."""
     (start,) = Runs(n_clusters, n_init=1).starts(samples, np.random.RandomState(0))
     clustering = lloyd(samples, start, 100, 0.0)
-    return advance(samples, point_of(samples, clustering.labels, n_clusters), 0.0, 100, 0.0)[0]
+    return advance(samples, recompute_point(samples, clustering.labels, n_clusters), 0.0, 100, 0.0)[
+        0
+    ]
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 7])
@@ -72,7 +79,7 @@ def test_the_value_of_an_assignment_bounds_every_fair_one_from_below(ratio):
 def test_unit_costs_weigh_what_is_paid_but_not_whom_is_counted():
     """The assignment's value against its linear programme."""
     costs = np.random.default_rng(0).uniform(0.1, 3.0, 60)
-    samples = samples_of(60, group_separation=0.8)._replace(unit_costs=costs)
+    samples = replace(samples_of(60, group_separation=0.8), unit_costs=costs)
     centers = plain(samples).clustering.centers
     distances = ((samples.X - centers[:, None]) ** 2).sum(axis=2)
     counts = np.kron(np.eye(3), np.eye(2)[:, samples.codes])  # of every cluster and group
@@ -84,18 +91,17 @@ def test_unit_costs_weigh_what_is_paid_but_not_whom_is_counted():
         A_eq=np.tile(np.eye(60), 3),
         b_eq=np.ones(60),
     )
-    found = fair_assignment(samples, centers, 0.8, persons=0.0)
+    found = fair_assignment(samples, centers, 0.8, slack=0.0)
     assert programme.fun * 0.99 <= found.value <= programme.fun * (1 + 1e-9)
     assert programme.fun > 1.05 * (costs * distances.min(axis=0)).sum()
 
 
 def test_a_balance_by_heads_is_kept_where_costs_differ():
     costs = np.random.default_rng(0).uniform(0.1, 3.0, 300)
-    samples = samples_of(group_separation=0.8)._replace(unit_costs=costs)
+    samples = samples_of(group_separation=0.8)
+    samples = replace(samples, unit_costs=costs, limits=samples.at_level(0.8))
     runs = Runs(3, n_init=2)
-    point, _, status = Homotopy().solve(
-        samples, runs, 0.8, np.random.RandomState(0), lambda _: None
-    )
+    point, _, status = Homotopy().solve(samples, runs, np.random.RandomState(0), lambda _: None)
     labels = point.clustering.labels
     counts = np.eye(3)[labels].T @ np.eye(2)[samples.codes]
     np.testing.assert_array_equal(point.clustering.counts, counts)
@@ -108,7 +114,7 @@ def test_a_balance_by_heads_is_kept_where_costs_differ():
     own = ((samples.X - point.clustering.centers[labels]) ** 2).sum(axis=1)
     assert point.cost == pytest.approx(costs @ own)
     equal, _, _ = Homotopy().solve(
-        samples._replace(unit_costs=None), runs, 0.8, np.random.RandomState(0), lambda _: None
+        replace(samples, unit_costs=None), runs, np.random.RandomState(0), lambda _: None
     )
     assert point.cost < samples.cost_of(samples.tabulate(equal.clustering.labels, 3))
 
@@ -144,7 +150,7 @@ def test_a_watch_sees_every_round_and_may_end_them():
     seen = []
     point, n_iter, _ = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=seen.append)
     assert len(seen) == n_iter > 2
-    np.testing.assert_array_equal(seen[-1].labels, point.clustering.labels)
+    np.testing.assert_array_equal(seen[-1].clustering.labels, point.clustering.labels)
     _, n_iter, converged = advance(samples, plain(samples), 0.8, 100, 1e-9, watch=lambda c: True)
     assert n_iter == 1 and not converged
 
@@ -182,9 +188,9 @@ def test_a_route_records_the_cost_and_balance_of_all_its_prefixes():
     for m in range(len(route.costs)):
         if m:
             labels[route.samples[m - 1]] = route.clusters[m - 1]
-        point = point_of(samples, labels, 3)
+        point = recompute_point(samples, labels, 3)
         assert route.costs[m] == pytest.approx(point.cost / 300, rel=1e-12)
-        assert route.mixes[m] == pytest.approx(point.balance, rel=1e-12)
+        assert route.ratios[m] == pytest.approx(point.balance, rel=1e-12)
     assert route.labels.dtype == np.uint8
     np.testing.assert_array_equal(route.labels, start.clustering.labels)
 
@@ -255,7 +261,7 @@ def test_a_front_has_a_route_from_kmeans_from_every_level_and_from_the_top(n_lev
     runs = Runs(3, n_init=3, max_iter=100)
     routes = Homotopy().front(samples, runs, n_levels, np.random.RandomState(0))
     assert len(routes) == n_levels + 2  # and one from the best balance there is
-    starts = [route.mixes[0] for route in routes]
+    starts = [route.ratios[0] for route in routes]
     assert starts == sorted(starts)
     assert starts[-1] >= samples.attainable_balance(3)
 
@@ -356,10 +362,10 @@ def test_settings_are_a_parameter_record():
 
 def test_an_ascent_takes_fewer_steps_where_many_groups_make_them_dear():
     def steps(n_clusters, n_groups):
-        return dual_iterations(cold_start(n_clusters, n_groups), balance_limits(n_groups))
+        return max_dual_iterations(zero_solution(n_clusters, n_groups), balance_limits(n_groups))
 
-    assert steps(20, 10) == steps(8, 100) == MAX_DUAL_ITER
-    assert MIN_DUAL_ITER == steps(40, 1000) < steps(8, 500) < MAX_DUAL_ITER
+    assert steps(20, 10) == steps(8, 100) == MAX_ITER
+    assert MIN_ITER == steps(40, 1000) < steps(8, 500) < MAX_ITER
 
 
 def test_many_small_groups_keep_what_is_promised():

@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from skfair._kernels.clustering import balance_limits, clustering_cost
-from skfair.cluster.kmeans._samples import ClusteringProblem, Runs, lloyd, relocate_centers
+from skfair.cluster.kmeans._lloyd import Runs, lloyd, relocate_centers
+from skfair.cluster.kmeans._problem import ClusteringProblem
 
 
 def samples_of(X, codes=None, weights=None):
@@ -131,7 +134,7 @@ def test_lloyd_is_kmeans():
 
 def test_without_balance_a_unit_cost_is_a_weight():
     weighted = blobs()
-    samples = weighted._replace(weights=np.ones(300), unit_costs=weighted.weights)
+    samples = replace(weighted, weights=np.ones(300), unit_costs=weighted.weights)
     one, other = (lloyd(some, some.X[:6], 300, 0.0) for some in (weighted, samples))
     np.testing.assert_array_equal(one.centers, other.centers)
     np.testing.assert_array_equal(one.sizes, other.sizes)
@@ -144,8 +147,8 @@ def test_without_balance_a_unit_cost_is_a_weight():
     )
     starts = np.array([*starts])
     np.testing.assert_array_equal(starts[:2], starts[2:])
-    halves = samples.some(slice(0, 150)), samples.some(np.arange(150, 300))
-    joined = ClusteringProblem.joined(halves)
+    halves = samples.subset(slice(0, 150)), samples.subset(np.arange(150, 300))
+    joined = ClusteringProblem.concatenate(halves)
     for name in ("X", "weights", "codes", "unit_costs"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(samples, name))
     few = samples.thin(100, random_state())

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.cluster._limits import Asked, keeps_sizes, mixes
-from skfair.cluster.kmeans._samples import ClusteringProblem, point_of
+from skfair.cluster._limits import ClusterRequirements, composition_ratios, keeps_sizes
+from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._tables import controlled_rounding, fitting_table, settle
 
 
@@ -24,7 +24,7 @@ def tasks(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n_groups, n_clusters = draw(st.integers(1, 3)), draw(st.integers(1, 4))
     n_samples = draw(st.integers(n_groups * n_clusters, 60))
-    asked = Asked(
+    asked = ClusterRequirements(
         draw(st.sampled_from([0, 0.8, 1])),
         draw(st.sampled_from([0, 0.8, 1])),
         float(draw(st.integers(0, n_samples // n_clusters))),
@@ -38,31 +38,31 @@ def tasks(draw):
 @given(tasks())
 def test_a_table_keeps_what_is_promised(task):
     samples, labels, n_clusters = task
-    counts = point_of(samples, labels, n_clusters).clustering.counts
+    counts = recompute_point(samples, labels, n_clusters).clustering.counts
     table, margin = fitting_table(samples, counts, samples.limits.level)
     np.testing.assert_array_equal(table.sum(axis=0), counts.sum(axis=0))
     assert (table >= 0).all()
-    assert samples.keep_promise(table, samples.limits.level)
+    assert samples.keeps_limits(table, samples.limits.level)
     if margin:
-        assert mixes(table, samples.limits).min() >= samples.limits.level * (1 - 1e-9)
+        assert composition_ratios(table, samples.limits).min() >= samples.limits.level * (1 - 1e-9)
 
 
 @given(tasks())
 def test_labels_get_the_counts_of_a_table(task):
     samples, labels, n_clusters = task
-    point = point_of(samples, labels, n_clusters)
+    point = recompute_point(samples, labels, n_clusters)
     level, everybody = samples.limits.level, np.arange(len(labels))
     settled, person = settle(samples, point, level, everybody[::2])
-    counts = point_of(samples, settled, n_clusters).clustering.counts
-    assert samples.keep_promise(counts, level)
+    counts = recompute_point(samples, settled, n_clusters).clustering.counts
+    assert samples.keeps_limits(counts, level)
     assert keeps_sizes(counts.sum(axis=1), samples.limits)
-    reached = mixes(counts, samples.limits._replace(slack=person)).min()
+    reached = composition_ratios(counts, samples.limits._replace(slack=person)).min()
     assert reached >= level * (1 - 1e-9)
     np.testing.assert_array_equal(point.clustering.labels, labels)
 
 
 def test_a_table_is_near_the_counts():
-    samples = samples_of(np.random.default_rng(0), 60, 2, Asked(share_ratio=0.8))
+    samples = samples_of(np.random.default_rng(0), 60, 2, ClusterRequirements(share_ratio=0.8))
     counts = np.array([[12.0, 10.0], [18.0, 20.0]])
     table, margin = fitting_table(samples, counts, 0.5)
     np.testing.assert_array_equal(table, counts)  # as 10 - 1 >= .5 (12 + 1)
@@ -87,11 +87,11 @@ def test_controlled_rounding_keeps_sums(seed, n_rows, n_columns):
 def test_members_go_where_it_costs_least(seed):
     """From nearest centres no cheaper labels have the counts of the table."""
     rng = np.random.default_rng(seed)
-    samples = samples_of(rng, 8, 1, Asked(smallest=2.0, largest=3.0))
+    samples = samples_of(rng, 8, 1, ClusterRequirements(smallest=2.0, largest=3.0))
     centers = samples.X[:3] + 0.1
     distances = ((samples.X[:, None] - centers) ** 2).sum(axis=2)
     labels = distances.argmin(axis=1)
-    point = point_of(samples, labels, 3)
+    point = recompute_point(samples, labels, 3)
     point = point._replace(clustering=point.clustering._replace(centers=centers))
     settled, _ = settle(samples, point, 0.0, np.arange(8))
     sizes = np.bincount(settled, minlength=3)

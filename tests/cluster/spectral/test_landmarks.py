@@ -9,12 +9,11 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 
 from skfair.cluster import FairSpectralClustering, fair_embedding
-from skfair.cluster.kmeans import _everybody
 from skfair.cluster.spectral import _landmarks
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import group_constraint_residual, normalized_cut
-from skfair.partitions import Blocks
+from skfair.partitions import SUBSAMPLE_SIZES, Blocks
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +209,7 @@ def chunked(X, groups, chunks):
 
 @pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
 def test_memory_files_and_a_cluster_give_the_same_bits(client, affinity, monkeypatch):
-    monkeypatch.setattr(_everybody, "REHEARSED", 1500)
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 1500)
     monkeypatch.setattr(_landmarks, "BLOCK", 2000)
     X, groups = draw(5000)
     lengths, settings = (2000, 2000, 1000), {"affinity": affinity, "n_init": 2}

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skfair.cluster._limits import Asked
-from skfair.cluster.kmeans._samples import Runs
+from skfair.cluster._limits import ClusterRequirements
+from skfair.cluster.kmeans._lloyd import Runs
 from skfair.cluster.spectral._fair_embedding import embed
 from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._problem import SpectralProblem
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 
     def round(self, n_clusters, min_balance, seed=0, rounding=round_ncut, watch=lambda _: False):
         runs = Runs(n_clusters, n_init=3)
-        problem = self.problem._replace(asked=Asked(min_balance or 0.0))
+        problem = self.problem._replace(requirements=ClusterRequirements(min_balance or 0.0))
         return rounding(problem, self.embedding, runs, np.random.RandomState(seed), watch)
 
     def counts(self, labels, n_clusters):
@@ -44,7 +44,7 @@ def problem_of(affinity, people, n_clusters):
     operator, groups = NormalizedAffinity(affinity), check_groups(people, affinity.shape[0])
     n_components = min(n_clusters, affinity.shape[0] - len(groups.labels) + 1)
     embedding = embed(operator, groups, n_components, "nullspace", 0.0, None).embedding
-    return Problem(SpectralProblem(None, operator, groups, Asked()), embedding)
+    return Problem(SpectralProblem(None, operator, groups, ClusterRequirements()), embedding)
 
 
 def random_graph(rng, n, density=0.5):
@@ -309,7 +309,9 @@ def test_figures_on_a_social_network():
     operator = NormalizedAffinity(dataset.adjacency)
     groups = check_groups(country, operator.n_nodes)
     found = embed(operator, groups, 25, "auto", 2e-3, np.random.RandomState(0))
-    problem = Problem(SpectralProblem(None, operator, groups, Asked()), found.embedding)
+    problem = Problem(
+        SpectralProblem(None, operator, groups, ClusterRequirements()), found.embedding
+    )
     assert normalized_cut(problem.round(25, None), dataset.adjacency) <= 2.85
     labels = problem.round(25, 1.0)
     assert normalized_cut(labels, dataset.adjacency) <= 11.5

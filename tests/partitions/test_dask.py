@@ -1,4 +1,4 @@
-"""Parts on a cluster of processes: the same bits as in memory, also where a worker is lost."""
+"""Partitions on a cluster: the same bits as in memory, also where a worker is lost."""
 
 import os
 import signal
@@ -10,7 +10,14 @@ import warnings
 import numpy as np
 import pytest
 
-from skfair.partitions import InMemory, OnDask, _on_dask, in_memory, partitions_of
+from skfair.partitions import (
+    DaskWorkers,
+    Partitions,
+    _dask,
+    in_blocks,
+    in_memory,
+    partitions_of,
+)
 
 da = pytest.importorskip("dask.array")
 
@@ -18,7 +25,7 @@ da = pytest.importorskip("dask.array")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def shard(number):
+def draw(number):
     rng = np.random.default_rng(number)
     return rng.normal(size=(200, 3)) * 10.0 ** rng.integers(-8, 8)
 
@@ -63,11 +70,20 @@ def dies(rows):
 
 
 def ends(rows):
-    raise RuntimeError("part without an end")
+    raise RuntimeError("partition without an end")
 
 
-def local(n_parts):
-    return InMemory([shard(number) for number in range(n_parts)])
+def draw_list(number):
+    return [draw(number)]
+
+
+def local(n_partitions):
+    return in_blocks([draw(number) for number in range(n_partitions)])
+
+
+def on_workers(client, n_partitions, first=0):
+    stored = client.map(draw_list, range(first, first + n_partitions))
+    return Partitions(DaskWorkers(client, stored))
 
 
 def same_bits(one, other):
@@ -75,23 +91,23 @@ def same_bits(one, other):
     return n == m and np.array_equal(a, c) and np.array_equal(b, d)
 
 
-@pytest.mark.parametrize("n_parts", [1, 8, 75])
-def test_sums_have_the_bits_of_those_in_memory(client, n_parts):
-    parts, shift = OnDask(client, client.map(shard, range(n_parts))), np.arange(3.0)
-    assert len(parts) == n_parts
-    assert same_bits(parts.total(outer, shift), local(n_parts).total(outer, shift))
+@pytest.mark.parametrize("n_partitions", [1, 8, 75])
+def test_sums_have_the_bits_of_those_in_memory(client, n_partitions):
+    partitions, shift = on_workers(client, n_partitions), np.arange(3.0)
+    assert len(partitions) == n_partitions
+    assert same_bits(partitions.reduce(outer, shift), local(n_partitions).reduce(outer, shift))
 
 
-def test_what_is_made_of_parts_stays_there_and_may_be_asked_beside_them(client):
-    parts, own = OnDask(client, client.map(shard, range(9))), local(9)
-    squares = parts.each(np.square)
-    assert isinstance(squares, OnDask)
-    assert parts.collect(product, squares) == own.collect(product, own.each(np.square))
-    assert parts.total(product, squares) == own.total(product, own.each(np.square))
+def test_what_is_persisted_stays_there_and_may_be_an_argument(client):
+    partitions, own = on_workers(client, 9), local(9)
+    squares = partitions.map(np.square).persist()
+    assert squares.engine.is_stored
+    assert partitions.gather(product, squares) == own.gather(product, own.map(np.square))
+    assert partitions.reduce(product, squares) == own.reduce(product, own.map(np.square))
 
 
-def test_a_question_is_sent_once_whatever_is_handed_over_with_it(client, monkeypatch):
-    parts, sent = OnDask(client, client.map(shard, range(9))), []
+def test_a_task_is_sent_once_with_all_of_its_arguments(client, monkeypatch):
+    partitions, sent = on_workers(client, 9), []
     submit = client.submit
 
     def submit_and_count(function, *arguments, **settings):
@@ -99,18 +115,18 @@ def test_a_question_is_sent_once_whatever_is_handed_over_with_it(client, monkeyp
         return submit(function, *arguments, **settings)
 
     monkeypatch.setattr(client, "submit", submit_and_count)
-    asked = "corner", np.arange(3.0), (1, [2, "two"]), parts
-    assert parts.collect(handed_over, *asked) == [("corner", 3.0, (1, [2, "two"]), True)] * 9
+    asked = "corner", np.arange(3.0), (1, [2, "two"]), partitions
+    assert partitions.gather(handed_over, *asked) == [("corner", 3.0, (1, [2, "two"]), True)] * 9
     assert len(sent) == 1
 
 
 def test_a_lost_worker_changes_no_bit(client):
-    parts, shift = OnDask(client, client.map(shard, range(40))), np.ones(3)
+    partitions, shift = on_workers(client, 40), np.ones(3)
     pids = client.run(os.getpid)
-    answers = parts.each(slow_outer, shift)
+    results = partitions.map(slow_outer, shift).persist()
     os.kill(next(iter(pids.values())), signal.SIGKILL)
-    assert same_bits(parts.total(outer, shift), local(40).total(outer, shift))
-    assert len(answers.collect(len)) == 40
+    assert same_bits(partitions.reduce(outer, shift), local(40).reduce(outer, shift))
+    assert len(results.gather(len)) == 40
     client.wait_for_workers(2, timeout=300)
 
 
@@ -123,35 +139,35 @@ def during_a_wait(monkeypatch, action):
             actions.pop()()
         return True
 
-    monkeypatch.setattr(_on_dask, "CHECK_EVERY", 0.05)
-    monkeypatch.setattr(_on_dask, "_has_workers", has_workers)
+    monkeypatch.setattr(_dask, "CHECK_EVERY", 0.05)
+    monkeypatch.setattr(_dask, "_has_workers", has_workers)
 
 
-def test_an_interruption_cancels_what_was_asked(client, monkeypatch):
-    parts, cancelled = OnDask(client, client.map(shard, range(20))), []
+def test_an_interruption_cancels_what_was_submitted(client, monkeypatch):
+    partitions, cancelled = on_workers(client, 20), []
     main = threading.get_ident()
     monkeypatch.setattr(client, "cancel", cancelled.extend)
     during_a_wait(monkeypatch, lambda: signal.pthread_kill(main, signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
-        parts.collect(slow_outer, np.ones(3))
+        partitions.gather(slow_outer, np.ones(3))
     assert len(cancelled) == 20
     monkeypatch.undo()
     client.cancel(cancelled)
-    assert same_bits(parts.total(outer, 1.0), local(20).total(outer, 1.0))
+    assert same_bits(partitions.reduce(outer, 1.0), local(20).reduce(outer, 1.0))
 
 
 @pytest.mark.slow
-def test_parts_of_which_workers_die_ask_for_smaller_ones(client, monkeypatch):
+def test_partitions_at_which_workers_die_must_be_smaller(client, monkeypatch):
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
     with pytest.raises(MemoryError, match="smaller partitions"):
-        OnDask(client, client.map(shard, [99])).total(dies)
+        on_workers(client, 1, first=99).reduce(dies)
     client.restart(timeout=300)  # what died, and what is known of it, is not to meet other tests
 
 
-def test_errors_of_a_part_are_those_of_the_question(client):
-    parts = OnDask(client, client.map(shard, range(3)))
-    with pytest.raises(RuntimeError, match="part without an end"):
-        parts.total(ends)
+def test_errors_at_a_partition_are_raised(client):
+    partitions = on_workers(client, 3)
+    with pytest.raises(RuntimeError, match="partition without an end"):
+        partitions.reduce(ends)
 
 
 def test_workers_need_skfair(client):
@@ -160,7 +176,7 @@ def test_workers_need_skfair(client):
     with pytest.raises(ModuleNotFoundError, match="workers .* must have skfair installed"):
         partitions_of(X=rows)
     client.run(reinstall)
-    assert partitions_of(X=rows).total(sum_of_rows) == 12
+    assert partitions_of(X=rows).reduce(sum_of_rows) == 12
 
 
 def ended(function, *arguments, seconds=20):
@@ -195,8 +211,8 @@ def small_cluster():
 @pytest.fixture
 def impatient(monkeypatch):
     dask = pytest.importorskip("dask")
-    monkeypatch.setattr(_on_dask, "CHECK_EVERY", 0.05)
-    monkeypatch.setattr(_on_dask, "WARN_AFTER", 0.2)
+    monkeypatch.setattr(_dask, "CHECK_EVERY", 0.05)
+    monkeypatch.setattr(_dask, "WARN_AFTER", 0.2)
     with dask.config.set({"skfair.no-workers-timeout": "600ms"}):
         yield
 
@@ -212,10 +228,10 @@ def without_workers(cluster):
 def test_a_cluster_without_workers_ends_a_wait_after_a_warning(small_cluster, impatient):
     cluster, client = small_cluster
     without_workers(cluster)
-    parts = OnDask(client, client.map(shard, range(3)))
+    partitions = on_workers(client, 3)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        error = ended(parts.collect, len)
+        error = ended(partitions.gather, len)
     assert isinstance(error, TimeoutError)
     assert "3 of 3 results" in str(error)
     assert "'skfair.no-workers-timeout' (now 0.6 s)" in str(error)
@@ -249,28 +265,28 @@ def test_a_worker_that_returns_starts_the_clock_again(small_cluster, impatient, 
             RELEASED.set()
         return seen.pop(0) if seen else True
 
-    monkeypatch.setattr(_on_dask, "_has_workers", has_workers)
-    monkeypatch.setattr(_on_dask, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(_on_dask, "_timeout", lambda: 2.5)
+    monkeypatch.setattr(_dask, "_has_workers", has_workers)
+    monkeypatch.setattr(_dask, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_dask, "_timeout", lambda: 2.5)
     RELEASED.clear()
     waiting = client.submit(await_release, pure=False)
-    assert ended(_on_dask.gather, client, [waiting]) == [True]
+    assert ended(_dask.gather, client, [waiting]) == [True]
     assert not seen
 
 
 def test_setting_of_none_waits_for_ever(small_cluster, impatient):
     dask = pytest.importorskip("dask")
     with dask.config.set({"skfair.no-workers-timeout": None}):
-        assert _on_dask._timeout() == float("inf")
+        assert _dask._timeout() == float("inf")
     with dask.config.set(dask.config.collect([], env={"DASK_SKFAIR__NO_WORKERS_TIMEOUT": "7s"})):
-        assert _on_dask._timeout() == 7
+        assert _dask._timeout() == 7
 
 
 def test_a_client_that_is_closed_is_named(small_cluster, monkeypatch):
     _, client = small_cluster
-    parts = OnDask(client, client.map(shard, range(3)))
+    partitions = on_workers(client, 3)
     during_a_wait(monkeypatch, threading.Thread(target=client.close, daemon=True).start)
-    error = ended(parts.collect, slowest)
+    error = ended(partitions.gather, slowest)
     assert isinstance(error, RuntimeError)
     assert "client was closed" in str(error)
 
@@ -282,7 +298,7 @@ def slowest(rows):
 
 def ask(n_rows):
     rows = da.ones((n_rows, 2), chunks=(30, 2))
-    return partitions_of(X=rows).total(sum_of_rows)
+    return partitions_of(X=rows).reduce(sum_of_rows)
 
 
 def sum_of_rows(rows):
@@ -297,6 +313,6 @@ def ask_with_worker_client(n_rows):
 
 
 @pytest.mark.parametrize("function", [ask, ask_with_worker_client])
-def test_as_many_questions_as_threads_inside_tasks_end(small_cluster, function):
+def test_as_many_passes_as_threads_inside_tasks_end(small_cluster, function):
     _, client = small_cluster
     assert ended(client.gather, client.map(function, [60, 90, 120])) == [120, 180, 240]

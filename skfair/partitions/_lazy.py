@@ -2,20 +2,7 @@
 
 from functools import partial, wraps
 
-
-def is_lazy(rows):
-    """Whether something is an array, a series or a dataframe of Dask.
-
-    Parameters
-    ----------
-    rows : object
-        As passed by the user.
-
-    Returns
-    -------
-    is_lazy : bool
-    """
-    return hasattr(rows, "__dask_graph__")
+from skfair.partitions._collections import is_lazy
 
 
 def row_by_row(empty):

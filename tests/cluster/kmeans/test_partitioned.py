@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
-from skfair.cluster.kmeans import _everybody
-from skfair.cluster.kmeans._census import take_census
+from skfair.cluster.kmeans import _partitioned
+from skfair.cluster.kmeans._input import summarize
 from skfair.datasets import make_fair_blobs, open_blocks
-from skfair.partitions import Blocks, OnDask, _on_dask
+from skfair.partitions import SUBSAMPLE_SIZES, Blocks, DaskWorkers, _dask
 
 # What dask's own processes warn about when they are killed is not about this package.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -22,7 +22,7 @@ N_PEOPLE, N_FEATURES, CHUNK = 6000, 3, 700
 @pytest.fixture(autouse=True)
 def rehearsed(monkeypatch):
     """Few enough rehearse that everybody has something to perform."""
-    monkeypatch.setattr(_everybody, "REHEARSED", 1500)
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 1500)
 
 
 def draw(seed=0):
@@ -61,6 +61,121 @@ def same_bits(one, other):
 
 
 @pytest.mark.covering(1)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("min_balance", [None, 0.8, 1.0])
+def test_data_that_fit_the_subsample_give_the_labels_of_the_fit_in_memory(
+    in_files, monkeypatch, min_balance, weighted
+):
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", N_PEOPLE)
+    X, groups, weights = draw()
+    columns = (X, groups, weights) if weighted else (X, groups)
+    in_memory = fitted(*columns, min_balance=min_balance)
+    partitioned = fitted(*in_files(*columns), min_balance=min_balance)
+    np.testing.assert_array_equal(partitioned.labels_, in_memory.labels_)
+    assert partitioned.inertia_ == pytest.approx(in_memory.inertia_, rel=1e-12)
+    assert partitioned.lower_bound_ == pytest.approx(in_memory.lower_bound_, rel=1e-3)
+    assert partitioned.status_ == in_memory.status_
+    assert partitioned.n_iter_ == in_memory.n_iter_
+
+
+def test_few_partitioned_samples_may_be_optimal(in_files):
+    X, groups, _ = draw()
+    few = slice(0, 300)
+    model = fitted(*in_files(X[few], groups[few] % 2), tol=0.0)
+    assert model.status_ == fitted(X[few], groups[few] % 2, tol=0.0).status_ == "optimal"
+    # Over a background nothing is certified, however long the search.
+    assert fitted(*in_files(X, groups % 2), tol=0.0).status_ == "feasible"
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size", [1500, N_PEOPLE])
+def test_sizes_of_clusters_are_kept(in_files, monkeypatch, size, weighted):
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", size)
+    X, groups, weights = draw()
+    columns = (X, groups, weights) if weighted else (X, groups)
+    sizes = {"min_cluster_size": 0.24, "max_cluster_size": 0.26, "min_share_ratio": 0.8}
+    model = fitted(*in_files(*columns), **sizes)
+    total = weights.sum() if weighted else N_PEOPLE
+    assert model.constraint_violation_ == 0
+    rounding = weights.max() if weighted else 0
+    assert model.cluster_sizes_.min() >= 0.24 * total - rounding
+    assert model.cluster_sizes_.max() <= 0.26 * total + rounding
+    assert model.inertia_ <= 1.005 * fitted(*columns, **sizes).inertia_
+    free = fitted(*columns, min_share_ratio=0.8)
+    assert free.cluster_sizes_.min() < 0.23 * total  # else the sizes bound nothing
+
+
+def test_sizes_that_cannot_be_had_are_refused_of_partitioned_data(in_files):
+    X, groups, _ = draw()
+    with pytest.raises(ValueError, match="1500 is the maximum"):
+        fitted(*in_files(X, groups), min_cluster_size=1501)
+
+
+@pytest.mark.parametrize("size", [1500, N_PEOPLE])
+def test_rows_without_weight_are_in_the_cluster_of_the_nearest_final_centre(
+    in_files, monkeypatch, size
+):
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", size)
+    X, groups, weights = draw()
+    for model in (fitted(X, groups, weights), fitted(*in_files(X, groups, weights))):
+        absent = weights == 0
+        distances = ((X[absent, None] - model.cluster_centers_) ** 2).sum(axis=2)
+        np.testing.assert_array_equal(model.labels_[absent], distances.argmin(axis=1))
+
+
+class Recorder:
+    """Keeps the attributes of the views of rounds, and can stop a fit."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after, self.rounds = stop_after, []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        if context.parent is not None:
+            self.rounds.append(vars(fitted_estimator))
+            return len(self.rounds) == self.stop_after
+
+
+@pytest.mark.callbacks
+@pytest.mark.parametrize("size", [1500, N_PEOPLE])
+def test_callbacks_and_verbose_see_every_pass(in_files, monkeypatch, capsys, size):
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", size)
+    X, groups, weights = draw()
+    recorder = Recorder()
+    model = FairKMeans(4, random_state=0, verbose=1, tol=0.0).set_callbacks(recorder)
+    rows, codes, given_weights = in_files(X, groups, weights)
+    model.fit(rows, sensitive_features=codes, sample_weight=given_weights)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(recorder.rounds) == model.n_iter_ > 1
+    for line, attributes in zip(lines, recorder.rounds, strict=True):
+        assert line.startswith(f"cost {attributes['objective_']:.6g}, balance")
+        centers, labels = attributes["cluster_centers_"], attributes["labels_"]
+        assert labels.shape == (N_PEOPLE,)
+        squares = ((X - centers[labels]) ** 2).sum(axis=1)
+        assert attributes["inertia_"] == pytest.approx(weights @ squares, rel=1e-9)
+
+
+@pytest.mark.callbacks
+def test_a_callback_may_stop_the_passes(in_files):
+    X, groups, _ = draw()
+    recorder = Recorder(stop_after=2)
+    model = FairKMeans(4, random_state=0, tol=0.0).set_callbacks(recorder)
+    rows, codes = in_files(X, groups)
+    model.fit(rows, sensitive_features=codes)
+    assert (model.n_iter_, model.status_) == (2, "max_iter")
+    assert model.constraint_violation_ == 0
+
+
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("chunk", [700, 2500])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_outliers_are_kept_in_partitions_as_in_memory(in_files, chunk, weighted):
@@ -80,10 +195,10 @@ def test_the_scatter_is_that_of_all_samples(in_files, weighted):
     weights = weights if weighted else np.ones(N_PEOPLE)
     weights[:CHUNK] *= not weighted  # nothing of the first block counts
     collections = in_files(X, groups, weights)
-    _, census = take_census(FairKMeans(4), *collections)
+    _, summary = summarize(FairKMeans(4), *collections)
     mean = np.average(X, axis=0, weights=weights)
-    np.testing.assert_allclose(census.mean, mean, rtol=1e-12)
-    np.testing.assert_allclose(census.scatter, weights @ ((X - mean) ** 2).sum(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(summary.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(summary.scatter, weights @ ((X - mean) ** 2).sum(axis=1), rtol=1e-9)
 
 
 @pytest.mark.covering(1)
@@ -139,7 +254,7 @@ def test_every_attribute_may_be_mixed(in_files, tmp_path):
 
 def test_everybody_is_looked_at_a_few_times_where_clusters_are_not_clear(monkeypatch):
     """There rounds of k-means gain little, and many follow: most of them in the rehearsal."""
-    monkeypatch.setattr(_everybody, "REHEARSED", 15_000)
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 15_000)
     rng = np.random.default_rng(0)
     groups = rng.integers(2, size=20_000)
     X, read = rng.normal(size=(20_000, 3)) + 0.4 * groups[:, np.newaxis], []
@@ -158,7 +273,7 @@ def test_everybody_is_looked_at_a_few_times_where_clusters_are_not_clear(monkeyp
 
 @pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_exact_balance_is_kept_where_nobody_is_near_a_tie(in_files, monkeypatch, weighted):
-    monkeypatch.setattr(_everybody, "MIN_MOVABLE", 20)
+    monkeypatch.setattr(_partitioned, "MIN_CANDIDATES", 20)
     rng = np.random.default_rng(0)
     of_cluster = rng.integers(4, size=N_PEOPLE)
     X = 50.0 * np.eye(4)[of_cluster, :3] + rng.normal(size=(N_PEOPLE, 3))
@@ -195,14 +310,10 @@ def test_of_many_equal_people_every_cluster_gets_some(in_files, min_balance, wei
 # What is refused ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"min_cluster_size": 10}, {"max_cluster_size": 0.5}, {"algorithm": "alternating"}],
-)
-def test_what_is_no_sum_over_parts_is_refused(in_files, settings):
+def test_swaps_of_single_samples_are_refused(in_files):
     X, groups, _ = draw()
-    with pytest.raises(ValueError, match="People in parts need"):
-        fitted(*in_files(X, groups), **settings)
+    with pytest.raises(ValueError, match="Partitioned data require algorithm='homotopy'"):
+        fitted(*in_files(X, groups), algorithm="alternating")
 
 
 def test_what_is_wrong_is_named_by_its_part(in_files):
@@ -218,9 +329,9 @@ def test_what_is_wrong_is_named_by_its_part(in_files):
 def test_groups_and_enough_people_are_needed(in_files):
     X, groups, _ = draw()
     rows, codes = in_files(X, groups)
-    with pytest.raises(ValueError, match="sensitive_features, but none came"):
+    with pytest.raises(ValueError, match="need sensitive_features, but none came"):
         FairKMeans().fit(rows)
-    with pytest.raises(ValueError, match="nobody"):
+    with pytest.raises(ValueError, match="positive sample_weight"):
         fitted(*in_files(X, groups, np.zeros(N_PEOPLE)))
     with pytest.raises(ValueError, match="n_samples=6000 should be >= n_clusters=6001"):
         FairKMeans(6001).fit(rows, sensitive_features=codes)
@@ -259,15 +370,15 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
     X, groups, _ = draw()
     expected, asked = fitted(*chunked(X, groups)), []
     expected.labels_ = expected.labels_.compute()
-    ask = OnDask._asked
+    submit = DaskWorkers._submit
 
-    def ask_or_lose(self, function, arguments):
-        asked.append(function)
+    def submit_or_lose(self, task, others):
+        asked.append(task)
         if len(asked) == 8:
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-        return ask(self, function, arguments)
+        return submit(self, task, others)
 
-    monkeypatch.setattr(OnDask, "_asked", ask_or_lose)
+    monkeypatch.setattr(DaskWorkers, "_submit", submit_or_lose)
     same_bits(fitted(*chunked(X, groups)), expected)
     assert len(asked) > 8
     client.wait_for_workers(2, timeout=300)
@@ -275,7 +386,7 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
 
 def test_an_interrupted_fit_leaves_the_earlier_one(client, monkeypatch):
     X, groups, _ = draw()
-    model, cancelled, awaited = fitted(*chunked(X, groups)), [], _on_dask._awaited
+    model, cancelled, awaited = fitted(*chunked(X, groups)), [], _dask._await_results
     earlier, asked = dict(vars(model)), []
 
     def await_or_interrupt(client, futures):
@@ -284,7 +395,7 @@ def test_an_interrupted_fit_leaves_the_earlier_one(client, monkeypatch):
             raise KeyboardInterrupt
         return awaited(client, futures)
 
-    monkeypatch.setattr(_on_dask, "_awaited", await_or_interrupt)
+    monkeypatch.setattr(_dask, "_await_results", await_or_interrupt)
     monkeypatch.setattr(client, "cancel", cancelled.extend)
     people = chunked(X[::-1].copy(), groups)
     with pytest.raises(KeyboardInterrupt):

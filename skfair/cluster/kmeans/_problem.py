@@ -1,0 +1,372 @@
+"""Clustering problems: samples in memory or in partitions, and limits on their clusters."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair._kernels.clustering import (
+    Clustering,
+    Limits,
+    cluster_sums,
+    clustering_cost,
+    clustering_from_sums,
+)
+from skfair._kernels.kmeans import squared_distances_by_cluster
+from skfair.cluster._limits import composition_ratios, keeps_sizes
+from skfair.cluster.kmeans._dual import DualSolution, fair_assignment, gather_labels, solve_dual
+from skfair.groups import GroupSummary
+from skfair.partitions import BLOCK, blocks, in_blocks
+from skfair.utils._balance import count_table
+
+OUTLYING = 4  # times the mean share of a drawn sample in the scatter: at most a quarter exceeds it
+
+
+class BaseClusteringProblem:
+    """What clustering problems share, wherever their samples are stored.
+
+    A subclass has ``limits``, ``n_samples``, ``group_weights``, ``total_weight``,
+    ``largest_weight``, and the methods that `skfair.cluster.Homotopy` calls.
+    """
+
+    @property
+    def n_groups(self):
+        return self.limits.scales.shape[1]
+
+    @property
+    def n_attributes(self):
+        return self.limits.intersections.shape[1]
+
+    @property
+    def balance(self):
+        """Balance of the data as one cluster, in the scales of the limits: none exceeds it."""
+        return self.balance_of(self.group_weights[None])
+
+    def balance_of(self, counts):
+        """Minimum balance of a cluster, in the scales of the limits, as a float."""
+        return float(composition_ratios(counts, self.limits).min())
+
+    def attainable_balance(self, n_clusters):
+        """Balance that integer counts can reach: rounding may cost each cluster half a sample."""
+        scales = self.limits.scales
+        rounding = self.largest_weight * n_clusters / 2
+        scaled = (self.group_weights - rounding) * scales
+        lowest = scaled.min(axis=1, where=scales > 0, initial=np.inf)
+        highest = (self.group_weights * scales).max(axis=1)
+        attainable = self.limits.factors * lowest / highest
+        return max(0.0, min(self.balance, attainable.min()))
+
+    def keeps_limits(self, counts, level):
+        """Whether clusters keep sizes, and a level up to one sample, and lack no group."""
+        limits = self.limits._replace(slack=self.largest_weight)
+        is_balanced = level == 0 or composition_ratios(counts, limits).min() >= level * (1 - 1e-12)
+        return bool(is_balanced) and keeps_sizes(counts.sum(axis=1) / self.n_attributes, limits)
+
+    def at_level(self, level):
+        """The limits with another minimum balance."""
+        return self.limits._replace(level=float(level))
+
+
+class Background:
+    """Samples of the same clusters that are not in memory, and keep their labels.
+
+    ``sums`` are those of `cluster_sums`, ``counts`` are by intersection, and ``cost`` is that of
+    squared distances to ``centers``. The ``weight_range`` is that of all samples.
+    """
+
+    def __init__(self, sums, counts, cost, centers, n_samples, weight_range):
+        self.sums, self.counts = sums, counts
+        self.n_samples, self.weight_range = n_samples, weight_range
+        # The scatter about means is the cost less that of the shift from means to centres.
+        self._scatter = 0.0
+        self._scatter = max(float(cost) - self.cost(centers), 0.0)
+
+    def cost(self, centers):
+        """Sum of masses times squared distances to other centres."""
+        sums, sizes, *_ = self.sums
+        occupied = sizes > 0
+        shifts = sums[occupied] / sizes[occupied, np.newaxis] - centers[occupied]
+        return self._scatter + float(sizes[occupied] @ (shifts * shifts).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class ClusteringProblem(BaseClusteringProblem):
+    """Samples in memory, centred so that sums of squares lose no digits, and limits.
+
+    With a background, algorithms move only the samples in memory, but sizes, counts and costs are
+    those of all samples.
+    """
+
+    X: np.ndarray  # (n_samples, n_features) float64, C-contiguous
+    weights: np.ndarray  # (n_samples,) float64, all positive
+    codes: np.ndarray  # (n_samples,) intp, intersections of the limits
+    limits: Limits
+    n_jobs: int | None = None  # threads
+    unit_costs: np.ndarray | None = None  # (n_samples,) of a squared distance; None: all are 1
+    numbers: np.ndarray | None = None  # (n_samples,) row numbers in partitioned data
+    background: Background | None = None
+
+    patience = 1  # times ``tol`` that a round has to gain
+
+    @property
+    def masses(self):
+        """Cost of a squared distance, by weight: with it a sample attracts its centre."""
+        return self.weights if self.unit_costs is None else self.weights * self.unit_costs
+
+    @property
+    def n_samples(self):
+        n_others = 0 if self.background is None else self.background.n_samples
+        return len(self.weights) + n_others
+
+    @property
+    def total_weight(self):
+        return self.weights.sum()
+
+    @property
+    def largest_weight(self):
+        """How much one sample may count in the balance."""
+        return self.weights.max() if self.background is None else self.background.weight_range[1]
+
+    @property
+    def has_equal_weights(self):
+        if self.background is not None:
+            return self.background.weight_range[0] == self.background.weight_range[1]
+        return self.weights.min() == self.weights.max()
+
+    @property
+    def are_exchangeable(self):
+        """Whether exchanging two samples of an intersection changes nothing but the cost."""
+        return self.has_equal_weights and self.unit_costs is None
+
+    @property
+    def group_weights(self):
+        return sum_by_group(self.codes, self.weights, self.limits.intersections)
+
+    @property
+    def attribute_codes(self):
+        """Group of every sample, by attribute, (n_samples, n_attributes); each starts at 0."""
+        intersections = self.limits.intersections
+        return (intersections - intersections.min(axis=0))[self.codes]
+
+    @property
+    def mean(self):
+        """Weighted means of the features, (n_features,)."""
+        return self.partitions.reduce(_weighted_sums) / self.total_weight
+
+    @property
+    def scatter(self):
+        """Sum of masses times squared distances to the origin, where the mean is."""
+        return float((self.masses * np.einsum("ij,ij->i", self.X, self.X)).sum())
+
+    @property
+    def partitions(self):
+        """The samples in blocks of rows, each of them a problem."""
+        if len(self.weights) <= BLOCK:
+            return in_blocks([self])
+        return in_blocks([self.subset(rows) for rows in blocks(len(self.weights))], self.n_jobs)
+
+    def split(self, values):
+        """An array with one value per sample, in the same blocks."""
+        if len(values) <= BLOCK:
+            return in_blocks([values])
+        return in_blocks([values[rows] for rows in blocks(len(values))], self.n_jobs)
+
+    def subset(self, rows):
+        """The samples in some rows, for one thread and without the background."""
+        unit_costs = None if self.unit_costs is None else self.unit_costs[rows]
+        numbers = None if self.numbers is None else self.numbers[rows]
+        X, weights, codes = self.X[rows], self.weights[rows], self.codes[rows]
+        return ClusteringProblem(X, weights, codes, self.limits, None, unit_costs, numbers)
+
+    @classmethod
+    def concatenate(cls, problems, n_jobs=None):
+        """One problem of the samples of several."""
+        columns = {
+            name: None if values[0] is None else np.concatenate(values)
+            for name in ("X", "weights", "codes", "unit_costs", "numbers")
+            for values in [[getattr(problem, name) for problem in problems]]
+        }
+        return cls(**columns, limits=problems[0].limits, n_jobs=n_jobs)
+
+    # Clusterings --------------------------------------------------------------------------
+
+    def tabulate(self, labels, n_clusters):
+        """The clustering of labels, recomputed."""
+        labels = np.array(labels, dtype=np.int32)
+        sums = self.partitions.reduce(sum_clusters, self.split(labels), n_clusters)
+        if self.background is not None:
+            sums = [
+                total + others for total, others in zip(sums, self.background.sums, strict=True)
+            ]
+        return clustering_from_sums(labels, sums)
+
+    def cost_of(self, clustering):
+        """Sum of masses times squared distances to the centres of a clustering, recomputed."""
+        cost = self.partitions.reduce(compute_cost, self.split(clustering.labels), clustering)
+        return cost if self.background is None else cost + self.background.cost(clustering.centers)
+
+    def count_intersections(self, labels, n_clusters):
+        """Weight of every intersection in every cluster, (n_clusters, n_intersections)."""
+        n_intersections = len(self.limits.intersections)
+        counts = count_table(labels, self.codes, self.weights, n_clusters, n_intersections)
+        return counts if self.background is None else counts + self.background.counts
+
+    def costs_by_cluster(self, centers):
+        """Cost, by weight, of assigning each sample to each centre, (n_clusters, n_samples)."""
+        distances = squared_distances_by_cluster(self.X, centers)
+        return distances if self.unit_costs is None else distances * self.unit_costs
+
+    def occupy(self, labels, centers):
+        """The clustering of labels, once every empty cluster has got a sample."""
+        clustering = self.tabulate(labels, len(centers))
+        if clustering.sizes.all():
+            return clustering
+        members = np.bincount(labels, minlength=len(centers))
+        return self.tabulate(self.fill(labels, members, centers), len(centers))
+
+    def fill(self, labels, members, centers):
+        """Labels once every empty cluster has got the sample farthest from its own centre.
+
+        ``members`` are numbers by cluster; they may count more samples than these.
+        """
+        labels, members = labels.copy(), members.copy()
+        empty = list(np.flatnonzero(members == 0))
+        distances = self.masses * ((self.X - centers[labels]) ** 2).sum(axis=1)
+        for p in np.argsort(-distances, kind="stable"):
+            if empty and members[labels[p]] > 1:
+                members[labels[p]] -= 1
+                labels[p] = empty.pop(0)
+        return labels
+
+    # The homotopy's data ------------------------------------------------------------------
+
+    def subsample(self):
+        """Samples in memory for the warm start: these."""
+        return self
+
+    def assign(self, point, level):
+        """The point of the fair assignment to a point's centres; its cost is left out."""
+        centers = point.clustering.centers
+        dual = fair_assignment(self, centers, level, point.dual, slack=2.0)
+        clustering = self.occupy(dual.labels, centers)
+        return Point(clustering, None, dual, self.balance_of(clustering.counts))
+
+    def solve_assignment(self, centers, limits, start, slack, max_iter):
+        """The dual solution of the fair assignment, with labels and gaps."""
+        measured = self.partitions.map(_measure, centers)
+        solution, evaluated = solve_dual(measured, limits, start, slack, max_iter)
+        labels, gaps = gather_labels(evaluated)
+        return solution._replace(labels=labels, gaps=gaps)
+
+    def labels_of(self, point):
+        """Labels of a point."""
+        return point.clustering.labels
+
+    def candidates(self, point):
+        """Yield samples that integer repair and local search may move, and their point: all."""
+        yield self, point
+
+    def merge(self, problem, point):
+        """The point of all samples, from that of the candidates."""
+        return point
+
+    # Subsamples ---------------------------------------------------------------------------
+
+    def thin(self, size, random_state):
+        """About ``size`` of the samples, drawn by intersection and weighted up to its weight.
+
+        Of a small intersection at least ``size / (4 n_intersections)`` are drawn, or all there
+        are, and all samples for which no others can stand: those that lie far out.
+        """
+        n_samples = len(self.weights)
+        if n_samples <= size:
+            return self
+        # All outlying samples, and of each intersection a share of the others.
+        drawn, n_intersections = [], len(self.limits.intersections)
+        is_far = self.is_outlying(self.scatter, size)
+        for code in range(n_intersections):
+            rows = np.flatnonzero((self.codes == code) & ~is_far)
+            share = max(size * len(rows) // n_samples, size // (4 * n_intersections))
+            drawn.append(random_state.choice(rows, min(share, len(rows)), replace=False))
+        others = np.bincount(self.codes, self.weights * ~is_far, minlength=n_intersections)
+        rows = np.sort(np.concatenate((*drawn, np.flatnonzero(is_far))))
+        thinned = replace(self.subset(rows), n_jobs=self.n_jobs)
+        return thinned.weighted_up(others, is_far[rows])
+
+    def is_outlying(self, scatter, size):
+        """Which samples a subsample of about ``size`` must keep, as no others can stand for them.
+
+        They make up more than a fixed multiple of their share in the ``scatter`` of the full data
+        (sum of squared distances to the mean, by mass), which is true of a quarter of ``size`` at
+        most.
+        """
+        squares = self.masses * np.einsum("ij,ij->i", self.X, self.X)
+        return squares > OUTLYING / size * scatter
+
+    def weighted_up(self, others, is_far):
+        """A subsample weighted to the full data: samples that lie far stand for themselves only.
+
+        ``others`` are the weights of all other samples in the full data, by intersection.
+        """
+        drawn = np.bincount(self.codes, self.weights * ~is_far, minlength=len(others))
+        factors = np.divide(others, drawn, out=np.ones(len(others)), where=drawn > 0)
+        factors = np.where(is_far, 1.0, factors[self.codes])
+        return replace(self, weights=self.weights * factors)
+
+
+class Point(NamedTuple):
+    """A clustering, its cost, and the dual solution that led to it."""
+
+    clustering: Clustering
+    cost: float | None  # summed over the samples; None where it is not known yet
+    dual: DualSolution | None  # of the fair assignment, the start of the next one
+    balance: float  # minimum of a cluster, in the scales of the limits
+
+
+def recompute_point(problem, labels, n_clusters, dual=None):
+    """The point of labels, with everything recomputed."""
+    clustering = problem.tabulate(labels, n_clusters)
+    cost = problem.cost_of(clustering)
+    return Point(clustering, cost, dual, problem.balance_of(clustering.counts))
+
+
+def sum_by_group(codes, weights, intersections):
+    """Weight of every group, (n_groups,), from codes of intersections."""
+    by_code = np.bincount(codes, weights, minlength=len(intersections))
+    n_attributes = intersections.shape[1]
+    return np.bincount(intersections.ravel(), np.repeat(by_code, n_attributes))
+
+
+def compared_groups(groups, attributes):
+    """The groups that are compared, which of them each intersection is in, those by attribute.
+
+    With ``attributes="each"`` they are the values of single attributes, else the intersections.
+    """
+    if attributes != "each":
+        return groups.summary, np.arange(len(groups.labels))[:, np.newaxis], (slice(None),)
+    intersections, labels = groups.single_attribute_codes()
+    counts = sum_by_group(groups.codes, None, intersections).astype(np.intp)
+    columns = tuple(slice(column.min(), column.max() + 1) for column in intersections.T)
+    return GroupSummary(labels, counts), intersections, columns
+
+
+# Functions of blocks ----------------------------------------------------------------------
+
+
+def sum_clusters(problem, labels, n_clusters):
+    """The `cluster_sums` of a block."""
+    X, weights, codes = problem.X, problem.weights, problem.codes
+    return cluster_sums(X, problem.masses, weights, codes, labels, n_clusters, problem.limits)
+
+
+def compute_cost(problem, labels, clustering):
+    """The cost of a block."""
+    return clustering_cost(problem.X, problem.masses, clustering._replace(labels=labels))
+
+
+def _weighted_sums(problem):
+    return (problem.X * problem.weights[:, np.newaxis]).sum(axis=0)
+
+
+def _measure(problem, centers):
+    return problem.costs_by_cluster(centers), problem.codes, problem.weights
