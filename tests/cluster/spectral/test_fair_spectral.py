@@ -212,7 +212,7 @@ def test_nothing_asked_for_nothing_said(blobs):
 
 
 def test_missing_groups_warn_where_the_user_stands(blobs):
-    with pytest.warns(MissingSensitiveFeaturesWarning, match="everybody is one group") as caught:
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="all samples are one group") as caught:
         fitted = model().fit(blobs[0])
     assert caught[0].filename == __file__
     told = model().fit(blobs[0], sensitive_features=["all"] * 120)
