@@ -86,9 +86,9 @@ def partitions_of(n_jobs=None, **columns):
     if stored:
         others = [name for name in columns if name not in stored]
         raise TypeError(
-            f"{join_names(others)} is partitioned, but {join_names(stored)} is in memory. Pass all "
-            "of them from one collection, as columns of one dataframe of Dask or of one "
-            "open_blocks(...)."
+            f"All data must be partitioned, or all in memory, but {join_names(others)} came in "
+            f"partitions and {join_names(stored)} in memory. Pass all of them from one collection, "
+            "as columns of one dataframe of Dask or of one open_blocks(...)."
         )
     if all(isinstance(rows, Blocks) for rows in columns.values()):
         return _partitions_of_files(columns, n_jobs)

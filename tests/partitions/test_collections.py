@@ -150,5 +150,5 @@ def test_different_divisions_are_refused(client):
         partitions_of(X=X, y=people["a"])
     with pytest.raises(ValueError, match="in partition (0 X has 4|2 X has 2), y has 3"):
         partitions_of(X=X, y=people["a"].repartition(divisions=[0, 3, 7, 9])).gather(columns_of)
-    with pytest.raises(TypeError, match="X is partitioned, but y is in memory"):
+    with pytest.raises(TypeError, match="X came in partitions and y in memory"):
         partitions_of(X=X, y=np.arange(10))
