@@ -26,14 +26,14 @@ MAY_IMPORT = {
     "surrogates": {"losses"},
     "models": {"_kernels", "partitions"},
     "constraints": {"_kernels", "inference", "losses", "metrics", "groups", "surrogates", "utils"},
-    "problems": {"losses"},
+    "problems": {"_kernels", "losses", "partitions"},
     "solvers": {"losses", "models", "problems", "utils"},
     "metrics": {"exceptions", "inference", "losses", "groups", "utils"},
     "model_selection": {"exceptions", "utils"},
     "datasets": {"partitions", "utils"},
     "callbacks": {"utils"},
     "cluster": {"_kernels", "exceptions", "metrics", "partitions", "groups", "utils"},
-    "enforcement": {"_kernels", "constraints", "problems", "solvers"},
+    "enforcement": {"constraints", "solvers"},
     "training": {"constraints", "enforcement", "exceptions", "losses", "models", "partitions"}
     | {"groups", "problems", "solvers", "surrogates", "utils"},
     "postprocessing": {"constraints", "enforcement", "groups", "losses", "models", "partitions"}

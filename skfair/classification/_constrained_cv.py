@@ -51,8 +51,8 @@ from skfair.training import (
     Subtask,
     constraints_of,
     document,
+    guarantee_attributes,
     label_positive,
-    promised,
     refuse_partitioned,
     status_of,
     store_fit,
@@ -451,7 +451,7 @@ class ConstrainedClassifierCV(
 
     def _outcome(self, problem, guarantee, problems, constraints):
         """Fitted attributes of the final linear model, or of those of several classes."""
-        unit, candidate = problems[0].unit, guarantee.found
+        unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
         report = problem.constraint.report(candidate.scores)
         status = status_of(candidate, "auto")
@@ -477,7 +477,7 @@ class ConstrainedClassifierCV(
             "constraint_violation_": candidate.violation,
             "constraint_report_": report,
         }
-        outcome |= promised(self, guarantee, status)
+        outcome |= guarantee_attributes(self, guarantee, status)
         return outcome | (unconstrained(report) if problems[0].lacks_groups else {})
 
     def _warn(self, problem, guarantee):
@@ -489,11 +489,11 @@ class ConstrainedClassifierCV(
                 "decisions by them are no better than chance. Pass another estimator, or more data."
             )
         if len(self.classes_) > 2:  # the searches end the fit, whatever the solver's status
-            result = replace(guarantee.found.result, status="optimal")
-            guarantee = guarantee._replace(found=guarantee.found._replace(result=result))
+            result = replace(guarantee.candidate.result, status="optimal")
+            guarantee = guarantee._replace(candidate=guarantee.candidate._replace(result=result))
         warn_of_outcome(self, problem.constraint, guarantee)
         if len(problem.constraint):
-            parameters = guarantee.found.parameters
+            parameters = guarantee.candidate.parameters
             warn_of_cost(problem, parameters, log_odds_parameters(problem.model))
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_)) if len(self.classes_) > 2 else 0))

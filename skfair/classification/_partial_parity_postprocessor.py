@@ -38,12 +38,12 @@ from skfair.training import (
     GroupScoreMixin,
     Storable,
     Subtask,
+    describe_uncertainty,
     document,
+    guarantee_attributes,
     label_positive,
     make_criterion,
-    promised,
     store_fit,
-    uncertain,
     unconstrained,
     warn_of_duplicates,
 )
@@ -313,7 +313,7 @@ class PartialParityPostprocessor(
         }
 
         guarantee = self._search(samples, bound, rule, positions, context)
-        fitted = rule | guarantee.found.attributes(samples, positions)
+        fitted = rule | guarantee.candidate.attributes(samples, positions)
         codes = training.groups.codes
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
         shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])
@@ -385,13 +385,13 @@ class PartialParityPostprocessor(
 
     def _outcome(self, guarantee, tolerance, report):
         """Fitted attributes that describe how the fit ended."""
-        best = guarantee.found
+        best = guarantee.candidate
         # The search may exceed the tightened tolerance and keep the requested one.
         excess = max(0.0, best.excess - (tolerance - guarantee.tolerances[0]))
         # Rates at the first gap are the best of all; a search stopped by a callback is incomplete.
         status = {1: "optimal", N_TRIES: "feasible"}.get(best.n_tries, "max_iter")
         outcome = {"constraint_report_": report, "constraint_violation_": excess}
-        return outcome | promised(self, guarantee, "infeasible" if excess else status)
+        return outcome | guarantee_attributes(self, guarantee, "infeasible" if excess else status)
 
     def _warn(self, guarantee, tolerance):
         """Warn of an exceeded tolerance, of a search cut short, of constant decisions."""
@@ -405,7 +405,7 @@ class PartialParityPostprocessor(
                 InfeasibleConstraintWarning,
             )
         elif self.status_ == "uncertain":
-            warn(uncertain(self, guarantee), InfeasibleConstraintWarning)
+            warn(describe_uncertainty(self, guarantee), InfeasibleConstraintWarning)
         elif self.status_ == "max_iter":
             warn(
                 f"A callback stopped the search after {self.n_iter_} gaps: there may be rates that "

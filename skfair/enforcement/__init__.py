@@ -1,23 +1,25 @@
 """From surrogate to true tolerance: a model that keeps its bounds by the public metrics.
 
-Solvers hold smooth rates; the promise is about decisions. Between the two stand
+Solvers bound smooth rates, but the guarantee is about decisions. Steps from one to the other:
 
-- the plain fit, tried where the decisions of the smooth fit keep the bound: perhaps none is needed;
-- correction: the smooth rates are shifted by what they miss of the decisions, and solved again;
-  where that is not enough, with tolerances that leave room for what is still missed;
-- the path: rows weigh in at a fixed price instead, on labels and weights that count decisions; the
-  price is raised until the decisions keep the bound;
-- the sweep: of all intercepts the one whose decisions keep the bound and err least, found by
-  sorting the scores (exactly, unless samples times groups are very many: then at evenly spread
-  thresholds). One exists wherever constant decisions keep the bound. The same search goes on along
-  other directions, those in which the rows of the constraint move fastest;
+- the plain fit, tried where the decisions of the smooth fit keep the bound: perhaps no constraint
+  is needed;
+- correction: the smooth rates are moved by their residual to those of the decisions, and solved
+  again; if that is not enough, with tighter tolerances;
+- the path: fixed multipliers weigh the rows in labels and weights that count decisions, and grow
+  until the decisions keep the bound;
+- the sweep: of all intercepts the one whose decisions keep the bound with the fewest errors, found
+  by sorting the scores (exactly, unless samples times groups are very many: then in bins). One
+  exists wherever constant decisions keep the bound. The same search goes on along directions in
+  which the rows of the constraint move fastest;
 - calibration, where ranks are compared and not decisions: the rows keep the tolerance at which the
-  metric just keeps the one asked for; where none of its fits keeps it, random local search lowers
-  the metric itself;
-- constant decisions, where nothing else was found: they keep every parity of decisions.
+  metric just keeps the requested one; if none of its fits keeps it, random local search lowers the
+  metric itself;
+- constant decisions, as the last resort: they keep every parity of decisions.
 
-Every step proposes candidates; of those that keep the bound the one that errs least is taken, and
-where ranks are compared the one of least objective.
+Every step proposes candidates. Of those that keep the bound the one with the fewest errors is
+taken, and where ranks are compared that of least objective. Partitioned samples take the same
+steps: a subsample in memory goes through them first, and the full data through the last ones.
 """
 
 from collections import ChainMap
@@ -26,98 +28,76 @@ from functools import partial
 
 import numpy as np
 
-from skfair.enforcement._at_large import enforce_at_large
+from skfair.constraints import ConstraintSystem
 from skfair.enforcement._calibration import calibrate
-from skfair.enforcement._correction import corrections, path, tighten
+from skfair.enforcement._correction import correct_partitioned, corrections, path, tighten
 from skfair.enforcement._guarantee import Guarantee as Guarantee
-from skfair.enforcement._guarantee import promise as promise
+from skfair.enforcement._guarantee import fit_with_guarantee as fit_with_guarantee
 from skfair.enforcement._line_search import polish, sweep
 from skfair.enforcement._metric_search import search_metric
 from skfair.enforcement._task import Candidate as Candidate
 from skfair.enforcement._task import Task as Task
 from skfair.enforcement._task import rank
-from skfair.problems import PartitionedProblem
 
 __all__ = ["ENFORCEMENTS"]
 
-_CHEAP, _DEAR = 4e-3, 1e-2
-"""Share of the people whose decisions a refinement may make wrong: below the first no correction
-is needed, above the second one goes on correcting even where that did not help at once."""
+_LOW_COST, _HIGH_COST = 4e-3, 1e-2
+"""Share of the samples whose decisions a refinement may make wrong: below the first no correction
+is needed, above the second corrections go on even if one did not help at once."""
+
+_MAX_PARTITIONED_ROUNDS = 5
 
 
 def enforce(task, strategy):
-    """Find a model that keeps the constraint of a task.
+    """The candidate that keeps the constraint of a task, by a strategy in ``ENFORCEMENTS``.
 
-    Parameters
-    ----------
-    task : Task
-        What is to be solved, and how.
-    strategy : {"auto", "correction", "sweep", "path", "calibration"} or None
-        Name in ``ENFORCEMENTS``; None takes the smooth problem as it is.
-
-    Returns
-    -------
-    candidate : Candidate
-        The plain fit if there is no constraint or it keeps the bound; the smooth fit if no row of
-        it presses; else what the strategy finds.
-
-    Raises
-    ------
-    ValueError
-        If the strategy moves decisions, but the constraint compares ranks.
+    A strategy of None takes the smooth problem as it is. The plain fit is returned if there is no
+    constraint or it keeps the bound, the smooth fit if no row of it is active.
     """
     compares_ranks = "ranks" in task.constraint.statistics
-    if isinstance(task.problem, PartitionedProblem) and not compares_ranks:
-        return _at_large(task, strategy)
+    if task.problem.in_memory is not task.problem and not compares_ranks:
+        return _enforce_partitioned(task, strategy)
     if not len(task.constraint):
-        return task.plain()
-    if strategy is None:
-        return task.smooth()
-    if compares_ranks and strategy not in ("auto", "calibration"):
-        name = next(one.name for one in task.constraint if one.statistic == "ranks")
-        raise ValueError(
-            f"enforcement={strategy!r} leads decisions to their bounds, but {name} compares "
-            "ranks; pass enforcement='auto'."
-        )
+        return task.fit_plain()
     if compares_ranks:
-        found = calibrate(task)
-        return found if found.keeps_bound else search_metric(task, found)
-    first = task.smooth()
-    pressure = np.abs(first.result.multipliers).max(initial=0.0)
+        return _enforce_ranks(task, strategy)
+    first = task.fit_smooth()
+    if strategy is None:
+        return first
+    multiplier = np.abs(first.result.multipliers).max(initial=0.0)
     counts_any = "decisions" in task.constraint.statistics
-    # Smooth rates of decisions may ask for more than these need: perhaps they need nothing. Those
-    # of losses are the metric itself, and press if their multipliers are more than rounding.
-    is_known = task.presses or (pressure > task.tol and not counts_any)
-    if first.keeps_bound and pressure > 0 and not is_known:
-        unconstrained = task.plain(first.parameters)
-        first = unconstrained if unconstrained.keeps_bound else first
+    # Smooth rates of decisions may bind where decisions keep the bound: try the plain fit. Those of
+    # losses are the metric itself, and bind if their multipliers are more than rounding.
+    is_active = task.is_active or (multiplier > task.tol and not counts_any)
+    if first.keeps_bound and multiplier > 0 and not is_active:
+        plain = task.fit_plain(first.parameters)
+        first = plain if plain.keeps_bound else first
     if first.keeps_bound and not first.result.multipliers.any():
         return first if first.is_clear else sweep(task, first)
-    found = _SEARCHES[strategy](task, first)
-    return found if found.keeps_bound else min([found, *_constants(task, found)], key=rank)
+    return _best_or_constant(task, _SEARCHES[strategy](task, first))
 
 
-def enforce_for_all(task, strategy, confidence, unseen=None, clusters=None):
-    """Find a model that keeps the constraint of a task, in the population too.
+def enforce_in_population(task, strategy, confidence, train_without=None, clusters=None):
+    """The guarantee of a model that keeps the constraint of a task, in the population too.
 
     Parameters
     ----------
     task : Task
-        What is to be solved, and how.
+        The problem to be enforced.
     strategy : str or None
         As in `enforce`.
     confidence : float or None
         Probability with which the population shall keep the tolerances; None guarantees them on the
         training data alone.
-    unseen : callable, default=None
-        rows -> the task of all samples as it looks to a model trained on these rows alone; None
-        where the features of the task were not learned.
+    train_without : callable, default=None
+        rows -> the task of all samples with features learned from these rows alone; None if the
+        features of the task were not learned.
     clusters : ndarray of int, shape (n_samples,), default=None
         Samples of equal code belong together; None means that samples are independent.
 
     Returns
     -------
-    promise : Guarantee
+    guarantee : Guarantee
         Its candidate is judged by the requested tolerances.
 
     Raises
@@ -125,110 +105,136 @@ def enforce_for_all(task, strategy, confidence, unseen=None, clusters=None):
     ValueError
         If a confidence is requested but not that decisions keep the bound.
     """
-    requested = task.constraint
+    constraint = task.constraint
     if confidence is None:
-        return Guarantee(enforce(task, strategy), requested.tolerances)
+        return Guarantee(enforce(task, strategy), constraint.tolerances)
     if strategy is None:
         raise ValueError(
             "confidence_level is about decisions, but enforcement=None leaves the smooth rates as "
             "they are; pass enforcement='auto', or confidence_level=None."
         )
 
-    # All fits are searched alike, and a dozen are needed.
-    if strategy == "auto" and "ranks" not in requested.statistics:
+    # All fits, about a dozen, are searched in the same short way.
+    if strategy == "auto" and "ranks" not in constraint.statistics:
         strategy = "brief"
 
     def make_fit(rows, start):
-        whole = task if rows is None or unseen is None else unseen(rows)
-        # Of folds nobody needs more digits than their sampling noise leaves.
-        own = whole if rows is None else whole.rehearsed_by(whole.problem.take(rows))
+        task_of_all = task if rows is None or train_without is None else train_without(rows)
+        # Fits of folds are solved to the digits that their sampling noise leaves.
+        fold = task_of_all
+        if rows is not None:
+            fold = task_of_all.with_subsample(task_of_all.problem.take(rows))
         if start is not None:
-            own_start = own.judge(start.parameters, start.result)._replace(gaps=start.gaps)
-            start = own_start if whole is task else None
+            judged = fold.judge(start.parameters, start.result)._replace(gaps=start.gaps)
+            start = judged if task_of_all is task else None
 
         def fit(tolerances):
             nonlocal start  # each fit starts where the one before has ended
-            tighter = own.with_tolerances(tolerances)
-            start = enforce(tighter if start is None else tighter.from_there(start), strategy)
-            return whole.judge(start.parameters, start.result)
+            tighter = fold.with_tolerances(tolerances)
+            tighter = tighter if start is None else tighter.restart_at(start)
+            start = enforce(tighter, strategy)
+            return task_of_all.judge(start.parameters, start.result)
 
         return fit
 
-    return promise(requested, confidence, make_fit, clusters)
+    return fit_with_guarantee(constraint, confidence, make_fit, clusters)
 
 
-def _at_large(task, strategy):
-    """What everybody does where the problem lies in parts, after some have rehearsed it."""
-    few = task.rehearsed_by(task.problem.few)
-    # Searches would lead the decisions of these few to bounds that everybody's do not keep.
-    is_searched = strategy == "auto" and task.constraint.statistics <= {"decisions"}
-    rehearsed = enforce(few, "correction" if is_searched else strategy)
-    return enforce_at_large(task, strategy, few, rehearsed)
+def _enforce_ranks(task, strategy):
+    """The candidate that keeps constraints on ranks: by calibration, then by random search."""
+    if strategy is None:
+        return task.fit_smooth()
+    if strategy not in ("auto", "calibration"):
+        name = next(one.name for one in task.constraint if one.statistic == "ranks")
+        raise ValueError(
+            f"enforcement={strategy!r} leads decisions to their bounds, but {name} compares "
+            "ranks; pass enforcement='auto'."
+        )
+    candidate = calibrate(task)
+    return candidate if candidate.keeps_bound else search_metric(task, candidate)
 
 
-def _constants(task, found):
-    """The last resort: models that decide alike of everybody."""
-    model = task.problem.model.last_layer(found.parameters)
-    before = found.parameters[: -model.n_parameters]
-    levels = model.constants()
-    return [task.judge(np.concatenate((before, level)), found.result) for level in levels]
+def _enforce_partitioned(task, strategy):
+    """The candidate of partitioned samples, warm-started by enforcement on the subsample."""
+    on_subsample = task.with_subsample(task.problem.subsample)
+    # Searches would fit the decisions of the subsample: they are left to the full data.
+    counts_all = task.constraint.statistics <= {"decisions"}
+    start = enforce(on_subsample, "correction" if strategy == "auto" and counts_all else strategy)
+    if strategy is None:
+        return task.fit(task.problem, task.problem.initial_point(start.parameters))
+    # Where no row was active on the subsample, the plain fit may keep the bound.
+    if not start.result.multipliers.any():
+        plain = task.fit_plain(start.parameters)
+        if plain.keeps_bound:
+            return plain
+    best = correct_partitioned(task, on_subsample, start)
+    if counts_all:
+        best = polish(task, best, _MAX_PARTITIONED_ROUNDS)
+    return _best_or_constant(task, best)
 
 
-def _best(task, candidates, refine):
-    """The best of the refined candidates, as far as making more of them pays."""
+def _best_or_constant(task, candidate):
+    """A candidate, or the best constant decisions if it does not keep the bound."""
+    if candidate.keeps_bound:
+        return candidate
+    model = task.problem.model.last_layer(candidate.parameters)
+    before = candidate.parameters[: -model.n_parameters]
+    points = [np.concatenate((before, constant)) for constant in model.constants()]
+    return min([candidate, *task.judge_all(points, candidate.result)], key=rank)
+
+
+def _refine(task, candidates, refine):
+    """The best of the refined candidates, until more of them hardly help."""
     best = None
-    for found in candidates:
-        refined = refine(task, found)
+    for candidate in candidates:
+        refined = refine(task, candidate)
         improved = best is None or refined.rank < best.rank
         if improved:
             best = refined
-        # What the bound costs beyond the smooth fit: people whose decisions become wrong.
-        cost = best.error - found.error
-        if best.keeps_bound and (cost <= _CHEAP or (not improved and cost <= _DEAR)):
+        # Cost of the bound in addition to the smooth fit: decisions that become wrong.
+        cost = best.error - candidate.error
+        if best.keeps_bound and (cost <= _LOW_COST or (not improved and cost <= _HIGH_COST)):
             break
     return best
 
 
-def _as_it_is(task, candidate):
-    return candidate
-
-
-def _auto(task, start, refine=polish):
+def _enforce_auto(task, start, refine=polish):
     counts_any = "decisions" in task.constraint.statistics
     if not counts_any and start.keeps_bound:
-        return start  # of mean losses, the smooth rates are the public metric themselves
+        return start  # smooth rates of mean losses are the public metric
     if not task.constraint.statistics <= {"decisions"}:
-        return _correction(task, start)
-    return _best(task, corrections(task, start), refine)
+        return _correct(task, start)
+    return _refine(task, corrections(task, start), refine)
 
 
-def _brief(task, start):
-    """As "auto", with a shorter search: of many models it is by chance that one seems fairer."""
+def _enforce_briefly(task, start):
+    """As "auto", with a shorter search: of many models one seems fairer by chance."""
     counts_any = "decisions" in task.constraint.statistics
     if not counts_any and start.result.status == "infeasible":
         return start  # mean losses are the public metric: no correction changes them
-    return _auto(task, start, partial(polish, max_rounds=2, max_breadth=1))
+    return _enforce_auto(task, start, partial(polish, max_rounds=2, max_breadth=1))
 
 
-def _correction(task, start):
-    return tighten(task, _best(task, corrections(task, start), _as_it_is))
+def _correct(task, start):
+    candidates = corrections(task, start)
+    return tighten(task, _refine(task, candidates, lambda task, candidate: candidate))
 
 
-def _path(task, start):
-    return _best(task, path(task, start), sweep)
+def _follow_path(task, start):
+    return _refine(task, path(task, start), sweep)
 
 
-def _calibration(task, start):
+def _calibrate(task, start):
     return calibrate(replace(task, start=start.parameters))
 
 
 ENFORCEMENTS = {
-    "auto": _auto,
-    "correction": _correction,
+    "auto": _enforce_auto,
+    "correction": _correct,
     "sweep": sweep,
-    "path": _path,
-    "calibration": _calibration,
+    "path": _follow_path,
+    "calibration": _calibrate,
 }
 """Ways to keep a bound by the public metrics, by name."""
 
-_SEARCHES = ChainMap({"brief": _brief}, ENFORCEMENTS)
+_SEARCHES = ChainMap({"brief": _enforce_briefly}, ENFORCEMENTS)

@@ -1,4 +1,4 @@
-"""Smooth rates led to the decisions that they stand for: corrections, tolerances, prices."""
+"""Smooth rates adapted to decisions: by corrections, tighter tolerances, or fixed multipliers."""
 
 from dataclasses import replace
 
@@ -8,8 +8,9 @@ from skfair.constraints import ConstraintSystem
 from skfair.enforcement._task import rank
 
 _MAX_CORRECTIONS = 6
+_MAX_PARTITIONED_CORRECTIONS = 4
 _MAX_TIGHTENINGS = 8
-_MAX_PRICES = 8
+_MAX_LENGTHS = 8
 
 
 def corrections(task, start):
@@ -20,85 +21,108 @@ def corrections(task, start):
     problem, best, share = task.problem, start, 1.0
     yield best
     for _ in range(_MAX_CORRECTIONS):
-        corrected = replace(problem, constraint=problem.constraint.correct(best.scores, share))
-        found = task.candidate(corrected, corrected.initial_point(best.parameters))
-        yield found
-        if found.violation < best.violation or found.keeps_bound:
-            problem, best = corrected, found
+        corrected = problem.correct(best.parameters, share)
+        candidate = task.fit(corrected, corrected.initial_point(best.parameters))
+        yield candidate
+        if candidate.violation < best.violation or candidate.keeps_bound:
+            problem, best = corrected, candidate
         else:
             share /= 2
 
 
+def correct_partitioned(task, on_subsample, start):
+    """The best of fits to partitioned samples, each corrected at the one before.
+
+    Each begins at the fit of the subsample under the same correction.
+    """
+    best, parameters = None, start.parameters
+    for _ in range(_MAX_PARTITIONED_CORRECTIONS):
+        corrected = task.problem.correct(parameters)
+        warm = on_subsample.problem.correct(parameters)
+        warm = on_subsample.fit(warm, warm.initial_point(parameters))
+        candidate = task.fit(corrected, corrected.initial_point(warm.parameters))
+        best = candidate if best is None else min(best, candidate, key=rank)
+        # Searches lead decisions to their bounds. Without a residual, as of mean losses, the next
+        # fit would be the same.
+        is_exact = not any(np.any(one.offset) for one in corrected.constraint)
+        if candidate.keeps_bound or task.constraint.statistics <= {"decisions"} or is_exact:
+            break
+        parameters = candidate.parameters
+    return best
+
+
 def tighten(task, candidate):
-    """Correct with tolerances less what decisions missed so far, until these keep the bound.
+    """Correct with tolerances less the excess of decisions so far, until these keep the bound.
 
     Gaps of decisions jump: a smooth rate that is right at the bound leaves them on either side.
     """
-    best, room = candidate, np.zeros(len(task.constraint))
+    best, excess = candidate, np.zeros(len(task.constraint))
     for _ in range(_MAX_TIGHTENINGS):
         if best.keeps_bound:
             break
-        room += np.maximum(0.0, task.constraint.gaps(best.scores) - task.constraint.tolerances)
-        left = np.maximum(0.0, task.constraint.tolerances - room)
-        tightened = task.under(task.constraint.correct(best.scores).with_tolerances(left))
-        found = task.candidate(tightened, tightened.initial_point(best.parameters))
-        if found.result.status == "infeasible":
+        excess += np.maximum(0.0, task.constraint.gaps(best.scores) - task.constraint.tolerances)
+        tolerances = np.maximum(0.0, task.constraint.tolerances - excess)
+        constraint = task.constraint.correct(best.scores).with_tolerances(tolerances)
+        problem = task.with_constraint(constraint)
+        latest = task.fit(problem, problem.initial_point(best.parameters))
+        if latest.result.status == "infeasible":
             break
-        best = min(best, found, key=rank)
+        best = min(best, latest, key=rank)
     return best
 
 
 def path(task, start):
-    """Yield fits whose labels and weights price the rows, until decisions just keep the bound.
+    """Yield fits with fixed multipliers, as labels and weights, until decisions keep the bound.
 
     With multipliers p the cost of deciding 1 rather than 0 is ``-share * target + effects(p)`` for
-    each sample, so a fit with minus its sign as label and its size as weight prices decisions as
-    the Lagrangian does (A. Agarwal et al., A reductions approach to fair classification, ICML 2018,
-    section 3). The prices lie on the ray through the multipliers of the smooth fit.
+    each sample, so a fit with minus its sign as label and its size as weight has the costs of
+    decisions in the Lagrangian (A. Agarwal et al., A reductions approach to fair classification,
+    ICML 2018, section 3). The multipliers are those of the smooth fit times a length.
     """
     yield start
-    problem, prices = task.problem, start.result.multipliers
-    effects = _decision_effects(problem.constraint, start.scores, prices)
+    problem, multipliers = task.problem, start.result.multipliers
+    effects = _decision_effects(problem.constraint, start.scores, multipliers)
     low, high, parameters = 0.0, np.inf, start.parameters
     length = 1.0
-    for _ in range(_MAX_PRICES):
+    for _ in range(_MAX_LENGTHS):
         gain = problem.share * problem.target - length * effects
-        priced = replace(
+        weighted = replace(
             problem,
             constraint=ConstraintSystem(()),
             target=np.where(gain > 0, 1.0, -1.0),
             weights=np.abs(gain),
         )
-        found = task.candidate(priced, parameters)  # no unknowns but these
-        yield found._replace(result=replace(found.result, multipliers=length * prices))
-        parameters = found.parameters
-        # Rows that still press beyond their bounds want a higher price, rows within a lower one.
-        pressing = _weighted_excess(problem.constraint, found.scores, prices)
-        low, high = (length, high) if pressing > 0 else (low, length)
+        candidate = task.fit(weighted, parameters)  # there are no auxiliary unknowns
+        yield candidate._replace(result=replace(candidate.result, multipliers=length * multipliers))
+        parameters = candidate.parameters
+        # Bisection: rows beyond their bounds need larger multipliers, rows within smaller ones.
+        is_beyond = _weighted_excess(problem.constraint, candidate.scores, multipliers) > 0
+        low, high = (length, high) if is_beyond else (low, length)
         length = 2.0 * low if np.isinf(high) else (low + high) / 2
 
 
 def _decision_effects(constraint, scores, multipliers):
-    """What each sample's positive decision adds to ``multipliers @ rows``, as the metric counts."""
+    """Change of ``multipliers @ rows`` by a positive decision of each sample, by the metric."""
     effects = np.zeros(len(scores))
     pairs = zip(constraint, constraint.split_by_constraint(multipliers), strict=True)
-    for one, own in pairs:
+    for one, of_rows in pairs:
         means = one.means
         positive, negative = (means.exact_rate(np.full(len(scores), sign)) for sign in (1.0, -1.0))
         _, combine = one.rows.exact_at(scores)
-        effects = effects + means.events.means_adjoint(combine.T @ own) * (positive - negative)
+        adjoint = means.events.means_adjoint(combine.T @ of_rows)
+        effects = effects + adjoint * (positive - negative)
     return effects
 
 
 def _weighted_excess(constraint, scores, multipliers):
-    """Multipliers times the excess of the rows over their bounds, as the metric counts.
+    """Multipliers times the excess of the rows over their bounds, by the metric.
 
-    It is positive if the rows lie beyond their bounds on the whole. Multipliers are positive at
+    It is positive if the rows are beyond their bounds on the whole. Multipliers are positive at
     upper bounds, negative at lower ones.
     """
     total = 0.0
-    for one, own in zip(constraint, constraint.split_by_constraint(multipliers), strict=True):
-        active = own != 0
-        bounds = np.where(own > 0, one.rows.upper, one.rows.lower)[active]
-        total += float(own[active] @ (one.rows.exact_at(scores)[0][active] - bounds))
+    for one, of_rows in zip(constraint, constraint.split_by_constraint(multipliers), strict=True):
+        active = of_rows != 0
+        bounds = np.where(of_rows > 0, one.rows.upper, one.rows.lower)[active]
+        total += float(of_rows[active] @ (one.rows.exact_at(scores)[0][active] - bounds))
     return total

@@ -11,10 +11,10 @@ to the tolerance. A margin is needed:
    enough, less the optimism.
 3. Repeat step 2 at the lower tolerance, unless nothing was lowered. The mean probability by all
    rounds is reported.
-4. Fit all samples at the final tolerance. It is searched exactly as the folds are: a more thorough
+4. Fit all samples at the final tolerance, with exactly the search of the folds: a more thorough
    search would find models that are fairer by chance.
 
-This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it is broken.
+This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
 """
 
 from typing import NamedTuple
@@ -27,41 +27,41 @@ N_FOLDS = 5
 _MAX_ROUNDS = 2
 """Rounds of folds."""
 
-_LEAST_OF_RANKS = 0.33
+_MIN_SHARE_OF_RANKS = 0.33
 """Share of a requested tolerance on ranks below which none is tried."""
 
-_MISSED = 1.05
-"""Times a tolerance from which on a training gap is said to miss it."""
+_VIOLATED = 1.05
+"""Multiple of a tolerance above which a training gap violates it."""
 
 _MAX_MULTIPLE = 1e6
 """Multiple of the sample size beyond which no required size is named."""
 
 _PRECISION = 2e-3
-"""To which factors of a gap are found; they are taken that much smaller."""
+"""Accuracy of factors of a gap, which are lowered by it."""
 
 
 class Guarantee(NamedTuple):
-    """What was fitted, and how likely the population keeps the tolerances.
+    """A fit, and the probability that the population keeps the tolerances.
 
     Attributes
     ----------
-    found : object
+    candidate : object
         What the fit returns.
-    tolerances : ndarray of shape (n_parts,)
-        What each part of the constraint was held to on the training data.
+    tolerances : ndarray of shape (n_constraints,)
+        Tolerance that the training data was held to, of each constraint.
     probability : float
         That the population keeps all requested tolerances; nan where none was requested.
-    people : float
+    size_factor : float
         Sample size that would be enough, in multiples of the training data's; 1 if it is enough.
     """
 
-    found: object
+    candidate: object
     tolerances: np.ndarray
     probability: float = np.nan
-    people: float = 1.0
+    size_factor: float = 1.0
 
 
-def promise(constraint, confidence, make_fit, clusters=None):
+def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     """Fit such that the population keeps the tolerances with a given probability.
 
     Parameters
@@ -69,53 +69,55 @@ def promise(constraint, confidence, make_fit, clusters=None):
     constraint : ConstraintSystem
         On the full training data, with the requested tolerances.
     confidence : float
-        The probability, between 0 and 1. Of several parts each has an equal share of the risk.
+        The probability, between 0 and 1. Several constraints have equal shares of the risk.
     make_fit : callable
         (rows, start) -> a function of tolerances, which fits these rows, or all samples where rows
-        are None, and returns what was fitted, with the ``scores`` of all samples. It may start from
-        its own last fit, the first time from ``start``.
+        are None, and returns a candidate with the ``scores`` of all samples. It may start from its
+        own last fit, the first time from ``start``.
     clusters : ndarray of int, shape (n_samples,), default=None
         Samples of equal code belong together: they are in one fold, and their errors are
         correlated. None means that samples are independent.
 
     Returns
     -------
-    promise : Guarantee
+    guarantee : Guarantee
         Where the training data is too small, the most certain fit.
     """
     requested = constraint.tolerances
     level = 1.0 - (1.0 - confidence) / max(1, len(requested))
+    # Fit at the requested tolerances; sampling noise alone gives the first smaller ones.
     fit = make_fit(None, None)
     first = fit(requested)
     training = constraint.gaps(first.scores)
-    seen = _Evidence(constraint, first.scores, training, clusters)
-    tolerances = seen.lowered(requested, training, level)
+    noise = _Evidence(constraint, first.scores, training, clusters)
+    tolerances = noise.lower(requested, training, level)
+    # Rounds of folds: the optimism of training gaps lowers the tolerances further.
     folds = _Folds(constraint, make_fit, first, clusters)
     rounds = []
     while len(rounds) < _MAX_ROUNDS:
-        rounds.append(_Evidence(constraint, *folds.scores(tolerances), clusters))
+        rounds.append(_Evidence(constraint, *folds.predict(tolerances), clusters))
         is_first = np.array_equal(tolerances, requested)
         last, reached = tolerances, training if is_first else tolerances
-        tolerances = rounds[-1].lowered(tolerances, reached, level)
+        tolerances = rounds[-1].lower(tolerances, reached, level)
         if np.array_equal(last, tolerances):
             break
-    found = first if np.array_equal(tolerances, requested) else fit(tolerances)
-    # The tolerance is the smallest that a round has led to: the last one alone would say too much.
-    training = constraint.gaps(found.scores)
+    # Fit all samples. The tolerances are the smallest of all rounds, so the probability is the mean
+    # of all rounds: that of the last one alone would be too optimistic.
+    candidate = first if np.array_equal(tolerances, requested) else fit(tolerances)
+    training = constraint.gaps(candidate.scores)
     probability = float(np.mean([one.joint_probability(training) for one in rounds]))
     if probability >= confidence:
-        return Guarantee(found, tolerances, probability)
-    return Guarantee(
-        found, tolerances, probability, rounds[-1].required_sample_size(training, level)
-    )
+        return Guarantee(candidate, tolerances, probability)
+    size_factor = rounds[-1].required_size_factor(training, level)
+    return Guarantee(candidate, tolerances, probability, size_factor)
 
 
 class _Evidence:
-    """What out-of-fold decisions tell of the population's gaps.
+    """Posteriors of the population's gaps, from out-of-fold decisions.
 
     With L the gap of the decisions and T that of the fits on their own training data, L - T is the
-    optimism of the training data. A fit of training gap t is taken to have one of t + L - T in the
-    population, but for sampling noise, which the posterior has.
+    optimism of the training data. A fit of training gap t is assumed to have the gap t + L - T in
+    the population, apart from sampling noise, which the posterior has.
     """
 
     def __init__(self, constraint, scores, training, clusters):
@@ -123,20 +125,20 @@ class _Evidence:
         self.gaps = constraint.gaps(scores)
         self.training = training
         pairs = zip(constraint, self.posteriors, strict=True)
-        self.floors = np.array([_smallest_tolerance(part, one) for part, one in pairs])
+        self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
 
-    def lowered(self, tolerances, reached, level):
+    def lower(self, tolerances, reached, level):
         """Tolerances lowered to training gaps at which each requested one is kept at the level.
 
-        They stay where the gaps reached by the fit of all samples, or the largest it may reach, are
-        certain enough, and where fits miss them already: there are none of smaller gaps.
+        They are unchanged where the gaps reached by the fit of all samples, or the largest that it
+        may reach, are certain enough, and where fits violate them: no fit has smaller gaps.
         """
         pairs = zip(self.posteriors, self.gaps, strict=True)
         certain = np.array([_largest_certain(*pair, level) for pair in pairs])
         limits = certain - (self.gaps - self.training)
         lower = np.minimum(tolerances, np.maximum(self.floors, limits))
-        are_missed = self.training > _MISSED * tolerances + self.floors
-        return np.where((reached <= limits) | are_missed, tolerances, lower)
+        is_violated = self.training > _VIOLATED * tolerances + self.floors
+        return np.where((reached <= limits) | is_violated, tolerances, lower)
 
     def joint_probability(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
@@ -144,19 +146,22 @@ class _Evidence:
         return max(0.0, 1.0 - sum(1.0 - one.probability(factor) for one, factor in pairs))
 
     def _factors(self, training):
-        """Gaps of a fit of these training gaps, in times of those counted, (n_parts,)."""
+        """Gaps of a fit of these training gaps, relative to out-of-fold ones, (n_constraints,)."""
         expected = np.maximum(0.0, training + self.gaps - self.training)
         return np.divide(expected, self.gaps, out=np.ones_like(expected), where=self.gaps > 0)
 
-    def required_sample_size(self, training, level):
+    def required_size_factor(self, training, level):
         """Multiple of the sample size at which the gap of such a fit is certain enough.
 
-        The gap is taken to be optimism, which is inversely proportional to the size.
+        The gap is assumed to be optimism, which is inversely proportional to the size.
         """
         pairs = list(zip(self.posteriors, self._factors(training), strict=True))
 
         def are_certain(multiple):
-            return all(one.probability(own / multiple, multiple) >= level for one, own in pairs)
+            return all(
+                posterior.probability(factor / multiple, multiple) >= level
+                for posterior, factor in pairs
+            )
 
         multiple = 1.0
         while not are_certain(multiple) and multiple < _MAX_MULTIPLE:
@@ -174,10 +179,11 @@ def _largest_certain(posterior, gap, level):
         return -1.0
     if gap == 0.0:
         return posterior.tolerance
-    most = 2.0 * max(1.0, posterior.tolerance / gap)
-    if excess(most) >= 0.0:
-        return most * gap
-    return max(0.0, brentq(excess, 0.0, most, xtol=_PRECISION * most) - _PRECISION * most) * gap
+    largest = 2.0 * max(1.0, posterior.tolerance / gap)
+    if excess(largest) >= 0.0:
+        return largest * gap
+    precision = _PRECISION * largest
+    return max(0.0, brentq(excess, 0.0, largest, xtol=precision) - precision) * gap
 
 
 class _Folds:
@@ -185,52 +191,52 @@ class _Folds:
 
     def __init__(self, constraint, make_fit, first, clusters):
         self.constraint, self.first = constraint, first
-        self.fold = _folds(constraint, len(first.scores), clusters)
-        inside = [np.flatnonzero(self.fold != number) for number in range(N_FOLDS)]
-        # Where one fold has all samples of an event, nothing can be learned without it.
-        if not all(_all_occur(constraint, rows) for rows in inside):
-            inside = []
-        self.fits = [(rows, make_fit(rows, first), constraint.take(rows)) for rows in inside]
+        self.fold = _assign_folds(constraint, len(first.scores), clusters)
+        training = [np.flatnonzero(self.fold != number) for number in range(N_FOLDS)]
+        # If one fold has all samples of an event, nothing can be learned without it.
+        if not all(_all_occur(constraint, rows) for rows in training):
+            training = []
+        self.fits = [(rows, make_fit(rows, first), constraint.take(rows)) for rows in training]
 
-    def scores(self, tolerances):
-        """Out-of-fold scores of fits at given tolerances, and the mean training gaps of these.
+    def predict(self, tolerances):
+        """Out-of-fold scores of fits at given tolerances, and their mean training gaps.
 
         Those of the first fit if there are no fits without a fold.
         """
         scores = np.array(self.first.scores)
         if not self.fits:
             return scores, self.constraint.gaps(scores)
-        training = []
-        for number, (rows, fit, own) in enumerate(self.fits):
-            found, outside = fit(tolerances), self.fold == number
-            scores[outside] = found.scores[outside]
-            training.append(own.gaps(found.scores[rows]))
-        return scores, np.mean(training, axis=0)
+        gaps = []
+        for number, (rows, fit, constraint) in enumerate(self.fits):
+            candidate, is_outside = fit(tolerances), self.fold == number
+            scores[is_outside] = candidate.scores[is_outside]
+            gaps.append(constraint.gaps(candidate.scores[rows]))
+        return scores, np.mean(gaps, axis=0)
 
 
-def _smallest_tolerance(part, posterior):
+def _smallest_tolerance(constraint, posterior):
     """The smallest tolerance that is tried: a gap of decisions cannot be less than one sample.
 
     Ranks are compared at many thresholds. A gap far below the requested one costs hundreds of
     iterations, and overfits the training data.
     """
-    smallest = (part.statistic != "values") / posterior.sizes.min()
-    is_ranked = part.statistic == "ranks"
-    return max(smallest, _LEAST_OF_RANKS * part.tolerance) if is_ranked else smallest
+    smallest = (constraint.statistic != "values") / posterior.sizes.min()
+    is_ranked = constraint.statistic == "ranks"
+    return max(smallest, _MIN_SHARE_OF_RANKS * constraint.tolerance) if is_ranked else smallest
 
 
-def _folds(constraint, n_samples, clusters=None):
-    """Fold of each sample: the members of a stratum are dealt out evenly, at random.
+def _assign_folds(constraint, n_samples, clusters=None):
+    """Fold of each sample: the members of a stratum are distributed evenly, at random.
 
-    Where rates of all samples are compared, the classes are left to chance, as they are in new
-    data: the strata are those of the part that compares most samples and divides them least.
+    Where rates of all samples are compared, classes are left to chance, as in new data: the strata
+    are those of the constraint that compares most samples and divides them least.
     """
     rng = np.random.default_rng(0)  # equal data, equal folds
     if clusters is not None:
-        # Clusters are dealt out by the stratum of their first member.
+        # Clusters are distributed by the stratum of their first member.
         _, first, codes = np.unique(clusters, return_index=True, return_inverse=True)
-        return _dealt(_strata(constraint, n_samples)[first], rng)[codes]
-    return _dealt(_strata(constraint, n_samples), rng)
+        return _distribute(_strata(constraint, n_samples)[first], rng)[codes]
+    return _distribute(_strata(constraint, n_samples), rng)
 
 
 def _strata(constraint, n_samples):
@@ -240,7 +246,7 @@ def _strata(constraint, n_samples):
     return min(candidates, key=lambda codes: ((codes < 0).sum(), codes.max()))
 
 
-def _dealt(strata, rng):
+def _distribute(strata, rng):
     """A fold of each item, such that the members of a stratum are spread evenly."""
     order = rng.permutation(len(strata))
     fold = np.empty(len(strata), dtype=np.intp)
@@ -249,6 +255,6 @@ def _dealt(strata, rng):
 
 
 def _all_occur(constraint, rows):
-    """Whether each event that is compared occurs among some of the samples."""
+    """Whether each event that is compared occurs among these rows."""
     strata = [one.events.membership_codes for one in constraint]
-    return all(np.isin(own, own[rows]).all() for own in strata)
+    return all(np.isin(codes, codes[rows]).all() for codes in strata)

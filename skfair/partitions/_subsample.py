@@ -2,8 +2,18 @@
 
 import numpy as np
 
-SUBSAMPLE_SIZES = {"k-means": 100_000, "landmarks": 20}
-"""Rows drawn for a warm start of k-means, and of k-means to find landmarks, for each of these."""
+SUBSAMPLE_SIZES = {
+    "k-means": 100_000,
+    "landmarks": 20,
+    "linear": 1 << 16,
+    "linear, blocks": 1 << 15,
+    "linear, partitions": (1 << 15, 1 << 17),
+}
+"""Rows drawn for the warm start of a fit.
+
+"landmarks" is the number per landmark. A linear fit in memory is warm-started in one block or, if
+all it needs are sums, in several. On partitions the subsample is 1/256 of the rows, between two
+limits: four times as many halve the distance to the solution of all, which saves one pass."""
 
 MIN_SHARE = 1 / 4
 """Share of an even division among cells (groups, or groups and classes) that each is drawn with."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from skfair.constraints import ConstraintSystem, bind_all
-from skfair.enforcement import Guarantee, Task, enforce, enforce_for_all
+from skfair.enforcement import Guarantee, Task, enforce, enforce_in_population
 from skfair.losses import LogisticLoss
 from skfair.models import ArgmaxModel, LinearModel
 from skfair.problems import ConstrainedProblem
@@ -40,9 +40,9 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
     guarantee = Guarantee(candidate, task.constraint.tolerances)
     if confidence is not None:
         start, clusters = replace(task, start=candidate.parameters), problems[0].people.clusters
-        guarantee = enforce_for_all(start, "auto", confidence, clusters=clusters)
+        guarantee = enforce_in_population(start, "auto", confidence, clusters=clusters)
     problem = task.problem
-    constraint = problem.constraint.linearize_at(guarantee.found.scores)
+    constraint = problem.constraint.linearize_at(guarantee.candidate.scores)
     return replace(problem, constraint=constraint), guarantee
 
 
@@ -59,12 +59,8 @@ def _tasks(problems, constraints, tolerance, callback):
             system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
         solver = _RANKS_SOLVER if "ranks" in system.statistics else _SOLVER
         solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
-
-        def solve(problem, x, other=None, solver=solver):
-            return (other or solver).solve(problem, x, callback=callback)
-
         problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
-        tasks.append(Task(problem, solve, model.initial(), solver))
+        tasks.append(Task(problem, model.initial(), solver, {"callback": callback}))
         if "ranks" in system.statistics or "decisions" not in system.statistics:
             break
     return tasks

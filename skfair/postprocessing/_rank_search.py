@@ -9,7 +9,7 @@ from skfair.constraints import (
     PartialDemographicParity,
     PartialEqualOpportunity,
 )
-from skfair.enforcement import Guarantee, promise
+from skfair.enforcement import Guarantee, fit_with_guarantee
 from skfair.postprocessing._rank_shift import best_rates, ranks_in_groups, shift_ranks
 from skfair.utils._messages import join_names
 
@@ -115,7 +115,7 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
     constraint = ConstraintSystem((bound,))
     if confidence is None:
         return Guarantee(make_fit(None, None)(constraint.tolerances), constraint.tolerances)
-    return promise(constraint, confidence, make_fit, clusters)
+    return fit_with_guarantee(constraint, confidence, make_fit, clusters)
 
 
 def check_sizes(samples, criterion, name):

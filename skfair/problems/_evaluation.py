@@ -8,7 +8,7 @@ from scipy import sparse
 
 
 class Evaluation:
-    """A problem at one point; each property is computed once, when it is first asked for.
+    """A problem at one point; each property is computed once, when it is first used.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class Evaluation:
         """Score of each sample."""
         return self.point.scores
 
-    def under(self, constraint):
-        """The same point under another constraint; scores are not computed again.
+    def with_constraint(self, constraint):
+        """The same point under another constraint; its scores are reused.
 
         Parameters
         ----------
@@ -104,17 +104,17 @@ class Evaluation:
 
     @cached_property
     def excess(self):
-        """By how much each row lies outside its bounds, (n_rows,)."""
+        """Excess of each row over its bounds, (n_rows,)."""
         above, below = self.values - self.problem.upper, self.problem.lower - self.values
         return np.maximum(0.0, np.maximum(above, below))
 
     @property
     def violation(self):
-        """The largest excess of a row; 0 when all are kept."""
+        """The largest excess of a row; 0 if all rows are within their bounds."""
         return float(self.excess.max(initial=0.0))
 
     def pull_back(self, v):
-        """Gradient of ``v @ values``, (n_rows,) -> (n_unknowns,); one pass for any number of rows.
+        """Gradient of ``v @ values``, (n_rows,) -> (n_unknowns,), in one pass over the data.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Evaluation:
         Parameters
         ----------
         multipliers : ndarray of shape (n_rows,)
-            Positive where the upper bound presses, negative where the lower does.
+            Positive where the upper bound is active, negative where the lower is.
 
         Returns
         -------
@@ -154,20 +154,20 @@ class Evaluation:
 
     @property
     def rows_at_shift(self):
-        """Rows by the means of their cells, as `ConstraintValues.at_shift`; None if linear."""
+        """Rows as a function of their cells' means, as `ConstraintValues.at_shift`, or None."""
         return self._rows.at_shift
 
     def jacobian_of(self, rows):
-        """Derivative of some rows, without that of the others.
+        """Derivative of a subset of the rows, without that of the others.
 
         Parameters
         ----------
-        rows : ndarray of int, shape (n_taken,)
+        rows : ndarray of int, shape (n_subset,)
             Rows of the constraint.
 
         Returns
         -------
-        jacobian : ndarray of shape (n_taken, n_unknowns)
+        jacobian : ndarray of shape (n_subset, n_unknowns)
         """
         jacobian = self._rows.jacobian
         by_scores = sparse.csr_array(sparse.csr_array(jacobian.combine)[rows] @ jacobian.cells)
@@ -176,7 +176,7 @@ class Evaluation:
 
     @cached_property
     def cell_jacobian(self):
-        """Derivative of the cells that rows are made of, (n_cells, n_parameters)."""
+        """Derivative of the means that rows are made of, (n_cells, n_parameters)."""
         return self.point.pull_back_rows(self._rows.jacobian.cells)
 
     @property
@@ -199,19 +199,19 @@ class Evaluation:
         return self.loss_curvature + self._rows.curvature(multipliers)
 
     @property
-    def is_bent_safely(self):
-        """Whether curvatures of the rows are others than those that they have, and safer."""
+    def is_convexified(self):
+        """Whether curvatures of the rows are convexified ones, and exact ones differ."""
         return self._rows.exact is not None
 
     def hessian(self, multipliers, is_near=False):
-        """Second derivative of the Lagrangian, with the curvatures that the constraint gives.
+        """Second derivative of the Lagrangian, with convexified curvatures of rows that have them.
 
         Parameters
         ----------
         multipliers : ndarray of shape (n_rows,)
             As in `lagrangian_gradient`.
         is_near : bool, default=False
-            Whether an answer is so near that curvatures shall be exact, safe or not.
+            Whether a solution is so near that curvatures shall be exact.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""A problem whose samples lie in parts: every question is one look at them all."""
+"""A problem whose samples are in partitions: every evaluation is one pass over the data."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -6,23 +6,27 @@ from functools import cached_property
 import numpy as np
 
 from skfair.problems._evaluation import Evaluation
+from skfair.problems._flips import N_BINS, bin_ends, count_bins, round_midpoints
 from skfair.problems._problem import ConstrainedProblem
+
+_NEAR = 0.02
+"""Share of the decisions that flip where half of the bins of a line are."""
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedProblem(ConstrainedProblem):
-    """A problem as the sum of problems, each of which has some of the samples.
+    """A problem as the sum of problems, each with a block of the samples.
 
-    It has no samples of its own: model, target and weights are those of nobody.
+    It has no samples of its own: model, target and weights are empty.
 
     Parameters
     ----------
     model, loss, target, weights, alpha, constraint, region, total
-        As of `ConstrainedProblem`, of a constraint whose rows are sums over the samples.
-    parts : Parts
-        The problems of the samples, as `ConstrainedProblem.part` makes them.
-    few : ConstrainedProblem or None
-        The problem among some of the people, in memory, where solutions are tried first.
+        As of `ConstrainedProblem`, with a constraint whose rows are sums over the samples.
+    partitions : Partitions
+        The problems of the blocks, as `ConstrainedProblem.subset` makes them.
+    subsample : ConstrainedProblem or None
+        The problem on a subsample in memory, for warm starts.
 
     Examples
     --------
@@ -34,47 +38,52 @@ class PartitionedProblem(ConstrainedProblem):
     >>> from skfair.problems import ConstrainedProblem, PartitionedProblem
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.standardized(X, weights)
-    >>> whole = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
-    >>> parts = in_blocks([whole.part(rows) for rows in blocks(2, size=1)])
-    >>> PartitionedProblem.of(whole, parts).evaluate(np.zeros(2)).grad
+    >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
+    >>> partitions = in_blocks([problem.subset(rows) for rows in blocks(2, size=1)])
+    >>> PartitionedProblem.of(problem, partitions).evaluate(np.zeros(2)).grad
     array([-1.,  0.])
     """
 
-    parts: object = None
-    few: object = None
+    partitions: object = None
+    subsample: object = None
 
     @classmethod
-    def of(cls, problem, parts, few=None):
-        """A problem's own frame around its parts.
+    def of(cls, problem, partitions, subsample=None):
+        """A problem's settings, with partitions in place of its samples.
 
         Parameters
         ----------
         problem : ConstrainedProblem
-            The problem; of its samples nothing is taken.
-        parts : Parts
-            What they lie in.
-        few : ConstrainedProblem or None, default=None
-            The problem among some of the people.
+            The problem; its samples are ignored.
+        partitions : Partitions
+            The problems of the blocks.
+        subsample : ConstrainedProblem or None, default=None
+            The problem on a subsample.
 
         Returns
         -------
         problem : PartitionedProblem
         """
-        nobody = slice(0, 0)
+        no_rows = slice(0, 0)
         return cls(
-            model=problem.model.take(nobody),
+            model=problem.model.take(no_rows),
             loss=problem.loss,
-            target=problem.target[nobody],
-            weights=problem.weights[nobody],
+            target=problem.target[no_rows],
+            weights=problem.weights[no_rows],
             alpha=problem.alpha,
             constraint=problem.constraint,
             total=1.0,
-            parts=parts,
-            few=few,
+            partitions=partitions,
+            subsample=subsample,
         )
 
+    @property
+    def in_memory(self):
+        """The subsample, whose scores are in memory."""
+        return self.subsample
+
     def initial_point(self, parameters=None, random_state=None):
-        """Parameters, and the auxiliary unknowns that suit them.
+        """Parameters, followed by auxiliary unknowns at which the rows are smallest.
 
         Parameters
         ----------
@@ -90,13 +99,87 @@ class PartitionedProblem(ConstrainedProblem):
         parameters = self.model.initial(random_state) if parameters is None else parameters
         if not self.rows.n_aux:
             return np.array(parameters)
-        means = self.parts.reduce(_means, parameters)
+        means = self.partitions.reduce(_smooth_means, parameters)
         pairs = zip(self.constraint, means, strict=True)
-        unknowns = [one.rows.polyhedron.unknowns(own + one.offset) for one, own in pairs]
+        unknowns = [one.rows.polyhedron.unknowns(of_one + one.offset) for one, of_one in pairs]
         return np.concatenate((parameters, *unknowns))
 
-    def told(self, parameters):
-        """What is told of a model once it is taken, from one look at all parts.
+    def predict_scores(self, parameters):
+        """None: scores are not brought into memory."""
+        return None
+
+    def count(self, points):
+        """What several models come to by the public metrics, from one pass, as the base class.
+
+        All count as clear: of very many samples some have a score near 0, and one sample counts
+        for little.
+        """
+        new = [point for point in points if point.tobytes() not in self._counts]
+        if new:
+            errors, decided, objectives, moments = self.partitions.reduce(_count, np.array(new))
+            for k, point in enumerate(new):
+                of_point = tuple(tuple(values[k] for values in one) for one in moments)
+                self._counts[point.tobytes()] = errors[k], decided[k], objectives[k], of_point
+        counts = []
+        for point in points:
+            error, decided, _, moments = self._counts[point.tobytes()]
+            pairs = zip(self.constraint, moments, strict=True)
+            gaps = [one.aggregate(rates[: one.events.n_events]) for one, (rates, *_) in pairs]
+            counts.append((None, float(error), np.array(gaps), True, np.flatnonzero(decided) == 1))
+        return counts
+
+    @cached_property
+    def _counts(self):
+        return {}  # of every model that was counted: the result of a fit is one of them
+
+    def correct(self, parameters, share=1.0):
+        """The same problem with its smooth rates moved to those of a model's decisions.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the model.
+        share : float, default=1.0
+            Share of the way that offsets are moved.
+
+        Returns
+        -------
+        problem : PartitionedProblem
+        """
+        residuals = self.partitions.reduce(_residuals, parameters)
+        constraint = self.constraint.map(
+            lambda one, of_one: replace(one, offset=one.offset + share * (of_one - one.offset)),
+            residuals,
+        )
+        return replace(self, constraint=constraint)
+
+    def count_flips(self, parameters, scores, lines, max_error=np.inf):
+        """Errors and gaps along lines, as the base class, from one pass that counts bins.
+
+        Bins are dense where decisions of the subsample flip, whose scores and slopes these are.
+        """
+        directions, typical = [], []
+        for direction, slopes in lines:
+            is_moving = slopes != 0.0
+            lengths = np.abs(scores[is_moving] / slopes[is_moving])
+            near = np.quantile(lengths, _NEAR) if len(lengths) else 0.0
+            if near > 0.0:
+                directions.append(direction)
+                typical.append(np.exp2(np.rint(np.log2(near))))
+        if not directions:
+            return []
+        arguments = parameters, np.array(directions), np.array(typical)
+        errors, means, negative = self.partitions.reduce(count_bins, *arguments)
+        # Increments become values, and means those of negative decisions and what flips add.
+        errors, excess = np.cumsum(errors, axis=1), np.zeros_like(errors)
+        for one, increments, low in zip(self.constraint, means, negative, strict=True):
+            values = np.cumsum(increments, axis=2).transpose(1, 0, 2) + low[:, None, None]
+            excess = np.maximum(excess, one.aggregate(values) - one.tolerance)
+        lengths = [round_midpoints(*bin_ends(scale, N_BINS)) for scale in typical]
+        return list(zip(directions, lengths, errors, excess, strict=True))
+
+    def describe(self, parameters):
+        """Objective and report of a model, from one pass unless it was counted before.
 
         Parameters
         ----------
@@ -111,50 +194,24 @@ class PartitionedProblem(ConstrainedProblem):
         report : DataFrame
             Of the constraint.
         """
-        key = parameters.tobytes()
-        if key not in self._known:
-            self._known[key] = self.parts.reduce(_told, parameters)
-        objective, moments = self._known[key]
+        self.count([parameters])
+        _, _, objective, moments = self._counts[parameters.tobytes()]
         penalty = float(self.ridge @ parameters**2 / 2)
         report = self.constraint.report(moments=moments)
         return float(objective) + penalty, len(self.lower), report
 
-    def total_and_told(self, function, parameters):
-        """Sum over all parts of what a function makes of each; what is `told` comes with it.
-
-        Parameters
-        ----------
-        function : callable
-            (part, parameters) -> what may be added.
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
-
-        Returns
-        -------
-        total : number, array or tuple
-        """
-        self._known.clear()
-        total, self._known[parameters.tobytes()] = self.parts.reduce(
-            _with_told, function, parameters
-        )
-        return total
-
-    @cached_property
-    def _known(self):
-        return {}  # the model that is taken is often the last that was asked about
-
     def evaluate(self, x, multipliers=None, is_near=None):
-        """Everything at x, from one look at all parts when it is first asked for.
+        """The problem at x, from one pass when it is first used.
 
         Parameters
         ----------
         x : ndarray of shape (n_unknowns,)
             Model parameters and auxiliary unknowns.
         multipliers : ndarray of shape (n_rows,), default=None
-            Those at which the Hessian is taken in the same look; None is 0.
+            Those at which the Hessian is taken in the same pass; None is 0.
         is_near : bool, default=None
-            Whether that is the exact one; None where it is taken at multipliers, since solutions
-            are tried by few first: after a step everybody is near.
+            Whether the Hessian is the exact one. None: if it is taken at multipliers, since fits
+            start near their solution, at that of the subsample.
 
         Returns
         -------
@@ -169,10 +226,10 @@ class PartitionedProblem(ConstrainedProblem):
         """Whether curvatures are convexified and exact ones differ, as those of ranks do."""
         return "ranks" in self.constraint.statistics
 
-    def look(self, x, multipliers, is_near):
+    def reduce_at(self, x, multipliers, is_near):
         """Sums of what `PartitionedEvaluation` is made of.
 
-        The latest ones are remembered, since a solver and its driver both ask for the start.
+        The latest ones are stored, since a solver and its driver both evaluate the start.
 
         Parameters
         ----------
@@ -192,7 +249,7 @@ class PartitionedProblem(ConstrainedProblem):
         if key not in self._latest:
             self._latest.clear()
             criteria = [one.criterion for one in self.constraint]
-            self._latest[key] = self.parts.reduce(_look, x, multipliers, is_near, criteria)
+            self._latest[key] = self.partitions.reduce(_evaluate, x, multipliers, is_near, criteria)
         return self._latest[key]
 
     @cached_property
@@ -201,7 +258,7 @@ class PartitionedProblem(ConstrainedProblem):
 
 
 class PartitionedEvaluation(Evaluation):
-    """A problem in parts at one point: all is summed in one look, with one Hessian.
+    """A partitioned problem at one point: one pass has all sums, with one Hessian.
 
     Parameters
     ----------
@@ -215,7 +272,7 @@ class PartitionedEvaluation(Evaluation):
         Whether that is the exact one.
     """
 
-    is_bent_safely = False  # where it is, one look has the latest Hessian all the same
+    is_convexified = False  # solvers need not reuse a Hessian: each pass has the latest
 
     def __init__(self, problem, x, multipliers, is_near):
         super().__init__(problem, x)
@@ -223,7 +280,7 @@ class PartitionedEvaluation(Evaluation):
 
     @cached_property
     def _sums(self):
-        return self.problem.look(self.x, self.multipliers, self.is_near)
+        return self.problem.reduce_at(self.x, self.multipliers, self.is_near)
 
     @cached_property
     def fun(self):
@@ -254,7 +311,7 @@ class PartitionedEvaluation(Evaluation):
         return jacobian
 
     def jacobian_of(self, rows):
-        """Derivative of some rows, (n_taken, n_unknowns)."""
+        """Derivative of a subset of the rows, (n_subset, n_unknowns)."""
         return self.jacobian[rows]
 
     def pull_back(self, v):
@@ -266,7 +323,7 @@ class PartitionedEvaluation(Evaluation):
         return self.grad + multipliers @ self.jacobian
 
     def hessian(self, multipliers, is_near=False):
-        """Second derivative of the Lagrangian; another look for other multipliers than foretold."""
+        """Second derivative of the Lagrangian; another pass at other multipliers than expected."""
         is_near = is_near and self.problem.has_exact_hessian
         if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
             there = self.problem.evaluate(self.x, multipliers, is_near)
@@ -275,17 +332,20 @@ class PartitionedEvaluation(Evaluation):
         return self._sums[4] + np.diag(ridge)
 
 
-def _look(part, x, multipliers, is_near, criteria):
-    """What a part adds to objective and rows, and to their derivatives."""
-    found, p = part.evaluate(x), part.n_parameters
-    if not len(multipliers):  # of the plain problem, whatever constraint its parts could answer for
+def _evaluate(block, x, multipliers, is_near, criteria):
+    """Share of a block in objective, rows, and their derivatives."""
+    evaluation, p = block.evaluate(x), block.n_parameters
+    if not len(multipliers):  # the plain problem, though blocks have the constraint
         no_rows = np.empty(0), np.empty((0, p))
-        return found.fun, found.grad[:p], *no_rows, found.point.gram(found.loss_curvature)
-    found, aux = found.under(part.constraint.map(_with_criterion, criteria)), x[p:]
-    rows, jacobian = found.problem.rows, found.jacobian
-    values = found.values - rows.constant_term(aux)
+        hessian = evaluation.point.gram(evaluation.loss_curvature)
+        return evaluation.fun, evaluation.grad[:p], *no_rows, hessian
+    evaluation = evaluation.with_constraint(block.constraint.map(_with_criterion, criteria))
+    rows, jacobian = evaluation.problem.rows, evaluation.jacobian
+    # What does not depend on the samples is added once, after the sum.
+    values = evaluation.values - rows.constant_term(x[p:])
     jacobian[:, p:] -= rows.aux_jacobian
-    return found.fun, found.grad[:p], values, jacobian, found.hessian(multipliers, is_near)
+    hessian = evaluation.hessian(multipliers, is_near)
+    return evaluation.fun, evaluation.grad[:p], values, jacobian, hessian
 
 
 def _with_criterion(constraint, criterion):
@@ -293,18 +353,32 @@ def _with_criterion(constraint, criterion):
     return constraint if criterion is None else replace(constraint, criterion=criterion)
 
 
-def _told(part, parameters):
-    """What a part adds to the objective, and to the moments of the report."""
-    found, scores = part.evaluate(parameters), part.predicted(parameters)
-    return found.fun, tuple(one.moments(scores) for one in part.constraint)
+def _count(block, points):
+    """Share of a block in errors, decisions, objectives and moments of several models.
+
+    Moments are those of the report: three arrays of each constraint, (n_points, n_rates).
+    """
+    errors, decided, objectives, moments = [], [], [], []
+    for parameters in points:
+        scores = block.predict_scores(parameters)
+        is_positive = scores > 0
+        n_positive = np.count_nonzero(is_positive)
+        errors.append(block.share.dot(is_positive != (block.target > 0)))
+        decided.append((len(scores) - n_positive, n_positive))
+        objectives.append(block.evaluate(parameters).fun)
+        moments.append([one.moments(scores) for one in block.constraint])
+    by_constraint = zip(*moments, strict=True)
+    moments = tuple(tuple(map(np.array, zip(*one, strict=True))) for one in by_constraint)
+    return np.array(errors), np.array(decided), np.array(objectives), moments
 
 
-def _with_told(part, function, parameters):
-    """What a function makes of a part, and `_told`."""
-    return function(part, parameters), _told(part, parameters)
+def _residuals(block, parameters):
+    """Share of a block in the differences between exact and smooth means, by constraint."""
+    scores = block.predict_scores(parameters)
+    return tuple(one.means.residual(scores) for one in block.constraint)
 
 
-def _means(part, parameters):
-    """What a part adds to the smooth means, constraint by constraint."""
-    scores = part.model.at(parameters).scores
-    return tuple(one.means.evaluate(scores)[1] for one in part.constraint)
+def _smooth_means(block, parameters):
+    """Share of a block in the smooth means, by constraint."""
+    scores = block.model.at(parameters).scores
+    return tuple(one.means.evaluate(scores)[1] for one in block.constraint)

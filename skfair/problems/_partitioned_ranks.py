@@ -1,4 +1,4 @@
-"""A problem in parts that compares ranks: few tell of everybody's scores what a gap hangs on."""
+"""A partitioned problem that compares ranks: gaps follow from a few samples near thresholds."""
 
 from functools import cached_property, partial
 
@@ -8,14 +8,14 @@ from skfair.problems._partitioned import PartitionedProblem
 
 
 class PartitionedRankProblem(PartitionedProblem):
-    """A problem in parts, each of whose constraints has its gap at the thresholds of all scores.
+    """A partitioned problem with the gaps of its constraints at the thresholds of all scores.
 
-    Everybody's gap is that of few, to whom the parts are condensed: looks that count bins of
-    scores, and one that brings the people here whom the gap hangs on.
+    Passes count bins of scores, and one more gathers the samples that determine the gap. These are
+    few, and their gap is that of all samples.
 
     Parameters
     ----------
-    model, loss, target, weights, alpha, constraint, region, total, parts, few
+    model, loss, target, weights, alpha, constraint, region, total, partitions, subsample
         As of `PartitionedProblem`.
 
     Examples
@@ -29,22 +29,22 @@ class PartitionedRankProblem(PartitionedProblem):
     >>> from skfair.problems import ConstrainedProblem, PartitionedRankProblem
     >>> X, weights = np.arange(80.0)[:, np.newaxis], np.ones(80)
     >>> y, groups = np.where(X[:, 0] > 40, 1.0, -1.0), check_groups(X[:, 0] > 39, 80)
-    >>> people, loss = Samples(y, groups, weights), LogisticLoss()
-    >>> parity = PartialStatisticalParity().bind(people, None, loss, tolerance=0.1)
+    >>> samples, loss = Samples(y, groups, weights), LogisticLoss()
+    >>> parity = PartialStatisticalParity().bind(samples, None, loss, tolerance=0.1)
     >>> model = LinearModel.standardized(X, weights)
-    >>> whole = ConstrainedProblem(model, loss, y, weights, 0.0, ConstraintSystem((parity,)))
-    >>> parts = in_blocks([whole.part(rows) for rows in blocks(80, size=50)])
-    >>> PartitionedRankProblem.of(whole, parts).gaps(np.array([1.0, 0.0]))
+    >>> problem = ConstrainedProblem(model, loss, y, weights, 0.0, ConstraintSystem((parity,)))
+    >>> partitions = in_blocks([problem.subset(rows) for rows in blocks(80, size=50)])
+    >>> PartitionedRankProblem.of(problem, partitions).gaps(np.array([1.0, 0.0]))
     array([1.])
     """
 
-    def condensed(self, number, parameters):
-        """A constraint among few, and their scores, of which the gap is everybody's.
+    def condense(self, number, parameters):
+        """A constraint on few samples, and their scores, with the gap of all samples.
 
         Parameters
         ----------
         number : int
-            Which of the constraints.
+            Position of the constraint.
         parameters : ndarray of shape (n_parameters,)
             Model parameters.
 
@@ -56,17 +56,18 @@ class PartitionedRankProblem(PartitionedProblem):
         key = number, parameters.tobytes()
         if key not in self._latest_condensed:
             self._latest_condensed.clear()
-            count = partial(self.parts.reduce, _count, number, parameters)
-            collect = partial(self.parts.gather, _within, number, parameters)
-            some = np.zeros(1) if self.few is None else self.few.predicted(parameters)
+            count = partial(self.partitions.reduce, _count_scores, number, parameters)
+            gather = partial(self.partitions.gather, _gather_samples, number, parameters)
+            guess = (
+                np.zeros(1) if self.subsample is None else self.subsample.predict_scores(parameters)
+            )
             constraint = self.constraint.constraints[number]
-            found = constraint.partition_sums.condense(some, count, collect)
-            self._latest_condensed[key] = found
+            self._latest_condensed[key] = constraint.partition_sums.condense(guess, count, gather)
         return self._latest_condensed[key]
 
     @cached_property
     def _latest_condensed(self):
-        return {}  # the model that is taken is usually the last that was judged
+        return {}  # the result of a fit is usually the model that was counted last
 
     def gaps(self, parameters):
         """The gap of every constraint by the public metric.
@@ -80,11 +81,15 @@ class PartitionedRankProblem(PartitionedProblem):
         -------
         gaps : ndarray of shape (n_constraints,)
         """
-        found = [self.condensed(number, parameters) for number in self._numbers]
-        return np.array([constraint.gap(scores) for constraint, scores in found])
+        return np.array([one.gap(scores) for one, scores in self._condense_all(parameters)])
+
+    def count(self, points):
+        """What several models come to by the public metrics: their gaps alone; errors are nan."""
+        no_decisions = np.empty(0, dtype=bool)
+        return [(None, np.nan, self.gaps(point), True, no_decisions) for point in points]
 
     def initial_point(self, parameters=None, random_state=None):
-        """Parameters, and the auxiliary unknowns that suit them.
+        """Parameters, followed by auxiliary unknowns at which the rows are smallest.
 
         Parameters
         ----------
@@ -96,13 +101,13 @@ class PartitionedRankProblem(PartitionedProblem):
         x : ndarray of shape (n_unknowns,)
         """
         parameters = self.model.initial(random_state) if parameters is None else parameters
-        found = [self.condensed(number, parameters) for number in self._numbers]
+        condensed = self._condense_all(parameters)
         return np.concatenate(
-            [parameters, *(one.rows.initial_aux(scores) for one, scores in found)]
+            [parameters, *(one.rows.initial_aux(scores) for one, scores in condensed)]
         )
 
-    def told(self, parameters):
-        """What is told of a model once it is taken, as in `PartitionedProblem`.
+    def describe(self, parameters):
+        """Objective and report of a model, as in `PartitionedProblem`.
 
         Parameters
         ----------
@@ -113,37 +118,35 @@ class PartitionedRankProblem(PartitionedProblem):
         -------
         objective, n_rows, report
         """
-        found = [self.condensed(number, parameters) for number in self._numbers]
+        condensed = self._condense_all(parameters)
         thresholds = [
-            one.criterion.thresholds(one.ranked, one.tolerance, scores) for one, scores in found
+            one.criterion.thresholds(one.ranked, one.tolerance, scores) for one, scores in condensed
         ]
-        gaps = [constraint.gap(scores) for constraint, scores in found]
-        objective, moments = self.parts.reduce(_told_of_ranks, parameters, thresholds)
+        gaps = [constraint.gap(scores) for constraint, scores in condensed]
+        objective, moments = self.partitions.reduce(_count_above, parameters, thresholds)
         penalty = float(self.ridge @ parameters**2 / 2)
         report = self.constraint.report(moments=zip(gaps, thresholds, moments, strict=True))
         return float(objective) + penalty, len(self.lower), report
 
-    @property
-    def _numbers(self):
-        return range(len(self.constraint))
+    def _condense_all(self, parameters):
+        return [self.condense(number, parameters) for number in range(len(self.constraint))]
 
 
-def _count(part, number, parameters, cuts):
-    """What a part adds to the bins of one constraint's events."""
-    return part.constraint.constraints[number].partition_sums.count(
-        part.predicted(parameters), cuts
-    )
+def _count_scores(block, number, parameters, cuts):
+    """Share of a block in the bins of scores of one constraint's events."""
+    partitioned = block.constraint.constraints[number].partition_sums
+    return partitioned.count(block.predict_scores(parameters), cuts)
 
 
-def _within(part, number, parameters, cuts, bins):
-    """Those of a part who are in some of the bins."""
-    scores = part.predicted(parameters)
-    return part.constraint.constraints[number].partition_sums.gather(scores, cuts, bins)
+def _gather_samples(block, number, parameters, cuts, bins):
+    """Samples of a block that are in one of the bins."""
+    partitioned = block.constraint.constraints[number].partition_sums
+    return partitioned.gather(block.predict_scores(parameters), cuts, bins)
 
 
-def _told_of_ranks(part, parameters, thresholds):
-    """What a part adds to the objective, and to the shares above thresholds, by constraint."""
-    pairs = zip(part.constraint, thresholds, strict=True)
-    scores = part.predicted(parameters)
-    moments = tuple(one.partition_sums.moments(scores, own) for one, own in pairs)
-    return part.evaluate(parameters).fun, moments
+def _count_above(block, parameters, thresholds):
+    """Share of a block in the objective, and in the shares above thresholds, by constraint."""
+    pairs = zip(block.constraint, thresholds, strict=True)
+    scores = block.predict_scores(parameters)
+    moments = tuple(one.partition_sums.moments(scores, of_one) for one, of_one in pairs)
+    return block.evaluate(parameters).fun, moments

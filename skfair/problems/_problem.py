@@ -7,7 +7,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair.losses import as_pointwise, over_pairs
+from skfair.partitions import SUBSAMPLE_SIZES
 from skfair.problems._evaluation import Evaluation
+from skfair.problems._flips import count_line, count_unclear
+
+MAX_IN_MEMORY = 1 << 17
+"""Samples up to which a problem is solved without a warm start on a subsample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +43,8 @@ class ConstrainedProblem:
         Closed convex set of model parameters, with a method ``project(parameters)`` to its nearest
         point, such as :class:`Box` or :class:`Ball`; None is all of them.
     total : float or None, default=None
-        Weight that losses are a mean over; None is that of these samples, more is that of a problem
-        of which this is a part.
+        Weight that losses are a mean over. None is the weight of these samples; that of all samples
+        makes the objective a share of theirs.
 
     Examples
     --------
@@ -51,11 +56,11 @@ class ConstrainedProblem:
     >>> from skfair.surrogates import Sigmoid
     >>> from skfair.groups import Samples, check_groups
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
-    >>> people = Samples(y, check_groups(["a", "b", "a", "b"], 4), np.ones(4))
+    >>> samples = Samples(y, check_groups(["a", "b", "a", "b"], 4), np.ones(4))
     >>> loss = LogisticLoss()
-    >>> parity = DemographicParity().bind(people, Sigmoid(), loss, tolerance=0.1)
-    >>> model = LinearModel.standardized(X, people.weights)
-    >>> problem = ConstrainedProblem(model, loss, y, people.weights, 1e-3, parity)
+    >>> parity = DemographicParity().bind(samples, Sigmoid(), loss, tolerance=0.1)
+    >>> model = LinearModel.standardized(X, samples.weights)
+    >>> problem = ConstrainedProblem(model, loss, y, samples.weights, 1e-3, parity)
     >>> round(problem.evaluate(problem.initial_point()).fun, 4)
     0.6931
     """
@@ -73,14 +78,14 @@ class ConstrainedProblem:
     def __post_init__(self):
         """Weigh the samples by their shares."""
         total = self.weights.sum() if self.total is None else self.total
-        # Of mini-batches for the constraint alone, no sample has a weight.
+        # In mini-batches for the constraint alone no sample has a weight.
         object.__setattr__(self, "share", self.weights / total if total > 0 else self.weights)
 
     def __sizeof__(self):
-        """Bytes of the samples: a scheduler of parts must know what they take."""
+        """Bytes of the samples, for schedulers of partitions."""
         arrays = (getattr(self.model, "X", None), self.target, self.weights, self.share)
-        # Of every constraint the events, their shares, and the same once more as a sparse array.
-        return sum(getattr(one, "nbytes", 0) for one in arrays) + 28 * len(self.target)
+        # Each constraint stores the events, their shares, and both again as a sparse array.
+        return sum(getattr(array, "nbytes", 0) for array in arrays) + 28 * len(self.target)
 
     @property
     def n_parameters(self):
@@ -94,7 +99,7 @@ class ConstrainedProblem:
 
     @cached_property
     def rows(self):
-        """What solvers see of the constraint, as `SmoothConstraint`: rows are callable."""
+        """The rows that solvers see, a `SmoothConstraint`, which is callable."""
         return self.constraint if callable(self.constraint) else self.constraint.rows
 
     @property
@@ -113,7 +118,7 @@ class ConstrainedProblem:
         return self.model.ridge(self.alpha)
 
     def losses(self, scores):
-        """Loss of each sample, of which the objective has the mean.
+        """Loss of each sample; the objective has their mean.
 
         Parameters
         ----------
@@ -124,17 +129,17 @@ class ConstrainedProblem:
         -------
         losses : Pointwise
         """
-        known = (self.target, self.share) if over_pairs(self.loss) else (self.target,)
-        return as_pointwise(self.loss(scores, *known), len(scores), "The loss")
+        arguments = (self.target, self.share) if over_pairs(self.loss) else (self.target,)
+        return as_pointwise(self.loss(scores, *arguments), len(scores), "The loss")
 
     def majorant(self, evaluation):
-        """A convex problem, for a linear model, that is nowhere easier and equal at one point.
+        """A convex upper bound of the problem of a linear model, which is equal at one point.
 
         Parameters
         ----------
         evaluation : Evaluation
-            This problem at the point; concave parts of rows and of a loss of pairs are replaced by
-            their tangents there.
+            This problem at the point, where concave terms of rows and of a loss of pairs are
+            replaced by their tangents.
 
         Returns
         -------
@@ -147,14 +152,14 @@ class ConstrainedProblem:
         return replace(self, loss=loss, constraint=self.rows.majorant(scores, evaluation.aux))
 
     def initial_point(self, parameters=None, random_state=None):
-        """Parameters, and the auxiliary unknowns that suit them.
+        """Parameters, followed by auxiliary unknowns at which the rows are smallest.
 
         Parameters
         ----------
         parameters : ndarray of shape (n_parameters,), default=None
-            Model parameters; None starts from the model's own, 0 for linear models.
+            Model parameters; None starts from those of the model, 0 for linear models.
         random_state : int, RandomState instance or None, default=None
-            For models whose own start is drawn at random.
+            For models with random initial parameters.
 
         Returns
         -------
@@ -166,12 +171,12 @@ class ConstrainedProblem:
         return np.append(parameters, self.rows.initial_aux(self.model.at(parameters).scores))
 
     def single(self):
-        """The same problem with each gap held by one row, kinked and without auxiliary unknowns.
+        """The same problem with each gap as one piecewise linear row without auxiliary unknowns.
 
         Returns
         -------
         problem : ConstrainedProblem
-            The problem itself where a constraint has no such row.
+            The problem itself if it has rows alone.
         """
         if callable(self.constraint):
             return self
@@ -180,7 +185,7 @@ class ConstrainedProblem:
         return replace(self, constraint=one_row)
 
     def project(self, x):
-        """The nearest unknowns whose model parameters lie in the region.
+        """The nearest unknowns whose model parameters are in the region.
 
         Parameters
         ----------
@@ -197,15 +202,15 @@ class ConstrainedProblem:
         return np.concatenate((parameters, x[self.n_parameters :]))
 
     def evaluate(self, x, multipliers=None):
-        """Everything at x, computed when it is first asked for.
+        """The problem at x, computed when it is first used.
 
         Parameters
         ----------
         x : ndarray of shape (n_unknowns,)
             Model parameters and auxiliary unknowns.
         multipliers : ndarray of shape (n_rows,), default=None
-            Those at which the Hessian will be asked for, if it is: of use to problems that take all
-            in one look at their samples.
+            Those at which the Hessian will be computed, if it is; partitioned problems take it in
+            the same pass.
 
         Returns
         -------
@@ -213,8 +218,8 @@ class ConstrainedProblem:
         """
         return Evaluation(self, x)
 
-    def predicted(self, parameters):
-        """Scores as predictions will have them, by which decisions are counted.
+    def predict_scores(self, parameters):
+        """Scores as predictions will have them, from which decisions are counted.
 
         Parameters
         ----------
@@ -224,13 +229,81 @@ class ConstrainedProblem:
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            A model whose scores lose digits in predictions says so by ``predicted``.
+            Those of the model's ``predicted`` where predictions have fewer digits.
         """
         point = self.model.at(parameters)
         return point.predicted if hasattr(point, "predicted") else point.scores
 
-    def told(self, parameters):
-        """What is told of a model once it is taken.
+    def count(self, points):
+        """What several models come to by the public metrics.
+
+        Parameters
+        ----------
+        points : sequence of ndarray of shape (n_parameters,)
+            Parameters of the models.
+
+        Returns
+        -------
+        counts : list of tuple
+            For each model its scores (None if they are not in memory), the weighted share of wrong
+            decisions, the gap of every constraint, whether no counted decision depends on rounding,
+            and the decisions that occur, an ndarray of bool.
+        """
+        counts_any = "decisions" in self.constraint.statistics
+        counts = []
+        for parameters in points:
+            scores = self.predict_scores(parameters)
+            error = float(self.share @ ((scores > 0) != (self.target > 0)))
+            is_clear = not (counts_any and count_unclear(scores))
+            gaps, decisions = self.constraint.gaps(scores), np.unique(scores > 0)
+            counts.append((scores, error, gaps, is_clear, decisions))
+        return counts
+
+    def correct(self, parameters, share=1.0):
+        """The same problem with the smooth rates moved to those of the decisions of a model.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters of the model.
+        share : float, default=1.0
+            Share of the way that offsets are moved.
+
+        Returns
+        -------
+        problem : ConstrainedProblem
+        """
+        scores = self.predict_scores(parameters)
+        return replace(self, constraint=self.constraint.correct(scores, share))
+
+    def count_flips(self, parameters, scores, lines, max_error=np.inf):
+        """Errors and gaps along lines through a model, between any two flips of decisions.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (n_parameters,)
+            Parameters where the lines begin.
+        scores : ndarray of shape (n_samples,)
+            Their scores in memory.
+        lines : list of tuple of ndarray
+            Direction of each line, and the slopes of the scores in memory along it.
+        max_error : float, default=inf
+            Lengths before the first and after the last smaller error may be left out.
+
+        Returns
+        -------
+        counts : list of tuple of ndarray
+            Of each line its direction, and, with one entry per point on it, the length of the way
+            there, the weighted share of wrong decisions, and the largest excess of a gap over its
+            tolerance.
+        """
+        return [
+            (direction, *count_line(self, *self.model.orient_flips(scores, slopes), max_error))
+            for direction, slopes in lines
+        ]
+
+    def describe(self, parameters):
+        """Objective and report of a model.
 
         Parameters
         ----------
@@ -246,18 +319,18 @@ class ConstrainedProblem:
             Of the constraint.
         """
         scores = self.model.at(parameters).scores
-        seen = replace(self, constraint=self.constraint.linearize_at(scores))
-        evaluation = seen.evaluate(seen.initial_point(parameters))
-        report = seen.constraint.report(self.predicted(parameters))
-        return evaluation.fun, len(seen.lower), report
+        problem = replace(self, constraint=self.constraint.linearize_at(scores))
+        evaluation = problem.evaluate(problem.initial_point(parameters))
+        report = problem.constraint.report(self.predict_scores(parameters))
+        return evaluation.fun, len(problem.lower), report
 
     def take(self, rows):
-        """The same problem on some of the samples.
+        """The same problem on a subset of the samples.
 
         Parameters
         ----------
-        rows : ndarray of int, shape (n_taken,)
-            Samples, some of every event of the constraint among them.
+        rows : ndarray of int, shape (n_subset,)
+            Samples, with some of every event of the constraint.
 
         Returns
         -------
@@ -272,11 +345,44 @@ class ConstrainedProblem:
             constraint=self.constraint.take(rows),
         )
 
-    def part(self, rows):
-        """The share of some samples in the problem, without its penalty.
+    @property
+    def in_memory(self):
+        """The problem whose scores are in memory: itself."""
+        return self
 
-        Objectives, rows and derivatives of parts add up to those of the problem, with auxiliary
-        unknowns 0 and without what is added to means.
+    @cached_property
+    def subsample(self):
+        """The problem on a subsample for warm starts; itself where samples are not very many."""
+        return self.draw_subsample(SUBSAMPLE_SIZES["linear"])
+
+    def draw_subsample(self, size):
+        """The same problem on a subsample.
+
+        Parameters
+        ----------
+        size : int
+            Number of draws with replacement; repeated samples count once.
+
+        Returns
+        -------
+        problem : ConstrainedProblem
+            The problem itself if it is small, or if an event has no sample among the draws.
+        """
+        n_samples = len(self.target)
+        if n_samples <= MAX_IN_MEMORY:
+            return self
+        # The seed is fixed, so that fits of the same samples are equal.
+        rows = np.unique(np.random.default_rng(0).integers(n_samples, size=size))
+        try:
+            return self.take(rows)
+        except ValueError:
+            return self
+
+    def subset(self, rows):
+        """The share of a block of samples in the problem, without the penalty.
+
+        Objectives, rows and derivatives of all blocks add up to those of the problem, with
+        auxiliary unknowns 0 and without offsets of means.
 
         Parameters
         ----------
@@ -307,11 +413,11 @@ class ConstrainedProblem:
         Parameters
         ----------
         n_samples : int
-            Samples drawn for the loss, by their weights, with replacement; with 0, objective and
+            Samples drawn for the loss, by their weights, with replacement. With 0, objective and
             gradient are those of the penalty alone.
         n_per_event : int
             Samples drawn for the constraint from each of its events; their loss does not count.
-            With 0, nothing may be asked of the rows.
+            With 0, the rows may not be evaluated.
         random_state : int, RandomState instance or None, default=None
             Determines the draws.
 
@@ -321,15 +427,17 @@ class ConstrainedProblem:
             In the same unknowns.
         """
         random_state = check_random_state(random_state)
-        lots = random_state.random_sample(n_samples) * self._running_share[-1]
-        drawn = np.searchsorted(self._running_share, lots, side="right")
-        positions, rows = drawn, self.rows
+        # Draws for the loss, by the cumulative shares, followed by those for the events.
+        keys = random_state.random_sample(n_samples) * self._cumulative_share[-1]
+        positions = np.searchsorted(self._cumulative_share, keys, side="right")
+        rows = self.rows
         if n_per_event:
-            positions, rows = rows.draw(n_per_event, random_state, first=drawn)
+            positions, rows = rows.draw(n_per_event, random_state, first=positions)
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
         batch = getattr(self.model, "batch", self.model.take)
-        problem = object.__new__(type(self))  # one is made in every step: nothing is made twice
+        # One is made in every step: `__post_init__` would compute the shares again.
+        problem = object.__new__(type(self))
         vars(problem).update(
             model=batch(positions),
             loss=self.loss,
@@ -345,16 +453,16 @@ class ConstrainedProblem:
         return problem
 
     @cached_property
-    def all_drawn(self):
-        """The same problem with everybody as its mini-batch."""
+    def full_batch(self):
+        """The same problem with all samples as its mini-batch."""
         batch = getattr(self.model, "batch", None)
         return self if batch is None else replace(self, model=batch(slice(None)))
 
     @cached_property
-    def _running_share(self):
+    def _cumulative_share(self):
         return np.cumsum(self.share)
 
-    def counted(self, x):
+    def evaluate_decisions(self, x):
         """Rows at x as the public metric counts them, with the derivatives of the smooth ones.
 
         Parameters
@@ -368,9 +476,9 @@ class ConstrainedProblem:
             Of the problem whose smooth means are offset to the exact ones at x.
         """
         smooth = self.evaluate(x)
-        return smooth.under(self.rows.correct(smooth.scores))
+        return smooth.with_constraint(self.rows.correct(smooth.scores))
 
 
 def _as_one_row(constraint):
-    """A bound constraint with its gap in one row; criteria on ranks have none, and stay."""
+    """A bound constraint with its gap in one row; criteria on ranks have none and are unchanged."""
     return replace(constraint, one_row=True) if hasattr(constraint, "one_row") else constraint

@@ -44,7 +44,7 @@ class ExactHessians:
         has_helped = self._near < self._residual <= before / 2
         # A second step with the same Hessian reduces the residual by about the same factor.
         is_last = self._residual**2 <= 0.1 * self._tol * before
-        if self._is_reusable and (is_last or (has_helped and evaluation.is_bent_safely)):
+        if self._is_reusable and (is_last or (has_helped and evaluation.is_convexified)):
             self._residual = max(self._residual, evaluation.violation)
             self._is_reusable = False
             return self._latest

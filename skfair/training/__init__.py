@@ -23,10 +23,10 @@ from skfair.training._network import ConstrainedNetwork
 from skfair.training._outcome import (
     FitProgress,
     Subtask,
-    promised,
+    describe_uncertainty,
+    guarantee_attributes,
     status_of,
     store_fit,
-    uncertain,
     unconstrained,
     warn_of_outcome,
 )

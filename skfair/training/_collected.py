@@ -21,7 +21,7 @@ from skfair.models import LinearModel
 from skfair.partitions import partitions_of
 from skfair.solvers import SQP
 from skfair.training._input import class_weights
-from skfair.training._partitioned import problem_of_parts
+from skfair.training._partitioned import make_partitioned
 from skfair.training._representatives import Representatives, by_cells
 from skfair.utils._messages import resolve_name
 
@@ -88,7 +88,7 @@ def fit_collected(estimator, X, y, people, constraints):
     if chosen.counts.sum() > _FEW:
         of_block = partial(_problem, frame, chosen.places, training)
         # Made for every look anew: kept, it would take more room than the people, and saves little.
-        problem = problem_of_parts(frame, people.map(of_block), problem)
+        problem = make_partitioned(frame, people.map(of_block), problem)
     return estimator._fit_problem(X, y, training, problem, solver)
 
 

@@ -24,7 +24,7 @@ def warn_of_cost_to(task, candidate, is_real):
     is_plain = candidate.is_solution and not candidate.result.multipliers.any()
     if is_plain or not len(task.constraint) or over_pairs(task.problem.loss):
         return
-    problem = task.among_few(task.problem)
+    problem = task.problem.subsample
     free = replace(problem, constraint=ConstraintSystem(()))
     if len(free.target) > _MAX_SAMPLES:
         # The seed is fixed: fits of the same samples give the same warning.
@@ -40,7 +40,7 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     less than two standard errors. With ``is_real`` losses are compared, as for real targets, and
     not accuracies.
     """
-    scores, free = problem.predicted(parameters), problem.predicted(plain)
+    scores, free = problem.predict_scores(parameters), problem.predict_scores(plain)
     measure = _loss if is_real else _error
     taken, unconstrained = measure(problem, scores), measure(problem, free)
     constant = min(measure(problem, one) for one in _constants(problem, is_real))
@@ -77,7 +77,7 @@ def _loss(problem, scores):
 def _constants(problem, is_real):
     """Scores of constant predictions, the best of them among them."""
     if not is_real:
-        return [problem.predicted(one) for one in problem.model.constants()]
+        return [problem.predict_scores(one) for one in problem.model.constants()]
     n_scores = len(problem.target)
     if problem.model.intercept_direction() is None:
         return [np.zeros(n_scores)]

@@ -4,14 +4,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair.enforcement import Task, enforce_for_all
+from skfair.enforcement import Task, enforce_in_population
 from skfair.groups import check_alignment, encode_groups_to_predict
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel
 from skfair.training._cost import warn_of_cost_to
 from skfair.training._duplicates import warn_of_duplicates
-from skfair.training._model import ConstrainedModel, features_seen
+from skfair.training._model import ConstrainedModel, feature_attributes
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
-from skfair.training._partitioned import divided
+from skfair.training._partitioned import divide
 from skfair.utils._sklearn import StrOptions
 
 
@@ -45,7 +45,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         problem = self._problem(training, constraints, loss_weights)
         problem = problem.single() if solver.one_row else problem
         if self.confidence_level is None and self.enforcement in self._enforced_in_parts:
-            problem = divided(problem, solver, self.n_jobs)
+            problem = divide(problem, solver, self.n_jobs)
         return self._fit_problem(X, y, training, problem, solver)
 
     def _fit_problem(self, X, y, training, problem, solver):
@@ -62,21 +62,17 @@ class ConstrainedLinearModel(ConstrainedModel):
             context,
             lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
         )
-
-        def solve(problem, x, other=None):
-            return (other or solver).solve(problem, x, random_state=random_state, callback=watch)
-
-        task = Task(problem, solve, start, solver)
+        task = Task(problem, start, solver, {"random_state": random_state, "callback": watch})
         clusters = training.people.clusters
-        promise = enforce_for_all(task, self.enforcement, confidence, clusters=clusters)
-        found = promise.found
-        fitted = self._outcome(problem, promise, training)
-        fitted |= self._predictor(problem.model, found.parameters, training)
-        fitted |= features_seen(X)
+        guarantee = enforce_in_population(task, self.enforcement, confidence, clusters=clusters)
+        candidate = guarantee.candidate
+        fitted = self._outcome(problem, guarantee, training)
+        fitted |= self._predictor(problem.model, candidate.parameters, training)
+        fitted |= feature_attributes(X)
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
-        warn_of_outcome(self, problem.constraint, promise)
+        warn_of_outcome(self, problem.constraint, guarantee)
         if not (training.lacks_groups or watch.is_stopped):
-            warn_of_cost_to(task, found, is_real=training.classes is None)
+            warn_of_cost_to(task, candidate, is_real=training.classes is None)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

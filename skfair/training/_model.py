@@ -15,7 +15,7 @@ from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, Solver
 from skfair.surrogates import SURROGATES
 from skfair.training._files import Storable
-from skfair.training._outcome import promised, status_of, unconstrained
+from skfair.training._outcome import guarantee_attributes, status_of, unconstrained
 from skfair.utils._messages import resolve_name
 from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 
@@ -82,10 +82,10 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
             return SOLVERS[self.solver](**self._solver_defaults)
         return self.solver
 
-    def _outcome(self, problem, promise, training):
+    def _outcome(self, problem, guarantee, training):
         """How the fit ended, as fitted attributes; without groups nothing was promised."""
-        fitted = self._fitted(problem, promise.found, training.unit)
-        fitted |= promised(self, promise, fitted["status_"])
+        fitted = self._fitted(problem, guarantee.candidate, training.unit)
+        fitted |= guarantee_attributes(self, guarantee, fitted["status_"])
         if training.lacks_groups:
             fitted |= unconstrained(fitted["constraint_report_"])
         return fitted
@@ -93,7 +93,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     def _fitted(self, problem, found, unit):
         """The fitted attributes that tell how the fit ended."""
         multipliers = found.result.multipliers
-        objective, n_rows, report = problem.told(found.parameters)
+        objective, n_rows, report = problem.describe(found.parameters)
         report["threshold"] = unit.from_unit(report["threshold"].to_numpy())
         unknown = np.isnan(found.gaps).any()
         return {
@@ -123,7 +123,7 @@ def _refuse_cut_offs(loss, parts):
             )
 
 
-def features_seen(X):
+def feature_attributes(X):
     """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them.
 
     Parameters

@@ -9,12 +9,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement import Guarantee, Task, enforce_for_all
+from skfair.enforcement import Guarantee, Task, enforce_in_population
 from skfair.models import LinearModel
 from skfair.solvers import SQP
 from skfair.training._cost import warn_of_cost_to
 from skfair.training._duplicates import warn_of_duplicates
-from skfair.training._model import ConstrainedModel, features_seen
+from skfair.training._model import ConstrainedModel, feature_attributes
 from skfair.training._outcome import FitProgress, store_fit, warn_of_outcome
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import Interval
@@ -83,21 +83,21 @@ class ConstrainedNetwork(ConstrainedModel):
             return _of_last_layer(replace(learning, model=model), parameters)
 
         if self.enforcement is None and confidence is None:
-            task, parameters = Task(problem, None, None, self._chosen_solver()), trained
-            promise = Guarantee(task.judge(trained, result), problem.constraint.tolerances)
+            task, parameters = Task(problem, None, self._chosen_solver()), trained
+            guarantee = Guarantee(task.judge(trained, result), problem.constraint.tolerances)
         else:
             task = _of_last_layer(problem, trained)
             clusters = training.people.clusters
-            promise = enforce_for_all(task, self.enforcement, confidence, unseen, clusters)
-            parameters = _all_layers(task, trained, promise.found)
+            guarantee = enforce_in_population(task, self.enforcement, confidence, unseen, clusters)
+            parameters = _all_layers(task, trained, guarantee.candidate)
         judged = task.problem
-        fitted = self._outcome(judged, promise, training) | curves
-        fitted |= self._predictor(problem.model, parameters, training) | features_seen(X)
+        fitted = self._outcome(judged, guarantee, training) | curves
+        fitted |= self._predictor(problem.model, parameters, training) | feature_attributes(X)
         fitted["objective_"] = problem.evaluate(problem.initial_point(parameters)).fun
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
-        warn_of_outcome(self, judged.constraint, promise)
-        if task.solve is not None and not (training.lacks_groups or watch.is_stopped):
-            warn_of_cost_to(task, promise.found, is_real=False)
+        warn_of_outcome(self, judged.constraint, guarantee)
+        if task.start is not None and not (training.lacks_groups or watch.is_stopped):
+            warn_of_cost_to(task, guarantee.candidate, is_real=False)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -197,11 +197,7 @@ def _of_last_layer(problem, parameters):
     own = parameters[-last.n_parameters :]
     last = LinearModel.standardized(last.X, problem.weights)
     problem = replace(problem, model=last)
-
-    def solve(problem, x, other=None):
-        return (other or _EXACT).solve(problem, x)
-
-    return Task(problem, solve, last.parameters(own[:-1], own[-1]), _EXACT)
+    return Task(problem, last.parameters(own[:-1], own[-1]), _EXACT)
 
 
 def _all_layers(task, trained, found):

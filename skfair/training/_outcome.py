@@ -36,14 +36,14 @@ def status_of(found, enforcement):
     return "optimal" if found.is_solution else "feasible"
 
 
-def promised(estimator, promise, status):
-    """What a fit promises of people not yet seen, as fitted attributes.
+def guarantee_attributes(estimator, guarantee, status):
+    """What a fit guarantees of people not yet seen, as fitted attributes.
 
     Parameters
     ----------
     estimator : estimator instance
         Its ``confidence_level`` is what was asked for, None if nothing was.
-    promise : Guarantee
+    guarantee : Guarantee
         What was reached.
     status : str
         As `status_of` gives it.
@@ -55,10 +55,10 @@ def promised(estimator, promise, status):
         where the people of the fit keep the bound and new ones may not.
     """
     asked = estimator.confidence_level
-    is_short = asked is not None and promise.probability < asked
+    is_short = asked is not None and guarantee.probability < asked
     return {
-        "tightened_tolerances_": promise.tolerances,
-        "guarantee_probability_": promise.probability,
+        "tightened_tolerances_": guarantee.tolerances,
+        "guarantee_probability_": guarantee.probability,
         "status_": "uncertain" if is_short and status != "infeasible" else status,
     }
 
@@ -84,8 +84,8 @@ def unconstrained(report):
     }
 
 
-def warn_of_outcome(estimator, constraint, promise):
-    """Warn of a bound missed or not to be promised, a solver cut short, constant decisions.
+def warn_of_outcome(estimator, constraint, guarantee):
+    """Warn of a bound missed or not to be guaranteed, a solver cut short, constant decisions.
 
     Parameters
     ----------
@@ -93,16 +93,16 @@ def warn_of_outcome(estimator, constraint, promise):
         Fitted.
     constraint : ConstraintSystem
         What was to be kept.
-    promise : Guarantee
-        The model that is taken, and what it promises.
+    guarantee : Guarantee
+        The model that is taken, and what it guarantees.
     """
-    found = promise.found
+    found = guarantee.candidate
     if estimator.status_ == "infeasible":
         is_enforced = getattr(estimator, "enforcement", "auto") is not None
         missed = _missed_metric if is_enforced else _missed_rates
         warn(missed(constraint, found), InfeasibleConstraintWarning)
     elif estimator.status_ == "uncertain":
-        warn(uncertain(estimator, promise), InfeasibleConstraintWarning)
+        warn(describe_uncertainty(estimator, guarantee), InfeasibleConstraintWarning)
     elif found.result.status != "optimal":
         warn(found.result.message, ConvergenceWarning)
     was_shaped = found.result.multipliers.any() or not found.is_solution
@@ -127,14 +127,14 @@ def _decided(found, estimator):
     return label_positive(found.decisions, estimator.classes_, estimator.pos_label_)
 
 
-def uncertain(estimator, promise):
+def describe_uncertainty(estimator, guarantee):
     """Message for a tolerance that cannot be guaranteed for the population.
 
     Parameters
     ----------
     estimator : estimator instance
         Its ``constraint_report_`` names the groups.
-    promise : Guarantee
+    guarantee : Guarantee
         What was reached.
 
     Returns
@@ -144,7 +144,7 @@ def uncertain(estimator, promise):
     report = estimator.constraint_report_.dropna(subset="tolerance")  # what is compared
     row = int(report["n"].argmin())
     cell, group, n = (report[column].tolist()[row] for column in ("cell", "group", "n"))
-    where, times = "" if cell == "all" else f"{cell} of ", promise.people
+    where, times = "" if cell == "all" else f"{cell} of ", guarantee.size_factor
     would_do = (
         "no number of samples would be enough"
         if np.isinf(times)
@@ -152,10 +152,11 @@ def uncertain(estimator, promise):
         f"{np.ceil(times * n):.0f} of it"
     )
     return (
-        f"The population keeps the tolerance with a probability of {promise.probability:.2f} only, "
-        f"but confidence_level={estimator.confidence_level:g}: the smallest group that "
-        f"is compared, {where}group {group!r}, has n={n}; {would_do}. Raise the tolerance, lower "
-        "confidence_level, or merge or leave out small groups (min_group_size)."
+        "The population keeps the tolerance with a probability of "
+        f"{guarantee.probability:.2f} only, but confidence_level={estimator.confidence_level:g}: "
+        f"the smallest group that is compared, {where}group {group!r}, has n={n}; {would_do}. "
+        "Raise the tolerance, lower confidence_level, or merge or leave out small groups "
+        "(min_group_size)."
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skfair.constraints import ConstraintSystem
-from skfair.enforcement._calibration import MAX_SOLVES, _uses_up, calibrate
+from skfair.enforcement._calibration import MAX_SOLVES, _is_used_up, calibrate
 from skfair.enforcement._task import Candidate
 
 
@@ -52,27 +52,26 @@ class Curve:
         self.tolerances, self.widths, self.n_rows = [], [], []
         self.tol, self.few = 1e-6, few
 
-    def rough(self):
+    def fit_plain_roughly(self):
         return self._candidate(self.rough_gap, 0.0)
 
     def judge(self, parameters, result):
         return self._candidate(self.earlier.gaps[0], 1.0)
 
-    def rehearsal(self, start):
+    def take_subsample(self, start):
         return self.few
 
-    def predicted(self, parameters):
-        return np.empty(0)
+    problem = SimpleNamespace(predict_scores=lambda parameters: np.empty(0))
 
-    def plain(self, parameters, solver):
+    def fit_plain(self, parameters, solver):
         return self._candidate(self.plain_gap, 0.0)
 
-    def under(self, constraint):
+    def with_constraint(self, constraint):
         return SimpleNamespace(
             constraint=constraint, n_unknowns=0, initial_point=lambda parameters: np.empty(0)
         )
 
-    def candidate(self, problem, x, solver=None):
+    def fit(self, problem, x, solver=None):
         (part,) = problem.constraint
         self.tolerances.append(part.tolerance)
         self.widths.append(part.criterion.width)
@@ -83,8 +82,8 @@ class Curve:
         found.result.evaluation = SimpleNamespace(problem=problem)
         return found
 
-    def roughly(self, problem, x):
-        return self.candidate(problem, x)
+    def fit_roughly(self, problem, x):
+        return self.fit(problem, x)
 
     def _candidate(self, gap, fun):
         (part,) = self.constraint
@@ -94,7 +93,7 @@ class Curve:
         result = SimpleNamespace(
             fun=fun, x=nothing, multipliers=np.ones(1), status=status, residual=0.0
         )
-        return Candidate(nothing, nothing, 0.0, np.array([gap]), violation, True, result, nothing)
+        return Candidate(nothing, nothing, 0.0, np.array([gap]), True, nothing, violation, result)
 
 
 def test_a_fair_plain_fit_is_the_answer():
@@ -205,9 +204,9 @@ def test_rows_that_press_by_rounding_alone_do_not_go_on():
     multipliers = np.array([0.3, -1e-9])
     gaps = np.array([0.099, 0.01])
     candidate = SimpleNamespace(gaps=gaps, result=SimpleNamespace(multipliers=multipliers))
-    assert _uses_up(task, constraint, candidate)
+    assert _is_used_up(task, constraint, candidate)
     multipliers[1] = -1e-3
-    assert not _uses_up(task, constraint, candidate)
+    assert not _is_used_up(task, constraint, candidate)
 
 
 def test_an_earlier_fit_tells_where_to_begin():

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skfair.constraints import ConstraintSystem, DemographicParity, EqualOpportunity
-from skfair.enforcement import promise
-from skfair.enforcement._guarantee import N_FOLDS, _folds
+from skfair.enforcement import fit_with_guarantee
+from skfair.enforcement._guarantee import N_FOLDS, _assign_folds
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
@@ -59,12 +59,12 @@ def found_at(groups, gap, rows=None, gained=0.0):
 def test_decisions_that_gain_nothing_need_the_margin_of_chance_alone():
     groups = np.repeat([0, 1], 2000)
     constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
-    found = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    found = fit_with_guarantee(constraint, 0.95, keeps_to_the_letter(groups))
     error = np.sqrt(2 * 0.4 * 0.6 / 2000)
     assert found.tolerances[0] == pytest.approx(0.1 - 1.645 * error, abs=0.003)
     assert found.probability == pytest.approx(0.95, abs=0.01)
     assert found.probability >= 0.95
-    assert found.people == 1.0
+    assert found.size_factor == 1.0
 
 
 @pytest.mark.parametrize("optimism", [0.01, 0.02, 0.04])
@@ -72,8 +72,8 @@ def test_the_optimism_of_the_training_data_is_subtracted_in_full(optimism):
     # It does not shrink with the tolerance, so the tolerance is lower by all of it.
     groups = np.repeat([0, 1], 2000)
     constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
-    plain = promise(constraint, 0.95, keeps_to_the_letter(groups))
-    optimistic = promise(constraint, 0.95, keeps_to_the_letter(groups, gained=optimism))
+    plain = fit_with_guarantee(constraint, 0.95, keeps_to_the_letter(groups))
+    optimistic = fit_with_guarantee(constraint, 0.95, keeps_to_the_letter(groups, gained=optimism))
     lower = plain.tolerances[0] - optimistic.tolerances[0]
     assert lower == pytest.approx(optimism, abs=0.003)
     assert optimistic.probability == pytest.approx(0.95, abs=0.015)
@@ -90,7 +90,7 @@ def test_a_fit_that_is_far_from_its_tolerance_stays_as_it_is():
 
         return fit
 
-    found = promise(constraint, 0.95, make_fit)
+    found = fit_with_guarantee(constraint, 0.95, make_fit)
     assert found.tolerances == [0.1]
     assert found.probability > 0.99
     assert len(calls) == 1 + N_FOLDS  # no second round, no last fit
@@ -107,7 +107,7 @@ def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
 
         return fit
 
-    found = promise(constraint, 0.95, make_fit)
+    found = fit_with_guarantee(constraint, 0.95, make_fit)
     rounds = [tolerance for is_full, tolerance in calls if not is_full]
     assert len(rounds) == 2 * N_FOLDS
     assert rounds[-1] < rounds[0] - 0.015
@@ -128,7 +128,7 @@ def test_where_the_last_fit_misses_its_tolerance_the_probability_is_of_what_it_r
 
         return fit
 
-    assert promise(constraint, 0.95, make_fit).probability < 0.9
+    assert fit_with_guarantee(constraint, 0.95, make_fit).probability < 0.9
     assert len(calls) == 1 + N_FOLDS + 1  # less is not asked for
 
 
@@ -139,7 +139,9 @@ def test_more_confidence_and_fewer_people_want_smaller_tolerances(confidence, n)
     for size, level in ((n, confidence), (n, (1 + confidence) / 2), (4 * n, confidence)):
         groups = np.repeat([0, 1], size)
         constraint = joint(DemographicParity(), target=np.ones(2 * size), groups=groups)
-        found.append(promise(constraint, level, keeps_to_the_letter(groups)).tolerances[0])
+        found.append(
+            fit_with_guarantee(constraint, level, keeps_to_the_letter(groups)).tolerances[0]
+        )
     one_person = 1.0 / n
     assert found[1] <= found[0] + one_person
     assert found[2] >= found[0] - one_person
@@ -148,21 +150,21 @@ def test_more_confidence_and_fewer_people_want_smaller_tolerances(confidence, n)
 def test_too_few_people_are_told_how_many_would_do():
     groups = np.repeat([0, 1], 50)
     constraint = joint(DemographicParity(), target=np.ones(100), groups=groups)
-    found = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    found = fit_with_guarantee(constraint, 0.95, keeps_to_the_letter(groups))
     assert found.probability < 0.95
     # Gaps of nearly 0, of which both signs count: errors of 1.96 standard deviations.
     error = np.sqrt(2 * 0.4 * 0.6 / 50)
     low, high = 1.645**2 * (error / 0.1) ** 2, 2.3**2 * (error / 0.1) ** 2
-    assert low < found.people < high
+    assert low < found.size_factor < high
     assert found.tolerances[0] == pytest.approx(1 / 50, abs=0.01)  # one person
 
 
 def test_a_tolerance_of_nothing_is_kept_by_nobody():
     groups = np.repeat([0, 1], 50)
     constraint = joint(DemographicParity(), target=np.ones(100), groups=groups, tolerance=0.0)
-    found = promise(constraint, 0.95, keeps_to_the_letter(groups))
+    found = fit_with_guarantee(constraint, 0.95, keeps_to_the_letter(groups))
     assert found.probability == 0.0
-    assert found.people == np.inf
+    assert found.size_factor == np.inf
 
 
 def test_a_cell_of_one_person_cannot_be_left_out():
@@ -174,14 +176,14 @@ def test_a_cell_of_one_person_cannot_be_left_out():
         rows_seen.append(rows)
         return lambda tolerances: Found(np.ones(100))
 
-    found = promise(constraint, 0.95, make_fit)
+    found = fit_with_guarantee(constraint, 0.95, make_fit)
     assert rows_seen == [None]
     assert found.probability < 0.95
 
 
 def test_without_constraints_everything_is_kept():
     fit = Found(np.ones(10))
-    found = promise(ConstraintSystem(()), 0.9, lambda *_: lambda tolerances: fit)
+    found = fit_with_guarantee(ConstraintSystem(()), 0.9, lambda *_: lambda tolerances: fit)
     assert found.probability == 1.0
 
 
@@ -189,13 +191,13 @@ def test_folds_are_balanced_within_groups_and_leave_classes_to_chance():
     rng = np.random.default_rng(0)
     groups, target = np.repeat([0, 1, 2], [500, 101, 23]), rng.choice([-1.0, 1.0], 624)
     both = joint(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
-    fold = _folds(both, 624)
+    fold = _assign_folds(both, 624)
     sizes = np.array([np.bincount(fold[groups == g], minlength=N_FOLDS) for g in range(3)])
     assert (np.ptp(sizes, axis=1) <= 1).all()
     positives = np.bincount(fold[target > 0], minlength=N_FOLDS)
     assert np.ptp(positives) > 1
     # Where only the positives are compared, they are dealt out evenly.
-    fold = _folds(joint(EqualOpportunity(), target=target, groups=groups), 624)
+    fold = _assign_folds(joint(EqualOpportunity(), target=target, groups=groups), 624)
     for group in range(3):
         own = (groups == group) & (target > 0)
         assert np.ptp(np.bincount(fold[own], minlength=N_FOLDS)) <= 1
@@ -206,8 +208,8 @@ def test_several_constraints_share_the_risk():
     groups, target = np.repeat([0, 1], 3000), rng.choice([-1.0, 1.0], 6000)
     one = joint(DemographicParity(), target=target, groups=groups)
     two = joint(DemographicParity(), EqualOpportunity(), target=target, groups=groups)
-    single = promise(one, 0.9, keeps_to_the_letter(groups)).tolerances[0]
-    shared = promise(two, 0.9, keeps_to_the_letter(groups))
+    single = fit_with_guarantee(one, 0.9, keeps_to_the_letter(groups)).tolerances[0]
+    shared = fit_with_guarantee(two, 0.9, keeps_to_the_letter(groups))
     assert shared.tolerances[0] < single
     assert shared.probability >= 0.9
 
@@ -217,7 +219,7 @@ def test_folds_divide_no_cluster():
     clusters = rng.integers(150, size=600) * 7  # codes may have gaps
     groups = clusters % 2
     constraint = joint(DemographicParity(), target=np.ones(600), groups=groups)
-    fold = _folds(constraint, 600, clusters)
+    fold = _assign_folds(constraint, 600, clusters)
     for cluster in np.unique(clusters):
         assert len(set(fold[clusters == cluster])) == 1
     assert len(set(fold)) == N_FOLDS
@@ -226,7 +228,7 @@ def test_folds_divide_no_cluster():
 def test_copies_that_are_declared_are_worth_nothing():
     groups = np.repeat([0, 1], 1000)
     once = joint(DemographicParity(), target=np.ones(2000), groups=groups)
-    single = promise(once, 0.95, keeps_to_the_letter(groups))
+    single = fit_with_guarantee(once, 0.95, keeps_to_the_letter(groups))
     copies = np.repeat(np.arange(2000), 3)
     thrice = joint(DemographicParity(), target=np.ones(6000), groups=groups[copies])
 
@@ -239,6 +241,6 @@ def test_copies_that_are_declared_are_worth_nothing():
 
         return fit_copies
 
-    clustered = promise(thrice, 0.95, make_fit, copies)
+    clustered = fit_with_guarantee(thrice, 0.95, make_fit, copies)
     assert clustered.tolerances[0] == pytest.approx(single.tolerances[0], abs=0.002)
-    assert promise(thrice, 0.95, make_fit).tolerances[0] > single.tolerances[0] + 0.01
+    assert fit_with_guarantee(thrice, 0.95, make_fit).tolerances[0] > single.tolerances[0] + 0.01

@@ -11,7 +11,7 @@ specs = pytest.mark.parametrize("spec", ["parity", "sum of odds", "joint", "none
 
 
 def in_parts(whole, size=7):
-    parts = [whole.part(rows) for rows in blocks(N_SAMPLES, size)]
+    parts = [whole.subset(rows) for rows in blocks(N_SAMPLES, size)]
     return PartitionedProblem.of(whole, in_blocks(parts))
 
 
@@ -58,7 +58,7 @@ def test_what_identify_groups_of_a_model_is_what_the_whole_tells(spec):
     whole = make_problem(spec)
     parameters = RNG.normal(size=whole.n_parameters)
     (objective, n_rows, report), (other, n_other, other_report) = (
-        one.told(parameters) for one in (whole, in_parts(whole))
+        one.describe(parameters) for one in (whole, in_parts(whole))
     )
     assert objective == pytest.approx(other, rel=1e-12)
     assert n_rows == n_other
@@ -76,7 +76,7 @@ def test_one_look_serves_a_solver_and_its_driver(monkeypatch):
 
     whole = make_problem("parity")
     parts = PartitionedProblem.of(
-        whole, in_blocks([whole.part(rows) for rows in blocks(N_SAMPLES, 7)])
+        whole, in_blocks([whole.subset(rows) for rows in blocks(N_SAMPLES, 7)])
     )
     monkeypatch.setattr(Partitions, "reduce", count_and_reduce)
     x, multipliers = np.zeros(whole.n_unknowns), np.ones(len(whole.lower))
@@ -88,5 +88,5 @@ def test_one_look_serves_a_solver_and_its_driver(monkeypatch):
 
 def test_parts_have_their_share_of_the_weight():
     whole = make_problem("none")
-    shares = np.concatenate([whole.part(rows).share for rows in blocks(N_SAMPLES, 7)])
+    shares = np.concatenate([whole.subset(rows).share for rows in blocks(N_SAMPLES, 7)])
     np.testing.assert_allclose(shares, WEIGHTS / WEIGHTS.sum())

@@ -35,7 +35,7 @@ def draw(seed, is_tied, weighted, **criterion):
     model = LinearModel.standardized(X, weights)
     constraint = ConstraintSystem((bound,))
     whole = ConstrainedProblem(model, loss, target, weights, 0.1, constraint)
-    parts = in_blocks([whole.part(rows) for rows in blocks(n_samples, size=130)])
+    parts = in_blocks([whole.subset(rows) for rows in blocks(n_samples, size=130)])
     return (
         whole,
         PartitionedRankProblem.of(whole, parts, whole if seed % 2 else None),
@@ -79,8 +79,8 @@ def test_criteria_may_change_after_people_are_divided():
 
 def test_a_report_counts_everybody():
     whole, parts, parameters = draw(2, False, True, interval=(0.1, 0.4))
-    objective, n_rows, report = parts.told(parameters)
-    assert objective == pytest.approx(whole.told(parameters)[0], rel=1e-12)
+    objective, n_rows, report = parts.describe(parameters)
+    assert objective == pytest.approx(whole.describe(parameters)[0], rel=1e-12)
     assert n_rows == len(whole.lower)
     scores = whole.model.at(parameters).scores
     (bound,) = whole.constraint

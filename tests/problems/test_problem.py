@@ -218,7 +218,7 @@ def test_a_mini_batch_without_constraint():
 def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogate(spec):
     problem = make_problem(spec)
     x = random_point(problem)
-    smooth, counted = problem.evaluate(x), problem.counted(x)
+    smooth, counted = problem.evaluate(x), problem.evaluate_decisions(x)
     for rows, own in zip(components(problem), components(counted.problem), strict=True):
         means = own.means.evaluate(counted.scores)[1] + own.offset
         np.testing.assert_allclose(means, rows.means.exact_at(smooth.scores))
@@ -230,7 +230,7 @@ def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogat
 def test_another_constraint_at_the_same_point_does_not_ask_the_model_again():
     problem = make_problem("parity")
     here = problem.evaluate(random_point(problem))
-    there = here.under(problem.constraint.correct(here.scores))
+    there = here.with_constraint(problem.constraint.correct(here.scores))
     assert there.point is here.point
     assert there.scores is here.scores
 

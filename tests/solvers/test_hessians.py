@@ -96,15 +96,15 @@ def test_an_unknown_in_other_units_does_not_hold_the_others():
 
 
 @pytest.mark.parametrize(
-    "is_bent_safely, kept", [(True, [True, False, False, True]), (False, [False] * 4)]
+    "is_convexified, kept", [(True, [True, False, False, True]), (False, [False] * 4)]
 )
 def test_a_safe_hessian_serves_once_more_where_the_residual_is_halved(
-    is_bent_safely, kept, monkeypatch
+    is_convexified, kept, monkeypatch
 ):
     residuals = iter([1.0, 0.4, 0.1, 0.09, 0.01])
     monkeypatch.setattr(_hessians, "kkt_residual", lambda iterate: next(residuals))
     point = SimpleNamespace(
-        is_bent_safely=is_bent_safely, violation=0.0, hessian=lambda *arguments: np.eye(2)
+        is_convexified=is_convexified, violation=0.0, hessian=lambda *arguments: np.eye(2)
     )
     hessians = ExactHessians(tol=1e-6)
     made = [hessians(Iterate(point, np.zeros(1))) for _ in range(5)]
@@ -115,7 +115,7 @@ def test_the_last_step_needs_no_new_hessian(monkeypatch):
     """Steps that leave a hundredth each: after 1e-5 the next is expected to leave 1e-7."""
     residuals = iter([1e-1, 1e-3, 1e-5, 1e-7])
     monkeypatch.setattr(_hessians, "kkt_residual", lambda iterate: next(residuals))
-    point = SimpleNamespace(is_bent_safely=False, violation=0.0, hessian=lambda *_: np.eye(2))
+    point = SimpleNamespace(is_convexified=False, violation=0.0, hessian=lambda *_: np.eye(2))
     hessians = ExactHessians(tol=1.1e-6)
     made = [hessians(Iterate(point, np.zeros(1))) for _ in range(4)]
     assert [new is old for old, new in zip(made, made[1:], strict=False)] == [False, True, False]

@@ -159,7 +159,7 @@ def test_few_people_are_fitted_where_they_are_asked_for(make, monkeypatch):
     data = {"sensitive_features": sex, "sample_weight": weights}
     whole = make(tolerance=0.1).fit(X, y, **data)
     X, y, sex, weights = chunked(X, y, sex, weights, chunks=500)
-    monkeypatch.setattr(_collected, "problem_of_parts", None)  # which nobody calls
+    monkeypatch.setattr(_collected, "make_partitioned", None)  # which nobody calls
     parts = make(tolerance=0.1).fit(X, y, sensitive_features=sex, sample_weight=weights)
     np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-4)  # to which it is solved
     assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-6)

@@ -58,4 +58,4 @@ class ProxyLagrangian(GDA):
         return (*super().requires, "decisions")
 
     def _evaluate(self, problem, x):
-        return problem.counted(x)
+        return problem.evaluate_decisions(x)

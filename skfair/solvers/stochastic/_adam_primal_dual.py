@@ -122,7 +122,9 @@ class AdamPrimalDual(StochasticSolver):
         return k > 0 and k * self.dual_updates // n_steps > (k - 1) * self.dual_updates // n_steps
 
     def _evaluate(self, problem, x):
-        return settle_auxiliary(problem.counted(x) if self.count_decisions else problem.evaluate(x))
+        return settle_auxiliary(
+            problem.evaluate_decisions(x) if self.count_decisions else problem.evaluate(x)
+        )
 
 
 def _balance_multipliers(multipliers, aux_jacobian):

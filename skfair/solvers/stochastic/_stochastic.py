@@ -116,7 +116,7 @@ class StochasticSolver(Solver):
 
     def _draw(self, problem, n_samples, n_per_event, random_state):
         if self.batch_size >= len(problem.target):
-            return problem.all_drawn  # a batch has all samples
+            return problem.full_batch  # a batch has all samples
         return problem.sample(n_samples, n_per_event, random_state)
 
     def _n_per_event(self, problem):

@@ -1,0 +1,154 @@
+"""Errors and gaps along a line of models, from the decisions that flip on the way.
+
+Along a line every score is linear in the length, so its sign changes once at most. Between two
+flips nothing changes: a model is placed in such an interval. A few samples are sorted by the
+lengths of their flips; many are counted in bins.
+"""
+
+import numpy as np
+
+N_BINS = 1024
+"""Bins of a line of partitioned samples."""
+
+MAX_ENTRIES = 1 << 18
+"""Numbers that the counts of one line may hold: means of events in every interval."""
+
+MARGIN = 1e-9
+"""Scores nearer to 0 than this, relative to the largest, might change sign if terms were added in
+another order. Intervals between flips must be wider."""
+
+_N_TYPICAL = 1001
+"""Flips whose median length sets the scale of the bins."""
+
+_BIN_END = 1e-3
+"""Half of the width of an interval at the end of a bin, relative to the narrowest bin."""
+
+
+def count_unclear(scores):
+    """Number of scores so near to 0 that they might change sign; an exact 0 stays one."""
+    sizes = np.abs(scores)
+    return np.count_nonzero((sizes > 0) & (sizes <= MARGIN * (1.0 + sizes.max(initial=0.0))))
+
+
+def count_line(problem, scores, slopes, max_error):
+    """Lengths along a line, errors and the largest excess of a gap at each, of samples in memory.
+
+    Lengths before the first and after the last error below `max_error` are left out.
+    """
+    n_events = sum(one.events.n_events for one in problem.constraint)
+    max_bins = max(1000, MAX_ENTRIES // n_events)
+    if len(slopes) <= max_bins:
+        low, high, decisions, bins = sort_flips(scores, slopes)
+    else:
+        low, high, decisions, bins = spread_flips(scores, slopes, max_bins)
+    errors = _errors_along(problem, decisions, bins, len(low) - 1)
+    promising = np.flatnonzero(errors < max_error)
+    if not len(promising):
+        return np.empty(0), np.empty(0), np.empty(0)
+    first, last = map(int, promising[[0, -1]])  # no numpy integers: kernels see one dtype
+    decisions, bins = _crop(decisions, bins, first, last)
+    gaps = [
+        one.aggregate(one.means.along_flips(decisions, bins, last - first)) - one.tolerance
+        for one in problem.constraint
+    ]
+    low, high, errors = (values[first : last + 1] for values in (low, high, errors))
+    is_wide = high - low > MARGIN
+    return round_midpoints(low[is_wide], high[is_wide]), errors[is_wide], np.max(gaps, 0)[is_wide]
+
+
+def _errors_along(problem, decisions, bins, n_bins):
+    """Weighted share of wrong decisions before the first bin and after each."""
+    effects = -problem.share * problem.target  # of a positive decision
+    first = problem.share @ (problem.target > 0) + effects @ (decisions > 0)
+    steps = np.bincount(bins, -decisions * effects, n_bins + 1)
+    return np.cumsum(np.concatenate(([first], steps[:n_bins])))
+
+
+def _crop(decisions, bins, first, last):
+    """Decisions at interval `first`, and bins counted from there; `last` is the last interval."""
+    is_before, is_after = bins < first, bins >= last
+    bins = np.where(is_before | is_after, last - first, bins - first)
+    return np.where(is_before, -decisions, decisions), bins
+
+
+def sort_flips(scores, slopes):
+    """The intervals between any two flips, found by sorting them.
+
+    The result is (low, high, decisions, bins): the ends of each interval, decisions (-1 or +1) in
+    the first interval, and the number of the interval after which each decision flips. That of
+    decisions which never flip is the last one.
+    """
+    is_still = np.abs(slopes) <= MARGIN
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        flips = np.where(is_still, np.inf, -scores / slopes)
+    n_flips = len(flips) - np.count_nonzero(is_still)
+    order = np.argsort(flips)
+    flips = flips[order[:n_flips]]
+    ends = np.concatenate((flips[:1] - 3.0, flips, flips[-1:] + 3.0))
+    bins = np.empty(len(scores), dtype=np.intp)
+    bins[order] = np.minimum(np.arange(len(scores)), n_flips)
+    decisions = np.where(np.where(is_still, scores, -slopes) > 0, 1, -1)
+    return ends[:-1], ends[1:], decisions, bins
+
+
+def spread_flips(scores, slopes, n_bins):
+    """Intervals at the ends of bins, as `sort_flips`; a few flips may lie beyond the outermost."""
+    from skfair._kernels.flips import bin_flips
+
+    # The median length of a few flips is the scale: bins are dense where flips are.
+    step = max(1, len(scores) // _N_TYPICAL)
+    few_scores, few_slopes = np.abs(scores[::step]), np.abs(slopes[::step])
+    is_moving = few_slopes > MARGIN
+    typical = np.median(few_scores[is_moving] / few_slopes[is_moving])
+    typical = np.exp2(np.rint(np.log2(typical))) if typical > 0.0 else 1.0
+    bins, decisions = bin_flips(scores, slopes, MARGIN, typical, n_bins)
+    return *bin_ends(typical, n_bins), decisions, bins
+
+
+def bin_ends(typical, n_bins):
+    """Low and high ends of a narrow interval around each end of the bins, two (n_bins + 1,)."""
+    position = np.linspace(-1.0, 1.0, n_bins + 1)
+    position[[0, -1]] = (position[[0, -1]] + position[[1, -2]]) / 2  # short of infinity
+    lengths = typical * position / (1.0 - np.abs(position))
+    width = _BIN_END * np.diff(lengths).min()
+    return lengths - width, lengths + width
+
+
+def round_midpoints(low, high):
+    """A number of few digits near the middle of each interval."""
+    grid = np.exp2(np.floor(np.log2((high - low) / 4.0)))
+    return np.rint((low + high) / 2.0 / grid) * grid
+
+
+def count_bins(block, start, directions, typical):
+    """Share of a block in the errors and means at the ends of the bins of several lines.
+
+    Returns errors (n_lines, n_bins + 1) and, of each constraint, means (n_lines, n_events,
+    n_bins + 1): first values and increments, the means without those of negative decisions, which
+    come last, (n_events,).
+    """
+    scores = block.model.at(start).scores
+    counts = [_count_bins(block, scores, *line) for line in zip(directions, typical, strict=True)]
+    errors, means = zip(*counts, strict=True)
+    negative = tuple(one.means.flip_effects[1] for one in block.constraint)
+    return np.array(errors), tuple(map(np.array, zip(*means, strict=True))), negative
+
+
+def _count_bins(block, scores, direction, typical):
+    from skfair._kernels.flips import add_flips, bin_flips
+
+    bins, decisions = bin_flips(scores, block.model.scores(direction), MARGIN, typical, N_BINS)
+
+    def add(samples, events, effects, n_events):
+        sums = np.zeros((n_events, N_BINS + 1))
+        add_flips(samples, events, effects, decisions, bins, sums)
+        return sums
+
+    samples = np.arange(len(scores))
+    errors = add(samples, np.zeros_like(samples), -block.share * block.target, 1)[0]
+    errors[0] += block.share @ (block.target > 0)
+    means = []
+    for one in block.constraint:
+        samples, events, _ = one.events.memberships
+        means.append(add(samples, events, one.means.flip_effects[0], one.events.n_events))
+    return errors, tuple(means)

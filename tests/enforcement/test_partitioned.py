@@ -1,0 +1,164 @@
+"""Enforcement on partitioned samples: tolerances are kept, equal bits on any number of threads."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from skfair.classification import ConstrainedERMClassifier
+from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds
+from skfair.metrics import METRICS
+from skfair.partitions import SUBSAMPLE_SIZES, blocks, in_blocks
+from skfair.problems import PartitionedProblem, _flips, _problem
+from skfair.regression import ConstrainedERMRegressor
+from skfair.training import _partitioned
+from tests.enforcement.test_enforcement import draw as draw_few
+from tests.enforcement.test_enforcement import make_task
+
+N_SAMPLES = 6000
+
+
+def draw(n_groups=2, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(n_groups, size=N_SAMPLES)
+    X = rng.normal(size=(N_SAMPLES, 3)) + 0.6 * groups[:, np.newaxis]
+    y = X @ [1.0, -0.5, 0.3] + 0.4 * groups + rng.logistic(size=N_SAMPLES) > 0.8
+    return X, y.astype(int), groups
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Six thousand samples are very many, and are in a dozen blocks."""
+    monkeypatch.setattr(_problem, "MAX_IN_MEMORY", 5000)
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "linear, blocks", 1500)
+    monkeypatch.setattr(_partitioned, "blocks", partial(blocks, size=512))
+
+
+def fitted(constraint, n_groups=2, **settings):
+    X, y, groups = draw(n_groups)
+    model = ConstrainedERMClassifier(constraint, tolerance=0.03, **settings)
+    return model.fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize(
+    "constraint", ["demographic_parity", "equal_opportunity", "equalized_odds", "error_rate_parity"]
+)
+def test_decisions_keep_the_tolerance_with_nearly_the_errors_of_one_block(
+    constraint, n_groups, many
+):
+    X, y, groups = draw(n_groups)
+    model = fitted(constraint, n_groups)
+    metric = METRICS[CONSTRAINTS[constraint].metric]
+    gap = metric(y, model.predict(X), sensitive_features=groups)
+    assert gap <= 0.03 and model.constraint_violation_ == 0.0
+    assert model.constraint_report_["gap"].iat[0] == pytest.approx(gap, abs=1e-12)
+    _problem.MAX_IN_MEMORY = N_SAMPLES  # the fixture puts it back
+    assert model.score(X, y) >= fitted(constraint, n_groups).score(X, y) - 0.004
+
+
+@pytest.mark.parametrize("constraint", ["demographic_parity", "equalized_odds"])
+def test_any_number_of_threads_gives_the_same_bits(constraint, many):
+    one, two = (fitted(constraint, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert np.array_equal(one.coef_, two.coef_) and one.intercept_ == two.intercept_
+    assert one.objective_ == two.objective_
+    assert one.constraint_report_.equals(two.constraint_report_)
+
+
+@pytest.mark.parametrize(
+    "constraint", [None, "loss_parity", [EqualizedOdds(), BoundedGroupLoss(0.9)]]
+)
+def test_smooth_fits_are_those_of_one_block(constraint, many):
+    settings = {"enforcement": None, "tol": 1e-10}
+    parts = fitted(constraint, **settings)
+    _problem.MAX_IN_MEMORY = N_SAMPLES
+    whole = fitted(constraint, **settings)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-7)
+    np.testing.assert_allclose(parts.multipliers_, whole.multipliers_, atol=1e-6)
+    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-10)
+
+
+def test_mean_parity_is_kept_on_partitions(many):
+    X, _, groups = draw()
+    y = X.sum(axis=1)
+    parts = ConstrainedERMRegressor(n_jobs=2).fit(X, y, sensitive_features=groups)
+    _problem.MAX_IN_MEMORY = N_SAMPLES
+    whole = ConstrainedERMRegressor().fit(X, y, sensitive_features=groups)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-5)
+
+
+def test_a_plain_fit_that_keeps_the_bound_is_taken(many):
+    X, y, groups = draw()
+    loose = ConstrainedERMClassifier(tolerance=0.9).fit(X, y, sensitive_features=groups)
+    plain = ConstrainedERMClassifier(None).fit(X, y)
+    np.testing.assert_allclose(loose.coef_, plain.coef_, rtol=1e-5)
+    assert loose.status_ == "optimal" and not loose.multipliers_.any()
+
+
+def test_weights_count_as_samples_do(many):
+    X, y, groups = draw()
+    weights = np.random.default_rng(1).integers(1, 3, size=N_SAMPLES).astype(float)
+    model = ConstrainedERMClassifier().fit(X, y, sensitive_features=groups, sample_weight=weights)
+    gap = METRICS["demographic_parity_difference"](
+        y, model.predict(X), sensitive_features=groups, sample_weight=weights
+    )
+    assert gap <= 0.02
+
+
+@pytest.mark.parametrize(
+    "settings", [{"group_interactions": True}, {"confidence_level": 0.6}, {"enforcement": "path"}]
+)
+def test_what_is_no_sum_over_samples_is_fitted_as_one_block(settings, many, monkeypatch):
+    monkeypatch.delattr(PartitionedProblem, "of")  # is not asked for
+    assert fitted("demographic_parity", **settings).constraint_violation_ == 0.0
+
+
+def test_flips_along_a_line_are_those_of_brute_force():
+    task = make_task(*draw_few(3, n_samples=300), [EqualizedOdds()])
+    block, rng = task.problem, np.random.default_rng(0)
+    start, direction = rng.normal(size=(2, block.n_parameters))
+    errors, (means,), (negative,) = _flips.count_bins(
+        block, start, direction[np.newaxis], np.array([0.25])
+    )
+    lengths = _flips.round_midpoints(*_flips.bin_ends(0.25, _flips.N_BINS))
+    (constraint,) = block.constraint
+    for number in range(0, _flips.N_BINS + 1, 64):
+        scores = block.predict_scores(start + lengths[number] * direction)
+        wrong = block.share @ ((scores > 0) != (block.target > 0))
+        assert errors[0, : number + 1].sum() == pytest.approx(wrong)
+        values = negative + means[0, :, : number + 1].sum(axis=1)
+        np.testing.assert_allclose(values, constraint.means.exact_at(scores))
+
+
+@pytest.mark.parametrize("spec", [EqualizedOdds(), BoundedGroupLoss(0.9)])
+def test_counts_of_partitions_are_those_in_memory(spec):
+    problem, rng = make_task(*draw_few(3, n_samples=300), [spec]).problem, np.random.default_rng(0)
+    partitions = in_blocks([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
+    partitioned = PartitionedProblem.of(problem, partitions, problem)
+    points = rng.normal(size=(3, problem.n_parameters))
+    for expected, found in zip(problem.count(points), partitioned.count(points), strict=True):
+        assert found[1] == pytest.approx(expected[1])
+        np.testing.assert_allclose(found[2], expected[2], atol=1e-12)
+        np.testing.assert_array_equal(found[4], expected[4])
+    offsets = [
+        one.correct(points[0]).constraint.constraints[0].offset for one in (problem, partitioned)
+    ]
+    np.testing.assert_allclose(*offsets, atol=1e-12)
+
+
+def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
+    problem = make_task(*draw_few(3, n_samples=300), [EqualizedOdds()]).problem
+    partitions = in_blocks([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
+    partitioned = PartitionedProblem.of(problem, partitions, problem)
+    parameters, direction = np.array([0.5, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    scores, lines = problem.predict_scores(parameters), [(direction, np.ones(len(problem.target)))]
+    least = []
+    for one in (problem, partitioned):
+        ((_, lengths, errors, excess),) = one.count_flips(parameters, scores, lines)
+        assert len(lengths) == len(errors) == len(excess)
+        least.append(errors.min())
+        for length, error in list(zip(lengths, errors, strict=True))[::40]:
+            ((_, expected, *_),) = problem.count([parameters + length * direction])
+            assert error == pytest.approx(expected)
+    assert least[0] == pytest.approx(least[1])

@@ -1,0 +1,60 @@
+"""Intervals between flips along lines, against decisions at a point of each."""
+
+import numpy as np
+import pytest
+
+from skfair.problems._flips import _crop, round_midpoints, sort_flips, spread_flips
+
+
+def draw(seed, n_samples=300):
+    rng = np.random.default_rng(seed)
+    scores, slopes = rng.normal(size=(2, n_samples))
+    slopes[:9] = 0.0
+    scores[9:12], slopes[9:12] = scores[12], slopes[12]  # equal people flip together
+    return scores, slopes / np.abs(slopes).max()
+
+
+@pytest.mark.parametrize("make", [sort_flips, lambda *line: spread_flips(*line, 64)])
+@pytest.mark.parametrize("seed", range(3))
+def test_decisions_at_a_stop_are_those_of_the_scores_there(make, seed):
+    scores, slopes = draw(seed)
+    low, high, decisions, bins = make(scores, slopes)
+    apart = np.flatnonzero(high - low > 1e-9)
+    wrong = 0
+    for stop, length in zip(apart, round_midpoints(low[apart], high[apart]), strict=True):
+        now = np.where(bins < stop, -decisions, decisions)
+        if make is sort_flips or 0 < stop < 64:  # a few may flip beyond the last bins
+            wrong += ((scores + length * slopes > 0) != (now > 0)).sum()
+    # At the end of a bin a flip may lie on the way to a number of few digits.
+    assert wrong <= (0 if make is sort_flips else 2)
+    assert len(apart) >= 60
+
+
+def test_half_of_the_bins_are_where_half_of_the_flips_are():
+    *_, bins = spread_flips(*draw(0, n_samples=20_000), 1000)
+    moving = bins < 1000
+    inner = (bins > 250) & (bins < 750)
+    assert inner.sum() / moving.sum() == pytest.approx(0.5, abs=0.15)
+
+
+def test_a_number_between_two_does_not_hang_on_their_last_digits():
+    low = np.array([-3.0, 0.1, 1e-7, 5.0])
+    high = low + np.array([0.3, 1e-6, 1e-9, 3.0])
+    found = round_midpoints(low, high)
+    assert ((low < found) & (found < high)).all()
+    np.testing.assert_array_equal(found, round_midpoints(low * (1 + 1e-16), high * (1 - 1e-16)))
+
+
+@pytest.mark.parametrize("make", [sort_flips, lambda *line: spread_flips(*line, 64)])
+@pytest.mark.parametrize(("first", "last"), [(0, 5), (20, 40), (7, 7)])
+def test_a_piece_of_a_line_has_the_decisions_of_the_whole(make, first, last):
+    *_, all_decisions, all_bins = make(*draw(0))
+    decisions, bins = _crop(all_decisions, all_bins, first, last)
+    for stop in range(last - first + 1):
+        np.testing.assert_array_equal(
+            np.where(bins < stop, -decisions, decisions),
+            np.where(all_bins < first + stop, -all_decisions, all_decisions),
+        )
+    assert bins.max() <= last - first
+    assert bins.dtype == all_bins.dtype  # kernels are compiled for one type
+    assert decisions.dtype == all_decisions.dtype
