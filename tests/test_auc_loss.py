@@ -217,7 +217,7 @@ def test_scores_are_fair_and_as_well_ordered_as_one_may_ask():
 @pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
 def test_criteria_at_a_cut_off_are_refused(criterion):
     X, y, groups = crowd(200)
-    with pytest.raises(ValueError, match="AUCLoss orders people and knows no cut-off, but Partial"):
+    with pytest.raises(ValueError, match="AUCLoss ranks samples and has no threshold, but Partial"):
         PartialParityClassifier(criterion, loss="auc").fit(X, y, sensitive_features=groups)
 
 

@@ -49,14 +49,14 @@ from skfair.training import (
     GroupScoreMixin,
     Storable,
     Subtask,
-    constraints_of,
     document,
     guarantee_attributes,
     label_positive,
     refuse_partitioned,
+    resolve_constraints,
     status_of,
     store_fit,
-    unconstrained,
+    unconstrained_attributes,
     warn_of_cost,
     warn_of_duplicates,
     warn_of_outcome,
@@ -330,7 +330,7 @@ class ConstrainedClassifierCV(
             to learn from, or most rows of X are in `X_fit`; the message says what must hold.
         """
         validate_params(self)
-        constraints = constraints_of(self.constraint)
+        constraints = resolve_constraints(self.constraint)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training, rows = self._check(X, y, metadata | {"groups": groups}, constraints)
         check_held_out(self._base, self.cv, X, X_fit, rows)
@@ -366,10 +366,10 @@ class ConstrainedClassifierCV(
                 "of a sparse sensitive_features may overlap; pass one label per sample."
             )
         (X,) = indexable(X)
-        training = training._replace(people=training.people._replace(X=safe_indexing(X, rows)))
+        training = training._replace(samples=training.samples._replace(X=safe_indexing(X, rows)))
         check_several_classes(training.one_vs_rest(), constraints, self.confidence_level)
         if self.confidence_level is not None:
-            warn_of_duplicates(training.people.X, training)
+            warn_of_duplicates(training.samples.X, training)
         return training, rows
 
     def _split(self, X, y, training, rows, metadata, groups, params):
@@ -397,7 +397,7 @@ class ConstrainedClassifierCV(
         with Subtask(self, context, "classifiers", max_subtasks=n_fits) as step:
             return cross_fit(
                 self._base,
-                training.people.X,
+                training.samples.X,
                 training.labels,
                 cv,
                 params=fit_params,
@@ -415,7 +415,7 @@ class ConstrainedClassifierCV(
         models = fit_event_models(
             estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
         )
-        probabilities = out_of_fold_probabilities(models, events, training.people.X, folds)
+        probabilities = out_of_fold_probabilities(models, events, training.samples.X, folds)
         if self.group_estimator != "sensitive_features":
             warn_if_groups_predictable(events, probabilities)
 
@@ -423,7 +423,7 @@ class ConstrainedClassifierCV(
         if not self.ensemble:
             all_rows = np.arange(len(training.target))
             if len(estimators) > 1:
-                data = training.people.X, training.labels, fit_params, all_rows
+                data = training.samples.X, training.labels, fit_params, all_rows
                 task = Subtask(self, context, "classifier of all samples")
                 estimators = [fit_rows(self._base, *data, task)]
             models = fit_event_models(
@@ -478,7 +478,7 @@ class ConstrainedClassifierCV(
             "constraint_report_": report,
         }
         outcome |= guarantee_attributes(self, guarantee, status)
-        return outcome | (unconstrained(report) if problems[0].lacks_groups else {})
+        return outcome | (unconstrained_attributes(report) if problems[0].lacks_groups else {})
 
     def _warn(self, problem, guarantee):
         """Warn of useless scores, and of what `warn_of_outcome` and `warn_of_cost` find."""

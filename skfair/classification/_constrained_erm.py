@@ -6,7 +6,7 @@ from skfair.classification._linear import LinearClassifier
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
-from skfair.training import CONFIDENCE_LEVELS, constraints_of, document
+from skfair.training import CONFIDENCE_LEVELS, document, resolve_constraints
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
@@ -160,7 +160,7 @@ class ConstrainedERMClassifier(LinearClassifier):
             says what must hold.
         """
         validate_params(self)
-        constraints = constraints_of(self.constraint)
+        constraints = resolve_constraints(self.constraint)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         return self._train(X, y, metadata, groups, constraints, request)

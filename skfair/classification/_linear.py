@@ -142,7 +142,7 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         if self.group_interactions:
             raise ValueError(
                 f"group_interactions={self.group_interactions!r} gives every group "
-                f"{self._of_its_own} of its own, but a linear classifier of scikit-learn has one "
+                f"{self._per_group} of its own, but a linear classifier of scikit-learn has one "
                 "set; fit with group_interactions=False."
             )
         classifier = LogisticRegression() if self.loss == "logistic" else LinearSVC()
@@ -158,5 +158,5 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _shaped(self, coef, intercept):
+    def _reshape(self, coef, intercept):
         return coef[np.newaxis], np.atleast_1d(intercept)

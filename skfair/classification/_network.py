@@ -17,9 +17,9 @@ from skfair.training import (
     ConstrainedNetwork,
     check_training,
     class_weights,
-    constraints_of,
     document,
     label_positive,
+    resolve_constraints,
 )
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
@@ -71,7 +71,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
             says what must hold.
         """
         validate_params(self)
-        constraints = constraints_of(self.constraint)
+        constraints = resolve_constraints(self.constraint)
         metadata = {
             "sensitive_features": sensitive_features,
             "sample_weight": sample_weight,

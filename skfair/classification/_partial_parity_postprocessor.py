@@ -44,7 +44,7 @@ from skfair.training import (
     label_positive,
     make_criterion,
     store_fit,
-    unconstrained,
+    unconstrained_attributes,
     warn_of_duplicates,
 )
 from skfair.utils._fit import restore_on_failure
@@ -292,9 +292,9 @@ class PartialParityPostprocessor(
         check_held_out(self._base, self.cv, X, X_fit, rows)
         criterion = self._criterion()
         # Groups that are not compared are in the report alone.
-        reported = criterion.bind(training.people, None, None, self.tolerance)
-        compared, positions = _compared_groups(training.people)
-        bound = criterion.bind(training.people.take(compared), None, None, self.tolerance)
+        reported = criterion.bind(training.samples, None, None, self.tolerance)
+        compared, positions = _compared_groups(training.samples)
+        bound = criterion.bind(training.samples.take(compared), None, None, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         estimator, scores = self._cross_fit(X, y, training, rows, metadata, groups, context)
@@ -318,7 +318,9 @@ class PartialParityPostprocessor(
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
         shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])
         fitted |= self._outcome(guarantee, bound.tolerance, reported.report(shifted))
-        fitted |= unconstrained(fitted["constraint_report_"]) if training.lacks_groups else {}
+        fitted |= (
+            unconstrained_attributes(fitted["constraint_report_"]) if training.lacks_groups else {}
+        )
         store_fit(self, fitted | feature_attributes(estimator))
         self._warn(guarantee, bound.tolerance)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)

@@ -55,7 +55,7 @@ def enforce(task, strategy):
     constraint or it keeps the bound, the smooth fit if no row of it is active.
     """
     compares_ranks = "ranks" in task.constraint.statistics
-    if task.problem.in_memory is not task.problem and not compares_ranks:
+    if task.problem.scored_problem is not task.problem and not compares_ranks:
         return _enforce_partitioned(task, strategy)
     if not len(task.constraint):
         return task.fit_plain()
@@ -123,14 +123,14 @@ def enforce_in_population(task, strategy, confidence, train_without=None, cluste
         # Fits of folds are solved to the digits that their sampling noise leaves.
         fold = task_of_all
         if rows is not None:
-            fold = task_of_all.with_subsample(task_of_all.problem.take(rows))
+            fold = task_of_all.restrict_to(task_of_all.problem.take(rows))
         if start is not None:
             judged = fold.judge(start.parameters, start.result)._replace(gaps=start.gaps)
             start = judged if task_of_all is task else None
 
         def fit(tolerances):
             nonlocal start  # each fit starts where the one before has ended
-            tighter = fold.with_tolerances(tolerances)
+            tighter = fold.replace_tolerances(tolerances)
             tighter = tighter if start is None else tighter.restart_at(start)
             start = enforce(tighter, strategy)
             return task_of_all.judge(start.parameters, start.result)
@@ -156,7 +156,7 @@ def _enforce_ranks(task, strategy):
 
 def _enforce_partitioned(task, strategy):
     """The candidate of partitioned samples, warm-started by enforcement on the subsample."""
-    on_subsample = task.with_subsample(task.problem.subsample)
+    on_subsample = task.restrict_to(task.problem.subsample)
     # Searches would fit the decisions of the subsample: they are left to the full data.
     counts_all = task.constraint.statistics <= {"decisions"}
     start = enforce(on_subsample, "correction" if strategy == "auto" and counts_all else strategy)

@@ -115,7 +115,7 @@ def _calibrations(task, latest, rows):
         rows = [search.send((latest.scores, gap, is_infeasible)) for search, gap in pairs]
         if any(row is None for row in rows):
             return
-        problem = task.with_constraint(ConstraintSystem(tuple(rows)))
+        problem = task.replace_constraint(ConstraintSystem(tuple(rows)))
         # Thresholds start at the last ones; other auxiliary unknowns are easily placed again.
         is_warm = len(latest.result.x) == problem.n_unknowns
         is_warm = is_warm and not any(one.is_correctable for one in task.constraint)
@@ -161,7 +161,7 @@ def _corrections(constraint, start):
         offset = residual if offset is None else (offset + residual) / 2
         scores, gap, _ = yield replace(rows, offset=offset)
         # Decisions change sample by sample: half of what still exceeds the aim is added.
-        tolerance = min(aim, max(0.0, tolerance + (aim - _known(gap)) / 2))
+        tolerance = min(aim, max(0.0, tolerance + (aim - _gap_or_1(gap)) / 2))
 
 
 def _secant(constraint, start):
@@ -179,28 +179,28 @@ def _secant(constraint, start):
     while True:
         # The bracket holds pairs of a tolerance and the gap that it leads to.
         tolerance, low = requested, (0.0, 0.0)
-        high = (max(requested, _known(gap)), _known(gap))
+        high = (max(requested, _gap_or_1(gap)), _gap_or_1(gap))
         is_guessed = start is not None
         if is_guessed:  # nearly right, so the bracket is narrow
-            constraint, tolerance = _with_criterion(constraint, start.criterion), start.tolerance
+            constraint, tolerance = _replace_criterion(constraint, start.criterion), start.tolerance
             high, start = (2.0 * tolerance, 2.0 * aim), None
         is_measured = False  # until then the gap of the plain fit stands for any tolerance above
         while True:
             rows = replace(constraint.linearize_at(scores), tolerance=tolerance)
             scores, gap, is_infeasible = yield rows
             if tolerance == 0.0:
-                gaps_at_zero.append(_known(gap))
+                gaps_at_zero.append(_gap_or_1(gap))
                 if gaps_at_zero[-1] <= requested or _stagnates(gaps_at_zero):
                     yield None
                 break
-            if _known(gap) > aim:
+            if _gap_or_1(gap) > aim:
                 if is_infeasible and is_narrowed:
                     yield None
                 if is_infeasible:
                     break  # perhaps only by this ramp
-                if is_measured and low[0] == 0.0 and _known(gap) > high[1] + SLACK / 2:
+                if is_measured and low[0] == 0.0 and _gap_or_1(gap) > high[1] + SLACK / 2:
                     break  # less tolerance increases the gap: the ramp does not show it
-                high, is_measured = (tolerance, _known(gap)), True
+                high, is_measured = (tolerance, _gap_or_1(gap)), True
             else:
                 low = (tolerance, gap)
                 if is_guessed and not is_measured and gap > aim / 8:  # nearly proportional
@@ -212,12 +212,12 @@ def _secant(constraint, start):
             if tolerance < 0.02 * requested:
                 tolerance = 0.0
         if is_narrowed and requested > 0.0:  # at tolerance 0 more rows only increase the violation
-            constraint = _with_criterion(constraint, constraint.criterion.refine())
+            constraint = _replace_criterion(constraint, constraint.criterion.refine())
         narrowed = constraint.criterion.narrow(_NARROWING)
-        constraint, is_narrowed = _with_criterion(constraint, narrowed), True
+        constraint, is_narrowed = _replace_criterion(constraint, narrowed), True
 
 
-def _with_criterion(constraint, criterion):
+def _replace_criterion(constraint, criterion):
     return replace(constraint, criterion=criterion)
 
 
@@ -226,6 +226,6 @@ def _stagnates(gaps):
     return min(gaps[-_PATIENCE:]) >= min(gaps[:-_PATIENCE], default=np.inf)
 
 
-def _known(gap):
+def _gap_or_1(gap):
     """The gap, or the largest possible one if it cannot be measured."""
     return 1.0 if np.isnan(gap) else gap

@@ -47,7 +47,7 @@ def sweep(task, candidate):
 def search(task, candidate, direction):
     """The best point on the line through a candidate, by decisions; ties stay near it."""
     lines = _Lines(task, candidate)
-    points = lines.promising_points([(candidate, lines.scale([direction]))])
+    points = lines.better_points([(candidate, lines.scale([direction]))])
     return next(lines.improvements(points), candidate)
 
 
@@ -58,14 +58,14 @@ def polish(task, candidate, max_rounds=_MAX_ROUNDS, max_breadth=_MAX_BREADTH):
     at the least loss, those of the largest coefficients, and the one that leads all rows which
     decisions violate back to their bounds.
     """
-    is_partitioned = task.problem.in_memory is not task.problem
+    is_partitioned = task.problem.scored_problem is not task.problem
     min_gain = _MIN_PARTITIONED_GAIN if is_partitioned else _MIN_GAIN
     lines = _Lines(task, candidate)
     breadth = min(max(1, 2 * _SMALL // lines.n_samples), max_breadth)
     best = task.judge(lines.join(canonical(lines.parameters, _POINT_BITS)), candidate.result)
     starts = [best]
     for _ in range(max_rounds):
-        points = lines.promising_points([(one, lines.through(one)) for one in starts])
+        points = lines.better_points([(one, lines.through(one)) for one in starts])
         starts = sorted(itertools.islice(lines.improvements(points), breadth), key=rank)
         if not starts or not starts[0].rank < best.rank:
             break
@@ -87,13 +87,13 @@ class _Lines:
         is_all = model is task.problem.model
         self.problem = task.problem if is_all else replace(task.problem, model=model)
         self.before, self.parameters = np.split(candidate.parameters, [-model.n_parameters])
-        self.in_memory = self.problem.in_memory
+        self.scored_problem = self.problem.scored_problem
         self.directions = None
 
     @property
     def n_samples(self):
         """Number of the samples in memory."""
-        return len(self.in_memory.target)
+        return len(self.scored_problem.target)
 
     def join(self, parameters):
         """Parameters of the whole model from those of the last layer."""
@@ -104,7 +104,7 @@ class _Lines:
 
         Directions that move no score are left out.
         """
-        model, lines = self.in_memory.model, []
+        model, lines = self.scored_problem.model, []
         for direction in itertools.chain.from_iterable(map(model.lines, directions)):
             direction = canonical(direction, _DIRECTION_BITS)
             slopes = model.scores(direction)
@@ -117,15 +117,15 @@ class _Lines:
     def through(self, candidate):
         """Lines to search through a candidate: those found at the start, and one to the bounds."""
         if self.directions is None:
-            self.directions = self._promising_directions()
+            self.directions = self._find_directions()
         lines, newton, effects = self.directions
-        steps = _steps_to_bounds(self.in_memory.constraint, self._scores(candidate))
+        steps = _steps_to_bounds(self.scored_problem.constraint, self._scores(candidate))
         if len(steps) < 2 or not steps.any():
             return lines
         back = newton @ np.linalg.lstsq(effects, steps, rcond=1e-8)[0]
         return [*lines, *self.scale([back])]
 
-    def _promising_directions(self):
+    def _find_directions(self):
         """Lines, Newton's direction of each row, and what each row gains by each direction."""
         problem = self.problem.subsample
         evaluation = problem.evaluate(problem.initial_point(self.parameters))
@@ -147,9 +147,9 @@ class _Lines:
         """Scores in memory of a candidate: of all samples, or of the subsample."""
         if candidate.scores is not None:
             return candidate.scores
-        return self.in_memory.predict_scores(candidate.parameters)
+        return self.scored_problem.predict_scores(candidate.parameters)
 
-    def promising_points(self, starts):
+    def better_points(self, starts):
         """Points that are better than their start by count, best first: (start, line, parameters).
 
         `starts` are pairs of a candidate and lines through it. Ties go to the first line, and on a
@@ -181,7 +181,7 @@ class _Lines:
     def improvements(self, points):
         """Yield the first point of each line that is judged to be better than its start."""
         n_at_once = 1
-        if self.in_memory is not self.problem:
+        if self.scored_problem is not self.problem:
             n_at_once = _MAX_PARTITIONED_POINTS
             points = points[:n_at_once]
         lines = set()

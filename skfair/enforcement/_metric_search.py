@@ -35,7 +35,7 @@ def search_metric(task, fairest):
     too many.
     """
     problem = task.problem
-    if problem.in_memory is not problem or len(problem.target) > _MANY:
+    if problem.scored_problem is not problem or len(problem.target) > _MANY:
         return fairest
     plain = task.fit_plain(fairest.parameters)  # by the user's solver, whose limits it reports
     layer = problem.model.last_layer(fairest.parameters)
@@ -58,7 +58,7 @@ def search_metric(task, fairest):
     if best.violation >= fairest.violation:
         return fairest
     # Ranks depend neither on scale nor on intercept.
-    free, parameters = task.with_constraint(ConstraintSystem(())), best.parameters[len(before) :]
+    free, parameters = task.replace_constraint(ConstraintSystem(())), best.parameters[len(before) :]
     rescaled = _rescale(parameters, layer, lambda x: free.evaluate(np.append(before, x)).fun)
     return min(judge(rescaled), best, key=_violation)
 

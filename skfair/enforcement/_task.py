@@ -110,24 +110,23 @@ class Task:
 
     def judge(self, parameters, result):
         """The candidate with these parameters."""
-        (candidate,) = self.judge_all([parameters], result)
-        return candidate
+        (counts,) = self.problem.count([parameters])
+        return self._make_candidate(parameters, counts, result)
 
     def judge_all(self, points, result):
         """The candidates with these parameters, from one pass over the data."""
-        candidates = []
-        for point, counts in zip(points, self.problem.count(points), strict=True):
-            scores, error, gaps, is_clear, decisions = counts
-            counts = scores, round(error, 12), gaps, is_clear, decisions
-            candidates.append(Candidate(point, *counts, self._violation(gaps), result))
-        return candidates
+        pairs = zip(points, self.problem.count(points), strict=True)
+        return [self._make_candidate(*pair, result) for pair in pairs]
 
-    def _violation(self, gaps):
-        """Largest excess of gaps over their tolerances; 0 if it is rounding."""
+    def _make_candidate(self, parameters, counts, result):
+        """The candidate of a problem's counts, with the largest excess of a gap as violation."""
+        scores, error, gaps, is_clear, decisions = counts
         excess = np.where(np.isnan(gaps), np.inf, gaps - self.constraint.tolerances)
         errors, margins = self._margins(self.constraint)
         rounding = np.maximum(TIE, errors - margins)
-        return float(np.max(excess, where=excess > rounding, initial=0.0))
+        violation = float(np.max(excess, where=excess > rounding, initial=0.0))
+        counts = scores, round(error, 12), gaps, is_clear, decisions
+        return Candidate(parameters, *counts, violation, result)
 
     def _margins(self, constraint):
         """Solver's error of each gap, and the margin by which its tolerance is tightened for that.
@@ -160,7 +159,7 @@ class Task:
     def fit_plain(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
         x = self.start if parameters is None else parameters
-        return self.fit(self.with_constraint(ConstraintSystem(())), x, solver)
+        return self.fit(self.replace_constraint(ConstraintSystem(())), x, solver)
 
     def fit_plain_roughly(self):
         """A fit without constraint that others may start from, on the subsample if there is one."""
@@ -181,23 +180,23 @@ class Task:
         if "ranks" in constraint.statistics:
             rough = self.fit_plain_roughly()
             start, constraint = rough.parameters, constraint.linearize_at(rough.scores)
-        problem = self.with_constraint(constraint)
+        problem = self.replace_constraint(constraint)
         if "ranks" not in constraint.statistics and problem.subsample is not problem:
-            few = problem.subsample
-            start = _WARM_START.solve(few, few.initial_point(start), **self.options).x
-            start = start[: few.n_parameters]
+            subsample = problem.subsample
+            start = _WARM_START.solve(subsample, subsample.initial_point(start), **self.options).x
+            start = start[: subsample.n_parameters]
         return self.fit(problem, problem.initial_point(start))
 
-    def with_constraint(self, constraint):
+    def replace_constraint(self, constraint):
         """The problem under another constraint."""
         return replace(self.problem, constraint=constraint)
 
-    def with_tolerances(self, tolerances):
+    def replace_tolerances(self, tolerances):
         """The same task with other tolerances, (n_constraints,)."""
         constraint = self.constraint.with_tolerances(tolerances)
-        return replace(self, problem=self.with_constraint(constraint))
+        return replace(self, problem=self.replace_constraint(constraint))
 
-    def with_subsample(self, problem):
+    def restrict_to(self, problem):
         """The same task on a subsample, solved to the digits that it shares with all samples."""
         tol = max(_SUBSAMPLE_TOL, self.tol)
         return replace(self, problem=problem, solver=clone(self.solver).set_params(tol=tol))
@@ -213,7 +212,7 @@ class Task:
         is_like = compares_ranks and has_rows and not np.isnan(candidate.gaps).any()
         return replace(
             self,
-            problem=self.with_constraint(constraint),
+            problem=self.replace_constraint(constraint),
             start=candidate.parameters,
             is_active=is_active,
             earlier=candidate if is_active and is_like else None,

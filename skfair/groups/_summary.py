@@ -13,13 +13,15 @@ class EncodedBlock:
 
     X is in the precision in which it came. Codes are positions in ``cells``, a list of tuples.
     Weights are None if all are 1. The place is the number of the partition, and the position of
-    the first row in it.
+    the first row in it. Real targets are None where classes are part of the cells. Attributes are
+    the names of the sensitive attributes, where they are known.
     """
 
     unit_costs = None  # (n_rows,) cost of a squared distance by weight; None if all are 1
 
-    def __init__(self, X, cells, codes, weights=None, place=(0, 0)):
+    def __init__(self, X, cells, codes, weights=None, place=(0, 0), target=None, attributes=()):
         self.X, self.cells, self.weights, self.place = X, cells, weights, place
+        self.target, self.attributes = target, attributes
         self.codes = codes.astype(np.min_scalar_type(len(cells)))
 
     def codes_among(self, positions):
@@ -39,7 +41,7 @@ class EncodedBlock:
         return changed
 
     def __sizeof__(self):
-        arrays = self.X, self.codes, self.weights, self.unit_costs
+        arrays = self.X, self.codes, self.weights, self.unit_costs, self.target
         return sum(array.nbytes for array in arrays if array is not None)
 
 
@@ -68,7 +70,9 @@ class Summary:
     counts, weights : ndarray of shape (n_cells,)
         Number and total weight of the samples of positive weight, by cell.
     mean, variance : ndarray of shape (n_features,)
-        Weighted, of the features.
+        Weighted, of the features; those of real targets come last.
+    attributes : sequence of str
+        Names of the sensitive attributes, where blocks have them.
     scatter : float
         Weighted sum of squared distances to the mean.
     lengths : list of int
@@ -83,9 +87,9 @@ class Summary:
         counted = blocks.gather(_count_block)
         for error in (one for one in counted if isinstance(one, Exception)):
             raise error
-        partitions, lengths, cells, counts, weights, sums, squares, ranges = zip(
-            *counted, strict=True
-        )
+        places, cells, counts, weights, sums, squares, ranges = zip(*counted, strict=True)
+        partitions, lengths, attributes = zip(*places, strict=True)
+        self.attributes = next(filter(len, attributes), ())
         # Row numbers: where each partition begins.
         rows = np.bincount(partitions, lengths).astype(np.intp)
         self.lengths, self.first = rows.tolist(), np.cumsum([0, *rows[:-1]])
@@ -113,7 +117,7 @@ class Summary:
 
 
 def _count_block(block):
-    """Place, length, cells, counts, weights and moments of a block, or its error."""
+    """Partition, length, attributes; cells, counts, weights, moments of a block; or its error."""
     if isinstance(block, Exception):
         return block
     X, n_cells = block.X, len(block.cells)
@@ -123,12 +127,20 @@ def _count_block(block):
     by_cell = np.bincount(block.codes, weights, n_cells)
     occupied = np.flatnonzero(counts)
     cells = [block.cells[code] for code in occupied]
+    sums, squares = _sum_moments(X, weights)
+    if block.target is not None:
+        of_target = _sum_moments(block.target[:, np.newaxis], weights)
+        sums, squares = map(np.append, (sums, squares), of_target)
+    range_ = (weights[present].min(), weights.max()) if len(occupied) else (np.inf, 0.0)
+    place = block.place[0], len(X), block.attributes
+    return place, cells, counts[occupied], by_cell[occupied], sums, squares, range_
+
+
+def _sum_moments(X, weights):
+    """Weighted sums of columns, and of squares about their means."""
     sums = weights @ X
     deviations = X - sums / max(weights.sum(), 1e-300)
-    squares = weights @ (deviations * deviations)
-    range_ = (weights[present].min(), weights.max()) if len(occupied) else (np.inf, 0.0)
-    by_cell = by_cell[occupied]
-    return block.place[0], len(X), cells, counts[occupied], by_cell, sums, squares, range_
+    return sums, weights @ (deviations * deviations)
 
 
 def _pool_moments(weights, sums, squares):

@@ -42,7 +42,7 @@ class EventModel:
         """Fit to some rows of the training data."""
         if not events.subsets:
             return cls(base, [], [])
-        features = final_step_features(base, safe_indexing(training.people.X, rows))
+        features = final_step_features(base, safe_indexing(training.samples.X, rows))
         weights, codes = training.weights[rows], events.codes[rows]
         knows_groups = isinstance(group_estimator, str)
         if knows_groups or group_estimator is None:

@@ -42,9 +42,9 @@ def find_events(problems, constraints):
     for number, problem in enumerate(problems):
         columns.append([])
         for constraint in constraints:
-            groups, _ = constraint.compared_groups(problem.people)
+            groups, _ = constraint.compared_groups(problem.samples)
             members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
-            for cell in constraint.cells(problem.people).values():
+            for cell in constraint.cells(problem.samples).values():
                 effects = _decision_effects(constraint, cell, problem.target)
                 columns[-1] += _contrasts(effects, members, codes, problem.weights, subsets)
         sources += [(number, _source(one, problem.target)) for one in subsets[len(sources) :]]

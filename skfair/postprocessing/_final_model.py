@@ -39,7 +39,7 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
     task, candidate = _select_most_accurate(tasks if len(problems) > 1 else _preselect(tasks))
     guarantee = Guarantee(candidate, task.constraint.tolerances)
     if confidence is not None:
-        start, clusters = replace(task, start=candidate.parameters), problems[0].people.clusters
+        start, clusters = replace(task, start=candidate.parameters), problems[0].samples.clusters
         guarantee = enforce_in_population(start, "auto", confidence, clusters=clusters)
     problem = task.problem
     constraint = problem.constraint.linearize_at(guarantee.candidate.scores)
@@ -99,7 +99,7 @@ def _make_model(problems):
 def _bind(problems, constraints, settings):
     """Every constraint on every problem, as a function of the scores of all problems."""
     n_samples, n_scores = len(problems[0].target), len(problems) * len(problems[0].target)
-    bound = bind_all(constraints, [problem.people for problem in problems], *settings)
+    bound = bind_all(constraints, [problem.samples for problem in problems], *settings)
     if len(problems) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [

@@ -7,6 +7,7 @@ from skfair.problems._evaluation import Evaluation
 from skfair.problems._partitioned import PartitionedProblem
 from skfair.problems._partitioned_ranks import PartitionedRankProblem
 from skfair.problems._problem import ConstrainedProblem
+from skfair.problems._problem import is_large as is_large
 from skfair.problems._region import Ball, Box
 
 __all__ = [

@@ -55,7 +55,7 @@ class Evaluation:
         """Score of each sample."""
         return self.point.scores
 
-    def with_constraint(self, constraint):
+    def replace_constraint(self, constraint):
         """The same point under another constraint; its scores are reused.
 
         Parameters

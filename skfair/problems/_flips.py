@@ -42,10 +42,10 @@ def count_line(problem, scores, slopes, max_error):
     else:
         low, high, decisions, bins = spread_flips(scores, slopes, max_bins)
     errors = _errors_along(problem, decisions, bins, len(low) - 1)
-    promising = np.flatnonzero(errors < max_error)
-    if not len(promising):
+    useful = np.flatnonzero(errors < max_error)
+    if not len(useful):
         return np.empty(0), np.empty(0), np.empty(0)
-    first, last = map(int, promising[[0, -1]])  # no numpy integers: kernels see one dtype
+    first, last = map(int, useful[[0, -1]])  # no numpy integers: kernels see one dtype
     decisions, bins = _crop(decisions, bins, first, last)
     gaps = [
         one.aggregate(one.means.along_flips(decisions, bins, last - first)) - one.tolerance
@@ -97,9 +97,9 @@ def spread_flips(scores, slopes, n_bins):
 
     # The median length of a few flips is the scale: bins are dense where flips are.
     step = max(1, len(scores) // _N_TYPICAL)
-    few_scores, few_slopes = np.abs(scores[::step]), np.abs(slopes[::step])
-    is_moving = few_slopes > MARGIN
-    typical = np.median(few_scores[is_moving] / few_slopes[is_moving])
+    sizes, steps = np.abs(scores[::step]), np.abs(slopes[::step])
+    is_moving = steps > MARGIN
+    typical = np.median(sizes[is_moving] / steps[is_moving])
     typical = np.exp2(np.rint(np.log2(typical))) if typical > 0.0 else 1.0
     bins, decisions = bin_flips(scores, slopes, MARGIN, typical, n_bins)
     return *bin_ends(typical, n_bins), decisions, bins

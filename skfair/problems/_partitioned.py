@@ -40,7 +40,7 @@ class PartitionedProblem(ConstrainedProblem):
     >>> model = LinearModel.standardized(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
     >>> partitions = in_blocks([problem.subset(rows) for rows in blocks(2, size=1)])
-    >>> PartitionedProblem.of(problem, partitions).evaluate(np.zeros(2)).grad
+    >>> PartitionedProblem.from_problem(problem, partitions).evaluate(np.zeros(2)).grad
     array([-1.,  0.])
     """
 
@@ -48,7 +48,7 @@ class PartitionedProblem(ConstrainedProblem):
     subsample: object = None
 
     @classmethod
-    def of(cls, problem, partitions, subsample=None):
+    def from_problem(cls, problem, partitions, subsample=None):
         """A problem's settings, with partitions in place of its samples.
 
         Parameters
@@ -78,7 +78,7 @@ class PartitionedProblem(ConstrainedProblem):
         )
 
     @property
-    def in_memory(self):
+    def scored_problem(self):
         """The subsample, whose scores are in memory."""
         return self.subsample
 
@@ -339,7 +339,7 @@ def _evaluate(block, x, multipliers, is_near, criteria):
         no_rows = np.empty(0), np.empty((0, p))
         hessian = evaluation.point.gram(evaluation.loss_curvature)
         return evaluation.fun, evaluation.grad[:p], *no_rows, hessian
-    evaluation = evaluation.with_constraint(block.constraint.map(_with_criterion, criteria))
+    evaluation = evaluation.replace_constraint(block.constraint.map(_replace_criterion, criteria))
     rows, jacobian = evaluation.problem.rows, evaluation.jacobian
     # What does not depend on the samples is added once, after the sum.
     values = evaluation.values - rows.constant_term(x[p:])
@@ -348,7 +348,7 @@ def _evaluate(block, x, multipliers, is_near, criteria):
     return evaluation.fun, evaluation.grad[:p], values, jacobian, hessian
 
 
-def _with_criterion(constraint, criterion):
+def _replace_criterion(constraint, criterion):
     """A constraint with the present settings of its criterion, if it has any."""
     return constraint if criterion is None else replace(constraint, criterion=criterion)
 

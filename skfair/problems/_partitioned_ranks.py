@@ -34,7 +34,7 @@ class PartitionedRankProblem(PartitionedProblem):
     >>> model = LinearModel.standardized(X, weights)
     >>> problem = ConstrainedProblem(model, loss, y, weights, 0.0, ConstraintSystem((parity,)))
     >>> partitions = in_blocks([problem.subset(rows) for rows in blocks(80, size=50)])
-    >>> PartitionedRankProblem.of(problem, partitions).gaps(np.array([1.0, 0.0]))
+    >>> PartitionedRankProblem.from_problem(problem, partitions).gaps(np.array([1.0, 0.0]))
     array([1.])
     """
 

@@ -15,6 +15,11 @@ MAX_IN_MEMORY = 1 << 17
 """Samples up to which a problem is solved without a warm start on a subsample."""
 
 
+def is_large(problem):
+    """Whether fits of a problem in memory start from a subsample."""
+    return len(problem.target) > MAX_IN_MEMORY
+
+
 @dataclass(frozen=True, eq=False)
 class ConstrainedProblem:
     r"""Empirical risk under constraints on the scores.
@@ -346,14 +351,14 @@ class ConstrainedProblem:
         )
 
     @property
-    def in_memory(self):
+    def scored_problem(self):
         """The problem whose scores are in memory: itself."""
         return self
 
     @cached_property
     def subsample(self):
         """The problem on a subsample for warm starts; itself where samples are not very many."""
-        return self.draw_subsample(SUBSAMPLE_SIZES["linear"])
+        return self.draw_subsample(SUBSAMPLE_SIZES["linear"]) if is_large(self) else self
 
     def draw_subsample(self, size):
         """The same problem on a subsample.
@@ -366,13 +371,10 @@ class ConstrainedProblem:
         Returns
         -------
         problem : ConstrainedProblem
-            The problem itself if it is small, or if an event has no sample among the draws.
+            The problem itself if an event has no sample among the draws.
         """
-        n_samples = len(self.target)
-        if n_samples <= MAX_IN_MEMORY:
-            return self
         # The seed is fixed, so that fits of the same samples are equal.
-        rows = np.unique(np.random.default_rng(0).integers(n_samples, size=size))
+        rows = np.unique(np.random.default_rng(0).integers(len(self.target), size=size))
         try:
             return self.take(rows)
         except ValueError:
@@ -476,7 +478,7 @@ class ConstrainedProblem:
             Of the problem whose smooth means are offset to the exact ones at x.
         """
         smooth = self.evaluate(x)
-        return smooth.with_constraint(self.rows.correct(smooth.scores))
+        return smooth.replace_constraint(self.rows.correct(smooth.scores))
 
 
 def _as_one_row(constraint):

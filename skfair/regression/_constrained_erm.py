@@ -4,7 +4,7 @@ from numbers import Integral, Real
 
 from skfair.constraints import CONSTRAINTS, Constraint, refuse_inapplicable
 from skfair.regression._linear import LinearRegressor
-from skfair.training import constraints_of, document
+from skfair.training import document, resolve_constraints
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
@@ -168,7 +168,7 @@ class ConstrainedERMRegressor(LinearRegressor):
             says what must hold.
         """
         validate_params(self)
-        constraints = constraints_of(self.constraint)
+        constraints = resolve_constraints(self.constraint)
         for constraint in constraints:
             _check_constraint(constraint)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}

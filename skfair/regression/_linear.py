@@ -9,7 +9,7 @@ from skfair.training import (
     GroupScoreMixin,
     check_real_training,
     fit_collected,
-    in_units_of_spread,
+    standardize_target,
 )
 
 
@@ -42,7 +42,7 @@ class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
             return fit_collected(self, X, y, metadata, constraints)
         request = request if constraints else None
         training = check_real_training(self, X, y, metadata, request)
-        training = in_units_of_spread(training, self.fit_intercept)
+        training = standardize_target(training, self.fit_intercept)
         constraints = [_rescale_threshold(constraint, training.unit) for constraint in constraints]
         return self._fit(X, y, training, constraints)
 

@@ -183,9 +183,9 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         rows = training.X[:, 0].astype(np.intp)
         if is_dataset(X):
             subset = require_torch().utils.data.Subset(X, rows.tolist())
-            return training._replace(X=subset, people=training.people._replace(X=None))
+            return training._replace(X=subset, samples=training.samples._replace(X=None))
         features = safe_indexing(X if hasattr(X, "columns") else samples, rows)
-        return training._replace(X=samples[rows], people=training.people._replace(X=features))
+        return training._replace(X=samples[rows], samples=training.samples._replace(X=features))
 
     def _fit(self, X, y, training, constraints, loss_weights=1.0):
         seed = check_random_state(self.random_state).randint(2**31 - 1)

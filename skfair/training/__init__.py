@@ -1,7 +1,7 @@
 """What estimators that are trained under constraints share: their input, their fit, its outcome."""
 
 from skfair.training._collected import fit_collected
-from skfair.training._constraints import constraints_of
+from skfair.training._constraints import resolve_constraints
 from skfair.training._cost import warn_of_cost
 from skfair.training._docs import document
 from skfair.training._duplicates import warn_of_duplicates
@@ -12,9 +12,9 @@ from skfair.training._input import (
     check_real_training,
     check_training,
     class_weights,
-    in_units_of_spread,
     label_positive,
     refuse_partitioned,
+    standardize_target,
     warn_of_group_in_features,
 )
 from skfair.training._linear import ConstrainedLinearModel
@@ -27,7 +27,7 @@ from skfair.training._outcome import (
     guarantee_attributes,
     status_of,
     store_fit,
-    unconstrained,
+    unconstrained_attributes,
     warn_of_outcome,
 )
 from skfair.training._partial_parity import PartialParityModel, make_criterion

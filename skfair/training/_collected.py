@@ -1,7 +1,7 @@
-"""Linear models of people who lie in parts: collections of Dask, or of files.
+"""Linear models of partitioned samples: collections of Dask, or files.
 
-Constraints are bound to those who represent everybody, as `skfair.training._representatives` has
-it. Two looks at everybody come before those of the fit: a census, and a draw of who rehearses it.
+Constraints are bound to one sample per group and class (`skfair.training._representatives`). Two
+passes come before those of the fit: a summary, and a subsample for the warm start.
 """
 
 from dataclasses import replace
@@ -16,166 +16,160 @@ from skfair.constraints import (
     PartialDemographicParity,
     PartialStatisticalParity,
 )
+from skfair.groups import Summary
 from skfair.losses import OBJECTIVES, over_pairs
 from skfair.models import LinearModel
-from skfair.partitions import partitions_of
+from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
 from skfair.solvers import SQP
 from skfair.training._input import class_weights
 from skfair.training._partitioned import make_partitioned
-from skfair.training._representatives import Representatives, by_cells
+from skfair.training._representatives import check_cells, encode_cells, represent, sort_key
 from skfair.utils._messages import resolve_name
 
-_REHEARSED = (1 << 15, 1 << 17)
 _SHARE = 1 / 256
-"""How many people the client tries solutions on, at least and at most, and which share of all.
+"""Share of the samples in the subsample, between the limits of its size."""
 
-Four times as many have a solution twice as near to everybody's, from where it is a look less.
-"""
-
-_FEW = _REHEARSED[0]
-"""People up to whom there is nothing to rehearse: all come to the client, who fits them."""
-
-_LEAST = 200
-"""How many it asks for of every group and class, or all of them."""
+_SMALL = SUBSAMPLE_SIZES["linear, partitions"][0]
+"""Samples up to which all are gathered and fitted in memory."""
 
 _BY_GROUP_AND_CLASS = (
     *(one for name, one in CONSTRAINTS.items() if not name.startswith("partial_")),
     BoundedGroupLoss,
 )
-"""Constraints whose rates are means over those of a group and class."""
+"""Constraints on means over groups and classes."""
 
-_INSTEAD = {
+_ALTERNATIVES = {
     PartialDemographicParity: "; 'statistical_parity' bounds the same difference at every "
     "threshold, that of decisions among them"
 }
-"""What may be asked of people in parts in place of some constraints."""
+"""What can be fitted to partitioned samples in place of a constraint."""
 
 
-def fit_collected(estimator, X, y, people, constraints):
-    """Fit a linear classifier or regressor to people who lie in parts.
+def fit_collected(estimator, X, y, columns, constraints):
+    """The linear classifier or regressor, fitted to partitioned samples.
 
-    Parameters
-    ----------
-    estimator : ConstrainedLinearModel
-        To be fitted; of a regressor target and scores are in units of the target's spread.
-    X, y : collection
-        As `partitions_of` takes them.
-    people : dict
-        ``sensitive_features`` and ``sample_weight``.
-    constraints : list of Constraint
-        What is asked for.
-
-    Returns
-    -------
-    estimator : estimator instance
-        Fitted.
-
-    Raises
-    ------
-    ValueError
-        If what is asked for is no sum over parts, or for what is refused of people in memory; the
-        message names the part.
+    Columns are ``sensitive_features`` and ``sample_weight``. Target and scores of a regressor are
+    in units of the target's spread. Raises ValueError for what is no sum over samples, or for what
+    is refused in memory; the message names the partition.
     """
     solver = estimator._chosen_solver()
-    _refuse_what_is_no_sum(estimator, constraints, solver, people)
-    parts = partitions_of(estimator.n_jobs, X=X, y=y, **people)
+    _check_is_sum(estimator, constraints, solver, columns)
+    # Summary of all samples, and the problem of their representatives.
+    rows = partitions_of(estimator.n_jobs, X=X, y=y, **columns)
     is_real = is_regressor(estimator)
-    people = parts.map(by_cells, type(estimator).__name__, is_real).persist()
-    chosen = Representatives(people, estimator, is_real, bool(constraints))
-    training = chosen.training
-    frame = _frame(estimator, constraints, training, chosen.moments)
-    problem = _some(people, frame, chosen)
-    if chosen.counts.sum() > _FEW:
-        of_block = partial(_problem, frame, chosen.places, training)
-        # Made for every look anew: kept, it would take more room than the people, and saves little.
-        problem = make_partitioned(frame, people.map(of_block), problem)
+    blocks = rows.map(encode_cells, type(estimator).__name__, is_real).persist()
+    summary = Summary(blocks, check_cells, sort_key)
+    training = represent(summary, estimator, is_real, bool(constraints))
+    frame = _bind_representatives(estimator, constraints, training, summary)
+    # The problem on a subsample, which is everything if there are few samples.
+    problem = _draw_subsample(blocks, frame, training, summary)
+    if summary.counts.sum() > _SMALL:
+        make_block = partial(_make_problem, frame, training, summary.positions)
+        # Made again in every pass: stored, it would need more memory than the samples.
+        problem = make_partitioned(frame, blocks.map(make_block), problem)
     return estimator._fit_problem(X, y, training, problem, solver)
 
 
-def _refuse_what_is_no_sum(estimator, constraints, solver, people):
-    remedy = "; fit a sample of the people in memory, or change it."
+def _check_is_sum(estimator, constraints, solver, columns):
+    """Refuse settings and constraints that are no sums over samples."""
+    remedy = "; fit a subsample in memory, or change it."
     if over_pairs(resolve_name(OBJECTIVES, estimator.loss, "loss")):
         raise ValueError(
-            f"Pairs of people in parts cannot be compared, as loss={estimator.loss!r} does{remedy}"
+            "Partitioned samples cannot be compared in pairs, as "
+            f"loss={estimator.loss!r} does{remedy}"
         )
     if not isinstance(solver, SQP) or solver.hessian != "exact":
-        raise ValueError(f"People in parts need solver='sqp', got {estimator.solver!r}{remedy}")
-    if estimator.enforcement not in estimator._enforced_in_parts:
+        raise ValueError(f"Partitioned samples need solver='sqp', got {estimator.solver!r}{remedy}")
+    if estimator.enforcement not in estimator._partitioned_enforcements:
         raise ValueError(
-            "People in parts need enforcement='auto' or None, got "
+            "Partitioned samples need enforcement='auto' or None, got "
             f"{estimator.enforcement!r}{remedy}"
         )
     if estimator.confidence_level is not None or estimator.group_interactions:
         raise ValueError(
-            "People in parts need confidence_level=None and group_interactions=False, got "
+            "Partitioned samples need confidence_level=None and group_interactions=False, got "
             f"{estimator.confidence_level!r} and {estimator.group_interactions!r}{remedy}"
         )
-    are_ranks = [type(constraint) is PartialStatisticalParity for constraint in constraints]
-    if any(are_ranks) and not all(are_ranks):
+    compare_ranks = [type(constraint) is PartialStatisticalParity for constraint in constraints]
+    if any(compare_ranks) and not all(compare_ranks):
         raise ValueError(
-            "Percentiles of people in parts cannot be compared together with rates, but the "
+            "Percentiles of partitioned samples cannot be compared together with rates, but the "
             f"constraints are {constraints}{remedy}"
         )
-    for constraint, is_ranked in zip(constraints, are_ranks, strict=True):
-        if not is_ranked and type(constraint) not in _BY_GROUP_AND_CLASS:
+    for constraint, compares_ranks in zip(constraints, compare_ranks, strict=True):
+        if not compares_ranks and type(constraint) not in _BY_GROUP_AND_CLASS:
             raise ValueError(
-                "What is compared of people in parts must be a mean over those of a group and "
-                "class, or the shares of groups above all thresholds ('statistical_parity' on an "
-                f"interval), so that parts add up, which that of {constraint} is not"
-                f"{_INSTEAD.get(type(constraint), '')}{remedy}"
+                f"{constraint} cannot be fitted to partitioned samples: it is neither on means "
+                "over groups and classes, nor on the shares of groups above all thresholds "
+                "('statistical_parity' on an interval), which are sums over partitions"
+                f"{_ALTERNATIVES.get(type(constraint), '')}{remedy}"
             )
-    if constraints and people["sensitive_features"] is None:
+    if constraints and columns["sensitive_features"] is None:
         raise ValueError(
-            "People in parts are compared by sensitive_features, but none came; pass a collection "
-            "with the same parts; ConstrainedERMClassifier(None) and its like compare nobody."
+            "Constraints on partitioned samples need sensitive_features, but none were passed; "
+            "pass a collection with the same partitions, or fit without constraint, as "
+            "ConstrainedERMClassifier(None) does."
         )
 
 
-def _frame(estimator, constraints, training, moments):
-    """The problem of the representatives, whose scores are not asked for."""
+def _bind_representatives(estimator, constraints, training, summary):
+    """The problem of the representatives; it has the model of all samples, but no scores."""
+    n_features = len(summary.mean) - (training.classes is None)
+    moments = summary.mean[:n_features], summary.variance[:n_features]
     model = LinearModel.from_moments(*moments, estimator.fit_intercept)
     factors = class_weights(estimator.class_weight, training)
     problem = estimator._problem_of(model, training, constraints, factors)
     return replace(problem, total=float(problem.weights.sum()))
 
 
-def _problem(frame, known, training, people):
-    """People of a block as a part of the problem of all."""
-    return _among(frame, training, *people.columns(known, training))
+def _make_problem(frame, training, positions, block):
+    """Share of a block's samples in the problem of all."""
+    return _share_of(frame, training, *_columns(block, training, positions))
 
 
-def _among(frame, training, X, target, places, weights):
-    """Some people, by who represents them, as a part of the problem of all."""
-    factors = weights / training.weights[places]
+def _columns(block, training, positions):
+    """Features in float64, targets, positions of representatives, and weights of a block."""
+    X = np.require(block.X, np.float64, "A")  # aligned, as models expect
+    codes = block.codes_among(positions)
+    is_real = block.target is not None
+    target = training.unit.to_unit(block.target) if is_real else training.target[codes]
+    weights = np.ones(len(codes)) if block.weights is None else block.weights
+    return X, target, codes, weights
+
+
+def _share_of(frame, training, X, target, codes, weights):
+    """Share of samples, given their representatives, in the problem of all."""
+    factors = weights / training.weights[codes]
     return replace(
         frame,
         model=frame.model.replace_features(X),
         target=target,
-        weights=frame.weights[places] * factors,
+        weights=frame.weights[codes] * factors,
         alpha=0.0,
-        constraint=frame.constraint.subset(places, factors, target),
+        constraint=frame.constraint.subset(codes, factors, target),
     )
 
 
-def _some(people, frame, chosen):
-    """The problem among some people, of whom there are enough of every group and class."""
-    everybody = chosen.counts.sum()
-    rate = min(1.0, np.clip(_SHARE * everybody, *_REHEARSED) / everybody)
-    rates = np.maximum(rate, np.minimum(1.0, _LEAST / chosen.counts))
-    drawn = people.gather(_draw, chosen.places, chosen.training, rates)
-    X, *others = (np.concatenate(own) for own in zip(*drawn, strict=True))
-    problem = _among(frame, chosen.training, X.astype(np.float64, copy=False), *others)
-    whole = problem.take(np.arange(len(problem.target)))
-    return replace(whole, alpha=frame.alpha, total=None)
+def _draw_subsample(blocks, frame, training, summary):
+    """The problem on a subsample, with enough samples of every cell."""
+    size = np.clip(_SHARE * summary.counts.sum(), *SUBSAMPLE_SIZES["linear, partitions"])
+    rates = sampling_rates(summary.counts, size)
+    drawn = blocks.gather(_draw, training, summary.positions, rates)
+    X, *columns = (np.concatenate(column) for column in zip(*drawn, strict=True))
+    problem = _share_of(frame, training, X.astype(np.float64, copy=False), *columns)
+    problem = problem.take(np.arange(len(problem.target)))  # weights of events add up to 1 again
+    return replace(problem, alpha=frame.alpha, total=None)
 
 
-def _draw(people, known, training, rates):
-    """Some people of a block, with features as stored, who weigh as many as they are drawn from."""
-    X, target, places, weights = people.columns(known, training)
+def _draw(block, training, positions, rates):
+    """Samples of a block, with features as stored, weighted up to those that they are drawn from.
+
+    A block draws the same samples whatever blocks there are besides it.
+    """
+    X, target, codes, weights = _columns(block, training, positions)
     if not len(X):
-        return people.X, target, places, weights
-    # A block draws the same people whatever lies beside it, and not those at the same places.
-    lots = np.random.default_rng([len(X), *X[0].view(np.uint32).tolist()]).uniform(size=len(X))
-    own = rates[places]
-    rows = np.flatnonzero(lots < own)
-    return people.X[rows], target[rows], places[rows], weights[rows] / own[rows]
+        return block.X, target, codes, weights
+    seed = [len(X), *X[0].view(np.uint32).tolist()]
+    rates = rates[codes]
+    rows = np.flatnonzero(np.random.default_rng(seed).uniform(size=len(X)) < rates)
+    return block.X[rows], target[rows], codes[rows], weights[rows] / rates[rows]

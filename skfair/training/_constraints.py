@@ -4,24 +4,9 @@ from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.utils._messages import resolve_name
 
 
-def constraints_of(constraint):
-    """The constraints asked for.
-
-    Parameters
-    ----------
-    constraint : str, Constraint, list of these, or None
-        As users name them; None is none.
-
-    Returns
-    -------
-    constraints : list of Constraint
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name.
-    """
+def resolve_constraints(constraint):
+    """List of the constraints that a parameter names; raises ValueError for unknown names."""
     if constraint is None:
         return []
-    given = constraint if isinstance(constraint, list | tuple) else [constraint]
-    return [resolve_name(CONSTRAINTS, one, "constraint", Constraint) for one in given]
+    constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
+    return [resolve_name(CONSTRAINTS, one, "constraint", Constraint) for one in constraints]

@@ -18,7 +18,7 @@ def warn_of_duplicates(X, training):
 
     X is ignored if it is neither an array, a DataFrame nor a sparse matrix.
     """
-    if training.people.clusters is not None:
+    if training.samples.clusters is not None:
         return
     features = _hash_rows(X)
     if features is None or len(features) != len(training.target):

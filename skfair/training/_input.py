@@ -1,4 +1,4 @@
-"""From what a user passes to fit to what a solver sees."""
+"""Checked input of fits, as training data."""
 
 from typing import NamedTuple
 
@@ -14,18 +14,12 @@ from skfair.utils._features import check_finite_squares
 from skfair.utils._messages import warn
 from skfair.utils._sklearn import safe_indexing
 
-_FEW = 200
-"""Samples that show of most columns that they do not reveal the group."""
+_N_FIRST = 200
+"""Samples that show for most columns that they do not reveal the group."""
 
 
 class Unit(NamedTuple):
-    """Units that scores are trained in: the distance from a centre, over a spread.
-
-    Attributes
-    ----------
-    center, spread : float
-        Where 0 is, and what 1 is.
-    """
+    """Units that scores are trained in: the distance from a center, over a spread."""
 
     center: float = 0.0
     spread: float = 1.0
@@ -35,12 +29,12 @@ class Unit(NamedTuple):
         return (values - self.center) / self.spread
 
     def from_unit(self, values):
-        """What values in these units are."""
+        """Values in these units in the user's ones."""
         return self.center + self.spread * values
 
 
 class Training(NamedTuple):
-    """Everybody with a positive weight.
+    """Samples of positive weight.
 
     Attributes
     ----------
@@ -48,21 +42,21 @@ class Training(NamedTuple):
         Features, float64.
     classes : ndarray of shape (n_classes,) or None
         Labels of the classes, ascending; None for real targets.
-    people : Samples
-        Targets (-1 and +1 for the positive class; of more than two classes their positions; or
-        real numbers), groups and weights, and the features as they were given.
+    samples : Samples
+        Targets (-1 and +1 for the positive class; positions of more than two classes; or real
+        numbers), groups and weights, and the features as they were passed.
     pos_label : label or None
         The positive class; None for real targets, and where there are more than two.
     unit : Unit
-        Units that scores are trained in, where those of the positive class are positive. (Those
-        that users see are positive for the second of the ``classes``.)
+        Units that scores are trained in, in which the positive class has positive scores. (In the
+        user's units the second of the ``classes`` has.)
     lacks_groups : bool
-        Whether groups were to be compared, but none came: then nothing is constrained.
+        Whether groups were to be compared, but none were passed: then nothing is constrained.
     """
 
     X: np.ndarray
     classes: np.ndarray
-    people: Samples
+    samples: Samples
     pos_label: object = None
     unit: Unit = Unit()
     lacks_groups: bool = False
@@ -70,7 +64,7 @@ class Training(NamedTuple):
     @property
     def target(self):
         """Classes -1 and +1, or real numbers, (n_samples,)."""
-        return self.people.target
+        return self.samples.target
 
     @property
     def labels(self):
@@ -80,18 +74,12 @@ class Training(NamedTuple):
         return label_positive(self.target > 0, self.classes, self.pos_label)
 
     def one_vs_rest(self):
-        """The same samples as binary problems, one per class; themselves with two classes.
-
-        Returns
-        -------
-        problems : list of Training
-            Of more than two classes, each is the positive one of a problem.
-        """
+        """One binary problem per class, in which it is positive; the same data with two classes."""
         if len(self.classes) == 2:
             return [self]
         return [
             self._replace(
-                people=self.people._replace(target=np.where(self.target == code, 1.0, -1.0)),
+                samples=self.samples._replace(target=np.where(self.target == code, 1.0, -1.0)),
                 pos_label=label,
             )
             for code, label in enumerate(self.classes)
@@ -100,79 +88,62 @@ class Training(NamedTuple):
     @property
     def weights(self):
         """Positive sample weights, (n_samples,)."""
-        return self.people.weights
+        return self.samples.weights
 
     @property
     def groups(self):
-        """Who belongs to which group."""
-        return self.people.groups
+        """Group of each sample."""
+        return self.samples.groups
 
 
-def check_training(estimator, X, y, people, request):
-    """Validate the input of a classifier's ``fit``.
+def check_training(estimator, X, y, columns, request):
+    """Validated input of a classifier's ``fit``, as `Training`.
 
-    Parameters
-    ----------
-    estimator : estimator instance
-        Named in messages; its ``pos_label`` is the positive class, and its tags say whether there
-        may be more than two.
-    X, y : array-like
-        As passed to fit.
-    people : dict
-        ``sensitive_features`` and ``sample_weight`` as passed to fit.
-    request : str or None
-        What the user asks of groups, for the warning that none came; None if nothing.
-
-    Returns
-    -------
-    training : Training
-
-    Raises
-    ------
-    ValueError
-        For anything scikit-learn refuses in X and y, for rows that do not match, for negative
-        weights, for a number of classes that the estimator does not do, and if groups are to be
-        compared and it cannot be told which class is the positive one.
+    Columns are ``sensitive_features``, ``sample_weight`` and the like, as passed to fit. The
+    request says what the user wants of groups, for the warning that none were passed; None if
+    nothing. Raises ValueError for what scikit-learn refuses in X and y, for rows that do not match,
+    for negative weights, for a number of classes that the estimator does not support, and if groups
+    are compared and the positive class is unknown.
     """
-    X, y, found, lacks_groups = _check_rows(estimator, X, y, people, request)
-    classes = _classes(y)
+    X, y, samples, lacks_groups = _check_rows(estimator, X, y, columns, request)
+    classes = _find_classes(y)
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
-        found = found._replace(target=np.searchsorted(classes, y).astype(np.float64))
-        return Training(X, classes, found, lacks_groups=lacks_groups)
+        samples = samples._replace(target=np.searchsorted(classes, y).astype(np.float64))
+        return Training(X, classes, samples, lacks_groups=lacks_groups)
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but the "
             f"data of positive sample_weight contains only one class: {classes[0]}."
         )
     is_compared = request is not None and not lacks_groups
-    positive = positive_of(classes, estimator.pos_label, is_compared)
+    positive = find_positive(classes, estimator.pos_label, is_compared)
     target = np.where(y == positive, 1.0, -1.0)
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
-    return Training(X, classes, found._replace(target=target), positive, unit, lacks_groups)
+    return Training(X, classes, samples._replace(target=target), positive, unit, lacks_groups)
 
 
-def _classes(y):
-    """Labels of the classes, ascending, of what scikit-learn takes for classes."""
-    if y.dtype.kind == "O":  # labels of several kinds cannot be sorted
+def _find_classes(y):
+    """Labels of the classes, ascending; scikit-learn's errors for what are no classes."""
+    if y.dtype.kind == "O":  # labels of several types cannot be sorted
         check_one_label_type(y, "y")
         check_classification_targets(y)
         return unique_values(y)
     classes = unique_values(y)
-    # Of two labels it is the same question as of everybody's.
+    # Two labels are classes if and only if all labels are.
     check_classification_targets(classes if len(classes) <= 2 else y)
     return classes
 
 
 def _check_many_classes(estimator, classes):
-    """Refuse more than two classes where they are not done, and a positive one among them."""
+    """Refuse more than two classes where they are not supported, and a positive one of them."""
     if not get_tags(estimator).classifier_tags.multi_class:
         raise ValueError(
             f"Only binary classification is supported. The type of the target has {len(classes)} "
             f"classes: {classes[:5].tolist()}. ConstrainedClassifierCV(LogisticRegression()) holds "
             "the constraints for each of more than two classes, with linear scores, and so it does "
             "around any classifier; sklearn.multiclass.OneVsRestClassifier fits a "
-            f"{type(estimator).__name__} for each, but promises nothing of their joint decisions."
+            f"{type(estimator).__name__} for each, without a guarantee for their joint decisions."
         )
     if estimator.pos_label is not None:
         raise ValueError(
@@ -181,8 +152,8 @@ def _check_many_classes(estimator, classes):
         )
 
 
-def positive_of(classes, pos_label, is_compared):
-    """The positive class; where no groups are compared, it is the second if nothing is said."""
+def find_positive(classes, pos_label, is_compared):
+    """The positive class; by default the second one where no groups are compared."""
     if pos_label is None and not is_compared:
         return classes[1]
     positive = positive_class(set(classes.tolist()), pos_label)
@@ -190,96 +161,56 @@ def positive_of(classes, pos_label, is_compared):
 
 
 def label_positive(is_positive, classes, pos_label):
-    """Classes of decisions.
-
-    Parameters
-    ----------
-    is_positive : ndarray of bool, shape (n_samples,)
-        Whether a sample is given the positive class.
-    classes : ndarray of shape (2,)
-        Labels of the classes.
-    pos_label : label
-        The positive one.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_samples,)
-    """
+    """Classes of decisions, from whether each is the positive one of two classes."""
     return classes[np.where(is_positive == (pos_label == classes[1]), 1, 0)]
 
 
-def check_real_training(estimator, X, y, people, request):
-    """Validate the input of a regressor's ``fit``.
-
-    Parameters
-    ----------
-    estimator, X, y, people, request
-        As in `check_training`.
-
-    Returns
-    -------
-    training : Training
-
-    Raises
-    ------
-    ValueError
-        For anything scikit-learn refuses in X and y, for rows that do not match, and for negative
-        weights.
-    """
-    X, y, found, lacks_groups = _check_rows(estimator, X, y, people, request)
+def check_real_training(estimator, X, y, columns, request):
+    """Validated input of a regressor's ``fit``, as `Training`; see `check_training`."""
+    X, y, samples, lacks_groups = _check_rows(estimator, X, y, columns, request)
     target = y.astype(np.float64)
     check_finite_squares(target, "y")
-    return Training(X, None, found._replace(target=target), lacks_groups=lacks_groups)
+    return Training(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
 
 
-def in_units_of_spread(training, is_centered):
-    """The same people, the target in units of its spread, so that tolerances suit any scale.
+def standardize_target(training, is_centered):
+    """The same data with real targets in units of their spread, so that tolerances fit any scale.
 
-    Parameters
-    ----------
-    training : Training
-        With a real target.
-    is_centered : bool
-        Whether the mean of the target becomes 0, as an intercept allows.
-
-    Returns
-    -------
-    training : Training
-        Its ``unit`` leads back.
+    They are centered if there is an intercept.
     """
     target, weights = training.target, training.weights
     center = np.average(target, weights=weights) * is_centered
     spread = np.sqrt(np.average((target - center) ** 2, weights=weights))
     unit = Unit(float(center), float(spread) or 1.0)
-    return training._replace(
-        people=training.people._replace(target=unit.to_unit(target)), unit=unit
-    )
+    samples = training.samples._replace(target=unit.to_unit(target))
+    return training._replace(samples=samples, unit=unit)
 
 
-def _check_rows(estimator, X, y, people, request):
-    """Features, targets and people of the rows of positive weight; whether groups are missing."""
+def _check_rows(estimator, X, y, columns, request):
+    """Features, targets and samples of positive weight; whether groups are missing."""
     refuse_partitioned(estimator, X)
-    # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays whole.
+    # Nothing is set on the estimator before the fit has succeeded: an earlier fit stays intact.
     checked, target = check_X_y(
         X, y, accept_sparse="csr", dtype=np.float64, y_numeric=False, estimator=estimator
     )
     check_finite_squares(checked, "X")
     missing = request and (
-        f"{request}, but fit got no sensitive_features: everybody is one group and the fit is "
+        f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
         "unconstrained. Pass fit(X, y, sensitive_features=...)."
     )
-    found, rows = check_samples(**people, missing=missing, overlapping=True, X=X, y=y)
+    samples, rows = check_samples(**columns, missing=missing, overlapping=True, X=X, y=y)
     if sparse.issparse(checked):
         checked = sparse.csr_array(checked)
-    given = X if hasattr(X, "columns") else checked  # columns can be named by constraints
+    features = X if hasattr(X, "columns") else checked  # constraints can name columns
     if len(rows) < len(target):
-        checked, target, given = checked[rows], target[rows], safe_indexing(given, rows)
-    lacks_groups = request is not None and people["sensitive_features"] is None
-    found = found._replace(X=given, min_group_size=estimator.min_group_size)
-    sees_groups = getattr(estimator, "group_interactions", False)
-    if request is not None and not sees_groups and attributes_in_features(checked, found.groups):
+        checked, target = checked[rows], target[rows]
+        features = safe_indexing(features, rows)
+    lacks_groups = request is not None and columns["sensitive_features"] is None
+    samples = samples._replace(X=features, min_group_size=estimator.min_group_size)
+    uses_groups = getattr(estimator, "group_interactions", False)
+    if request is not None and not uses_groups and attributes_in_features(checked, samples.groups):
         warn_of_group_in_features("with group_interactions")
-    return checked, target, found, lacks_groups
+    return checked, target, samples, lacks_groups
 
 
 def attributes_in_features(X, groups):
@@ -289,15 +220,15 @@ def attributes_in_features(X, groups):
     """
     if not groups.is_disjoint:
         return []
-    found = []
+    names = []
     values, _ = groups.single_attribute_codes()
     for name, of_group in zip(groups.attributes, values.T, strict=True):
         codes = np.unique(of_group, return_inverse=True)[1][groups.codes]
         first = np.unique(codes, return_index=True)[1]
         is_known = 1 < len(first) <= len(codes) / 2  # in groups of one sample nothing varies
         if is_known and _identify_groups(X, codes, first):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _identify_groups(X, codes, first):
@@ -307,15 +238,16 @@ def _identify_groups(X, codes, first):
     """
     columns = np.arange(X.shape[1])
     # Most columns vary within a group, as few samples show.
-    for rows in (slice(_FEW), slice(None)):
-        own, typical = X[rows][:, columns], X[first][:, columns]
-        own, typical = (one.toarray() if sparse.issparse(one) else one for one in (own, typical))
-        columns = columns[(own == typical[codes[rows]]).all(axis=0)]
+    for rows in (slice(_N_FIRST), slice(None)):
+        values, typical = _to_dense(X[rows][:, columns]), _to_dense(X[first][:, columns])
+        columns = columns[(values == typical[codes[rows]]).all(axis=0)]
         if not len(columns):
             return False
-    typical = X[first][:, columns]
-    typical = typical.toarray() if sparse.issparse(typical) else typical
-    return len(np.unique(typical, axis=0)) == len(first)
+    return len(np.unique(_to_dense(X[first][:, columns]), axis=0)) == len(first)
+
+
+def _to_dense(X):
+    return X.toarray() if sparse.issparse(X) else X
 
 
 def warn_of_group_in_features(setting):
@@ -328,43 +260,18 @@ def warn_of_group_in_features(setting):
 
 
 def refuse_partitioned(estimator, X):
-    """Refuse people who lie in parts, where a fit would take them all into memory unasked.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-        Named in the message.
-    X : array-like or collection
-        As passed to fit.
-
-    Raises
-    ------
-    TypeError
-        If X lies in parts.
-    """
+    """Refuse partitioned samples, which a fit in memory would gather without being asked."""
     if is_partitioned(X):
         raise TypeError(
-            f"{type(estimator).__name__} is fitted to people in memory, but these lie in parts. "
-            "Pass a sample of them, in memory, and predict everybody: predict(X) answers part by "
-            "part. Classifiers and regressors called ConstrainedERM... and PartialParity..., and "
-            "FairKMeans, are fitted to people in parts."
+            f"{type(estimator).__name__} is fitted to samples in memory, but these are "
+            "partitioned. Fit a subsample in memory, and predict(X) for all: it computes one "
+            "partition at a time. Classifiers and regressors called ConstrainedERM... and "
+            "PartialParity..., and FairKMeans, are fitted to partitioned samples."
         )
 
 
 def class_weights(class_weight, training):
-    """Factor of each sample's loss, as in scikit-learn.
-
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None
-        Weight of each class.
-    training : Training
-        The samples.
-
-    Returns
-    -------
-    factors : ndarray of shape (n_samples,)
-    """
+    """Factor of each sample's loss, (n_samples,), as in scikit-learn."""
     if class_weight is None:
         return np.ones(len(training.target))
     labels = training.labels

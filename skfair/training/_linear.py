@@ -1,4 +1,4 @@
-"""Linear scores, trained under constraints."""
+"""Base of linear estimators that are trained under constraints."""
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -25,13 +25,13 @@ class ConstrainedLinearModel(ConstrainedModel):
     __metadata_request__predict = {"sensitive_features": True}
 
     n_jobs = None
-    """Threads, of which estimators that use several have a parameter."""
+    """Number of threads; a parameter of estimators that use several."""
 
     class_weight = None
-    """Weights of classes, of which some classifiers have a parameter."""
+    """Weights of classes; a parameter of some classifiers."""
 
-    _enforced_in_parts = ("auto", None)
-    """Values of ``enforcement`` that ask for sums over people alone."""
+    _partitioned_enforcements = ("auto", None)
+    """Values of ``enforcement`` that need sums over samples alone."""
 
     _parameter_constraints = {
         **ConstrainedModel._parameter_constraints,
@@ -40,16 +40,17 @@ class ConstrainedLinearModel(ConstrainedModel):
     }
 
     def _fit(self, X, y, training, constraints, loss_weights=1.0):
-        """Train on checked input, and keep what was found."""
+        """Train on checked input."""
         solver = self._chosen_solver()
-        problem = self._problem(training, constraints, loss_weights)
+        model = self._model(training)
+        problem = self._problem_of(model, training, constraints, loss_weights)
         problem = problem.single() if solver.one_row else problem
-        if self.confidence_level is None and self.enforcement in self._enforced_in_parts:
+        if self.confidence_level is None and self.enforcement in self._partitioned_enforcements:
             problem = divide(problem, solver, self.n_jobs)
         return self._fit_problem(X, y, training, problem, solver)
 
     def _fit_problem(self, X, y, training, problem, solver):
-        """Solve the problem of checked input, and keep what was found."""
+        """Enforce the problem of checked input, and store the fitted attributes."""
         random_state = check_random_state(self.random_state)
         confidence = None if training.lacks_groups else self.confidence_level
         if confidence is not None:
@@ -63,7 +64,7 @@ class ConstrainedLinearModel(ConstrainedModel):
             lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
         )
         task = Task(problem, start, solver, {"random_state": random_state, "callback": watch})
-        clusters = training.people.clusters
+        clusters = training.samples.clusters
         guarantee = enforce_in_population(task, self.enforcement, confidence, clusters=clusters)
         candidate = guarantee.candidate
         fitted = self._outcome(problem, guarantee, training)
@@ -78,33 +79,33 @@ class ConstrainedLinearModel(ConstrainedModel):
 
     def _model(self, training):
         if not self.group_interactions:
-            people = training.X, training.weights
-            return LinearModel.standardized(*people, self.fit_intercept, self.n_jobs)
+            X, weights = training.X, training.weights
+            return LinearModel.standardized(X, weights, self.fit_intercept, self.n_jobs)
         if not training.groups.is_disjoint:
             raise ValueError(
                 f"group_interactions={self.group_interactions!r} gives every group "
-                f"{self._of_its_own} of its own, but the groups of a sparse sensitive_features may "
+                f"{self._per_group} of its own, but the groups of a sparse sensitive_features may "
                 "overlap; pass one label per sample."
             )
-        merged, _ = training.people.merge_small_groups()
-        people = training.X, merged.codes, training.weights
+        merged, _ = training.samples.merge_small_groups()
+        columns = training.X, merged.codes, training.weights
         if not self._shares_coefficients:
-            return GroupwiseModel.standardized(*people, self.fit_intercept)
+            return GroupwiseModel.standardized(*columns, self.fit_intercept)
         if not self.fit_intercept:
             raise ValueError(
                 "group_interactions='intercept' gives every group an intercept of its own, but "
                 "fit_intercept=False asks for none; leave fit_intercept=True, or pass "
                 "group_interactions=False."
             )
-        return GroupInterceptsModel.standardized(*people)
+        return GroupInterceptsModel.standardized(*columns)
 
     @property
     def _shares_coefficients(self):
         return not self.group_interactions or self.group_interactions == "intercept"
 
     @property
-    def _of_its_own(self):
-        """What a group has of its own, in words."""
+    def _per_group(self):
+        """Name of the parameters that each group has for itself, in messages."""
         return "an intercept" if self._shares_coefficients else "coefficients"
 
     def _start(self, model, training):
@@ -113,30 +114,28 @@ class ConstrainedLinearModel(ConstrainedModel):
         zero = np.zeros(model.n_parameters)
         if not (self.warm_start and all(hasattr(self, name) for name in names)):
             return zero
-        known = [getattr(self, name) for name in names]
-        found = self._by_group(model.coefficients(zero), training)
-        if [np.size(part) for part in known] != [np.size(part) for part in found]:
+        previous = [getattr(self, name) for name in names]
+        zeros = self._expand_groups(model.coefficients(zero), training)
+        if [np.size(values) for values in previous] != [np.size(values) for values in zeros]:
             raise ValueError(
-                f"warm_start=True starts from the previous fit's {known[0].size} coefficients"
-                + (f" and {known[1].size} intercepts" if self.group_interactions else "")
-                + f", but X has {found[0].shape[-1]} columns"
-                + (f" and {found[1].size} groups" if self.group_interactions else "")
+                f"warm_start=True starts from the previous fit's {previous[0].size} coefficients"
+                + (f" and {previous[1].size} intercepts" if self.group_interactions else "")
+                + f", but X has {zeros[0].shape[-1]} columns"
+                + (f" and {zeros[1].size} groups" if self.group_interactions else "")
                 + "; pass warm_start=False."
             )
-        coef, intercept = (
-            np.reshape(part, np.shape(like)) for part, like in zip(known, found, strict=True)
-        )
-        if self.group_interactions:  # of merged groups the parameters that they share
-            _, positions = training.people.merge_small_groups()
+        coef, intercept = map(np.reshape, previous, map(np.shape, zeros))
+        if self.group_interactions:  # merged groups share their parameters
+            _, positions = training.samples.merge_small_groups()
             first = np.unique(positions, return_index=True)[1]
             coef, intercept = coef if self._shares_coefficients else coef[first], intercept[first]
         return model.parameters(coef / unit.spread, unit.to_unit(intercept))
 
-    def _by_group(self, coefficients, training):
-        """Coefficients and intercepts of all groups, from those that small groups share."""
+    def _expand_groups(self, coefficients, training):
+        """Coefficients and intercepts of all groups; small groups share theirs."""
         if not self.group_interactions:
             return coefficients
-        (coef, intercept), (_, positions) = coefficients, training.people.merge_small_groups()
+        (coef, intercept), (_, positions) = coefficients, training.samples.merge_small_groups()
         return coef if self._shares_coefficients else coef[positions], intercept[positions]
 
     @property
@@ -149,21 +148,21 @@ class ConstrainedLinearModel(ConstrainedModel):
     def _predictor(self, model, parameters, training):
         """The fitted attributes that predictions need."""
         unit = training.unit
-        coef, intercept = self._by_group(model.coefficients(parameters), training)
+        coef, intercept = self._expand_groups(model.coefficients(parameters), training)
         coef, intercept = unit.spread * coef, unit.from_unit(intercept)
         if self._shares_coefficients:
-            coef, intercept = self._shaped(coef, intercept)
-        found = dict(zip(self._coefficient_names, (coef, intercept), strict=True))
+            coef, intercept = self._reshape(coef, intercept)
+        fitted = dict(zip(self._coefficient_names, (coef, intercept), strict=True))
         if training.classes is not None:
-            found |= {"classes_": training.classes, "pos_label_": training.pos_label}
-        return found | {"groups_": training.groups.summary}
+            fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
+        return fitted | {"groups_": training.groups.summary}
 
-    def _shaped(self, coef, intercept):
+    def _reshape(self, coef, intercept):
         """Coefficients and intercept in the shapes of scikit-learn's regressors."""
         return coef, intercept
 
     def _scores(self, X, sensitive_features):
-        """Score of each row, by what its group has of its own."""
+        """Score of each row, by the parameters of its group."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
@@ -171,7 +170,7 @@ class ConstrainedLinearModel(ConstrainedModel):
             return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]
         reason = (
             f"With group_interactions={self.group_interactions!r} every group has "
-            f"{self._of_its_own} of its own, so predictions need sensitive_features: they do not "
+            f"{self._per_group} of its own, so predictions need sensitive_features: they do not "
             "with group_interactions=False."
         )
         codes = encode_groups_to_predict(sensitive_features, X.shape[0], self.groups_, reason)
@@ -179,6 +178,6 @@ class ConstrainedLinearModel(ConstrainedModel):
             return X @ np.ravel(self.coef_) + self.group_intercept_[codes]
         scores = np.empty(X.shape[0])
         for code, coef in enumerate(self.group_coef_):
-            own = np.flatnonzero(codes == code)
-            scores[own] = X[own] @ coef + self.group_intercept_[code]
+            rows = np.flatnonzero(codes == code)
+            scores[rows] = X[rows] @ coef + self.group_intercept_[code]
         return scores

@@ -1,4 +1,4 @@
-"""What all estimators share that are trained under constraints."""
+"""Base of all estimators that are trained under constraints."""
 
 from abc import abstractmethod
 from numbers import Real
@@ -15,7 +15,7 @@ from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, Solver
 from skfair.surrogates import SURROGATES
 from skfair.training._files import Storable
-from skfair.training._outcome import guarantee_attributes, status_of, unconstrained
+from skfair.training._outcome import guarantee_attributes, status_of, unconstrained_attributes
 from skfair.utils._messages import resolve_name
 from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
 
@@ -45,7 +45,7 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     surrogate = "sigmoid"
 
     confidence_level = None
-    """Probability with which new people keep the tolerances too; parameter of the classifiers."""
+    """Probability with which the population keeps the tolerances too; parameter of classifiers."""
 
     _solver_defaults = {}
     """Settings of a solver chosen by name, where they are not its own defaults."""
@@ -54,28 +54,17 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
     def _model(self, training):
         """The model of the training data."""
 
-    def _problem(self, training, constraints, loss_weights):
-        """The problem with smooth rates."""
-        return self._problem_of(self._model(training), training, constraints, loss_weights)
-
     def _problem_of(self, model, training, constraints, loss_weights):
-        """The problem of a model."""
+        """The problem of a model with smooth rates."""
         loss = resolve_name(OBJECTIVES, self.loss, "loss")
         surrogate = resolve_name(SURROGATES, self.surrogate, "surrogate")
-        (parts,) = bind_all(constraints, [training.people], surrogate, loss, self.tolerance)
-        if training.lacks_groups:  # not even by bounds that hold for one group
-            parts = [part for part in parts if not len(part.rows.lower)]
+        (bound,) = bind_all(constraints, [training.samples], surrogate, loss, self.tolerance)
+        if training.lacks_groups:  # not even bounds that hold for one group
+            bound = [one for one in bound if not len(one.rows.lower)]
         if over_pairs(loss):
-            _refuse_cut_offs(loss, parts)
-        weights = training.weights * loss_weights
-        return ConstrainedProblem(
-            model,
-            loss,
-            training.target,
-            weights,
-            self.alpha,
-            ConstraintSystem(tuple(parts)),
-        )
+            _refuse_cut_offs(loss, bound)
+        weights, system = training.weights * loss_weights, ConstraintSystem(tuple(bound))
+        return ConstrainedProblem(model, loss, training.target, weights, self.alpha, system)
 
     def _chosen_solver(self):
         if isinstance(self.solver, str):
@@ -83,26 +72,26 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         return self.solver
 
     def _outcome(self, problem, guarantee, training):
-        """How the fit ended, as fitted attributes; without groups nothing was promised."""
+        """Fitted attributes of status, guarantee and report; without groups no guarantee."""
         fitted = self._fitted(problem, guarantee.candidate, training.unit)
         fitted |= guarantee_attributes(self, guarantee, fitted["status_"])
         if training.lacks_groups:
-            fitted |= unconstrained(fitted["constraint_report_"])
+            fitted |= unconstrained_attributes(fitted["constraint_report_"])
         return fitted
 
-    def _fitted(self, problem, found, unit):
-        """The fitted attributes that tell how the fit ended."""
-        multipliers = found.result.multipliers
-        objective, n_rows, report = problem.describe(found.parameters)
+    def _fitted(self, problem, candidate, unit):
+        """Fitted attributes of the solution and its report."""
+        multipliers = candidate.result.multipliers
+        objective, n_rows, report = problem.describe(candidate.parameters)
         report["threshold"] = unit.from_unit(report["threshold"].to_numpy())
-        unknown = np.isnan(found.gaps).any()
+        is_unknown = np.isnan(candidate.gaps).any()
         return {
-            # The plain fit has no rows: where it keeps the bound, tolerance is worth nothing.
+            # The plain fit has no rows: where it keeps the bound, multipliers are 0.
             "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
             "objective_": objective,
-            "constraint_violation_": np.nan if unknown else found.violation,
+            "constraint_violation_": np.nan if is_unknown else candidate.violation,
             "constraint_report_": report,
-            "status_": status_of(found, self.enforcement),
+            "status_": status_of(candidate, self.enforcement),
         }
 
     def __sklearn_tags__(self):
@@ -111,30 +100,20 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-def _refuse_cut_offs(loss, parts):
+def _refuse_cut_offs(loss, constraints):
     """Refuse criteria that a loss of pairs can keep by moving all scores."""
-    for part in parts:
-        if part.statistic != "ranks" or part.is_correctable:
+    for one in constraints:
+        if one.statistic != "ranks" or one.is_correctable:
             raise ValueError(
-                f"{type(loss).__name__} orders people and knows no cut-off, but {part.name} is "
-                "about decisions or about the losses of single people; pass a criterion on ranks "
+                f"{type(loss).__name__} ranks samples and has no threshold, but {one.name} is "
+                "on decisions or on the losses of single samples; pass a criterion on ranks "
                 '("statistical_parity" or "group_auc" on an interval of percentiles), or '
                 "loss='logistic'."
             )
 
 
 def feature_attributes(X):
-    """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them.
-
-    Parameters
-    ----------
-    X : array-like
-        As passed to fit.
-
-    Returns
-    -------
-    fitted : dict
-    """
+    """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them."""
     if is_partitioned(X):
         import pandas as pd
 

@@ -60,8 +60,9 @@ class ConstrainedNetwork(ConstrainedModel):
         return model
 
     def _fit(self, X, y, training, constraints, loss_weights=1.0):
-        """Train on checked input, and keep what was found."""
-        problem = self._problem(training, constraints, loss_weights)
+        """Train on checked input, and store the fitted attributes."""
+        model = self._model(training)
+        problem = self._problem_of(model, training, constraints, loss_weights)
         confidence = None if training.lacks_groups else self.confidence_level
         if confidence is not None:
             warn_of_duplicates(training.X, training)
@@ -72,30 +73,32 @@ class ConstrainedNetwork(ConstrainedModel):
             context,
             lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
         )
-        learning, strata = problem, _strata(training)
-        trained, result, curves = self._train(learning, strata, watch)
+        # Train all layers on smooth rates.
+        to_train, strata = problem, _strata(training)
+        trained, result, curves = self._train(to_train, strata, watch)
         problem = replace(problem, model=self._prediction_model(problem.model, trained))
 
-        def unseen(rows):
-            """The last layer of everybody, on others that know these rows alone."""
-            parameters, _, _ = self._train(learning.take(rows), strata[rows], watch)
-            model = self._prediction_model(learning.model, parameters)
-            return _of_last_layer(replace(learning, model=model), parameters)
+        def train_on(rows):
+            """The task of the last layer for all samples, other layers trained on these rows."""
+            parameters, _, _ = self._train(to_train.take(rows), strata[rows], watch)
+            model = self._prediction_model(to_train.model, parameters)
+            return _last_layer_task(replace(to_train, model=model), parameters)
+
+        # Enforce the constraint in the last layer.
 
         if self.enforcement is None and confidence is None:
             task, parameters = Task(problem, None, self._chosen_solver()), trained
             guarantee = Guarantee(task.judge(trained, result), problem.constraint.tolerances)
         else:
-            task = _of_last_layer(problem, trained)
-            clusters = training.people.clusters
-            guarantee = enforce_in_population(task, self.enforcement, confidence, unseen, clusters)
-            parameters = _all_layers(task, trained, guarantee.candidate)
-        judged = task.problem
-        fitted = self._outcome(judged, guarantee, training) | curves
+            task = _last_layer_task(problem, trained)
+            strategy, clusters = self.enforcement, training.samples.clusters
+            guarantee = enforce_in_population(task, strategy, confidence, train_on, clusters)
+            parameters = _join_layers(task, trained, guarantee.candidate)
+        fitted = self._outcome(task.problem, guarantee, training) | curves
         fitted |= self._predictor(problem.model, parameters, training) | feature_attributes(X)
         fitted["objective_"] = problem.evaluate(problem.initial_point(parameters)).fun
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
-        warn_of_outcome(self, judged.constraint, guarantee)
+        warn_of_outcome(self, task.constraint, guarantee)
         if task.start is not None and not (training.lacks_groups or watch.is_stopped):
             warn_of_cost_to(task, guarantee.candidate, is_real=False)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -104,8 +107,8 @@ class ConstrainedNetwork(ConstrainedModel):
     def _train(self, problem, strata, watch):
         """Parameters of all layers, the solver's result, and curves.
 
-        Training is in single precision where batches are drawn, whose noise drowns it. Some of each
-        stratum are held out for early stopping.
+        Training is in single precision where batches are drawn, whose noise is larger than its
+        errors. A share of each stratum is held out for early stopping.
         """
         solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
         n_parameters, epochs = problem.n_parameters, _Epochs(watch, self.n_iter_no_change)
@@ -114,18 +117,18 @@ class ConstrainedNetwork(ConstrainedModel):
         problem = replace(
             problem,
             model=problem.model.astype(np.float32 if is_drawn else np.float64),
-            constraint=self._of_batches(problem.constraint, solver),
+            constraint=self._batch_constraints(problem.constraint, solver),
         )
         if self.early_stopping:
             rows, held_out = _split(strata, self.validation_fraction, random_state)
             plain = replace(problem, constraint=ConstraintSystem(()))
             problem, epochs.held_out = problem.take(rows), plain.take(held_out)
         x = problem.initial_point(start)
-        result = _solved(solver, problem, x, random_state, epochs)
+        result = _solve(solver, problem, x, random_state, epochs)
         trained = epochs.best if self.early_stopping else result.x[:n_parameters]
         return trained, result, epochs.curves
 
-    def _of_batches(self, constraint, solver):
+    def _batch_constraints(self, constraint, solver):
         """The constraints that the solver can see on mini-batches, which show few ranks."""
         if "majorant" in solver.requires:
             # Rows at one threshold exist only near given scores, which training moves far.
@@ -146,41 +149,41 @@ class ConstrainedNetwork(ConstrainedModel):
 
 
 class _Epochs:
-    """Follows a training: its losses, and which epoch is the best for people held out."""
+    """Callback of a training: its losses, and the best epoch for held-out samples."""
 
     def __init__(self, watch, patience):
         self.watch = watch
         self.patience = patience
-        self.held_out = None  # the objective of those who are not trained on
-        self.so_far = None  # what the solver would return, once an epoch is over
-        self.best, self._least, self._waited = None, (np.inf, np.inf), 0
+        self.held_out = None  # the objective of held-out samples
+        self.latest = None  # what the solver would return, once an epoch is over
+        self.best, self._smallest, self._waited = None, (np.inf, np.inf), 0
         self.curves = {"loss_curve_": []}
 
     def __call__(self, progress):
-        """Note an epoch; True if the training is to stop."""
-        stopped = self.watch(progress)
+        """Record an epoch; True if the training shall stop."""
+        is_stopped = self.watch(progress)
         if progress.n_iter > 0:
             self.curves["loss_curve_"].append(progress.evaluation.fun)
-            self.so_far = progress.best
+            self.latest = progress.best
         if self.held_out is None:
-            return stopped
+            return is_stopped
         loss = self.held_out.evaluate(progress.evaluation.parameters).fun
         if progress.n_iter > 0:
             self.curves.setdefault("validation_loss_curve_", []).append(loss)
         self._waited += 1
-        # As for the solver, the start counts only if there is no other.
-        if (progress.evaluation.violation, loss) < self._least or progress.n_iter == 1:
-            self._least, self._waited = (progress.evaluation.violation, loss), 0
+        # As in the solver, the start counts only until there is an epoch.
+        if (progress.evaluation.violation, loss) < self._smallest or progress.n_iter == 1:
+            self._smallest, self._waited = (progress.evaluation.violation, loss), 0
             self.best = progress.evaluation.parameters
-        return stopped or self._waited >= self.patience
+        return is_stopped or self._waited >= self.patience
 
 
-def _solved(solver, problem, x, random_state, epochs):
+def _solve(solver, problem, x, random_state, epochs):
     """The result of a training; Ctrl-C ends it with the best epoch so far."""
     try:
         return solver.solve(problem, x, random_state=random_state, callback=epochs)
     except KeyboardInterrupt:
-        if epochs.so_far is None:
+        if epochs.latest is None:
             raise  # nothing was learned yet
         n_epochs = len(epochs.curves["loss_curve_"])
         warn(
@@ -188,26 +191,25 @@ def _solved(solver, problem, x, random_state, epochs):
             "last layer enforced.",
             ConvergenceWarning,
         )
-        return solver.solve(problem, epochs.so_far.x, callback=lambda progress: True)
+        return solver.solve(problem, epochs.latest.x, callback=lambda progress: True)
 
 
-def _of_last_layer(problem, parameters):
-    """The last layer as a linear model of what the others give."""
+def _last_layer_task(problem, parameters):
+    """The task of the last layer, a linear model of the outputs of the others."""
     last = problem.model.last_layer(parameters)
-    own = parameters[-last.n_parameters :]
+    *coef, intercept = parameters[-last.n_parameters :]
     last = LinearModel.standardized(last.X, problem.weights)
-    problem = replace(problem, model=last)
-    return Task(problem, last.parameters(own[:-1], own[-1]), _EXACT)
+    return Task(replace(problem, model=last), last.parameters(np.array(coef), intercept), _EXACT)
 
 
-def _all_layers(task, trained, found):
-    """Parameters of the layers as they were trained, with the last one as it was found."""
-    coef, intercept = task.problem.model.coefficients(found.parameters)
+def _join_layers(task, trained, candidate):
+    """Parameters of the trained layers, with the candidate as the last one."""
+    coef, intercept = task.problem.model.coefficients(candidate.parameters)
     return np.concatenate((trained[: -len(coef) - 1], coef, [intercept]))
 
 
 def _strata(training):
-    """Class, and group where there is one, of each sample."""
+    """Class, and group if groups are disjoint, of each sample."""
     positive, groups = training.target > 0, training.groups
     return 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
 
@@ -221,7 +223,7 @@ def _split(strata, fraction, random_state):
     if not held_out.any():
         raise ValueError(
             f"early_stopping=True holds out validation_fraction={fraction} of each class of each "
-            "group, but of none that is one sample at least; raise it, or pass "
+            "group, but that is less than one sample of each; raise it, or pass "
             "early_stopping=False."
         )
     return np.flatnonzero(~held_out), np.flatnonzero(held_out)

@@ -1,4 +1,4 @@
-"""What a constrained fit tells: its status, warnings, and reports on the way."""
+"""Outcome of a constrained fit: status, warnings, and reports of iterations."""
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,51 +11,28 @@ _NEARLY_EQUAL = 0.1
 """Standard deviation of scores below which ranks depend on tiny differences."""
 
 
-def status_of(found, enforcement):
-    """The ``status_`` of a candidate.
+def status_of(candidate, enforcement):
+    """The ``status_`` of a candidate: "optimal", "feasible", "max_iter" or "infeasible".
 
-    Parameters
-    ----------
-    found : Candidate
-        The model that is taken.
-    enforcement : str or None
-        None if the bound is on the solver's smooth rates, else it is on the public metrics.
-
-    Returns
-    -------
-    status : {"optimal", "feasible", "max_iter", "infeasible"}
-        "infeasible": the bound is not met. Else "max_iter": the solver stopped before its own
-        test. Else "feasible": a search has moved the model away from the point that is certified.
-        Else "optimal".
+    "infeasible": the bound is not met; by the solver's smooth rates if enforcement is None, else by
+    the public metrics. Else "max_iter": the solver stopped before its own test. Else "feasible": a
+    search has moved the model away from the certified point. Else "optimal".
     """
-    solved = found.result.status
-    if not found.keeps_bound if enforcement else solved == "infeasible":
+    status = candidate.result.status
+    if not candidate.keeps_bound if enforcement else status == "infeasible":
         return "infeasible"
-    if solved != "optimal":
+    if status != "optimal":
         return "max_iter"
-    return "optimal" if found.is_solution else "feasible"
+    return "optimal" if candidate.is_solution else "feasible"
 
 
 def guarantee_attributes(estimator, guarantee, status):
-    """What a fit guarantees of people not yet seen, as fitted attributes.
+    """Fitted attributes of a guarantee for the population.
 
-    Parameters
-    ----------
-    estimator : estimator instance
-        Its ``confidence_level`` is what was asked for, None if nothing was.
-    guarantee : Guarantee
-        What was reached.
-    status : str
-        As `status_of` gives it.
-
-    Returns
-    -------
-    fitted : dict
-        ``tightened_tolerances_``, ``guarantee_probability_`` and ``status_``, which is "uncertain"
-        where the people of the fit keep the bound and new ones may not.
+    The status is "uncertain" where the training data keeps the bound and new data may not.
     """
-    asked = estimator.confidence_level
-    is_short = asked is not None and guarantee.probability < asked
+    confidence = estimator.confidence_level
+    is_short = confidence is not None and guarantee.probability < confidence
     return {
         "tightened_tolerances_": guarantee.tolerances,
         "guarantee_probability_": guarantee.probability,
@@ -63,19 +40,8 @@ def guarantee_attributes(estimator, guarantee, status):
     }
 
 
-def unconstrained(report):
-    """What tells of a fit that lacked the groups that it was to compare: it certifies nothing.
-
-    Parameters
-    ----------
-    report : DataFrame
-        Of the constraints asked for.
-
-    Returns
-    -------
-    fitted : dict
-        Status, violation and report.
-    """
+def unconstrained_attributes(report):
+    """Fitted attributes of a fit that lacked the groups to be compared: it certifies nothing."""
     return {
         "status_": "unconstrained",
         "guarantee_probability_": np.nan,
@@ -85,67 +51,44 @@ def unconstrained(report):
 
 
 def warn_of_outcome(estimator, constraint, guarantee):
-    """Warn of a bound missed or not to be guaranteed, a solver cut short, constant decisions.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-        Fitted.
-    constraint : ConstraintSystem
-        What was to be kept.
-    guarantee : Guarantee
-        The model that is taken, and what it guarantees.
-    """
-    found = guarantee.candidate
+    """Warn of a violated bound or a missing guarantee, an early stop, or constant decisions."""
+    candidate = guarantee.candidate
     if estimator.status_ == "infeasible":
         is_enforced = getattr(estimator, "enforcement", "auto") is not None
-        missed = _missed_metric if is_enforced else _missed_rates
-        warn(missed(constraint, found), InfeasibleConstraintWarning)
+        describe = _describe_violation if is_enforced else _describe_smooth_violation
+        warn(describe(constraint, candidate), InfeasibleConstraintWarning)
     elif estimator.status_ == "uncertain":
         warn(describe_uncertainty(estimator, guarantee), InfeasibleConstraintWarning)
-    elif found.result.status != "optimal":
-        warn(found.result.message, ConvergenceWarning)
-    was_shaped = found.result.multipliers.any() or not found.is_solution
-    # A constraint on ranks leaves decisions alone, but a small tolerance may make them all equal.
-    counted = "decisions" in constraint.statistics
-    counted = counted or estimator.confidence_level is not None
-    counted = counted and hasattr(estimator, "classes_")  # those of pairs have none
-    given = _decided(found, estimator) if counted and was_shaped else []
-    if len(np.unique(given)) == 1:
+    elif candidate.result.status != "optimal":
+        warn(candidate.result.message, ConvergenceWarning)
+    is_moved = candidate.result.multipliers.any() or not candidate.is_solution
+    # A constraint on ranks does not count decisions, but a small tolerance may make them equal.
+    is_counted = "decisions" in constraint.statistics or estimator.confidence_level is not None
+    is_counted = is_counted and hasattr(estimator, "classes_")  # losses of pairs have none
+    labels = _decide(candidate, estimator) if is_counted and is_moved else []
+    if len(np.unique(labels)) == 1:
         warn(
-            f"Every training sample is given the class {given[0]}: "
+            f"Every training sample is given the class {labels[0]}: "
             "no other decisions were found that keep the tolerance. Raise the tolerance, leave "
             "small groups out (min_group_size), or pass class_weight='balanced'."
         )
 
 
-def _decided(found, estimator):
-    """Classes that samples are given, by the score of the positive one or the leads of several."""
+def _decide(candidate, estimator):
+    """Classes of samples, by the score of the positive one or the largest of several."""
     if len(estimator.classes_) > 2:
-        leads = found.scores.reshape(len(estimator.classes_), -1)
+        leads = candidate.scores.reshape(len(estimator.classes_), -1)
         return estimator.classes_[leads.argmax(axis=0)]
-    return label_positive(found.decisions, estimator.classes_, estimator.pos_label_)
+    return label_positive(candidate.decisions, estimator.classes_, estimator.pos_label_)
 
 
 def describe_uncertainty(estimator, guarantee):
-    """Message for a tolerance that cannot be guaranteed for the population.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-        Its ``constraint_report_`` names the groups.
-    guarantee : Guarantee
-        What was reached.
-
-    Returns
-    -------
-    message : str
-    """
-    report = estimator.constraint_report_.dropna(subset="tolerance")  # what is compared
+    """Message for a tolerance that cannot be guaranteed, with the smallest compared group."""
+    report = estimator.constraint_report_.dropna(subset="tolerance")
     row = int(report["n"].argmin())
     cell, group, n = (report[column].tolist()[row] for column in ("cell", "group", "n"))
     where, times = "" if cell == "all" else f"{cell} of ", guarantee.size_factor
-    would_do = (
+    enough = (
         "no number of samples would be enough"
         if np.isinf(times)
         else f"about {times:.1f} times as many samples would be enough, "
@@ -154,31 +97,31 @@ def describe_uncertainty(estimator, guarantee):
     return (
         "The population keeps the tolerance with a probability of "
         f"{guarantee.probability:.2f} only, but confidence_level={estimator.confidence_level:g}: "
-        f"the smallest group that is compared, {where}group {group!r}, has n={n}; {would_do}. "
+        f"the smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
         "Raise the tolerance, lower confidence_level, or merge or leave out small groups "
         "(min_group_size)."
     )
 
 
-def _missed_metric(constraint, found):
-    excess = found.gaps - constraint.tolerances
+def _describe_violation(constraint, candidate):
+    excess = candidate.gaps - constraint.tolerances
     worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
-    part, gap = constraint.constraints[worst], found.gaps[worst]
+    one, gap = constraint.constraints[worst], candidate.gaps[worst]
     also = ", or drop one of several constraints" if len(constraint) > 1 else ""
     if np.isnan(gap):
         return (
-            f"The gap of {part.name} cannot be measured on the training data. Raise the tolerance, "
-            f"{_advise(part, found.scores)}{also}."
+            f"The gap of {one.name} cannot be measured on the training data. Raise the tolerance, "
+            f"{_advise(one, candidate.scores)}{also}."
         )
     return (
-        f"The tolerance is exceeded by {found.violation:.2g} on the training data: the gap of "
-        f"{part.name} is {gap:.4g}, its tolerance {part.tolerance:g}. See constraint_report_ for "
-        f"the groups that miss it. Raise the tolerance, {_advise(part, found.scores)}{also}."
+        f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
+        f"{one.name} is {gap:.4g}, its tolerance {one.tolerance:g}. See constraint_report_ for "
+        f"the groups that exceed it. Raise the tolerance, {_advise(one, candidate.scores)}{also}."
     )
 
 
 def _advise(constraint, scores):
-    """What helps where the tolerance cannot be kept, in addition to raising it."""
+    """Advice for a tolerance that is not kept, in addition to raising it."""
     if constraint.statistic != "ranks":
         return "leave small groups out (min_group_size)"
     if scores is not None and np.std(scores) < _NEARLY_EQUAL:
@@ -189,40 +132,27 @@ def _advise(constraint, scores):
     return "widen the interval, or try group_interactions=True"
 
 
-def _missed_rates(constraint, found):
+def _describe_smooth_violation(constraint, candidate):
     return (
-        f"The smooth rates miss their bounds by {found.result.violation:.2g}. Raise the tolerance "
-        "or the solver's max_iter, or pass enforcement='auto' to bound the public metric instead."
+        f"The smooth rates exceed their bounds by {candidate.result.violation:.2g}. Raise the "
+        "tolerance or the solver's max_iter, or pass enforcement='auto' to bound the public metric "
+        "instead."
     )
 
 
 def store_fit(estimator, fitted):
-    """Replace all fitted attributes at once: an earlier fit is whole until the new one is.
+    """Replace all fitted attributes, whose names end in an underscore, at once.
 
-    Parameters
-    ----------
-    estimator : estimator instance
-        Being fitted.
-    fitted : dict
-        The new fitted attributes; whatever else ends in an underscore goes.
+    An earlier fit stays intact until then.
     """
-    kept = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
-    estimator.__dict__ = kept | fitted
+    settings = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
+    estimator.__dict__ = settings | fitted
 
 
 class Subtask:
     """Context manager of a step of a fit: callbacks see it begin and end, ``verbose`` prints it.
 
-    Parameters
-    ----------
-    estimator : estimator instance
-        Being fitted.
-    context : CallbackContext
-        Of the task that the step belongs to.
-    name : str
-        Of the step.
-    max_subtasks : int or None, default=0
-        Number of steps within this one; None if it is not known.
+    The number of steps within it, ``max_subtasks``, is None if it is unknown.
     """
 
     def __init__(self, estimator, context, name, max_subtasks=0):
@@ -246,21 +176,11 @@ class Subtask:
 
 
 class FitProgress:
-    """Shows a fit to its callbacks after every iteration, and prints if asked to.
+    """Callback of solvers that passes every iteration to the estimator's callbacks, and prints it.
 
     A fit solves several problems, for instance with smaller and smaller tolerances. Once a callback
-    has asked to stop, all problems still to be solved end at their start.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-        Being fitted.
-    context : CallbackContext
-        Of the fit.
-    describe : callable
-        Evaluation -> dict of the fitted attributes that predictions need.
-    name : str or None, default=None
-        What is fitted, if it is a step of the fit; it begins every line that is printed.
+    stops the fit, all further problems end at their start. ``describe`` returns the fitted
+    attributes that predictions need, from an evaluation. The name of a step begins printed lines.
     """
 
     def __init__(self, estimator, context, describe, name=None):

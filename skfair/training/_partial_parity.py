@@ -36,7 +36,7 @@ class PartialParityModel:
 
     _solver_defaults = {"tol": 1e-4}
 
-    _enforced_in_parts = ("auto", "calibration", None)
+    _partitioned_enforcements = ("auto", "calibration", None)
 
     @property
     def _request(self):

@@ -3,7 +3,7 @@
 from skfair.losses import over_pairs
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, in_blocks
-from skfair.problems import PartitionedProblem, PartitionedRankProblem
+from skfair.problems import PartitionedProblem, PartitionedRankProblem, is_large
 from skfair.solvers import SQP
 
 
@@ -12,7 +12,7 @@ def divide(problem, solver, n_jobs):
 
     The problem itself if it is small, or not a sum over its samples.
     """
-    if not is_sum(problem, solver):
+    if not (is_large(problem) and is_sum(problem, solver)):
         return problem
     subsample = problem.draw_subsample(SUBSAMPLE_SIZES["linear, blocks"])
     if subsample is problem:
@@ -25,7 +25,7 @@ def make_partitioned(problem, partitions, subsample):
     """A problem's settings, with partitions in place of its samples."""
     compares_ranks = "ranks" in problem.constraint.statistics
     make = PartitionedRankProblem if compares_ranks else PartitionedProblem
-    return make.of(problem, partitions, subsample)
+    return make.from_problem(problem, partitions, subsample)
 
 
 def is_sum(problem, solver):

@@ -251,7 +251,7 @@ def test_useless_scores_are_said(people):
 
 def test_without_groups_nothing_is_promised(people):
     X, y, _ = people
-    with pytest.warns(UserWarning, match="everybody is one group"):
+    with pytest.warns(UserWarning, match="all samples are one group"):
         model = ConstrainedClassifierCV(BASE, cv=3).fit(X, y)
     assert model.status_ == "unconstrained"
     assert len(model.constraint_report_) == 0

@@ -210,7 +210,7 @@ def test_the_surrogate_is_the_problem_as_written(data):
     assert fitted.constraint_violation_ == pytest.approx(
         demographic_parity_difference(y, fitted.predict(X), sensitive_features=groups) - 0.02
     )
-    with pytest.warns(InfeasibleConstraintWarning, match="smooth rates miss their bounds"):
+    with pytest.warns(InfeasibleConstraintWarning, match="smooth rates exceed their bounds"):
         model(BoundedGroupLoss(0.01), enforcement=None).fit(X, y, sensitive_features=groups)
 
 

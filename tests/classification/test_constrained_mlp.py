@@ -111,7 +111,7 @@ def test_the_objective_counts_the_weights_of_all_layers(people):
 
 def test_the_smooth_problem_is_the_solvers_alone(people):
     solver = AdamPrimalDual(max_iter=3, tol=1e-3, dual_step=0.0)
-    with pytest.warns(UserWarning, match="smooth rates miss their bounds"):
+    with pytest.warns(UserWarning, match="smooth rates exceed their bounds"):
         model = fit(people, enforcement=None, solver=solver)
     assert model.status_ == "infeasible"
     solver.set_params(max_iter=30, dual_step=0.5, tol=0.02)

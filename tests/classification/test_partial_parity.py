@@ -296,7 +296,7 @@ class Views:
     """A callback that scores some rows at every iteration, and stops after some."""
 
     def __init__(self, people, n_iterations=np.inf):
-        self.people, self.n_iterations, self.scores = people, n_iterations, []
+        self.samples, self.n_iterations, self.scores = people, n_iterations, []
 
     def setup(self, estimator, context):
         pass
@@ -305,7 +305,7 @@ class Views:
 
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
         if context.max_subtasks == 0:
-            X, _, sex = self.people
+            X, _, sex = self.samples
             self.scores.append(fitted_estimator.decision_function(X, sensitive_features=sex))
         return len(self.scores) >= self.n_iterations
 

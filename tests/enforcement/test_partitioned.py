@@ -11,6 +11,7 @@ from skfair.metrics import METRICS
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, in_blocks
 from skfair.problems import PartitionedProblem, _flips, _problem
 from skfair.regression import ConstrainedERMRegressor
+from skfair.solvers import SQP
 from skfair.training import _partitioned
 from tests.enforcement.test_enforcement import draw as draw_few
 from tests.enforcement.test_enforcement import make_task
@@ -70,7 +71,7 @@ def test_any_number_of_threads_gives_the_same_bits(constraint, many):
     "constraint", [None, "loss_parity", [EqualizedOdds(), BoundedGroupLoss(0.9)]]
 )
 def test_smooth_fits_are_those_of_one_block(constraint, many):
-    settings = {"enforcement": None, "tol": 1e-10}
+    settings = {"enforcement": None, "solver": SQP(tol=1e-10)}
     parts = fitted(constraint, **settings)
     _problem.MAX_IN_MEMORY = N_SAMPLES
     whole = fitted(constraint, **settings)
@@ -110,7 +111,7 @@ def test_weights_count_as_samples_do(many):
     "settings", [{"group_interactions": True}, {"confidence_level": 0.6}, {"enforcement": "path"}]
 )
 def test_what_is_no_sum_over_samples_is_fitted_as_one_block(settings, many, monkeypatch):
-    monkeypatch.delattr(PartitionedProblem, "of")  # is not asked for
+    monkeypatch.delattr(PartitionedProblem, "from_problem")  # is not asked for
     assert fitted("demographic_parity", **settings).constraint_violation_ == 0.0
 
 
@@ -135,7 +136,7 @@ def test_flips_along_a_line_are_those_of_brute_force():
 def test_counts_of_partitions_are_those_in_memory(spec):
     problem, rng = make_task(*draw_few(3, n_samples=300), [spec]).problem, np.random.default_rng(0)
     partitions = in_blocks([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
-    partitioned = PartitionedProblem.of(problem, partitions, problem)
+    partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     points = rng.normal(size=(3, problem.n_parameters))
     for expected, found in zip(problem.count(points), partitioned.count(points), strict=True):
         assert found[1] == pytest.approx(expected[1])
@@ -150,7 +151,7 @@ def test_counts_of_partitions_are_those_in_memory(spec):
 def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
     problem = make_task(*draw_few(3, n_samples=300), [EqualizedOdds()]).problem
     partitions = in_blocks([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
-    partitioned = PartitionedProblem.of(problem, partitions, problem)
+    partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     parameters, direction = np.array([0.5, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
     scores, lines = problem.predict_scores(parameters), [(direction, np.ones(len(problem.target)))]
     least = []

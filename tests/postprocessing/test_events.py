@@ -95,7 +95,7 @@ def test_one_group_has_no_features():
 def test_classes_share_what_they_can():
     codes = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0])
     data = training(list("ababab"))
-    data = data._replace(people=data.people._replace(target=codes), classes=np.arange(3))
+    data = data._replace(samples=data.samples._replace(target=codes), classes=np.arange(3))
     problems = data.one_vs_rest()
     assert [one.pos_label for one in problems] == [0, 1, 2]
     events = find_events(problems, [DemographicParity()])

@@ -1,4 +1,4 @@
-"""A problem in parts against the same problem in one piece."""
+"""A partitioned problem against the same problem in one block."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ specs = pytest.mark.parametrize("spec", ["parity", "sum of odds", "joint", "none
 
 def in_parts(whole, size=7):
     parts = [whole.subset(rows) for rows in blocks(N_SAMPLES, size)]
-    return PartitionedProblem.of(whole, in_blocks(parts))
+    return PartitionedProblem.from_problem(whole, in_blocks(parts))
 
 
 @specs
@@ -75,7 +75,7 @@ def test_one_look_serves_a_solver_and_its_driver(monkeypatch):
         return reduce(self, function, *arguments)
 
     whole = make_problem("parity")
-    parts = PartitionedProblem.of(
+    parts = PartitionedProblem.from_problem(
         whole, in_blocks([whole.subset(rows) for rows in blocks(N_SAMPLES, 7)])
     )
     monkeypatch.setattr(Partitions, "reduce", count_and_reduce)

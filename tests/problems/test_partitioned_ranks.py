@@ -38,7 +38,7 @@ def draw(seed, is_tied, weighted, **criterion):
     parts = in_blocks([whole.subset(rows) for rows in blocks(n_samples, size=130)])
     return (
         whole,
-        PartitionedRankProblem.of(whole, parts, whole if seed % 2 else None),
+        PartitionedRankProblem.from_problem(whole, parts, whole if seed % 2 else None),
         rng.normal(size=3),
     )
 

@@ -230,7 +230,7 @@ def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogat
 def test_another_constraint_at_the_same_point_does_not_ask_the_model_again():
     problem = make_problem("parity")
     here = problem.evaluate(random_point(problem))
-    there = here.with_constraint(problem.constraint.correct(here.scores))
+    there = here.replace_constraint(problem.constraint.correct(here.scores))
     assert there.point is here.point
     assert there.scores is here.scores
 

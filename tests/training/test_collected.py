@@ -1,4 +1,4 @@
-"""Fits to people who lie in parts: on a cluster of processes, and read block by block."""
+"""Fits to partitioned samples: on a cluster of processes, and read block by block."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ SMOOTH = {"enforcement": None, "solver": SQP(tol=1e-10)}
 @pytest.fixture(autouse=True)
 def many(monkeypatch):
     """People who do not all come to the client, few though they are."""
-    monkeypatch.setattr(_collected, "_FEW", 0)
+    monkeypatch.setattr(_collected, "_SMALL", 0)
 
 
 def draw(seed=0):
@@ -181,7 +181,7 @@ def test_words_among_the_features_are_refused(client):
     ],
 )
 def test_what_is_no_sum_over_parts_is_refused(settings):
-    with pytest.raises(ValueError, match="People in parts|people in parts"):
+    with pytest.raises(ValueError, match="[Pp]artitioned samples"):
         fitted(*chunked(*draw()[:3]), **settings)
 
 

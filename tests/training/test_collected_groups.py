@@ -1,4 +1,4 @@
-"""Which groups of people who lie in parts are compared: as of people in memory."""
+"""Groups of partitioned samples that are compared: those of samples in memory."""
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ SMALL = 150
 @pytest.fixture(autouse=True)
 def many(monkeypatch):
     """People who do not all come to the client, few though they are."""
-    monkeypatch.setattr(_collected, "_FEW", 0)
+    monkeypatch.setattr(_collected, "_SMALL", 0)
 
 
 @pytest.fixture(scope="module")

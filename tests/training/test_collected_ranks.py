@@ -1,4 +1,4 @@
-"""Fits on intervals of percentiles to people in parts: threads, collections of Dask, and files."""
+"""Fits on intervals of percentiles to partitioned samples: threads, Dask, and files."""
 
 import warnings
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:There is no Dask client")
 @pytest.fixture(autouse=True)
 def many(monkeypatch):
     """People who do not all come to the client, few though they are."""
-    monkeypatch.setattr(_collected, "_FEW", 0)
+    monkeypatch.setattr(_collected, "_SMALL", 0)
 
 
 def draw(n_people=8000, seed=0):
@@ -130,9 +130,12 @@ def test_what_is_missing_or_a_word_is_named_by_its_part():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"criterion": "demographic_parity"}, "add up.*'statistical_parity' bounds the same"),
-        ({"criterion": "group_auc"}, "so that parts add up"),
-        ({"loss": "auc"}, "Pairs of people in parts"),
+        (
+            {"criterion": "demographic_parity"},
+            "sums over partitions.*'statistical_parity' bounds the same",
+        ),
+        ({"criterion": "group_auc"}, "sums over partitions"),
+        ({"loss": "auc"}, "cannot be compared in pairs"),
         ({"solver": "idca"}, "need solver='sqp'"),
         ({"confidence_level": 0.9}, "confidence_level=None"),
         ({"group_interactions": "intercept"}, "group_interactions=False"),

@@ -1,4 +1,4 @@
-"""Regressors fitted to people who lie in parts: collections of Dask, and files read in blocks."""
+"""Regressors fitted to partitioned samples: collections of Dask, and files read in blocks."""
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ NAMES = ["a", "b", "c", "d"]
 @pytest.fixture(autouse=True)
 def many(monkeypatch):
     """People who do not all come to the client, few though they are."""
-    monkeypatch.setattr(_collected, "_FEW", 0)
+    monkeypatch.setattr(_collected, "_SMALL", 0)
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def test_predictions_are_as_lazy_as_what_they_are_about(people):
     [
         ({"constraint": "demographic_parity"}, "about classes and decisions"),
         ({"constraint": ["demographic_parity"]}, "about classes and decisions"),
-        ({"constraint": "partial_group_auc"}, "so that parts add up"),
+        ({"constraint": "partial_group_auc"}, "sums over partitions"),
         ({"solver": "gda"}, "need solver='sqp'"),
         ({"group_interactions": True}, "group_interactions=False"),
     ],
@@ -215,7 +215,7 @@ def test_ranks_of_predictions_are_alike_among_everybody(people, tmp_path):
     columns = files[[0, 1, 2, 3]], files[4], files[5], files[6]
     one, two = (ranked(*columns, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_)
-    with pytest.raises(ValueError, match="so that parts add up"):
+    with pytest.raises(ValueError, match="sums over partitions"):
         ranked(*chunked(*people), criterion="demographic_parity")
 
 
