@@ -224,7 +224,7 @@ def test_criteria_at_a_cut_off_are_refused(criterion):
 def test_decisions_cannot_be_constrained_under_a_loss_of_pairs():
     X, y, groups = crowd(200)
     model = ConstrainedERMClassifier("equalized_odds", loss=AUCLoss((0.0, 0.3)))
-    with pytest.raises(ValueError, match="knows no cut-off"):
+    with pytest.raises(ValueError, match="has no threshold"):
         model.fit(X, y, sensitive_features=groups)
     free = ConstrainedERMClassifier(None, loss=AUCLoss()).fit(X, y)
     assert free.status_ == "optimal"
