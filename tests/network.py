@@ -21,7 +21,7 @@ class Network:
     def initial(self, random_state=None):
         return np.random.default_rng(random_state).normal(size=self.n_parameters)
 
-    def at(self, parameters):
+    def evaluate(self, parameters):
         return NetworkPoint(self.X, parameters)
 
     def take(self, rows):
@@ -31,7 +31,7 @@ class Network:
         return np.full(self.n_parameters, alpha)
 
     def last_layer(self, parameters):
-        hidden = self.at(parameters).hidden
+        hidden = self.evaluate(parameters).hidden
         return LinearModel(hidden, np.zeros(3), np.ones(3), fit_intercept=True)
 
 

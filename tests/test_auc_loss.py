@@ -158,7 +158,7 @@ def problem(loss, n_samples=400):
     X = rng.normal(size=(n_samples, 3))
     y = np.where(X.sum(axis=1) + 0.6 * rng.normal(size=n_samples) > 1.0, 1.0, -1.0)
     weights = np.ones(n_samples)
-    model = LinearModel.standardized(X, weights)
+    model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, y, weights, 1e-3, ConstraintSystem(()))
 
 
@@ -167,7 +167,7 @@ def test_solvers_find_what_a_sum_over_all_pairs_has_as_its_least():
     task = problem(AUCLoss())
 
     def brute(x):
-        scores = task.model.at(x).scores
+        scores = task.model.evaluate(x).scores
         return of_pairs(scores, task.target, "squared_hinge").mean() + task.ridge @ x**2 / 2
 
     peer = minimize(brute, np.zeros(task.n_unknowns), options={"gtol": 1e-6})

@@ -198,7 +198,7 @@ def smooth_problem(train, constraint, tolerance):
     people = Samples(target, check_groups(train.groups, len(target)), weights)
     spec = constraint if isinstance(constraint, Constraint) else CONSTRAINTS[constraint]()
     bound = spec.bind(people, Sigmoid(), loss, tolerance)
-    model = LinearModel.standardized(train.X, weights)
+    model = LinearModel.from_features(train.X, weights)
     return ConstrainedProblem(model, loss, target, weights, 1e-4, bound)
 
 

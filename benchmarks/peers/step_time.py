@@ -80,7 +80,7 @@ def _numpy_and_torch(batch_size, n_runs, n_steps=300):
         draw, x = check_random_state(seed), model.initial(seed).astype(np.float32)
         for _ in range(n_steps):
             rows = draw.randint(len(y), size=batch_size)
-            point, target = model.take(rows).at(x), y[rows]
+            point, target = model.take(rows).evaluate(x), y[rows]
             slopes = -target / (1.0 + np.exp(target * point.scores)) / batch_size
             x = x - 0.01 * point.pull_back(slopes).astype(np.float32)
 

@@ -153,7 +153,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
 
     def _model(self, training):
         sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
-        return MLPModel.standardized(training.X, training.weights, sizes, self.activation)
+        return MLPModel.from_features(training.X, training.weights, sizes, self.activation)
 
     def _start(self, model, random_state):
         """Model parameters to start from."""
@@ -191,4 +191,4 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         sizes = tuple(coef.shape[1] for coef in self.coefs_[:-1])
         model = MLPModel(X, sizes, self.activation)
-        return model.at(model.parameters(self.coefs_, self.intercepts_)).scores
+        return model.evaluate(model.parameters(self.coefs_, self.intercepts_)).scores

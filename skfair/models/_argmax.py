@@ -24,9 +24,9 @@ class ArgmaxModel:
     >>> import numpy as np
     >>> from skfair.models import ArgmaxModel
     >>> columns = [np.array([[0.0], [2.0]]), np.array([[1.0], [0.0]]), np.array([[0.0], [1.0]])]
-    >>> model = ArgmaxModel.standardized(columns, weights=np.ones(2))
+    >>> model = ArgmaxModel.from_features(columns, weights=np.ones(2))
     >>> parameters = model.parameters(np.ones((3, 1)), np.zeros(3))
-    >>> model.at(parameters).scores.reshape(3, 2)
+    >>> model.evaluate(parameters).scores.reshape(3, 2)
     array([[-1.,  1.],
            [ 1., -2.],
            [-1., -1.]])
@@ -37,9 +37,9 @@ class ArgmaxModel:
     rows: np.ndarray  # (n_margins,) margins of this model, as indices of all
 
     @classmethod
-    def standardized(cls, columns, weights):
+    def from_features(cls, columns, weights):
         """Make a model from the columns of each class, standardised to mean 0 and variance 1."""
-        class_models = [LinearModel.standardized(values, weights) for values in columns]
+        class_models = [LinearModel.from_features(values, weights) for values in columns]
         blocks = [
             np.column_stack([model.scores(unit) for unit in np.eye(model.n_parameters)])
             for model in class_models
@@ -77,8 +77,8 @@ class ArgmaxModel:
         firsts = [np.eye(len(model.scale))[0] for model in self.class_models]
         return self.parameters(firsts, np.zeros(len(self.class_models)))
 
-    def at(self, parameters):
-        """Margins and their derivatives at parameters; see `Model.at`."""
+    def evaluate(self, parameters):
+        """Margins and their derivatives at parameters; see `Model.evaluate`."""
         return _ArgmaxPoint(self, parameters)
 
     def take(self, rows):

@@ -21,7 +21,7 @@ class ChunkedPoint:
     def _iter_chunks(self):
         """Yield slices of rows and the model at them."""
         for rows in self._rows:
-            yield rows, self.model.take(rows).at(self.parameters)
+            yield rows, self.model.take(rows).evaluate(self.parameters)
 
     @property
     def hidden(self):
@@ -44,6 +44,6 @@ def pull_back_sparse_rows(point, cells):
     for row, (start, end) in enumerate(pairwise(cells.indptr)):
         samples = cells.indices[start:end]
         if len(samples):
-            point_at_samples = point.model.take(samples).at(point.parameters)
+            point_at_samples = point.model.take(samples).evaluate(point.parameters)
             jacobian[row] = point_at_samples.pull_back(cells.data[start:end])
     return jacobian

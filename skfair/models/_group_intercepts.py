@@ -20,18 +20,18 @@ class GroupInterceptsModel(LinearModel):
     >>> import numpy as np
     >>> from skfair.models import GroupInterceptsModel
     >>> X, codes = np.array([[0.0], [2.0], [0.0], [4.0]]), np.array([0, 0, 1, 1])
-    >>> model = GroupInterceptsModel.standardized(X, codes, weights=np.ones(4))
-    >>> model.at(model.parameters([1.0], [0.0, 10.0])).scores
+    >>> model = GroupInterceptsModel.from_features(X, codes, weights=np.ones(4))
+    >>> model.evaluate(model.parameters([1.0], [0.0, 10.0])).scores
     array([ 0.,  2., 10., 14.])
     """
 
     @classmethod
-    def standardized(cls, X, codes, weights):
+    def from_features(cls, X, codes, weights):
         """Make a model whose columns have weighted mean 0 and variance 1."""
         others = (codes[:, np.newaxis] == np.arange(1, codes.max() + 1)).astype(np.float64)
         stack = sparse.hstack if sparse.issparse(X) else np.hstack
         columns = [X, sparse.csr_array(others) if sparse.issparse(X) else others]
-        model = super().standardized(stack(columns), weights)
+        model = super().from_features(stack(columns), weights)
         original = None if model.original is None else X
         return replace(model, n_unpenalized=others.shape[1], original=original)
 
@@ -46,7 +46,7 @@ class GroupInterceptsModel(LinearModel):
         coef, others = np.split(coef, [len(coef) - self.n_unpenalized])
         return coef, first + np.append(0.0, others)
 
-    def predicted(self, parameters):
+    def predict(self, parameters):
         """Score of each sample by `coefficients`, from the columns as passed."""
         if self.original is None:
             return self.scores(parameters)

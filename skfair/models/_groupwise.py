@@ -21,8 +21,8 @@ class GroupwiseModel(LinearInParameters):
     >>> import numpy as np
     >>> from skfair.models import GroupwiseModel
     >>> X, codes = np.array([[0.0], [2.0], [0.0], [4.0]]), np.array([0, 0, 1, 1])
-    >>> model = GroupwiseModel.standardized(X, codes, weights=np.ones(4))
-    >>> model.at(model.parameters([[1.0], [-1.0]], [0.0, 10.0])).scores
+    >>> model = GroupwiseModel.from_features(X, codes, weights=np.ones(4))
+    >>> model.evaluate(model.parameters([[1.0], [-1.0]], [0.0, 10.0])).scores
     array([ 0.,  2., 10.,  6.])
     """
 
@@ -30,11 +30,11 @@ class GroupwiseModel(LinearInParameters):
     rows: list  # indices of the members of each group; every sample is in one
 
     @classmethod
-    def standardized(cls, X, codes, weights, fit_intercept=True):
+    def from_features(cls, X, codes, weights, fit_intercept=True):
         """Make a model whose columns are standardised within each group."""
         rows = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
         group_models = [
-            LinearModel.standardized(X[members], weights[members], fit_intercept)
+            LinearModel.from_features(X[members], weights[members], fit_intercept)
             for members in rows
         ]
         return cls(group_models, rows)
@@ -84,9 +84,9 @@ class GroupwiseModel(LinearInParameters):
         """Score of each sample."""
         return self._score_groups(LinearModel.scores, parameters)
 
-    def predicted(self, parameters):
+    def predict(self, parameters):
         """Score of each sample by `coefficients`, from the columns as passed."""
-        return self._score_groups(LinearModel.predicted, parameters)
+        return self._score_groups(LinearModel.predict, parameters)
 
     def _score_groups(self, score, parameters):
         scores = np.empty(sum(map(len, self.rows)))

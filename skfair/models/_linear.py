@@ -47,14 +47,14 @@ class LinearModel(LinearInParameters):
     n_unpenalized : int, default=0
         Number of last columns whose coefficients have no penalty.
     original : ndarray or csr_array of shape (n_samples, n_features) or None, default=None
-        Features as passed, if an origin was subtracted, for `predicted`.
+        Features as passed, if an origin was subtracted, for `predict`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skfair.models import LinearModel
     >>> X = np.array([[1.0, 10.0], [3.0, 30.0]])
-    >>> model = LinearModel.standardized(X, weights=np.ones(2))
+    >>> model = LinearModel.from_features(X, weights=np.ones(2))
     >>> model.scores(model.parameters([1.0, 0.1], 0.0))
     array([2., 6.])
     """
@@ -76,7 +76,7 @@ class LinearModel(LinearInParameters):
         vars(self).update(state, X=_align(state["X"]), original=_align(state["original"]))
 
     @classmethod
-    def standardized(cls, X, weights, fit_intercept=True, n_jobs=None):
+    def from_features(cls, X, weights, fit_intercept=True, n_jobs=None):
         """Make a model whose columns have weighted mean 0 and variance 1.
 
         Parameters
@@ -223,7 +223,7 @@ class LinearModel(LinearInParameters):
         coef, intercept = self._stored_coefficients(parameters)
         return self.X @ coef + intercept
 
-    def predicted(self, parameters):
+    def predict(self, parameters):
         """Score of each sample by `coefficients`, from the columns as passed.
 
         Columns far from 0 cost digits in products and intercept: at 1e12 standard deviations four

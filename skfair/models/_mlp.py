@@ -73,10 +73,10 @@ class MLPModel:
     >>> import numpy as np
     >>> from skfair.models import MLPModel
     >>> X = np.array([[1.0, 10.0], [3.0, 30.0]])
-    >>> model = MLPModel.standardized(X, weights=np.ones(2), hidden_layer_sizes=(4,))
+    >>> model = MLPModel.from_features(X, weights=np.ones(2), hidden_layer_sizes=(4,))
     >>> model.n_parameters
     17
-    >>> model.at(model.initial(random_state=0)).scores.shape
+    >>> model.evaluate(model.initial(random_state=0)).scores.shape
     (2,)
     """
 
@@ -100,7 +100,7 @@ class MLPModel:
         self._ends = np.cumsum([0, *sizes]).tolist()
 
     @classmethod
-    def standardized(
+    def from_features(
         cls, X, weights, hidden_layer_sizes=(64, 32), activation="relu", dtype=np.float64
     ):
         """Make a model whose columns have weighted mean 0, and variance 1 unless they are dummies.
@@ -256,7 +256,7 @@ class MLPModel:
             return self._replace_X(X.astype(self.X.dtype))
         return self._replace_X(self.X[rows])
 
-    def at(self, parameters):
+    def evaluate(self, parameters):
         """The model at given parameters.
 
         Parameters
@@ -267,7 +267,7 @@ class MLPModel:
         Returns
         -------
         point : MLPPoint or ChunkedPoint
-            Scores, and derivatives by the parameters; see `Model.at`.
+            Scores, and derivatives by the parameters; see `Model.evaluate`.
         """
         parameters = parameters.astype(self.X.dtype, copy=False)
         if self.X.shape[0] > _CHUNK or sparse.issparse(self.X):
@@ -303,7 +303,7 @@ class MLPModel:
         model : LinearModel
             Its parameters are the last ones of this model's.
         """
-        hidden = self.at(parameters).hidden.astype(np.float64)
+        hidden = self.evaluate(parameters).hidden.astype(np.float64)
         n_units = hidden.shape[1]
         return LinearModel(hidden, np.zeros(n_units), np.ones(n_units), fit_intercept=True)
 

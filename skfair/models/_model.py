@@ -22,10 +22,10 @@ class Model(Protocol):
     --------
     >>> import numpy as np
     >>> from skfair.models import LinearModel, Model
-    >>> model = LinearModel.standardized(np.array([[0.0], [1.0]]), weights=np.ones(2))
+    >>> model = LinearModel.from_features(np.array([[0.0], [1.0]]), weights=np.ones(2))
     >>> isinstance(model, Model)
     True
-    >>> model.at(model.initial()).scores
+    >>> model.evaluate(model.initial()).scores
     array([0., 0.])
     """
 
@@ -45,7 +45,7 @@ class Model(Protocol):
         """
         ...
 
-    def at(self, parameters):
+    def evaluate(self, parameters):
         """The model at given parameters.
 
         Parameters
@@ -61,7 +61,7 @@ class Model(Protocol):
             csr_array (n_rows, n_samples). If it is cheap it also has ``gram(weights)``, the sum of
             ``weights[i]`` times the outer product of the gradient of the i-th score. A model that
             is linear in its parameters also has ``push_forward(direction)``, the change of the
-            scores along a direction, and ``predicted``, the scores by the coefficients that users
+            scores along a direction, and ``predictions``, the scores by the coefficients that users
             see, which have fewer digits for columns far from 0. Solvers state which of these they
             require.
         """
@@ -127,9 +127,9 @@ class LinearPoint:
         return self.model.scores(self.parameters)
 
     @property
-    def predicted(self):
+    def predictions(self):
         """Score of each sample by the coefficients that users see, (n_samples,)."""
-        return self.model.predicted(self.parameters)
+        return self.model.predict(self.parameters)
 
     def push_forward(self, direction):
         """Change of the scores along a direction, (n_parameters,) -> (n_samples,)."""
@@ -155,7 +155,7 @@ class LinearInParameters:
         """Initial parameters: zeros, whose scores are 0."""
         return np.zeros(self.n_parameters)
 
-    def at(self, parameters):
+    def evaluate(self, parameters):
         """The `LinearPoint` at parameters."""
         return LinearPoint(self, parameters)
 

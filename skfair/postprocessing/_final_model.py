@@ -92,8 +92,8 @@ def _make_model(problems):
     """The linear model of one problem's score, or of the scores of several."""
     features, weights = [problem.X for problem in problems], problems[0].weights
     if len(features) == 1:
-        return LinearModel.standardized(features[0], weights)
-    return ArgmaxModel.standardized(features, weights)
+        return LinearModel.from_features(features[0], weights)
+    return ArgmaxModel.from_features(features, weights)
 
 
 def _bind(problems, constraints, settings):

@@ -25,7 +25,7 @@ class Evaluation:
     >>> from skfair.models import LinearModel
     >>> from skfair.problems import ConstrainedProblem, Evaluation
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
-    >>> model = LinearModel.standardized(X, weights)
+    >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
     >>> Evaluation(problem, np.zeros(2)).grad
     array([-1.,  0.])
@@ -48,7 +48,7 @@ class Evaluation:
     @cached_property
     def point(self):
         """The model at the parameters."""
-        return self.problem.model.at(self.parameters)
+        return self.problem.model.evaluate(self.parameters)
 
     @property
     def scores(self):

@@ -127,7 +127,7 @@ def count_bins(block, start, directions, typical):
     n_bins + 1): first values and increments, the means without those of negative decisions, which
     come last, (n_events,).
     """
-    scores = block.model.at(start).scores
+    scores = block.model.evaluate(start).scores
     counts = [_count_bins(block, scores, *line) for line in zip(directions, typical, strict=True)]
     errors, means = zip(*counts, strict=True)
     negative = tuple(one.means.flip_effects[1] for one in block.constraint)

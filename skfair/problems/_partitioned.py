@@ -37,7 +37,7 @@ class PartitionedProblem(ConstrainedProblem):
     >>> from skfair.partitions import blocks, in_blocks
     >>> from skfair.problems import ConstrainedProblem, PartitionedProblem
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
-    >>> model = LinearModel.standardized(X, weights)
+    >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
     >>> partitions = in_blocks([problem.subset(rows) for rows in blocks(2, size=1)])
     >>> PartitionedProblem.from_problem(problem, partitions).evaluate(np.zeros(2)).grad
@@ -380,5 +380,5 @@ def _residuals(block, parameters):
 
 def _smooth_means(block, parameters):
     """Share of a block in the smooth means, by constraint."""
-    scores = block.model.at(parameters).scores
+    scores = block.model.evaluate(parameters).scores
     return tuple(one.means.evaluate(scores)[1] for one in block.constraint)

@@ -31,7 +31,7 @@ class PartitionedRankProblem(PartitionedProblem):
     >>> y, groups = np.where(X[:, 0] > 40, 1.0, -1.0), check_groups(X[:, 0] > 39, 80)
     >>> samples, loss = Samples(y, groups, weights), LogisticLoss()
     >>> parity = PartialStatisticalParity().bind(samples, None, loss, tolerance=0.1)
-    >>> model = LinearModel.standardized(X, weights)
+    >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, loss, y, weights, 0.0, ConstraintSystem((parity,)))
     >>> partitions = in_blocks([problem.subset(rows) for rows in blocks(80, size=50)])
     >>> PartitionedRankProblem.from_problem(problem, partitions).gaps(np.array([1.0, 0.0]))

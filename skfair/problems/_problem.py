@@ -64,7 +64,7 @@ class ConstrainedProblem:
     >>> samples = Samples(y, check_groups(["a", "b", "a", "b"], 4), np.ones(4))
     >>> loss = LogisticLoss()
     >>> parity = DemographicParity().bind(samples, Sigmoid(), loss, tolerance=0.1)
-    >>> model = LinearModel.standardized(X, samples.weights)
+    >>> model = LinearModel.from_features(X, samples.weights)
     >>> problem = ConstrainedProblem(model, loss, y, samples.weights, 1e-3, parity)
     >>> round(problem.evaluate(problem.initial_point()).fun, 4)
     0.6931
@@ -173,7 +173,7 @@ class ConstrainedProblem:
         parameters = self.model.initial(random_state) if parameters is None else parameters
         if not self.rows.n_aux:
             return np.array(parameters)
-        return np.append(parameters, self.rows.initial_aux(self.model.at(parameters).scores))
+        return np.append(parameters, self.rows.initial_aux(self.model.evaluate(parameters).scores))
 
     def single(self):
         """The same problem with each gap as one piecewise linear row without auxiliary unknowns.
@@ -236,8 +236,8 @@ class ConstrainedProblem:
         scores : ndarray of shape (n_samples,)
             Those of the model's ``predicted`` where predictions have fewer digits.
         """
-        point = self.model.at(parameters)
-        return point.predicted if hasattr(point, "predicted") else point.scores
+        point = self.model.evaluate(parameters)
+        return point.predictions if hasattr(point, "predictions") else point.scores
 
     def count(self, points):
         """What several models come to by the public metrics.
@@ -323,7 +323,7 @@ class ConstrainedProblem:
         report : DataFrame
             Of the constraint.
         """
-        scores = self.model.at(parameters).scores
+        scores = self.model.evaluate(parameters).scores
         problem = replace(self, constraint=self.constraint.linearize_at(scores))
         evaluation = problem.evaluate(problem.initial_point(parameters))
         report = problem.constraint.report(self.predict_scores(parameters))

@@ -109,7 +109,7 @@ class Result:
     >>> from skfair.problems import ConstrainedProblem
     >>> from skfair.solvers import SQP
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
-    >>> model = LinearModel.standardized(X, weights)
+    >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
     >>> result = SQP().solve(problem)
     >>> result.status, result.x.round(6)
@@ -171,7 +171,7 @@ class Solver(BaseEstimator):
     ...             yield Iterate(evaluation, np.zeros(len(problem.lower)))
     ...             x = x - 0.5 * evaluation.grad
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
-    >>> model = LinearModel.standardized(X, weights)
+    >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
     >>> Descent().solve(problem).status
     'optimal'

@@ -194,7 +194,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
 
     def _model(self, training):
         model = TorchModel(self._network(training), training.X, self.device).astype(np.float64)
-        scores = model.at(model.initial()).scores
+        scores = model.evaluate(model.initial()).scores
         if not np.isfinite(scores).all():
             worst = int(np.flatnonzero(~np.isfinite(scores))[0])
             raise ValueError(
@@ -243,7 +243,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         if not is_dataset(X):
             X = validate_data(self, _move_to_cpu(X), dtype=np.float32, allow_nd=True, reset=False)
         model = TorchModel(self.module_, X, self.device)
-        return model.at(model.initial()).scores
+        return model.evaluate(model.initial()).scores
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

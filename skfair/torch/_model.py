@@ -56,7 +56,7 @@ class TorchModel:
     >>> model = TorchModel(module, np.array([[1.0, 10.0], [3.0, 30.0]]))
     >>> model.n_parameters
     13
-    >>> model.at(model.initial()).scores.shape
+    >>> model.evaluate(model.initial()).scores.shape
     (2,)
     """
 
@@ -182,7 +182,7 @@ class TorchModel:
         """
         return self._replace(samples=self.samples.take(rows), is_training=True)
 
-    def at(self, parameters):
+    def evaluate(self, parameters):
         """The model at given parameters.
 
         Parameters
@@ -193,7 +193,7 @@ class TorchModel:
         Returns
         -------
         point : TorchPoint or ChunkedPoint
-            Scores, and derivatives by the parameters; see `skfair.models.Model.at`.
+            Scores, and derivatives by the parameters; see `skfair.models.Model.evaluate`.
         """
         if len(self.samples) > self._n_chunk and not self.is_training:
             return ChunkedPoint(self, parameters, len(self.samples), self._n_chunk)
@@ -228,7 +228,7 @@ class TorchModel:
         model : LinearModel
             Its parameters are the last ones of this model.
         """
-        hidden = self.at(parameters).hidden
+        hidden = self.evaluate(parameters).hidden
         n_units = hidden.shape[1]
         return LinearModel(hidden, np.zeros(n_units), np.ones(n_units), fit_intercept=True)
 
@@ -260,7 +260,7 @@ class TorchModel:
             norm.reset_running_stats()
             norm.momentum = None  # the mean of all batches
         for start in range(0, len(self.samples) - 1, self._n_chunk):  # one sample has no variance
-            _ = learner.batch(slice(start, start + self._n_chunk)).at(parameters).scores
+            _ = learner.batch(slice(start, start + self._n_chunk)).evaluate(parameters).scores
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
         return self._replace(network=network)

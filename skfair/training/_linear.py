@@ -80,7 +80,7 @@ class ConstrainedLinearModel(ConstrainedModel):
     def _model(self, training):
         if not self.group_interactions:
             X, weights = training.X, training.weights
-            return LinearModel.standardized(X, weights, self.fit_intercept, self.n_jobs)
+            return LinearModel.from_features(X, weights, self.fit_intercept, self.n_jobs)
         if not training.groups.is_disjoint:
             raise ValueError(
                 f"group_interactions={self.group_interactions!r} gives every group "
@@ -90,14 +90,14 @@ class ConstrainedLinearModel(ConstrainedModel):
         merged, _ = training.samples.merge_small_groups()
         columns = training.X, merged.codes, training.weights
         if not self._shares_coefficients:
-            return GroupwiseModel.standardized(*columns, self.fit_intercept)
+            return GroupwiseModel.from_features(*columns, self.fit_intercept)
         if not self.fit_intercept:
             raise ValueError(
                 "group_interactions='intercept' gives every group an intercept of its own, but "
                 "fit_intercept=False asks for none; leave fit_intercept=True, or pass "
                 "group_interactions=False."
             )
-        return GroupInterceptsModel.standardized(*columns)
+        return GroupInterceptsModel.from_features(*columns)
 
     @property
     def _shares_coefficients(self):

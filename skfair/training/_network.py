@@ -198,7 +198,7 @@ def _last_layer_task(problem, parameters):
     """The task of the last layer, a linear model of the outputs of the others."""
     last = problem.model.last_layer(parameters)
     *coef, intercept = parameters[-last.n_parameters :]
-    last = LinearModel.standardized(last.X, problem.weights)
+    last = LinearModel.from_features(last.X, problem.weights)
     return Task(replace(problem, model=last), last.parameters(np.array(coef), intercept), _EXACT)
 
 

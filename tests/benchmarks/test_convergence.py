@@ -20,7 +20,7 @@ def problem():
     target, weights = np.where(np.arange(40) % 3 > 0, 1.0, -1.0), np.ones(40)
     people = Samples(target, check_groups(groups, 40), weights)
     bound = DemographicParity().bind(people, Sigmoid(), LogisticLoss(), 0.01)
-    model = LinearModel.standardized(X, weights)
+    model = LinearModel.from_features(X, weights)
     joint = ConstraintSystem((bound,))
     return ConstrainedProblem(model, LogisticLoss(), target, weights, 0.01, joint)
 

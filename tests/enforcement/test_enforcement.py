@@ -38,7 +38,7 @@ def make_task(X, target, groups, specs, tolerance=0.05, weights=None, fit_interc
     weights = np.ones(len(target)) if weights is None else weights
     people = Samples(target, check_groups(groups, len(target)), weights)
     bound = [spec.bind(people, Sigmoid(), LOSS, tolerance) for spec in specs]
-    model = LinearModel.standardized(X, weights, fit_intercept)
+    model = LinearModel.from_features(X, weights, fit_intercept)
     constraint = ConstraintSystem(tuple(bound))
     problem = ConstrainedProblem(model, LOSS, target, weights, 1e-3, constraint)
     return Task(problem, np.zeros(model.n_parameters), SQP(tol=1e-6))
@@ -280,7 +280,7 @@ def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
     assert plain.violation > 0.05
     assert found.keeps_bound
     assert found.error <= plain.error + 0.15
-    again = problem.model.at(found.parameters).scores
+    again = problem.model.evaluate(found.parameters).scores
     np.testing.assert_array_equal(again, found.scores)
 
 

@@ -11,7 +11,7 @@ from skfair.models import ArgmaxModel, Model
 def case():
     rng = np.random.default_rng(0)
     columns = [rng.normal(size=(25, own)) for own in (2, 1, 3)]
-    model = ArgmaxModel.standardized(columns, rng.random(25) + 0.1)
+    model = ArgmaxModel.from_features(columns, rng.random(25) + 0.1)
     return columns, model, rng.normal(size=model.n_parameters), rng
 
 
@@ -22,7 +22,7 @@ def test_just_the_class_of_the_largest_score_leads(case):
         [X @ own + b for X, own, b in zip(columns, coef, intercept, strict=True)]
     )
     np.testing.assert_allclose(model.class_scores(parameters), scores)
-    leads = model.at(parameters).scores.reshape(3, 25).T
+    leads = model.evaluate(parameters).scores.reshape(3, 25).T
     for k in range(3):
         np.testing.assert_allclose(leads[:, k], scores[:, k] - np.delete(scores, k, 1).max(axis=1))
     np.testing.assert_array_equal(leads > 0, np.eye(3, dtype=bool)[scores.argmax(axis=1)])
@@ -30,7 +30,7 @@ def test_just_the_class_of_the_largest_score_leads(case):
 
 def test_of_equal_classes_the_first_is_decided_for(case):
     _, model, _, _ = case
-    leads = model.at(np.zeros(model.n_parameters)).scores.reshape(3, 25)
+    leads = model.evaluate(np.zeros(model.n_parameters)).scores.reshape(3, 25)
     assert (leads[0] > 0).all()
     assert not (leads[1:] > 0).any()
 
@@ -38,9 +38,12 @@ def test_of_equal_classes_the_first_is_decided_for(case):
 def test_derivatives_are_those_of_the_margins(case):
     _, model, parameters, rng = case
     slopes, step = rng.normal(size=75), 1e-7
-    point = model.at(parameters)
+    point = model.evaluate(parameters)
     numeric = [
-        (model.at(parameters + step * unit).scores - model.at(parameters - step * unit).scores)
+        (
+            model.evaluate(parameters + step * unit).scores
+            - model.evaluate(parameters - step * unit).scores
+        )
         / (2 * step)
         for unit in np.eye(model.n_parameters)
     ]
@@ -55,22 +58,22 @@ def test_derivatives_are_those_of_the_margins(case):
 def test_some_of_the_margins(case):
     _, model, parameters, rng = case
     rows = np.array([70, 3, 3, 40])
-    taken, whole = model.take(rows).at(parameters), model.at(parameters)
+    taken, whole = model.take(rows).evaluate(parameters), model.evaluate(parameters)
     np.testing.assert_array_equal(taken.scores, whole.scores[rows])
     slopes = rng.normal(size=4)
     spread = np.bincount(rows, slopes, minlength=75)
     np.testing.assert_allclose(taken.pull_back(slopes), whole.pull_back(spread), atol=1e-12)
-    again = model.take(rows).take(np.array([2, 0])).at(parameters)
+    again = model.take(rows).take(np.array([2, 0])).evaluate(parameters)
     np.testing.assert_array_equal(again.scores, whole.scores[[3, 70]])
 
 
 def test_a_line_of_one_class_tells_every_decision(case):
     _, model, parameters, rng = case
-    scores = model.at(parameters).scores
+    scores = model.evaluate(parameters).scores
     for direction in model.lines(rng.normal(size=model.n_parameters)):
         start, slopes = model.orient_flips(scores, model.scores(direction))
         for length in (-3.0, -0.4, 0.0, 0.2, 1.7, 9.0):
-            found = model.at(parameters + length * direction).scores
+            found = model.evaluate(parameters + length * direction).scores
             np.testing.assert_array_equal(start + length * slopes > 0, found > 0)
     np.testing.assert_allclose(sum(model.lines(parameters)), parameters)
 
@@ -101,6 +104,6 @@ def test_parameters_and_penalty(case):
 
 def test_two_classes_are_one_score_and_its_mirror_image(case):
     columns, _, _, rng = case
-    two = ArgmaxModel.standardized(columns[:2], np.ones(25))
-    first, second = two.at(rng.normal(size=two.n_parameters)).scores.reshape(2, 25)
+    two = ArgmaxModel.from_features(columns[:2], np.ones(25))
+    first, second = two.evaluate(rng.normal(size=two.n_parameters)).scores.reshape(2, 25)
     np.testing.assert_array_equal(first, -second)

@@ -11,7 +11,7 @@ from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel, Mod
 def case(request):
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(30, 3)) + 2.0, np.arange(30) % 2
-    model = request.param.standardized(X, codes, np.ones(30))
+    model = request.param.from_features(X, codes, np.ones(30))
     return X, codes, model, rng.normal(size=model.n_parameters), rng
 
 
@@ -53,7 +53,7 @@ def test_the_intercepts_direction_lifts_all_scores_alike(case):
 
 def test_without_intercepts_nothing_lifts_all_scores_alike():
     X, codes = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
-    without = GroupwiseModel.standardized(X, codes, np.ones(30), fit_intercept=False)
+    without = GroupwiseModel.from_features(X, codes, np.ones(30), fit_intercept=False)
     assert without.intercept_direction() is None
 
 
@@ -61,10 +61,10 @@ def test_without_intercepts_nothing_lifts_all_scores_alike():
 @pytest.mark.parametrize("rows", [[3, 1, 1, 28, 7], [2, 4, 6], []])
 def test_some_of_the_samples_have_their_scores(case, container, rows):
     X, codes, made, parameters, rng = case
-    model = type(made).standardized(container(X), codes, np.ones(30))
+    model = type(made).from_features(container(X), codes, np.ones(30))
     rows = np.array(rows, dtype=int)
     taken = model.take(rows)
-    np.testing.assert_allclose(taken.at(parameters).scores, model.scores(parameters)[rows])
+    np.testing.assert_allclose(taken.evaluate(parameters).scores, model.scores(parameters)[rows])
     slopes = rng.normal(size=len(rows))
     spread = np.bincount(rows, slopes, minlength=30)
     np.testing.assert_allclose(taken.pull_back(slopes), model.pull_back(spread), atol=1e-12)
@@ -76,13 +76,17 @@ def test_it_is_a_model_that_is_linear_in_its_parameters(case):
     assert isinstance(model, Model)
     assert model.last_layer(parameters) is model
     direction = rng.normal(size=model.n_parameters)
-    moved = model.at(parameters + direction).scores - model.at(parameters).scores
-    np.testing.assert_allclose(model.at(parameters).push_forward(direction), moved, atol=1e-12)
+    moved = model.evaluate(parameters + direction).scores - model.evaluate(parameters).scores
+    np.testing.assert_allclose(
+        model.evaluate(parameters).push_forward(direction), moved, atol=1e-12
+    )
 
 
 def test_one_group_is_one_linear_model(case):
     X, _, made, _, rng = case
-    alone = type(made).standardized(X, np.zeros(30, dtype=int), np.ones(30))
-    linear = LinearModel.standardized(X, np.ones(30))
+    alone = type(made).from_features(X, np.zeros(30, dtype=int), np.ones(30))
+    linear = LinearModel.from_features(X, np.ones(30))
     parameters = rng.normal(size=linear.n_parameters)
-    np.testing.assert_allclose(alone.at(parameters).scores, linear.at(parameters).scores)
+    np.testing.assert_allclose(
+        alone.evaluate(parameters).scores, linear.evaluate(parameters).scores
+    )

@@ -65,7 +65,7 @@ def standardized(X, fit_intercept):
 @matrices
 @intercepts
 def test_model_is_numpy_on_standardised_columns(container, X, fit_intercept):
-    model = LinearModel.standardized(container(X), WEIGHTS, fit_intercept)
+    model = LinearModel.from_features(container(X), WEIGHTS, fit_intercept)
     Z = standardized(X, fit_intercept)
     rng = np.random.default_rng(2)
     parameters, slopes = rng.normal(size=Z.shape[1]), rng.normal(size=N_SAMPLES)
@@ -83,7 +83,7 @@ def test_model_is_numpy_on_standardised_columns(container, X, fit_intercept):
 @containers
 @intercepts
 def test_coefficients_are_those_of_the_columns_given(container, fit_intercept):
-    model = LinearModel.standardized(container(SPARSE), WEIGHTS, fit_intercept)
+    model = LinearModel.from_features(container(SPARSE), WEIGHTS, fit_intercept)
     parameters = np.random.default_rng(3).normal(size=model.n_parameters)
     coef, intercept = model.coefficients(parameters)
     assert isinstance(intercept, float)
@@ -98,7 +98,7 @@ def test_coefficients_are_those_of_the_columns_given(container, fit_intercept):
 def test_the_users_matrix_is_not_changed(container):
     X = container(SPARSE)
     before = [part.copy() for part in (X.data, X.indices, X.indptr)]
-    model = LinearModel.standardized(X, WEIGHTS)
+    model = LinearModel.from_features(X, WEIGHTS)
     model.gram(WEIGHTS)
     for now, then in zip((X.data, X.indices, X.indptr), before, strict=True):
         np.testing.assert_array_equal(now, then)
@@ -106,21 +106,21 @@ def test_the_users_matrix_is_not_changed(container):
 
 
 def test_sparse_rows_are_stored_sorted_and_without_duplicates():
-    assert LinearModel.standardized(unsorted(SPARSE), WEIGHTS).X.has_canonical_format
+    assert LinearModel.from_features(unsorted(SPARSE), WEIGHTS).X.has_canonical_format
     canonical = sparse.csr_array(SPARSE)
-    assert np.shares_memory(LinearModel.standardized(canonical, WEIGHTS).X.data, canonical.data)
+    assert np.shares_memory(LinearModel.from_features(canonical, WEIGHTS).X.data, canonical.data)
 
 
 def test_columns_of_mostly_zeros_are_stored_sparse():
-    assert sparse.issparse(LinearModel.standardized(SPARSE, WEIGHTS).X)
-    assert LinearModel.standardized(DENSE, WEIGHTS).X is DENSE
+    assert sparse.issparse(LinearModel.from_features(SPARSE, WEIGHTS).X)
+    assert LinearModel.from_features(DENSE, WEIGHTS).X is DENSE
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_other_numbers_become_doubles(dtype, container):
     X = SPARSE.astype(dtype)
-    model = LinearModel.standardized(container(X), WEIGHTS)
+    model = LinearModel.from_features(container(X), WEIGHTS)
     assert model.X.dtype == np.float64
     Z = standardized(X.astype(np.float64), True)
     np.testing.assert_allclose(model.gram(WEIGHTS), (Z.T * WEIGHTS) @ Z, atol=1e-11)
@@ -128,7 +128,7 @@ def test_other_numbers_become_doubles(dtype, container):
 
 def test_scales_do_not_matter():
     scales = 10.0 ** np.array([-6, -3, 0, 1, 3, 6])
-    plain, scaled = (LinearModel.standardized(X, WEIGHTS) for X in (DENSE, DENSE * scales))
+    plain, scaled = (LinearModel.from_features(X, WEIGHTS) for X in (DENSE, DENSE * scales))
     parameters = np.random.default_rng(4).normal(size=plain.n_parameters)
     np.testing.assert_allclose(scaled.scores(parameters), plain.scores(parameters), atol=1e-12)
     np.testing.assert_allclose(scaled.gram(WEIGHTS), plain.gram(WEIGHTS), atol=1e-11)
@@ -142,7 +142,7 @@ def test_columns_far_from_zero_keep_their_digits(container):
     # Multiples of 2 ** -10 are stored exactly beside 1e9, so the variation is known exactly.
     near = np.round(DENSE * 1024) / 1024
     near[:, 5] = (np.arange(N_SAMPLES) % 2) / 1024
-    model = LinearModel.standardized(container(near + offset), WEIGHTS)
+    model = LinearModel.from_features(container(near + offset), WEIGHTS)
     Z = standardized(near, True)
     parameters = np.random.default_rng(5).normal(size=model.n_parameters)
     np.testing.assert_allclose(model.scores(parameters), Z @ parameters, atol=1e-9)
@@ -160,7 +160,7 @@ def test_far_columns_with_a_zero_are_left_as_they_are():
     X = np.column_stack((np.full(N_SAMPLES, 1e5), DENSE[:, 0] + 1e6)) + DENSE[:, [1, 2]]
     weights = WEIGHTS.copy()
     X[7, 0], weights[7] = 0.0, 1e-9
-    model = LinearModel.standardized(sparse.csr_array(X), weights)
+    model = LinearModel.from_features(sparse.csr_array(X), weights)
     assert model.origin[0] == 0 and model.origin[1] == pytest.approx(1e6, rel=1e-5)
     parameters = np.random.default_rng(6).normal(size=3)
     coef, intercept = model.coefficients(parameters)
@@ -173,7 +173,7 @@ def test_far_columns_with_a_zero_are_left_as_they_are():
 def test_constant_columns(constant, container, fit_intercept):
     X = DENSE.copy()
     X[:, 2] = constant
-    model = LinearModel.standardized(container(X), WEIGHTS, fit_intercept)
+    model = LinearModel.from_features(container(X), WEIGHTS, fit_intercept)
     gram = model.gram(WEIGHTS)
     assert np.isfinite(model.scale).all() and (model.scale > 0).all()
     assert np.isfinite(gram).all()
@@ -185,14 +185,14 @@ def test_constant_columns(constant, container, fit_intercept):
 def test_numbers_that_differ_by_rounding_are_constant():
     X = DENSE.copy()
     X[:, 2] = np.where(np.arange(N_SAMPLES) % 2, 0.3, 0.1 + 0.2)
-    model = LinearModel.standardized(X, WEIGHTS)
+    model = LinearModel.from_features(X, WEIGHTS)
     assert model.scale[2] == pytest.approx(0.3)
 
 
 def test_rows_in_chunks(monkeypatch):
-    whole = LinearModel.standardized(DENSE, WEIGHTS)
+    whole = LinearModel.from_features(DENSE, WEIGHTS)
     monkeypatch.setattr("skfair.models._columns._CHUNK", 7)
-    chunked = LinearModel.standardized(DENSE, WEIGHTS)
+    chunked = LinearModel.from_features(DENSE, WEIGHTS)
     np.testing.assert_allclose(chunked.scale, whole.scale, rtol=1e-14)
     signed = WEIGHTS - 1
     np.testing.assert_allclose(chunked.gram(signed), whole.gram(signed), atol=1e-11)
@@ -202,8 +202,8 @@ def test_many_rows_in_parts():
     """Threads look at blocks of rows side by side, whose moments add up to the same bits."""
     rows = np.tile(DENSE, (2000, 1))
     weights = np.tile(WEIGHTS, 2000)
-    one, two = (LinearModel.standardized(rows, weights, n_jobs=n_jobs) for n_jobs in (1, 2))
-    whole = LinearModel.standardized(DENSE, WEIGHTS)
+    one, two = (LinearModel.from_features(rows, weights, n_jobs=n_jobs) for n_jobs in (1, 2))
+    whole = LinearModel.from_features(DENSE, WEIGHTS)
     for found, same, expected in zip(
         *((m.center, m.scale) for m in (one, two, whole)), strict=True
     ):
@@ -213,7 +213,7 @@ def test_many_rows_in_parts():
 
 @intercepts
 def test_the_intercepts_direction_lifts_all_scores_alike(fit_intercept):
-    model = LinearModel.standardized(DENSE, WEIGHTS, fit_intercept)
+    model = LinearModel.from_features(DENSE, WEIGHTS, fit_intercept)
     direction = model.intercept_direction()
     if fit_intercept:
         np.testing.assert_array_equal(model.scores(direction), np.ones(N_SAMPLES))
@@ -224,10 +224,10 @@ def test_the_intercepts_direction_lifts_all_scores_alike(fit_intercept):
 @matrices
 @intercepts
 def test_some_of_the_samples_have_their_scores(X, fit_intercept):
-    model = LinearModel.standardized(X, WEIGHTS, fit_intercept)
+    model = LinearModel.from_features(X, WEIGHTS, fit_intercept)
     rows = np.array([3, 1, 1, 49, 7])
     taken, parameters = model.take(rows), RNG.normal(size=model.n_parameters)
-    np.testing.assert_allclose(taken.at(parameters).scores, model.scores(parameters)[rows])
+    np.testing.assert_allclose(taken.evaluate(parameters).scores, model.scores(parameters)[rows])
     slopes = RNG.normal(size=len(rows))
     spread = np.bincount(rows, slopes, minlength=N_SAMPLES)
     np.testing.assert_allclose(taken.pull_back(slopes), model.pull_back(spread), atol=1e-12)
@@ -235,8 +235,8 @@ def test_some_of_the_samples_have_their_scores(X, fit_intercept):
 
 
 def test_a_point_has_the_derivatives_of_its_model():
-    model = LinearModel.standardized(DENSE, WEIGHTS)
-    point = model.at(model.initial())
+    model = LinearModel.from_features(DENSE, WEIGHTS)
+    point = model.evaluate(model.initial())
     np.testing.assert_array_equal(point.scores, np.zeros(N_SAMPLES))
     np.testing.assert_array_equal(point.gram(WEIGHTS), model.gram(WEIGHTS))
     np.testing.assert_array_equal(point.pull_back(WEIGHTS), model.pull_back(WEIGHTS))
@@ -254,7 +254,7 @@ def unaligned(buffer):
 def test_rows_that_came_over_a_network_have_the_same_sums():
     rng = np.random.default_rng(0)
     X, slopes = rng.normal(size=(511, 3)), rng.normal(size=511)
-    model = LinearModel.standardized(X, np.ones(511))
+    model = LinearModel.from_features(X, np.ones(511))
     expected = model.pull_back(slopes), model.gram(slopes)
     far = np.frombuffer(unaligned(X.tobytes())).reshape(X.shape)
     assert not far.flags.aligned

@@ -20,7 +20,7 @@ def X():
 
 def model_of(X, **settings):
     settings = {"hidden_layer_sizes": (5, 3)} | settings
-    return MLPModel.standardized(X, np.ones(X.shape[0]), **settings)
+    return MLPModel.from_features(X, np.ones(X.shape[0]), **settings)
 
 
 SHAPES = [(), (3,), (5, 3), (4, 3, 2)]
@@ -36,10 +36,10 @@ def test_the_gradient_is_that_of_the_scores(sizes, activation, X):
     model = model_of(X, hidden_layer_sizes=sizes, activation=activation)
     rng = np.random.default_rng(1)
     parameters, slopes = model.initial(3), rng.normal(size=len(X))
-    gradient = model.at(parameters).pull_back(slopes)
+    gradient = model.evaluate(parameters).pull_back(slopes)
     for _ in range(5):
         direction = 1e-7 * rng.normal(size=model.n_parameters)
-        ahead, behind = (model.at(parameters + sign * direction).scores for sign in (1, -1))
+        ahead, behind = (model.evaluate(parameters + sign * direction).scores for sign in (1, -1))
         assert 2 * gradient @ direction == pytest.approx(slopes @ (ahead - behind), rel=1e-6)
 
 
@@ -48,7 +48,7 @@ def test_chunks_give_what_all_rows_at_once_give(container, X, monkeypatch):
     whole = model_of(X)
     parameters, slopes = whole.initial(0), np.linspace(-1, 1, len(X))
     monkeypatch.setattr(mlp, "_CHUNK", 7)
-    chunked = model_of(container(X)).at(parameters)
+    chunked = model_of(container(X)).evaluate(parameters)
     assert isinstance(chunked, mlp.ChunkedPoint)
     at = mlp.MLPPoint(whole, parameters)
     np.testing.assert_allclose(chunked.scores, at.scores, atol=1e-14)
@@ -57,7 +57,7 @@ def test_chunks_give_what_all_rows_at_once_give(container, X, monkeypatch):
 
 
 def test_rows_of_a_jacobian_are_gradients(X):
-    at = model_of(X).at(model_of(X).initial(0))
+    at = model_of(X).evaluate(model_of(X).initial(0))
     cells = np.zeros((3, len(X)))
     cells[0, :10], cells[2, 5:] = 0.1, np.linspace(0, 1, len(X) - 5)
     rows = at.pull_back_rows(sparse.csr_array(cells))
@@ -67,10 +67,12 @@ def test_rows_of_a_jacobian_are_gradients(X):
 def test_samples_taken_keep_their_scores(X):
     model = model_of(X)
     parameters, rows = model.initial(0), np.array([3, 3, 17])
-    scores = model.at(parameters).scores
-    np.testing.assert_allclose(model.take(rows).at(parameters).scores, scores[rows], atol=1e-14)
+    scores = model.evaluate(parameters).scores
+    np.testing.assert_allclose(
+        model.take(rows).evaluate(parameters).scores, scores[rows], atol=1e-14
+    )
     thin = model_of(sparse.csr_array(X)).take(rows)
-    np.testing.assert_allclose(thin.at(parameters).scores, scores[rows], atol=1e-14)
+    np.testing.assert_allclose(thin.evaluate(parameters).scores, scores[rows], atol=1e-14)
 
 
 def test_the_last_layer_is_linear_and_its_parameters_come_last(X):
@@ -79,7 +81,7 @@ def test_the_last_layer_is_linear_and_its_parameters_come_last(X):
     last = model.last_layer(parameters)
     assert isinstance(last, LinearModel)
     own = parameters[-last.n_parameters :]
-    np.testing.assert_allclose(last.scores(own), model.at(parameters).scores, atol=1e-14)
+    np.testing.assert_allclose(last.scores(own), model.evaluate(parameters).scores, atol=1e-14)
 
 
 def test_coefficients_are_those_of_the_columns_as_they_came(X):
@@ -90,7 +92,7 @@ def test_coefficients_are_those_of_the_columns_as_they_came(X):
     for coef, intercept in zip(coefs[:-1], intercepts[:-1], strict=True):
         hidden = np.maximum(hidden @ coef + intercept, 0.0)
     scores = (hidden @ coefs[-1] + intercepts[-1])[:, 0]
-    np.testing.assert_allclose(scores, model.at(parameters).scores, atol=1e-12)
+    np.testing.assert_allclose(scores, model.evaluate(parameters).scores, atol=1e-12)
     np.testing.assert_allclose(model.parameters(coefs, intercepts), parameters, atol=1e-12)
 
 
@@ -109,12 +111,12 @@ def test_it_starts_where_scikit_learn_starts(X):
 def test_single_precision_is_near(X):
     exact, single = model_of(X), model_of(X, dtype=np.float32)
     parameters, slopes = exact.initial(0), np.linspace(-1, 1, len(X))
-    at = single.at(parameters)
+    at = single.evaluate(parameters)
     assert at.hidden.dtype == np.float32
     assert at.scores.dtype == at.pull_back(slopes).dtype == np.float64
-    np.testing.assert_allclose(at.scores, exact.at(parameters).scores, atol=1e-5)
+    np.testing.assert_allclose(at.scores, exact.evaluate(parameters).scores, atol=1e-5)
     np.testing.assert_allclose(
-        at.pull_back(slopes), exact.at(parameters).pull_back(slopes), atol=1e-4
+        at.pull_back(slopes), exact.evaluate(parameters).pull_back(slopes), atol=1e-4
     )
     assert exact.astype(np.float32).X.dtype == np.float32
 
@@ -150,7 +152,7 @@ def test_columns_of_two_values_are_scaled_by_half_their_distance(container):
     number = np.linspace(0, 1, 50)
     X = np.column_stack((rare, coded, number))
     weights = np.linspace(1, 2, 50)
-    model = MLPModel.standardized(container(X), weights)
+    model = MLPModel.from_features(container(X), weights)
     share = weights / weights.sum()
     spread = np.sqrt(share @ (number - share @ number) ** 2)
     np.testing.assert_allclose(model.scale, [0.5, 2.0, spread])

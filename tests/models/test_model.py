@@ -69,4 +69,4 @@ def test_the_last_layer_is_linear_and_its_parameters_come_last(problem):
     parameters = network.initial(0)
     last = network.last_layer(parameters)
     own = parameters[-last.n_parameters :]
-    np.testing.assert_allclose(last.scores(own), network.at(parameters).scores)
+    np.testing.assert_allclose(last.scores(own), network.evaluate(parameters).scores)

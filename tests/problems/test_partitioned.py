@@ -38,7 +38,7 @@ def test_all_derivatives_are_those_of_the_whole(spec):
 def test_shifted_rates_start_where_those_of_the_whole_do(spec):
     whole = make_problem(spec)
     parameters = RNG.normal(size=whole.n_parameters)
-    constraint = whole.constraint.correct(whole.model.at(parameters).scores)
+    constraint = whole.constraint.correct(whole.model.evaluate(parameters).scores)
     whole, parts = (
         type(one)(**(vars_of(one) | {"constraint": constraint})) for one in (whole, in_parts(whole))
     )

@@ -32,7 +32,7 @@ def draw(seed, is_tied, weighted, **criterion):
     target = rng.choice([-1.0, 1.0], n_samples)
     people, loss = Samples(target, check_groups(groups, n_samples), weights), LogisticLoss()
     bound = PartialStatisticalParity(**criterion).bind(people, None, loss, tolerance=0.05)
-    model = LinearModel.standardized(X, weights)
+    model = LinearModel.from_features(X, weights)
     constraint = ConstraintSystem((bound,))
     whole = ConstrainedProblem(model, loss, target, weights, 0.1, constraint)
     parts = in_blocks([whole.subset(rows) for rows in blocks(n_samples, size=130)])
@@ -50,7 +50,7 @@ def test_the_gap_of_parts_is_the_public_metric_of_everybody(is_tied, weighted, s
     for seed, interval in enumerate(INTERVALS):
         whole, parts, parameters = draw(seed, is_tied, weighted, interval=interval, scale=scale)
         (bound,) = whole.constraint
-        expected = bound.gap(whole.model.at(parameters).predicted)
+        expected = bound.gap(whole.model.evaluate(parameters).predictions)
         assert parts.gaps(parameters)[0] == pytest.approx(expected, abs=1e-13)
 
 
@@ -82,7 +82,7 @@ def test_a_report_counts_everybody():
     objective, n_rows, report = parts.describe(parameters)
     assert objective == pytest.approx(whole.describe(parameters)[0], rel=1e-12)
     assert n_rows == len(whole.lower)
-    scores = whole.model.at(parameters).scores
+    scores = whole.model.evaluate(parameters).scores
     (bound,) = whole.constraint
     for row in report.itertuples():
         samples, shares = bound.events.members(row.group)

@@ -38,7 +38,7 @@ def make_problem(name, loss=None, container=np.asarray, fit_intercept=True):
     bound = ConstraintSystem(
         tuple(one.bind(people, Sigmoid(), loss, tolerance=0.05) for one in SPECS[name])
     )
-    model = LinearModel.standardized(container(X), WEIGHTS, fit_intercept)
+    model = LinearModel.from_features(container(X), WEIGHTS, fit_intercept)
     return ConstrainedProblem(model, loss, TARGET, WEIGHTS, ALPHA, bound)
 
 

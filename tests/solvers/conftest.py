@@ -69,7 +69,7 @@ def features(n, d, seed=0):
 
 def squared(X, y, constraint, alpha=0.1):
     weights = np.ones(len(y))
-    model = LinearModel.standardized(X, weights)
+    model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, SquaredLoss(), y, weights, alpha, constraint)
 
 
@@ -112,7 +112,7 @@ def fair(spec=None, n_groups=2, tolerance=0.02, n=240, alpha=0.1):
         loss,
         tolerance,
     )
-    model = LinearModel.standardized(X, weights)
+    model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, y, weights, alpha, bound)
 
 
@@ -123,7 +123,7 @@ def wide(d, n=500, alpha=0.1):
     weights, loss = np.ones(n), LogisticLoss()
     people = Samples(y, check_groups(groups, n), weights)
     bound = DemographicParity().bind(people, Sigmoid(), loss, 0.02)
-    model = LinearModel.standardized(X, weights)
+    model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, y, weights, alpha, bound)
 
 

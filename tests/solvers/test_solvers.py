@@ -214,7 +214,7 @@ def test_a_scaled_copy_of_the_features_changes_nothing(name, problems):
     problem = problems.fair(alpha=0.0)
     X = problem.model.X * np.array([1e-4, 1.0, 1e4])
     scaled = type(problem)(
-        type(problem.model).standardized(X, problem.weights),
+        type(problem.model).from_features(X, problem.weights),
         problem.loss, problem.target, problem.weights, 0.0, problem.constraint,
     )  # fmt: skip
     solver = make(name, max_iter=20)

@@ -65,7 +65,7 @@ def test_samples_without_weight_in_the_loss_may_count_in_the_rows(problems):
 def test_without_columns(problems):
     """Nothing bends, and nothing is divided by zero."""
     known = problems.fair()
-    model = type(known.model).standardized(np.zeros((240, 2)), known.weights, fit_intercept=False)
+    model = type(known.model).from_features(np.zeros((240, 2)), known.weights, fit_intercept=False)
     problem = type(known)(model, known.loss, known.target, known.weights, 0.0, known.constraint)
     assert constants(problem).objective == pytest.approx(0, abs=1e-50)
 

@@ -278,4 +278,4 @@ def test_the_model_of_the_fit_is_public(people):
     X, _, _ = people
     model = fit(people)
     at = TorchModel(model.module_, X)
-    np.testing.assert_array_equal(at.at(at.initial()).scores, model.decision_function(X))
+    np.testing.assert_array_equal(at.evaluate(at.initial()).scores, model.decision_function(X))

@@ -28,7 +28,7 @@ def perceptron(X, *sizes):
         layer = nn.Linear(*weights.shape)
         layer.weight.data, layer.bias.data = torch.tensor(weights.T), torch.tensor(bias)
         layers += [layer, nn.ReLU()]
-    return TorchModel(nn.Sequential(*layers[:-1]), X), known.at(parameters)
+    return TorchModel(nn.Sequential(*layers[:-1]), X), known.evaluate(parameters)
 
 
 def noisy():
@@ -43,7 +43,7 @@ def test_it_has_the_protocol(X):
 
 def test_scores_and_last_layer_are_those_of_the_perceptron_in_numpy(X):
     model, known = perceptron(X, 5, 3)
-    at = model.at(model.initial())
+    at = model.evaluate(model.initial())
     np.testing.assert_allclose(at.scores, known.scores, atol=1e-12)
     np.testing.assert_allclose(at.hidden, known.hidden, atol=1e-12)
     last = model.last_layer(at.parameters)
@@ -74,19 +74,19 @@ def test_the_gradient_is_that_of_the_scores(make, X):
     model = TorchModel(make().double(), X)
     rng = np.random.default_rng(1)
     parameters, slopes = model.initial(), rng.normal(size=len(X))
-    gradient = model.at(parameters).pull_back(slopes)
+    gradient = model.evaluate(parameters).pull_back(slopes)
     for _ in range(5):
         direction = 1e-6 * rng.normal(size=model.n_parameters)
-        ahead, behind = (model.at(parameters + sign * direction).scores for sign in (1, -1))
+        ahead, behind = (model.evaluate(parameters + sign * direction).scores for sign in (1, -1))
         assert 2 * gradient @ direction == pytest.approx(slopes @ (ahead - behind), rel=1e-6)
 
 
 def test_points_keep_their_parameters_whatever_is_computed_between(X):
     model, _ = perceptron(X, 5)
-    first = model.at(model.initial())
+    first = model.evaluate(model.initial())
     scores, slopes = first.scores, np.linspace(-1, 1, len(X))
     gradient = first.pull_back(slopes)
-    other = model.at(1.0 + model.initial())
+    other = model.evaluate(1.0 + model.initial())
     assert (other.scores != scores).all()
     np.testing.assert_array_equal(first.pull_back(slopes), gradient)
 
@@ -94,9 +94,9 @@ def test_points_keep_their_parameters_whatever_is_computed_between(X):
 def test_chunks_give_what_all_rows_at_once_give(X, monkeypatch):
     model, _ = perceptron(np.tile(X, (2, 1)), 5, 3)
     parameters, slopes = model.initial(), np.linspace(-1, 1, 60)
-    whole = model.at(parameters)
+    whole = model.evaluate(parameters)
     monkeypatch.setattr(code, "_CHUNK", 1)  # sixteen samples pass at a time
-    chunked = model.at(parameters)
+    chunked = model.evaluate(parameters)
     assert isinstance(chunked, ChunkedPoint)
     np.testing.assert_allclose(chunked.scores, whole.scores, atol=1e-14)
     np.testing.assert_allclose(chunked.pull_back(slopes), whole.pull_back(slopes), atol=1e-13)
@@ -105,7 +105,7 @@ def test_chunks_give_what_all_rows_at_once_give(X, monkeypatch):
 
 def test_rows_of_a_jacobian_are_gradients(X):
     model, _ = perceptron(X, 3)
-    at, cells = model.at(model.initial()), np.zeros((2, len(X)))
+    at, cells = model.evaluate(model.initial()), np.zeros((2, len(X)))
     cells[0, :10], cells[1, 5:] = 0.1, np.linspace(0, 1, len(X) - 5)
     rows = at.pull_back_rows(sparse.csr_array(cells))
     np.testing.assert_allclose(rows, [at.pull_back(cell) for cell in cells], atol=1e-14)
@@ -114,9 +114,9 @@ def test_rows_of_a_jacobian_are_gradients(X):
 def test_samples_taken_keep_their_scores(X):
     model, _ = perceptron(X, 5)
     parameters, rows = model.initial(), np.array([3, 3, 17])
-    scores = model.at(parameters).scores[rows]
-    np.testing.assert_allclose(model.take(rows).at(parameters).scores, scores, atol=1e-14)
-    np.testing.assert_allclose(model.batch(rows).at(parameters).scores, scores, atol=1e-14)
+    scores = model.evaluate(parameters).scores[rows]
+    np.testing.assert_allclose(model.take(rows).evaluate(parameters).scores, scores, atol=1e-14)
+    np.testing.assert_allclose(model.batch(rows).evaluate(parameters).scores, scores, atol=1e-14)
 
 
 class Rows(torch.utils.data.Dataset):
@@ -137,16 +137,16 @@ def test_a_dataset_is_read_as_an_array_is(X):
     module, rows = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1)), np.array([4, 0, 4])
     array, dataset = TorchModel(module, X), TorchModel(module, Rows(X))
     start = array.initial()
-    np.testing.assert_array_equal(dataset.at(start).scores, array.at(start).scores)
+    np.testing.assert_array_equal(dataset.evaluate(start).scores, array.evaluate(start).scores)
     np.testing.assert_array_equal(
-        dataset.take(rows).at(start).scores, array.take(rows).at(start).scores
+        dataset.take(rows).evaluate(start).scores, array.take(rows).evaluate(start).scores
     )
 
 
 def test_whole_numbers_stay_whole_for_embeddings():
     tokens = torch.arange(6).reshape(3, 2)
     model = TorchModel(nn.Sequential(nn.Embedding(6, 2), nn.Flatten(), nn.Linear(4, 1)), tokens)
-    assert model.astype(np.float64).at(model.initial()).scores.shape == (3,)
+    assert model.astype(np.float64).evaluate(model.initial()).scores.shape == (3,)
 
 
 def test_parameters_that_are_frozen_stay_out(X):
@@ -168,7 +168,7 @@ def test_one_number_per_sample_is_left_as_it_is_to_begin_with(X):
     module = nn.Sequential(nn.Linear(4, 1), nn.Tanh(), nn.Flatten(0))
     model = TorchModel(module, X)
     scores = module(torch.as_tensor(X)).detach().numpy()
-    np.testing.assert_allclose(model.at(model.initial()).scores, scores, atol=1e-7)
+    np.testing.assert_allclose(model.evaluate(model.initial()).scores, scores, atol=1e-7)
     assert model.n_last == 2
 
 
@@ -176,7 +176,7 @@ def test_the_module_given_is_not_changed(X):
     module = noisy()
     before = copy.deepcopy(module.state_dict())
     model = TorchModel(module, X)
-    model.batch(np.arange(30)).at(1.0 + model.initial()).pull_back(np.ones(30))
+    model.batch(np.arange(30)).evaluate(1.0 + model.initial()).pull_back(np.ones(30))
     for name, tensor in module.state_dict().items():
         torch.testing.assert_close(tensor, before[name])
     assert all(part.training for part in module.modules())
@@ -185,13 +185,15 @@ def test_the_module_given_is_not_changed(X):
 def test_dropout_and_batch_norm_work_in_batches_alone(X):
     model, rows = TorchModel(noisy(), X), np.arange(30)
     start = model.initial()
-    calm = model.at(start).scores
+    calm = model.evaluate(start).scores
     batch = model.batch(rows)
-    assert (batch.at(start).scores != batch.at(start).scores).any()  # other units are dropped
+    assert (
+        batch.evaluate(start).scores != batch.evaluate(start).scores
+    ).any()  # other units are dropped
     learned = model.network.module[1].running_mean.clone()
     assert (learned != 0).any()
-    assert (model.at(start).scores != calm).any()  # by what the batches have shown
-    model.at(start).pull_back(np.ones(30))
+    assert (model.evaluate(start).scores != calm).any()  # by what the batches have shown
+    model.evaluate(start).pull_back(np.ones(30))
     torch.testing.assert_close(model.network.module[1].running_mean, learned)
 
 
@@ -199,14 +201,14 @@ def test_parts_that_were_put_to_evaluation_stay_there(X):
     model = TorchModel(noisy().eval(), X)
     batch = model.batch(np.arange(30))
     start = model.initial()
-    np.testing.assert_array_equal(batch.at(start).scores, batch.at(start).scores)
+    np.testing.assert_array_equal(batch.evaluate(start).scores, batch.evaluate(start).scores)
     assert model.estimate_batch_norm(start) is model
 
 
 def test_batch_norm_is_measured_over_all_samples(X):
     model = TorchModel(noisy(), X)
     parameters = model.initial()
-    model.batch(np.arange(3)).at(parameters).pull_back(np.ones(3))
+    model.batch(np.arange(3)).evaluate(parameters).pull_back(np.ones(3))
     norm = model.estimate_batch_norm(parameters).network.module[1]
     entering = noisy()[0](torch.as_tensor(X)).detach()
     torch.testing.assert_close(norm.running_mean, entering.mean(dim=0))

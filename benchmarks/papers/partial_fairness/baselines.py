@@ -147,7 +147,7 @@ def fit_pairwise(rows, method, kappa):
         Coefficients of each group, intercepts last.
     """
     weights = np.ones(len(rows.y))
-    model = GroupwiseModel.standardized(rows.X, rows.groups, weights)
+    model = GroupwiseModel.from_features(rows.X, rows.groups, weights)
     target = np.where(rows.y, 1.0, -1.0)
     constraint = PAIRWISE[method](rows, kappa)
     problem = ConstrainedProblem(model, LogisticLoss(), target, weights, ALPHA, constraint)

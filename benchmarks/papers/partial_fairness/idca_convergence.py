@@ -121,7 +121,7 @@ def _problem(name, criterion, kappa):
     problem = case(name, 0)
     rows = problem.train
     target, weights = np.where(rows.y, 1.0, -1.0), np.ones(len(rows.y))
-    model = GroupwiseModel.standardized(rows.X, rows.groups, weights)
+    model = GroupwiseModel.from_features(rows.X, rows.groups, weights)
     start = np.zeros(model.n_parameters)
     if criterion == "demographic_parity":
         groups = Events.disjoint(rows.groups, rows.groups.max() + 1)

@@ -187,7 +187,7 @@ def _outcome(parts, x):
     for whose, rows in zip(("train", "test"), parts, strict=True):
         problem = network_problem(rows)
         single = problem.model
-        scores = type(single)(rows.X).at(x).scores  # decisions in double precision
+        scores = type(single)(rows.X).evaluate(x).scores  # decisions in double precision
         found[whose] = _figures(rows, scores) | {
             "loss gap": float(problem.constraint.constraints[0].gap(scores)),
             "objective": state({"test": problem}, x)["test objective"],

@@ -101,7 +101,7 @@ class MultiplierModel(StochasticSolver):
         phi, share = network.initial(random_state), 1.0 / max(1, len(one_sided.rows))
         of_x, of_phi = Adam(len(x)), Adam(len(phi))
         while True:
-            point = network.at(phi)
+            point = network.evaluate(phi)
             outputs = point.scores + _OUTPUT_OFFSET
             multipliers = one_sided.multipliers(share * np.logaddexp(0.0, outputs))
             here = self._batch(problem, random_state).evaluate(x)

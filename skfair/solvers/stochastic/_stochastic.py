@@ -50,7 +50,7 @@ class StochasticSolver(Solver):
     ...             x = x - 0.1 * self._batch(problem, random_state).evaluate(x).grad
     ...             yield x, np.zeros(len(problem.lower))
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
-    >>> model = LinearModel.standardized(X, weights)
+    >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
     >>> Descent().solve(problem, random_state=0).x.round(1)
     array([1., 0.])

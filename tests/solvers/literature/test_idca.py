@@ -28,7 +28,7 @@ def people(n_samples=400, seed=0):
 def problem(tolerance=0.05, width=2.0, **changes):
     """Partial statistical parity on a small sample, and where its plain fit ends."""
     X, who = people()
-    model = LinearModel.standardized(X, who.weights)
+    model = LinearModel.from_features(X, who.weights)
     plain = ConstrainedProblem(
         model, LogisticLoss(), who.target, who.weights, 1e-3, ConstraintSystem(())
     )
@@ -97,7 +97,7 @@ def test_the_hessian_is_that_of_the_lagrangian_with_corners_twice_as_long():
 
 def test_without_rows_it_is_newtons_method():
     X, who = people()
-    model = LinearModel.standardized(X, who.weights)
+    model = LinearModel.from_features(X, who.weights)
     plain = ConstrainedProblem(
         model, LogisticLoss(), who.target, who.weights, 1e-3, ConstraintSystem(())
     )
@@ -160,7 +160,7 @@ def test_a_sigmoid_is_a_difference_of_convex_functions_too():
 def test_idca_refuses_rows_without_a_convex_majorant():
     X, who = people()
     bound = DemographicParity().bind(who, Sigmoid(), LogisticLoss(), 0.05)
-    model = LinearModel.standardized(X, who.weights)
+    model = LinearModel.from_features(X, who.weights)
     task = ConstrainedProblem(model, LogisticLoss(), who.target, who.weights, 1e-3, bound)
     with pytest.raises(ValueError, match="difference of convex functions"):
         IDCA().solve(task)

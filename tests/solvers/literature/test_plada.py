@@ -114,7 +114,7 @@ def recidivism(n=800):
     weights, loss = np.ones(n), LogisticLoss()
     people = Samples(y, check_groups(groups, n), weights)
     bound = DemographicParity().bind(people, Sigmoid(), loss, 0.02)
-    model = LinearModel.standardized(X, weights)
+    model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, y, weights, 1e-4, bound)
 
 

@@ -26,7 +26,7 @@ def epigraph(problem, start, multiplier, eta):
     size = len(start.x)
 
     def rows(z):
-        return z[size] - forms @ bound.means.evaluate(model.at(z[:size]).scores)[1]
+        return z[size] - forms @ bound.means.evaluate(model.evaluate(z[:size]).scores)[1]
 
     def value(z):
         away = z[:size] - start.x
@@ -93,7 +93,7 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
         return start.grad @ z[:4] + multipliers @ z[4:] + away @ away / (2 * eta)
 
     def rows(z):
-        scores = problem.model.at(z[:4]).scores
+        scores = problem.model.evaluate(z[:4]).scores
         return np.concatenate(
             [
                 gap - one.aggregate.forms(one.events.n_events) @ one.means.evaluate(scores)[1]

@@ -195,7 +195,7 @@ def test_multiplier_model(problem):
     rng, x = check_random_state(3), problem.initial_point()
     network = MLPModel(np.eye(2), (64, 64, 64))
     phi = network.initial(rng)
-    outputs = network.at(phi).scores - 3.0
+    outputs = network.evaluate(phi).scores - 3.0
     multipliers = np.log1p(np.exp(outputs)) / 2
     batch = problem.sample(8, 4, rng).evaluate(x)
     G, J = two_sided(batch)
@@ -204,8 +204,8 @@ def test_multiplier_model(problem):
     np.testing.assert_allclose(given, [multipliers[0] - multipliers[1]])
     slope = batch.grad + multipliers @ J
     np.testing.assert_allclose(moved, x - 0.1 * slope / (np.abs(slope) + 1e-8))
-    rise = network.at(phi).pull_back(G / (1.0 + np.exp(-outputs)) / 2)
-    raised = network.at(phi + 0.01 * rise / (np.abs(rise) + 1e-8)).scores - 3.0
+    rise = network.evaluate(phi).pull_back(G / (1.0 + np.exp(-outputs)) / 2)
+    raised = network.evaluate(phi + 0.01 * rise / (np.abs(rise) + 1e-8)).scores - 3.0
     raised = np.log1p(np.exp(raised)) / 2
     np.testing.assert_allclose(next(steps)[1], [raised[0] - raised[1]])
 
