@@ -91,6 +91,7 @@ class BoundConstraint:
 
     def subset(self, rows, factors=1.0, target=None):
         """A partition's share, as in `Events.subset`: rows of partitions add up, without offset."""
+        # The offset is added once, to the means of all samples, so a partition has none.
         uncompared = self.uncompared and self.uncompared.subset(rows, factors, target)
         means = self.means.subset(rows, factors, target)
         return replace(self, means=means, offset=0.0, uncompared=uncompared)

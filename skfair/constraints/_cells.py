@@ -135,6 +135,7 @@ def cell_events(cells, groups, with_overall=False):
         rows.append(by_group.indices[is_inside])
         counts += n_members[n_members > 0].tolist()
     rows, indptr = np.concatenate(rows), np.cumsum([0, *counts])
+    # Entries lie event by event, as compressed rows.
     present = (np.ones(len(rows), dtype=bool), rows, indptr)
     members = sparse.csr_array(present, shape=(len(labels), n_samples))
     return CellEvents(members, labels, blocks, overall, empty)

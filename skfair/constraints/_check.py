@@ -39,12 +39,14 @@ def check_constraint(constraint, *, X=None, random_state=0):
     >>> from skfair.constraints import EqualizedOdds, check_constraint
     >>> check_constraint(EqualizedOdds())
     """
+    # Random classes in three groups of equal size; X only serves the cells.
     rng = np.random.default_rng(random_state)
     n_samples = 240 if X is None else len(X)
     target = np.where(rng.random(n_samples) < 0.5, 1.0, -1.0)
     groups = check_groups(np.arange(n_samples) % 3, n_samples)
     samples = Samples(target, groups, np.ones(n_samples), X)
     check_cells(constraint.cells(samples), samples, constraint)
+    # The pointwise rate: slope and curvature against central differences.
     scores = rng.normal(size=n_samples)
     surrogate, loss, step = Sigmoid(), LogisticLoss(), 1e-6
     if type(constraint).rate is not Constraint.rate:  # criteria on ranks have no rate
@@ -53,6 +55,7 @@ def check_constraint(constraint, *, X=None, random_state=0):
         above, below = rate(scores + step, target), rate(scores - step, target)
         _compare(constraint, "slope", slope, (above.value - below.value) / (2 * step))
         _compare(constraint, "curvature", curvature, (above.slope - below.slope) / (2 * step))
+    # The bound rows: their derivative along a random move, with all groups compared.
     of_all_groups = clone(constraint).set_params(min_group_size=None)
     bound = of_all_groups.bind(samples, surrogate, loss, tolerance=0.1)
     _check_rows(constraint, bound.linearize_at(scores).rows, scores, rng)
@@ -83,6 +86,7 @@ def _compare(constraint, what, derivative, expected):
             f"sample, but it has shape {derivative.shape}."
         )
     wrong = int(np.argmax(np.abs(derivative - expected)))
+    # Written such that nan fails as well.
     if not abs(derivative[wrong] - expected[wrong]) <= 1e-5 * (1.0 + abs(expected[wrong])):
         raise ValueError(
             f"The {what} of {constraint}'s rate is wrong: sample {wrong} has "

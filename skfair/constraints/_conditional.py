@@ -100,10 +100,12 @@ class ConditionalDemographicParity(DecisionRateParity):
         """
         n_samples = len(samples.target)
         try:
+            # Strata are encoded as groups are, so that labels of any container will do.
             strata = check_groups(self._labels(samples.X), n_samples)
         except (TypeError, ValueError) as error:
             reason = str(error).replace("sensitive_features", "the strata")
             raise ValueError(f"{self} finds no strata. {reason}") from error
+        # A continuous column would give each sample a stratum of its own, and nothing to compare.
         if len(strata.names) > max(10, n_samples / 10):
             raise ValueError(
                 f"{self} finds {len(strata.names)} strata among {n_samples} samples, too few in "
@@ -133,5 +135,6 @@ class ConditionalDemographicParity(DecisionRateParity):
                 f"X has no column {join_names(map(repr, absent))}; its {len(positions)} columns "
                 f"are {join_names(map(repr, names or positions))}."
             )
+        # Several columns make up one stratum per combination of their values.
         labels = safe_indexing(X, columns, axis=1)
         return labels.toarray() if sparse.issparse(labels) else labels

@@ -174,6 +174,8 @@ class Constraint(BaseEstimator):
 
     def _bind(self, samples, groups, surrogate, loss, tolerance):
         """Bind to groups that are large enough, and to the others for the report alone."""
+        # Events of the groups within the cells, and of all samples of a cell if that is the
+        # reference.
         large, small = groups
         tolerance = self._check_tolerance(tolerance if self.tolerance is None else self.tolerance)
         cells = check_cells(self.cells(samples), samples, self)
@@ -181,6 +183,7 @@ class Constraint(BaseEstimator):
         if events.empty:
             self._report_empty_cells(events)
 
+        # A smooth rate for solvers and the exact one, by steps, for the metric.
         def means_of(events):
             return EventMeans(
                 type(self).__name__,
@@ -215,6 +218,7 @@ class Constraint(BaseEstimator):
 
     def _check_tolerance(self, tolerance):
         """The tolerance; one that no gap of decisions can exceed is refused."""
+        # A gap of rates is at most 1, and the sum of those of both classes at most 2.
         largest = 2.0 if self.aggregate == "sum" else 1.0
         if self.counts_decisions and tolerance > largest:
             raise ValueError(
@@ -280,6 +284,7 @@ def bind_all(constraints, problems, surrogate, loss, tolerance):
         constraint._check_parameters()
         # Groups are the same in each problem; only targets differ.
         large, small = groups = constraint.compared_groups(problems[0])
+        # One warning for each group size that is required, whichever constraints share it.
         if small is not None:
             size = getattr(constraint, "min_group_size", None) or problems[0].min_group_size
             counts = problems[0].group_counts(small)

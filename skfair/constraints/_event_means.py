@@ -92,6 +92,7 @@ class EventMeans:
         samples, events, _ = self.events.memberships
         effects, negative = self.flip_effects
         n_events = self.events.n_events
+        # Start from means with all decisions negative, and add the effects of the positive ones.
         sums = sum_flips((samples, events, effects), decisions, steps, n_events, n_steps)
         return negative[:, np.newaxis] + sums
 
@@ -122,5 +123,6 @@ class EventMeans:
 def drawn_events(n_samples, start, n_events, n_per_event):
     """Events one after the other, from a position on, and counts; equal batches share them."""
     codes = np.full(n_samples, -1)
+    # Drawn samples lie event by event behind those of the loss, which are in no event.
     codes[start : start + n_events * n_per_event] = np.repeat(np.arange(n_events), n_per_event)
     return Events.disjoint(codes, n_events), np.full(n_events, n_per_event)

@@ -93,6 +93,7 @@ def _polyhedron(gap, n_events, tolerance, as_one_row):
         return Polyhedron(
             gap, None, np.empty((1, 0)), np.array([-np.inf]), np.array([float(tolerance)])
         )
+    # Auxiliary unknowns are numbered from 0 in the order of the rows.
     bounds = np.array([(lower, upper) for lower, _, _, upper in rows], dtype=np.float64)
     bounds = bounds.reshape(-1, 2)
     n_aux = 1 + max((unknown for _, _, unknowns, _ in rows for unknown in unknowns), default=-1)
@@ -146,6 +147,7 @@ class Range(Gap):
         return shrunk
 
     def forms(self, n_events):
+        # A range is the largest difference of an ordered pair of its events.
         blocks = [_differences(block, n_events) for block in self.blocks]
         return sparse.vstack([sparse.csr_array((0, n_events)), *blocks], format="csr")
 
@@ -209,6 +211,7 @@ class TotalRange(Range):
 
     def _signed_rows(self, tolerance):
         """Yield one row per choice of signs: |a| + |b| is the larger of |a + b| and |a - b|."""
+        # The sign of the first block is fixed, because rows are two-sided.
         for signs in product((1.0, -1.0), repeat=len(self.blocks) - 1):
             factors = {}
             for sign, (first, second) in zip((1.0, *signs), self.blocks, strict=True):
@@ -263,6 +266,7 @@ class Excess(Gap):
         return self._excesses(means).max(axis=0, initial=0.0)
 
     def subgradient(self, means):
+        # Of the group with the largest excess; 0 if none is positive.
         excesses = self._excesses(means)
         return self._slope((excesses > 0) & (np.arange(len(excesses)) == excesses.argmax()), means)
 
@@ -283,6 +287,7 @@ class Excess(Gap):
     def forms(self, n_events):
         rows = np.arange(len(self.pairs))
         group, overall = self._columns
+        # A row of +1 for each group, with -1 for the mean of all samples of its cell.
         signs = np.repeat([1.0, -1.0], len(rows))
         positions = np.tile(rows, 2), np.concatenate((group, overall))
         return sparse.csr_array((signs, positions), shape=(len(rows), n_events))
@@ -308,6 +313,7 @@ class MeanPositiveExcess(Excess):
         # The excesses of every set of groups, averaged over all.
         n_pairs = len(self.pairs)
         _check_forms(2.0**n_pairs)
+        # Bit p of the number of a set says whether it contains group p.
         sets = (np.arange(1, 2**n_pairs)[:, np.newaxis] >> np.arange(n_pairs)) & 1
         return sparse.csr_array(sets / n_pairs) @ super().forms(n_events)
 
@@ -357,6 +363,7 @@ class Largest(Gap):
         return slope
 
     def shrink(self, means, factor):
+        # The means are losses, at least 0, and shrink towards that.
         return factor * means
 
     def forms(self, n_events):
@@ -384,6 +391,7 @@ def compare_groups(cells, reference, aggregate):
     """
     kind = AGGREGATES[reference, aggregate]
     if reference == "groups":
+        # A cell with a single group has nothing to compare it with. One block alone needs no sum.
         blocks = tuple(block for block in cells.blocks if len(block) > 1)
         return kind(blocks) if len(blocks) > 1 else Range(blocks)
     pairs = tuple(

@@ -21,6 +21,7 @@ class GroupLoss(Constraint):
     @property
     def applies_to(self):
         """Kinds of predictions: losses of the classes -1 and +1 do not apply to numbers."""
+        # None may be any loss, so it is not refused here.
         loss = resolve_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
         return ("scores",) if isinstance(loss, _CLASS_LOSSES) else ("scores", "numbers")
 
@@ -174,4 +175,5 @@ class BoundedGroupLoss(GroupLoss):
     cells = staticmethod(all_samples)
 
     def _gap(self, events):
+        # The tolerance bounds the mean losses themselves, not their differences.
         return Largest(tuple(range(len(events.labels))))

@@ -130,6 +130,7 @@ class ErrorRateParity(Constraint):
 
         def errors(scores, target):
             value, slope, curvature = surrogate(scores)
+            # A positive decision is wrong for the negative class, and the other way round.
             wrong = np.where(target > 0, 1.0 - value, value)
             return Pointwise(wrong, -target * slope, -target * curvature)
 

@@ -91,6 +91,7 @@ class RankingParity(DecisionRateParity):
                 "skfair.ranking.ConstrainedRanker."
             )
         groups = groups if self.per_query else _over_queries(groups)
+        # Pairs of documents of one and the same group are not compared.
         is_crossed = np.array([a != b for _, a, b in groups.labels], dtype=bool)
         if not is_crossed.any():
             return groups  # all documents are of one group
@@ -116,6 +117,7 @@ class RankingParity(DecisionRateParity):
 
 def _over_queries(groups):
     """Groups of pairs of all queries together."""
+    # Number the pairs of groups in the order in which they occur, and merge those of all queries.
     number = {}
     merged = [number.setdefault((a, b), len(number)) for _, a, b in groups.labels]
     labels = np.empty((len(number), 3), dtype=object)

@@ -18,6 +18,7 @@ def report_means(constraint, moments):
     labels, counts, n_compared = means.labels, means.counts, len(means.labels)
     if uncompared is not None:
         labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
+    # Standard error of a weighted mean: the variance times the sum of squared shares.
     variances = np.maximum(0.0, squares - rates**2)  # despite rounding
     cells, groups = zip(*labels, strict=True)
     is_compared = np.arange(len(rates)) < n_compared
@@ -69,6 +70,7 @@ def _report_event(name, ranked, event, thresholds, sums, bounds):
     (above, squares), (gap, tolerance) = sums, bounds
     cell, group = ranked.labels[event]
     interval = ranked.intervals[event]
+    # Standard error of a share, by the variance of a binary decision.
     errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * squares)
     columns = {
         "constraint": name,

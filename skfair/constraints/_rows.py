@@ -50,6 +50,7 @@ class EventJacobian(ScoreJacobian):
     @cached_property
     def cells(self):
         """Derivative of each mean by each score, a csr_array of shape (n_events, n_samples)."""
+        # Chain rule: the share of each sample in its event's mean times the slope of its rate.
         averaging = self.events.averaging
         return sparse.csr_array(
             (averaging.data * self.slope[averaging.indices], averaging.indices, averaging.indptr),
@@ -170,6 +171,8 @@ class MeanRows:
 
     def __call__(self, scores, aux):
         """Rows and derivatives, as `ConstraintValues`."""
+        # Chain rule: rows are polyhedral in means, means are linear in rates, rates smooth in
+        # scores.
         (_, slope, curvature), means = self.means.evaluate(scores)
         means, polyhedron, spread = means + self.offset, self.polyhedron, self.events.means_adjoint
         values, combine = polyhedron.evaluate(means, aux)
@@ -197,6 +200,7 @@ class MeanRows:
 
     def correct(self, scores, share=1.0):
         """The same rows with an offset that is moved, by a share, to the residual at the scores."""
+        # The offset that would make smooth means equal to exact ones is their residual.
         offset = self.offset + share * (self.residual(scores) - self.offset)
         return replace(self, offset=offset)
 
@@ -332,6 +336,7 @@ def draw_rows(components, n_per_event, random_state=None, first=()):
     """
     random_state = check_random_state(random_state)
     components = [one for one in components if one.n_events]
+    # Each constraint draws its own samples. Its block begins where that of the one before ends.
     draws = [one.events.draw(n_per_event, random_state) for one in components]
     positions = np.concatenate((np.array(first, dtype=np.intp), *draws))
     starts = len(first) + np.cumsum([0, *map(len, draws)])[:-1]
@@ -345,6 +350,7 @@ def draw_rows(components, n_per_event, random_state=None, first=()):
 def _stack(values, n_samples):
     """The `ConstraintValues` of several constraints as one."""
 
+    # Rows lie one below the other, so that a vector with an entry per row is split.
     def pair_with_rows(v):
         return zip(values, split(v, [len(one.values) for one in values]), strict=True)
 
@@ -354,14 +360,17 @@ def _stack(values, n_samples):
         )
 
     def aux_curvature(v):
+        # Auxiliary unknowns of different constraints do not interact: blocks on the diagonal.
         pairs = (_aux_curvature(one, weights) for one, weights in pair_with_rows(v))
         combines, hessians = zip(*pairs, strict=True)
         return block_diagonal(combines), block_diagonal(hessians)
 
     def exact():
+        # Some components may be exact already.
         return _stack([one.exact() if one.exact else one for one in values], n_samples)
 
     def at_shift(shift):
+        # Each constraint has cells of its own, which move independently of the others.
         shifts = split(shift, [one.jacobian.combine.shape[1] for one in values])
         rows = [_rows_at(one, move) for one, move in zip(values, shifts, strict=True)]
         return concatenate(at for at, _ in rows), block_diagonal([combine for _, combine in rows])

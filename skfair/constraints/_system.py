@@ -40,6 +40,7 @@ class ConstraintSystem:
         """The rows that solvers see: those of the only constraint, or stacked ones."""
         if not self.constraints:
             return NoRows()
+        # A single constraint needs no stacking, whose products would be slower.
         rows = tuple(one.rows for one in self.constraints)
         return rows[0] if len(rows) == 1 else StackedRows(rows)
 
@@ -51,6 +52,7 @@ class ConstraintSystem:
     @property
     def adds_up(self):
         """Whether rows of partitions add up, and are all of means or all of ranks."""
+        # Means are summed and ranks are counted in bins of scores: partitions do one or the other.
         kinds = {one.statistic == "ranks" for one in self.constraints}
         return len(kinds) <= 1 and all(one.adds_up for one in self.constraints)
 

@@ -97,6 +97,7 @@ class PartitionSums:
         ranked = self.bound.ranked
         names = np.arange(len(ranked.labels)).astype(object)[:, np.newaxis]
         samples = Samples(np.ones(len(events)), Groups.disjoint(events, names), weights)
+        # Events become groups of their own, each with the interval that is known for it.
         percentiles = [interval.pairs for interval in ranked.intervals]
         condensed = RankedEvents.from_criterion(
             self.bound.criterion, samples, percentiles, ranked.scores
@@ -116,6 +117,7 @@ def _relevant_bins(bound, weights, is_single):
     bin holds samples of one score alone, and needs no division.
     """
     weights, is_single = weights[:, ::-1], is_single[::-1]  # ranks count from the highest score
+    # Rank at every cut: the share of the event above it.
     up_to = np.pad(np.cumsum(weights, axis=1), ((0, 0), (1, 0)))
     ranks = up_to / up_to[:, -1:]
     pairs = [interval.pairs for interval in bound.ranked.intervals]
@@ -132,6 +134,7 @@ def _relevant_bins(bound, weights, is_single):
         is_compared = np.ones(len(is_single), dtype=bool)
         low, high = _bound_selected(weights * surely, weights * perhaps)
         known = low.max(axis=0) - high.min(axis=0)
+    # A bin matters if groups may differ in it by more than the difference known at some cut.
     possible = high[:, 1:].max(axis=0) - low[:, :-1].min(axis=0)
     is_largest = is_compared & (possible > known.max(initial=0.0))
     return (~is_single & (has_end | is_largest))[::-1]
@@ -147,9 +150,11 @@ def _selection_bounds(ranks, pairs, is_single):
     for event, intervals in enumerate(pairs):
         for alpha, beta in intervals:
             beta = beta - _GUARD if beta < 1.0 else np.inf
+            # Surely inside: the whole range of ranks is. Perhaps: it overlaps the interval.
             begun = first[event] >= alpha - _GUARD
             surely[event] |= begun & (end[event] <= beta)
             perhaps[event] |= (end[event] > alpha - _GUARD) & (first[event] < beta)
+    # Equal scores share the rank of the first of them, and are selected all or none.
     of_one_rank = is_in_intervals(first, pairs)
     return np.where(is_single, of_one_rank, surely), np.where(is_single, of_one_rank, perhaps)
 
@@ -160,6 +165,7 @@ def _bound_selected(surely, perhaps):
     The arguments are the weights of every event and bin that are surely, and perhaps, selected.
     """
     low, high = (np.pad(np.cumsum(one, axis=1), ((0, 0), (1, 0))) for one in (surely, perhaps))
+    # The smallest share has no doubtful sample above the cut, and all of them below it.
     low_rest, high_rest = low[:, -1:] - low, high[:, -1:] - high
     lowest = np.divide(low, low + high_rest, out=np.zeros_like(low), where=low + high_rest > 0)
     highest = np.divide(high, high + low_rest, out=np.ones_like(high), where=high + low_rest > 0)
@@ -168,6 +174,7 @@ def _bound_selected(surely, perhaps):
 
 def _divide(cuts, divisible):
     """More cuts in the divisible bins, with as many floating-point numbers between any two."""
+    # Divide by keys instead of numbers: scores may cluster in tiny ranges far from 0.
     low, high = _to_keys(_ends(cuts)[:, divisible])[:, :, np.newaxis] - [[[1]], [[0]]]
     n_pieces = max(2, _N_BINS // len(low))
     steps = np.maximum(1, high // n_pieces - low // n_pieces)  # their difference might overflow
@@ -183,6 +190,7 @@ def _ends(cuts):
 
 def _to_keys(numbers):
     """Integers in the order of numbers, such that neighbours differ by one."""
+    # IEEE floats order as their bits do if positive, and in reverse if negative.
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.int64)
     return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
 

@@ -77,6 +77,7 @@ class BoundPartialParity:
         rows = self.criterion.rows(self.ranked, self.tolerance)
         if not self.is_correctable:
             return rows
+        # Smooth shares plus the offset count decisions; the bounds move the other way.
         return replace(rows, lower=rows.lower - self.offset, upper=rows.upper - self.offset)
 
     @cached_property
@@ -103,6 +104,7 @@ class BoundPartialParity:
             raise ValueError("Every group needs a sample in the subset; draw more.")
         scores = None if ranked.scores is None else ranked.scores[rows]
         subset = Samples(samples.target[rows], groups, samples.weights[rows])
+        # Ranks are recomputed among the samples of the subset.
         taken = RankedEvents.from_criterion(self.criterion, subset, ranked.percentiles, scores)
         taken.check_sizes()
         return replace(self, ranked=taken, uncompared=None)
@@ -123,6 +125,7 @@ class BoundPartialParity:
         """
         if moments is not None:
             return report_shares(self, moments)
+        # Intervals of ranks in whole groups depend on the scores.
         here = self.linearize_at(scores)
         thresholds = here.criterion.thresholds(here.ranked, here.tolerance, scores)
         sums = share_moments(here, scores, thresholds)
@@ -141,6 +144,7 @@ class BoundPartialParity:
                 f"confidence_level cannot be guaranteed for {self.name}, which compares pairs of "
                 "samples and not rates; pass confidence_level=None, or a criterion on rates."
             )
+        # Shares of the groups above the thresholds of the comparison, by effective sample sizes.
         ranked = self.ranked.linearize_at(scores)
         thresholds = self.criterion.thresholds(ranked, self.tolerance, scores, _N_CURVE)
         above, _ = ranked.moments(scores, thresholds)

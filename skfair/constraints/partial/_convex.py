@@ -120,11 +120,13 @@ class MeanExcess(ConvexMeans):
         mass, first, second = moments
         squares = second @ corners.T - 2 * begins * (first @ corners.T)
         squares += begins**2 * (mass @ corners.T)
+        # Slope of a bucket's polynomial in the score: constant plus corners times score.
         constant = above - corners * begins[:, np.newaxis]
         self.values = first @ above.T - breakpoints * (mass @ above.T) + squares / 2
         self.above = mass @ constant.T + first @ corners.T
         self.combine = np.hstack((constant, corners))
         self.cells = _bucket_sums(events, scores, indptr, order, corners.any(axis=0))
+        # Second derivatives of corners twice as long, as the class describes.
         self.curvatures = _per_length(past[0] & ~past[3], 2 * corner)
         self.mass = mass
 
@@ -165,6 +167,8 @@ def _bucket_sums(events, scores, indptr, order, has_corner):
     sizes = np.diff(indptr)
     has_corner = np.tile(has_corner, events.n_events)
     in_corner = np.repeat(has_corner, sizes)
+    # Sums of shares in the first rows; below them, where a corner needs them, of shares times
+    # scores.
     data = np.concatenate((shares, (shares * scores[samples])[in_corner]))
     indices = np.concatenate((samples, samples[in_corner]))
     starts = np.cumsum(np.concatenate(([0], sizes, sizes * has_corner)))
@@ -195,8 +199,10 @@ class MeanSigmoid(ConvexMeans):
     def __init__(self, events, scores, breakpoints, width):
         samples, codes, shares = events.memberships
         begins = np.arange(len(breakpoints)) < len(breakpoints) / 2
+        # Ramps begin and end half a width from the threshold, from which B and E measure.
         middles = breakpoints + np.where(begins, width / 2, -width / 2)
         distances = scores[samples, np.newaxis] - middles
+        # Value and derivatives of each member by each breakpoint, weighted by its share.
         functions = _convex_sigmoids(distances, begins, width)
         value, slope, curvature = (entries * shares[:, np.newaxis] for entries in functions)
         shape = events.n_events, events.n_samples
@@ -231,6 +237,7 @@ def _convex_sigmoids(x, begins, width):
     share = expit(4 * x / width)
     slope = 4 * share * (1 - share)
     curvature = 4 / width * slope * (1 - 2 * share)
+    # B is convex: the sigmoid up to its inflection, continued by its tangent.
     low = x <= 0
     B = (
         np.where(low, width * share, width / 2 + x),

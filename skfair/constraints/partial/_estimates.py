@@ -29,6 +29,7 @@ def estimate_curves(bound, scores):
     sizes = kish_sizes(events)
     forms = curve_pairs(ranked.cells.blocks, len(shares), len(thresholds), lag)
     is_raw = bound.criterion.scale == "raw"
+    # Raw differences count where the rank of either group may lie in its interval.
     if is_raw and not bound.is_correctable:
         may_count = _may_be_inside([interval.pairs for interval in ranked.intervals])
         return Curves(shares, sizes, lambda values: values, may_count), forms
@@ -56,6 +57,7 @@ def _compared_thresholds(bound, scores):
 def _shares_above(rows, shares, scores, thresholds):
     """Share of an event above descending thresholds."""
     order = np.argsort(-scores[rows], kind="stable")
+    # Cumulative shares by descending score; scores equal to a threshold are not above it.
     reached = np.append(0.0, np.cumsum(shares[order]))
     above = np.searchsorted(-scores[rows][order], -thresholds, side="left")
     return np.minimum(reached[above], 1.0)

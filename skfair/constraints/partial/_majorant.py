@@ -34,6 +34,7 @@ class Majorant(ABC):
     @property
     def upper(self):
         """Upper bounds of the rows, (n_rows,)."""
+        # In each block the rows of the upper bounds come first, then those of the lower ones.
         upper = self.original.upper
         return self._interleave(upper, np.full_like(upper, np.inf))
 
@@ -48,6 +49,7 @@ class Majorant(ABC):
 
     def original_multipliers(self, multipliers):
         """Multipliers of the original rows from those of these rows, which majorise them."""
+        # Multipliers of upper bounds are positive, those of lower bounds negative.
         return multipliers.reshape(self.n_blocks, 2, -1).sum(axis=1).ravel()
 
     @abstractmethod

@@ -37,11 +37,13 @@ class PercentileInterval:
         """
         ends = np.cumsum(np.diff(self.pairs))
         reached = np.asarray(position) * self.width
+        # The guard decides to which of two pairs the position between them belongs.
         pair = np.searchsorted(ends[:-1], reached + (_GUARD if side == "right" else -_GUARD))
         return self.pairs[pair, 1] + reached - ends[pair]
 
     def position_of(self, percentiles):
         """Position of percentiles; 0 before the interval begins, 1 after its end."""
+        # How much of each pair lies before the percentile, over the width of all pairs.
         begin, end = self.pairs.T
         reached = np.clip(np.asarray(percentiles)[..., np.newaxis], begin, end) - begin
         return reached.sum(axis=-1) / self.width
@@ -100,6 +102,7 @@ class RankedEvents:
         intervals = [PercentileInterval(self.percentiles[group]) for group in numbers]
         if self.scores is None or not self.ranks_in_groups:
             return intervals
+        # Ranks among all members of a group, of which the event holds a class.
         of_groups = Events.overlapping(groups.matrix, self.samples.weights)
         return [
             self._interval_in_group(interval, (of_groups, group), event)
@@ -165,6 +168,7 @@ class RankedEvents:
     def check_sizes(self):
         """Refuse events with too few samples in their intervals."""
         sized = [*zip(self.labels, self.counts * self.widths, strict=True)]
+        # Empty cells of groups are too small as well.
         sized += [(label, 0.0) for label in self.cells.empty]
         small = [(label, size) for label, size in sized if size < _MIN_SELECTED]
         if not small:

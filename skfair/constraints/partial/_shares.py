@@ -107,7 +107,9 @@ class ShareRows:
         multiplier makes concave is left out, so that they are never negative. Samples around the
         other one count too (see `MeanExcess`). The exact ones are those of both corners.
         """
+        # Values and slopes: shares are differences of convex functions at both ends of a ramp.
         convex, difference = self.convex_at(scores, aux), np.subtract(*self.ends)
+        # A threshold that rises moves both ends of its ramp, and lowers the share.
         moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.by_threshold
         values = ConstraintValues(
             (convex.values @ difference.T).ravel() - self.by_level @ aux,
@@ -131,6 +133,8 @@ class ShareRows:
         moves = np.vstack((self.by_threshold, self.by_threshold))  # of breakpoints by unknowns
 
         def weights(v):
+            # Convexified: negative weights belong to the subtracted functions, whose curvature is
+            # left out.
             return np.maximum(minimum, v.reshape(self.events.n_events, -1) @ factors)
 
         def aux_curvature(v):
@@ -195,6 +199,7 @@ class ShareMajorant(Majorant):
         # Factors of functions and of tangents in the rows of the upper, then of the lower bounds.
         of_convex, of_tangent = np.vstack((begin, -end)), np.vstack((-end, begin))
         moves = original.breakpoints(aux) - original.breakpoints(self.aux)
+        # Tangents of the concave parts, in scores and breakpoints.
         lines = tangent.along(scores - self.scores, moves)
         by_level = self._interleave(original.by_level, original.by_level)
         above = convex.above @ of_convex.T + tangent.above @ of_tangent.T
@@ -205,6 +210,7 @@ class ShareMajorant(Majorant):
         curvature, convex_aux_curvature = original.curvatures(convex, of_convex, minimum=0.0)
 
         def aux_curvature(v):
+            # Tangents are linear, so that their cells have no second derivatives.
             mixed, hessian = convex_aux_curvature(v)
             return np.pad(mixed, ((0, 0), (0, tangent.cells.shape[0]))), hessian
 
@@ -287,6 +293,7 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
         lower[in_block], upper[in_block], has_level = _nearest_case(*event, selected[in_block])
         if has_level:
             with_level.append(in_block)
+    # One free level per block of that case, in units of the widths of its intervals.
     by_level = np.reshape(with_level, (-1, len(begin))).T * widths[:, np.newaxis]
 
     def initial_levels(scores):
@@ -318,6 +325,7 @@ def _nearest_case(at, tolerances, begin, widths, floor, ceiling, selected):
     """
     # The best level has a share at it, or a tolerance above it.
     levels = np.concatenate((at, at - tolerances))[:, np.newaxis]
+    # Distance of each share from the bounds of the case, 0 inside.
     off = (
         np.maximum(levels - at, at - levels - tolerances),
         [at - (ceiling - begin) / widths],
@@ -328,5 +336,6 @@ def _nearest_case(at, tolerances, begin, widths, floor, ceiling, selected):
         (-np.inf, ceiling, False),  # all near the beginning, or below
         (floor, np.inf, False),  # all near the end, or above
     )
+    # Samples that change sides, minimised over the levels.
     moved = [(np.maximum(0.0, one) @ selected).min() for one in off]
     return cases[int(np.argmin(moved))]

@@ -68,6 +68,8 @@ class PartialParity(Constraint):
             percentiles = check_interval(interval, groups.summary)
             return RankedEvents.from_criterion(self, samples._replace(groups=groups), percentiles)
 
+        # Ranks in whole groups depend on scores, and so do the sizes: these are checked with the
+        # rows.
         ranked = ranked_of(large)
         if not is_vacuous and not self.ranks_in_groups:
             ranked.check_sizes()
@@ -145,6 +147,7 @@ class PartialParity(Constraint):
         tolerances = self.interval_tolerances(ranked, tolerance)
         positions = self.grid_positions()
         positions = positions if n_positions is None else np.linspace(0.0, 1.0, n_positions)
+        # The thresholds from which share rows would start.
         rows = rows_at_percentiles(ranked, tolerances, positions, self.width, MeanExcess)
         return rows.initial_aux(scores)
 
@@ -154,6 +157,7 @@ class PartialParity(Constraint):
 
         {of_rows}
         """
+        # Raw differences are in units of the whole group, of which the interval is a share.
         if self.scale == "raw":
             return tolerance / ranked.widths
         return np.full(len(ranked.widths), tolerance)
@@ -256,6 +260,7 @@ class PartialStatisticalParity(PartialParity):
 
         Between two percentiles groups differ by more.
         """
+        # A criterion that asks for more percentiles than this keeps its own number.
         more = min(2 * self.n_percentiles, _MAX_PERCENTILES)
         return clone(self).set_params(n_percentiles=max(self.n_percentiles, more))
 
@@ -302,6 +307,7 @@ class PartialGroupAUC(PartialParity):
 
         {of_rows}
         """
+        # Every event is a group, as there is one cell with all samples.
         percentiles = [interval.pairs for interval in ranked.intervals]
         return PairRows(ranked.events, percentiles, self.width, float(tolerance))
 
