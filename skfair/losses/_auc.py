@@ -129,6 +129,7 @@ class AUCLoss(BaseEstimator):
             If a parameter is out of range.
         """
         convex, concave = self.parts(scores, target, share)
+        # The difference of two convex functions is not convex: negative curvatures are cut off.
         value, slope, curvature = (up - down for up, down in zip(convex, concave, strict=True))
         return Pointwise(value, slope, np.maximum(0.0, curvature))
 
@@ -146,6 +147,7 @@ class AUCLoss(BaseEstimator):
             Of the negatives up to the end of the interval, and up to its beginning.
         """
         begin, end = self._check_interval()
+        # Negatives up to the end of the interval, less those up to its beginning.
         sides, width = _ClassScores(scores, target, share), end - begin
         length = self.taper * width
         return tuple(sides.first_negatives(rank, length, self.loss, width) for rank in (end, begin))
@@ -206,6 +208,7 @@ class _ClassScores:
     """Positives by ascending and negatives by descending score."""
 
     def __init__(self, scores, target, share):
+        # Samples without share are left out, as in a mini-batch.
         positive = np.flatnonzero((target > 0) & (share > 0))
         negative = np.flatnonzero((target <= 0) & (share > 0))
         self.n_samples = len(scores)
@@ -213,6 +216,7 @@ class _ClassScores:
         self.negatives = negative[np.argsort(-scores[negative], kind="stable")]
         self.positive_scores, self.negative_scores = scores[self.positives], scores[self.negatives]
         self.weights = share[self.positives].sum(), share[self.negatives].sum()
+        # Shares within the class; a class without samples has none.
         self.positive_shares, self.negative_shares = (
             share[members] / max(weight, np.finfo(float).tiny)
             for members, weight in zip((self.positives, self.negatives), self.weights, strict=True)
@@ -248,6 +252,7 @@ class _ClassScores:
         positives = SortedScores(self.positive_scores, self.positive_shares)
         negatives = SortedScores(-self.negative_scores, counts)
         charge, pull = np.zeros((3, len(self.negatives))), np.zeros((2, len(self.positives)))
+        # By one search of each side in the other: sums over the pairs closer than the margin.
         for factor, margin in _HINGES[loss]:
             near, excess, square = positives.sums_below(self.negative_scores + margin)
             charge += factor * np.array([square, excess, 2.0 * near])
@@ -259,6 +264,7 @@ class _ClassScores:
         """`_pair_sums` of (1 - d)^2 / 2, from the mean and the variance of the positives."""
         mean = self.positive_shares @ self.positive_scores
         variance = self.positive_shares @ (self.positive_scores - mean) ** 2
+        # The mean over positives of (1 - d)^2 is the squared mean plus the variance.
         short = 1.0 - mean + self.negative_scores
         charge = np.array([(short**2 + variance) / 2.0, short, np.full(len(short), 2.0)])
         total = counts.sum()
@@ -282,6 +288,7 @@ class _ClassScores:
 
     def _average_ties(self, counts):
         """Counts averaged over negatives of equal score, in proportion to their shares."""
+        # The order of equal scores is arbitrary, so each of them has the same weight per share.
         _, ties = np.unique(self.negative_scores, return_inverse=True)
         tie_counts, shares = np.bincount(ties, counts), np.bincount(ties, self.negative_shares)
         return self.negative_shares * (tie_counts / shares)[ties]
@@ -291,6 +298,7 @@ class _ClassScores:
 
         Swaps of ranks add curvature there: for evenly spread scores the slope of the weights.
         """
+        # Each negative ranks at the middle of its share.
         ranks = np.cumsum(self.negative_shares) - self.negative_shares / 2.0
         ends = np.searchsorted(ranks, [rank - length / 2.0, rank + length / 2.0])
         tapering = slice(*ends)

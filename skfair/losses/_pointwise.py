@@ -130,9 +130,8 @@ class LogisticLoss(ScoreFunction):
         # One exponential of a non-positive number serves all three.
         decay = np.exp(-np.abs(margins))
         value = np.log1p(decay) + np.maximum(0.0, -margins)
-        p_other = np.where(margins > 0, decay, 1.0) / (
-            1.0 + decay
-        )  # probability of the other class
+        # Probability of the other class.
+        p_other = np.where(margins > 0, decay, 1.0) / (1.0 + decay)
         return Pointwise(value, -target * p_other, p_other * (1.0 - p_other))
 
 
@@ -174,6 +173,7 @@ class HingeLoss(ScoreFunction):
 
     def _evaluate(self, scores, target):
         shortfall = np.maximum(0.0, 1.0 - target * scores)
+        # A parabola within a width of the margin, then a line of the same slope.
         rounded = np.minimum(shortfall, self.width)
         value = rounded**2 / (2 * self.width) + (shortfall - rounded)
         is_rounded = (shortfall > 0) & (shortfall < self.width)
@@ -215,6 +215,7 @@ class AbsoluteLoss(ScoreFunction):
 
     def _evaluate(self, scores, target):
         residual = scores - target
+        # Quadratic within the width; the constant makes both pieces meet.
         size, inside = np.abs(residual), np.abs(residual) < self.width
         rounded = residual**2 / (2 * self.width) + self.width / 2
         return Pointwise(

@@ -40,6 +40,7 @@ class ArgmaxModel:
     def from_features(cls, columns, weights):
         """Make a model from the columns of each class, standardised to mean 0 and variance 1."""
         class_models = [LinearModel.from_features(values, weights) for values in columns]
+        # Columns of each class model's design matrix: the scores of its unit vectors.
         blocks = [
             np.column_stack([model.scores(unit) for unit in np.eye(model.n_parameters)])
             for model in class_models
@@ -98,6 +99,7 @@ class ArgmaxModel:
 
         Along each of them every decision flips at most once, for or against the class.
         """
+        # The class that each parameter belongs to.
         blocks = np.repeat(
             np.arange(len(self.class_models)), [model.n_parameters for model in self.class_models]
         )
@@ -116,10 +118,13 @@ class ArgmaxModel:
         scores, slopes = (
             values.reshape(len(self.class_models), -1).copy() for values in (scores, slopes)
         )
+        # The class whose scores change, and its best rival for each sample, which does not move.
         moving, indices = np.abs(slopes).max(axis=1).argmax(), np.arange(scores.shape[1])
         others = scores.copy()
         others[moving] = -np.inf
         rival = others.argmax(axis=0)
+        # A decision flips where the scores cross: only these two margins matter, with opposite
+        # signs.
         for values in (scores, slopes):
             values[rival, indices] = -values[moving]
         return scores.ravel(), slopes.ravel()
@@ -141,6 +146,7 @@ class _ArgmaxPoint:
         scores = model.class_scores(parameters)
         indices = np.arange(len(scores))
         first = scores.argmax(axis=1)
+        # Rival: the best of the other classes, which for all but the winner is the winner.
         others = scores.copy()
         others[indices, first] = -np.inf
         rival = np.where(

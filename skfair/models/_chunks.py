@@ -16,6 +16,7 @@ class ChunkedPoint:
         self.model = model
         self.parameters = parameters
         self._rows = [slice(i, i + n_chunk) for i in range(0, n_samples, n_chunk)]
+        # Only scores are kept; activations of a chunk are recomputed when they are needed.
         self.scores = np.concatenate([chunk.scores for _, chunk in self._iter_chunks()])
 
     def _iter_chunks(self):
@@ -43,6 +44,7 @@ def pull_back_sparse_rows(point, cells):
     jacobian = np.zeros((cells.shape[0], len(point.parameters)))
     for row, (start, end) in enumerate(pairwise(cells.indptr)):
         samples = cells.indices[start:end]
+        # Backpropagate through the samples of the row alone.
         if len(samples):
             point_at_samples = point.model.take(samples).evaluate(point.parameters)
             jacobian[row] = point_at_samples.pull_back(cells.data[start:end])

@@ -55,6 +55,7 @@ def moments(X, share, n_jobs=None):
     >>> moments(np.array([[1.0], [3.0]]), share=np.array([0.5, 0.5]))
     (array([2.]), array([1.]))
     """
+    # Two passes: means, then deviations from them, so that no digits cancel.
     if sparse.issparse(X):
         mean = X.T @ share
         residual, squares = _sparse_deviations(X, share, mean)

@@ -28,6 +28,7 @@ class GroupInterceptsModel(LinearModel):
     @classmethod
     def from_features(cls, X, codes, weights):
         """Make a model whose columns have weighted mean 0 and variance 1."""
+        # Dummy columns for all groups but the first, whose intercept is the common one.
         others = (codes[:, np.newaxis] == np.arange(1, codes.max() + 1)).astype(np.float64)
         stack = sparse.hstack if sparse.issparse(X) else np.hstack
         columns = [X, sparse.csr_array(others) if sparse.issparse(X) else others]
@@ -51,6 +52,7 @@ class GroupInterceptsModel(LinearModel):
         if self.original is None:
             return self.scores(parameters)
         coef, intercepts = self.coefficients(parameters)
+        # Codes from the dummies; the first group has none.
         members = self.X[:, len(coef) :]
         codes = (members @ np.arange(1.0, len(intercepts))).astype(np.intp)
         return self.original @ coef + intercepts[codes]

@@ -55,9 +55,11 @@ class GroupwiseModel(LinearInParameters):
     def take(self, rows):
         """The same model of a subset of the samples."""
         n_samples = sum(map(len, self.rows))
+        # Group of each sample, and its position among the group's rows.
         group, position = np.empty(n_samples, dtype=np.intp), np.empty(n_samples, dtype=np.intp)
         for code, members in enumerate(self.rows):
             group[members], position[members] = code, np.arange(len(members))
+        # Positions of the selected rows by group: these are the rows of the group models.
         taken = [np.flatnonzero(group[rows] == code) for code in range(len(self.group_models))]
         pairs = zip(self.group_models, taken, strict=True)
         return GroupwiseModel(

@@ -132,6 +132,7 @@ class LinearModel(LinearInParameters):
         # A column that is constant up to rounding is zero once it is centred.
         constant = variance <= _ROUNDING**2 * second_moment
         scale = replace_zeros(np.sqrt(np.where(constant, second_moment, variance)))
+        # Columns far from 0 are stored without their mean, as products would lose its digits.
         origin = np.where(~constant & (np.abs(mean) > _FAR * scale), mean, 0.0)
         return cls(no_samples, mean - origin, scale, True, origin)
 
@@ -311,6 +312,7 @@ class LinearModel(LinearInParameters):
             In the standardised columns, the intercept's last.
         """
         X, center = self.X, self.center
+        # X is not centred in memory: (X - c)' W (X - c) is expanded.
         raw = weighted_outer_sum(X, weights)
         sums, total = self._X_transposed.dot(weights), weights.sum()
         shift = np.outer(center, sums)
@@ -318,6 +320,7 @@ class LinearModel(LinearInParameters):
         gram = centered / np.outer(self.scale, self.scale)
         if not self.fit_intercept:
             return gram
+        # The intercept's row and column.
         border = (sums - total * center) / self.scale
         return np.block([[gram, border[:, np.newaxis]], [border, np.array([[total]])]])
 

@@ -96,6 +96,7 @@ class MLPModel:
         self.center = center
         self.scale = scale
         self._shapes = [*pairwise((X.shape[1], *self.hidden_layer_sizes, 1))]
+        # Positions of weights and biases, layer by layer, in the parameter vector.
         sizes = [n for fan_in, fan_out in self._shapes for n in (fan_in * fan_out, fan_out)]
         self._ends = np.cumsum([0, *sizes]).tolist()
 
@@ -132,6 +133,7 @@ class MLPModel:
         low, high = _ends(X)
         # The variance is at most this product, with equality for two values only.
         has_two_values = variance >= (1.0 - 1e-9) * (high - center) * (center - low)
+        # Dummies are scaled to half their range, so that rare categories do not get huge columns.
         scale = np.where(has_two_values, (high - low) / 2.0, np.sqrt(variance))
         scale = replace_zeros(np.where(np.sqrt(variance) > rounding, scale, 0.0))
         X = X if sparse.issparse(X) else (X - center) / scale
@@ -194,6 +196,8 @@ class MLPModel:
         intercepts : list of ndarray of shape (fan_out,)
         """
         coefs, intercepts = map(list, zip(*self.layers(parameters), strict=True))
+        # Only the first layer sees the features: standardisation is folded into its weights and
+        # bias.
         coefs[0] = coefs[0] / np.reshape(self.scale, (-1, 1))
         intercepts[0] = intercepts[0] - np.broadcast_to(self.center, len(coefs[0])) @ coefs[0]
         return coefs, intercepts
@@ -317,6 +321,7 @@ class MLPPoint:
         self._layers = model.layers(parameters)
         activate, self._slope = ACTIVATIONS[model.activation]
         self._activations = [model.X]
+        # Forward pass with stored activations, which backpropagation needs.
         for weights, biases in self._layers[:-1]:
             values = self._activations[-1] @ weights
             values += biases
@@ -334,6 +339,7 @@ class MLPPoint:
         model = self.model
         gradient = np.empty_like(self.parameters)
         delta = slopes.astype(self.parameters.dtype)[:, np.newaxis]
+        # From the last layer to the first; delta is the derivative by the output of a layer.
         layers = [*zip(self._layers, model.layers(gradient), self._activations, strict=True)]
         for depth, ((weights, _), (weight_gradient, bias_gradient), inputs) in enumerate(
             layers[::-1]

@@ -98,6 +98,8 @@ class AugmentedLagrangian(Solver):
 
         def evaluate(x):
             evaluation = problem.evaluate(x)
+            # (|[duals + rho G]_+|^2 - |duals|^2) / (2 rho), whose gradient is that of the
+            # Lagrangian there.
             next_duals = np.maximum(0.0, duals + rho * one_sided.values(evaluation.values))
             value = evaluation.fun + (next_duals @ next_duals - duals @ duals) / (2.0 * rho)
             return value, evaluation.lagrangian_gradient(one_sided.multipliers(next_duals))

@@ -22,10 +22,12 @@ def kkt_residual(iterate):
     if gradient is None:
         gradient = evaluation.lagrangian_gradient(multipliers)
     problem, values, x = evaluation.problem, evaluation.values, evaluation.x
+    # On a region: how far the projected gradient step moves.
     if problem.region is not None:
         gradient = x - problem.project(x - gradient)
     stationarity = np.abs(gradient).max(initial=0.0)
     is_active = multipliers != 0
+    # The bound that a multiplier belongs to: the upper one if it is positive.
     bound = np.where(multipliers > 0, problem.upper, problem.lower)[is_active]
     slack = np.maximum(0.0, np.sign(multipliers[is_active]) * (bound - values[is_active]))
     complementarity = np.abs(multipliers[is_active]) * slack
@@ -45,6 +47,7 @@ def estimate_multipliers(evaluation, tol):
     n_active = len(above) + len(below)
     if 0 < n_active * problem.n_unknowns <= _MAX_ENTRIES:
         jacobian = evaluation.jacobian_of(np.concatenate((above, below)))
+        # Duals of upper and lower bounds are non-negative: least squares with signs.
         columns = np.vstack((jacobian[: len(above)], -jacobian[len(above) :])).T
         duals = nnls(columns, -evaluation.grad)[0]
         np.add.at(multipliers, above, duals[: len(above)])

@@ -43,6 +43,7 @@ def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     )
     if solution is not None:
         return solution
+    # Fall back on the interior point, of all bounds or of a working set.
     one_sided = OneSided(lower, upper)
     solve = _interior_point if len(one_sided.rows) <= _MAX_DENSE_BOUNDS else _solve_working_set
     duals, z = solve(curvature, one_sided.jacobian(rows), one_sided.bounds, penalty, tol)
@@ -75,11 +76,14 @@ def _guess_active_set(h, rows, lower, upper, penalty):
     """
     n_rows, n = rows.shape
     reach, equations = (rows**2 / h).sum(axis=1), np.zeros((n + n_rows, n + n_rows))
+    # No multiplier moves a row without derivatives.
     if not reach.all():
         return None
+    # Optimality conditions of all rows, from which those at a bound are selected.
     equations[:n, :n], equations[:n, n:], equations[n:, :n] = np.diag(h), rows.T, rows
     z, multipliers, guess = np.zeros(n), np.zeros(n_rows), None
     for _ in range(_MAX_GUESSES):
+        # The multiplier that puts each row alone at its violated bound, capped at the penalty.
         single_row = multipliers + rows @ z / reach
         required = np.maximum(0.0, single_row - upper / reach) + np.minimum(
             0.0, single_row - lower / reach
@@ -135,6 +139,7 @@ class _NewtonSystem:
         self.at, self.G = at, G
         self.stationarity = h * at.z + G.T @ at.dual
         self.primal = at.slack + G @ at.z - b - at.violation
+        # Eliminate slacks, violations and duals: equations of z, a weight per bound.
         self.weight = 1.0 / (at.slack / at.dual + at.violation / at.violation_dual)
         # LAPACK without SciPy's checks, as the matrices are small and many.
         self.factor, failed = dpotrf(np.diag(h) + (G.T * self.weight) @ G, lower=1)
@@ -146,6 +151,7 @@ class _NewtonSystem:
         at = self.at
         shift = self.primal + bound_products / at.dual - violation_products / at.violation_dual
         push = -self.stationarity - self.G.T @ (self.weight * shift)
+        # Back substitution: z, then the duals, then the primal quantities.
         dz = dpotrs(self.factor, push, lower=1)[0]
         ddual = self.weight * (self.G @ dz + shift)
         dslack = (bound_products - at.slack * ddual) / at.dual
@@ -158,6 +164,7 @@ def _interior_point(h, G, b, penalty, tol):
     z = np.zeros(len(h))
     if not len(b):
         return np.empty(0), z
+    # Start with violations that leave every slack positive, and duals between 0 and the penalty.
     violation = np.maximum(0.0, -b) + max(1e-3, np.abs(b).max())
     dual = np.full(len(b), min(1.0, penalty / 2))
     at = _Interior(z, b + violation, violation, dual, penalty - dual)
@@ -177,10 +184,12 @@ def _interior_point(h, G, b, penalty, tol):
         # Predictor: Newton step to zero products; its progress determines the corrector's aim.
         predictor = system.step(-at.dual * at.slack, -at.violation_dual * at.violation)
         predicted = at.move(predictor, at.max_step(predictor)).mean_product
+        # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
         aim = at.mean_product * (predicted / at.mean_product) ** 3
         corrector = system.step(
             aim - at.dual * at.slack - predictor.dual * predictor.slack,
             aim - at.violation_dual * at.violation - predictor.violation_dual * predictor.violation,
         )
+        # Stop just short of the boundary, where a positive vector would vanish.
         at = at.move(corrector, 0.995 * at.max_step(corrector))
     return at.dual, at.z

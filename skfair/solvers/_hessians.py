@@ -41,6 +41,7 @@ class ExactHessians:
         """The Hessian at an iterate, as an `ExactHessian`."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         before, self._residual = self._residual, kkt_residual(iterate)
+        # A chord step pays while the residual halves and the answer is not near.
         has_helped = self._near < self._residual <= before / 2
         # A second step with the same Hessian reduces the residual by about the same factor.
         is_last = self._residual**2 <= 0.1 * self._tol * before
@@ -48,6 +49,7 @@ class ExactHessians:
             self._residual = max(self._residual, evaluation.violation)
             self._is_reusable = False
             return self._latest
+        # An exact Hessian that did not halve the residual was used too early.
         if before <= self._near and self._residual > before / 2:
             self._near = before / 3
         self._residual = max(self._residual, evaluation.violation)
@@ -77,6 +79,7 @@ class ExactHessian:
         floor = damping + _FLOOR * np.where(
             diagonal > 0, diagonal, max(diagonal.max(initial=0.0), 1e-300)
         )
+        # First as it is, but for a floor.
         factor, stiffened = _try_cholesky(self._matrix, floor), self._matrix
         # Add curvature along the active rows.
         for stiffness in _STIFFNESSES if factor is None else ():
@@ -93,6 +96,7 @@ class ExactHessian:
     def _active_gram(self):
         """Gram matrix of the gradients of the active rows."""
         sizes = np.abs(self._multipliers)
+        # Rows whose multipliers are tiny beside the largest do not bind.
         rows = self._evaluation.jacobian[sizes > 1e-3 * sizes.max(initial=0.0)]
         return rows.T @ rows
 
@@ -132,6 +136,7 @@ class Secants:
         """The BFGS matrix at an iterate, as a `LowRankHessian`."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
         if self._previous is not None:
+            # Change of the Lagrangian's gradient along the last step, at the same multipliers.
             step = evaluation.x - self._previous.x
             change = _lagrangian_gradient(evaluation, multipliers)
             change -= _lagrangian_gradient(self._previous, multipliers)
@@ -147,12 +152,14 @@ class Secants:
     def _remember(self, step, change):
         """Store a pair of step and change, by Powell's damping of sufficient curvature."""
         product, length = step @ change, step @ step
+        # Curvature to expect: that of the last pair, or of this one if it is the first.
         if self._steps:
             last_step, last_change = self._steps[-1], self._changes[-1]
             scale = (last_change @ last_change) / (last_step @ last_change)
         else:
             scale = max(product / length, 1e-8)
         if product < 0.01 * scale * length:
+            # Mix in the expected change just so far that curvature along the step is sufficient.
             share = 0.99 * scale * length / (scale * length - product)
             change = share * change + (1.0 - share) * scale * step
         self._steps.append(step)
@@ -180,6 +187,7 @@ class LowRankHessian:
     @classmethod
     def from_secants(cls, S, Y):
         """The BFGS matrix of steps S and changes Y, both (n, k); (7.24) of Nocedal and Wright."""
+        # theta: the curvature of the last pair. L and D: the lower part and diagonal of S'Y.
         products = S.T @ Y
         diagonal = products.diagonal()
         scale = (Y[:, -1] @ Y[:, -1]) / diagonal[-1]
@@ -207,6 +215,7 @@ class SymmetricRoot:
 
     def solve(self, vectors):
         """Apply the inverse of the root."""
+        # Inverse root on the complement of Q, corrected within its span.
         flat = 1.0 / np.sqrt(self._scale)
         extra = 1.0 / np.sqrt(self._values) - flat
         projected = self._vectors.T @ vectors

@@ -249,6 +249,7 @@ class Solver(BaseEstimator):
                 f"The objective must be finite at the start, but it is {start.fun}. Rescale the "
                 "columns of X, or pass another x0."
             )
+        # Keep the best iterate: any certified one, else by feasibility and objective.
         best = None
         iterates = self._iterate(problem, start.x, random_state)
         for n_iter, iterate in enumerate(iterates):
@@ -348,6 +349,7 @@ def check_requirements(solver, evaluation):
 
 def _is_better(iterate, best, tol):
     """Whether an iterate is feasible with lower objective, or has a smaller violation."""
+    # Some solvers choose their answer by themselves, such as by a random draw.
     if iterate.chosen is not None:
         return iterate.chosen
     new, old = iterate.evaluation, best.evaluation

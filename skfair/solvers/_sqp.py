@@ -157,8 +157,10 @@ class _QuadraticModel:
         self.evaluation = evaluation
         self.root = root
         self.base = -root.solve(evaluation.grad)  # L' times the Newton step without rows
+        # With L L' = H the model is |z|^2 / 2 plus a linear term, in z = L' d.
         scaled = root.solve(evaluation.jacobian.T)
         self.basis, triangle = np.eye(len(scaled)), scaled
+        # Only the component of z in the span of the rows matters to them: a QR basis of it.
         if scaled.shape[1] < len(scaled):
             self.basis, triangle = qr(scaled, mode="economic")
         self.rows = triangle.T  # derivatives by z
@@ -166,6 +168,7 @@ class _QuadraticModel:
     def minimise(self, values, penalty):
         """The step for rows of these values at the step 0, by an elastic quadratic program."""
         problem = self.evaluation.problem
+        # Rows at the Newton step without rows, from which z is counted.
         values = values + self.rows @ (self.basis.T @ self.base)
         z, multipliers = solve_elastic_qp(
             np.ones(self.rows.shape[1]),
@@ -199,6 +202,7 @@ class _QuadraticModel:
         goal = max(tol, 0.1 * _total_violation(here.problem, here.values))
         while penalty < _LARGEST_PENALTY:
             violation = self.violation_after(step)
+            # Multipliers below the penalty mean that it does not bind.
             if violation <= goal or np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty:
                 break
             steeper = self.minimise(here.values, 10.0 * penalty)

@@ -27,6 +27,7 @@ class Smoothness(NamedTuple):
         problem = here.problem
         curvature = _largest_eigenvalue(here.point, problem.share) * _largest_curvature(problem)
         objective = curvature + problem.ridge.max(initial=_TINY)
+        # M_G: the larger norm at the start and after a gradient step.
         next_evaluation = problem.evaluate(here.x - here.grad / objective)
         jacobians = [
             one_sided.jacobian(evaluation.jacobian) for evaluation in (here, next_evaluation)

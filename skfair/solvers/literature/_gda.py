@@ -102,6 +102,7 @@ class GDA(Solver):
         if self.eta is not None:
             return lambda evaluation, multipliers: self.eta
         smoothness = Smoothness.estimate(start, one_sided)
+        # The multipliers' ascent couples both updates: M_G^2 sigma limits the primal step too.
         coupling = self.sigma * smoothness.rows**2
         return lambda evaluation, multipliers: (
             0.9 / (smoothness.lagrangian(evaluation, multipliers) / 2.0 + coupling)

@@ -115,6 +115,7 @@ class IDCA(Solver):
             convex = problem.majorant(evaluation)
             result = inner.solve(convex, evaluation.x, random_state=random_state)
             n_oracle += result.n_iter
+            # The inner solver stays at the iterate: it solves its own majorant.
             if not (result.x != evaluation.x).any():
                 return
             evaluation = problem.evaluate(result.x)

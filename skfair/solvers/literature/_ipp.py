@@ -41,6 +41,7 @@ class _Proximal:
 
     def lagrangian_gradient(self, evaluation, duals):
         """Gradient of F plus the duals times G."""
+        # F and every G contain the proximal term.
         gradient = evaluation.lagrangian_gradient(self.one_sided.multipliers(duals))
         return gradient + (1.0 + duals.sum()) * self.proximal_term(evaluation)[1]
 
@@ -63,6 +64,7 @@ class _InexactProximalPoint(Solver):
         evaluation, duals = problem.evaluate(x), np.zeros(len(one_sided.rows))
         smoothness = Smoothness.estimate(evaluation, one_sided)
         while True:
+            # Each round solves a strongly convex problem around the last iterate.
             proximal = _Proximal(one_sided, evaluation.x, self.rho)
             inner = self._solve_inner(proximal, evaluation, duals, smoothness)
             evaluation, duals = yield from inner
@@ -147,6 +149,8 @@ class IPPSSG(_InexactProximalPoint):
                 step = polyak_step(G[worst], slope)
                 against_rows[worst] += step
             evaluation = problem.evaluate(problem.project(evaluation.x - step * slope))
+        # Next centre: weighted average of the points of objective steps; without any, the last
+        # point.
         if weight:
             evaluation = problem.evaluate(average / weight)
             duals = against_rows / against_objective
@@ -229,6 +233,7 @@ class IPPConEx(_InexactProximalPoint):
             linear = proximal.linearised_rows(previous, evaluation.x)
             ascent = 2.0 * linear - previous_linear
             duals = np.clip(duals + self.dual_step * ascent, 0.0, self.dual_max)
+            # 1 / eta of the docstring, whose L includes the curvature that the multipliers add.
             lipschitz = smoothness.lagrangian(evaluation, one_sided.multipliers(duals))
             lipschitz += self.dual_step * smoothness.rows**2 + self.rho * (1.0 + duals.sum())
             slope = proximal.lagrangian_gradient(evaluation, duals)

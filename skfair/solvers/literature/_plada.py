@@ -174,6 +174,7 @@ class PLADA(Solver):
         primal_step, tau = self._primal_step(evaluation, one_sided, rho), self._slack_step(rho)
         minimise = proximal_step if self.inner == "exact" else _gradient_step
         self._warn_of_breakpoints(evaluation)
+        # Slack that makes G + u = 0 where the bounds of u allow.
         u = np.clip(-one_sided.values(evaluation.values), 0.0, self.u_max)
         lam = mu = np.zeros_like(u)
         for k in count():
@@ -185,6 +186,7 @@ class PLADA(Solver):
             # u: the slack. mu, lambda: the auxiliary multiplier and the multiplier.
             u = np.clip(u - tau * lam, 0.0, self.u_max)
             difference = lam - mu
+            # gamma_k: at most gamma0, and shorter the further lambda and mu are apart.
             delta = self.kappa / (k + 1)
             gamma = min(self.gamma0, rho * delta / (difference @ difference + 1.0))
             mu = mu + gamma * difference / rho

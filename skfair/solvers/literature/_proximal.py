@@ -35,6 +35,7 @@ def proximal_step(start, multipliers, eta):
         step = np.linalg.norm(x - start.x)
         if np.linalg.norm(x - here.x) <= _SHARE * step:
             break
+        # Accept the round if the true function descends, else damp the next one.
         there = start.problem.evaluate(x)
         new_value = multipliers @ there.values + start.grad @ x + step**2 / (2.0 * eta)
         if new_value <= value + _ROUNDING * (1.0 + abs(value)):
@@ -49,6 +50,7 @@ def _row_slope(here, multipliers, center, eta):
     if here.rows_at_shift is None:
         return here.pull_back(multipliers)
     cells = here.cell_jacobian
+    # Means move linearly with x: offset at the centre, and eta J J' per weight of the means.
     offset = cells @ (center - here.x)[: cells.shape[1]]
     weights = _cell_weights(here.rows_at_shift, multipliers, offset, eta * cells @ cells.T)
     return np.append(cells.T @ weights, multipliers @ here.aux_jacobian)
@@ -66,6 +68,7 @@ def _cell_weights(rows_at_shift, multipliers, offset, gram):
     def piece(shift):
         """Value and gradient of the weighted rows at a shift of the means."""
         there, slopes_at_shift = rows_at_shift(shift)
+        # Concave rows are replaced by their piece at the latest point.
         there = np.where(concave, values + combine @ shift, there)
         return multipliers @ there, multipliers @ np.where(
             concave[:, np.newaxis], combine, slopes_at_shift
@@ -75,6 +78,7 @@ def _cell_weights(rows_at_shift, multipliers, offset, gram):
     weights, shares = np.zeros_like(offset), np.empty(0)
     for _ in range(_MAX_PIECES):
         value, slope = piece(shift)
+        # Stop when the largest of the known pieces equals the function at this shift.
         modelled = max((h + s @ shift for h, s in zip(heights, slopes, strict=True)), default=None)
         if modelled is not None and value <= modelled + _ACCURACY * (1.0 + abs(value)):
             break
@@ -98,11 +102,13 @@ def _piece_shares(linear, gram, start):
     shares = np.array(start, dtype=np.float64)
     for _ in range(_MAX_EXCHANGES):
         slopes = linear - gram @ shares
+        # Pair of pieces: share moves from the one of smallest slope to that of largest.
         best, worst = np.argmax(slopes), np.argmin(np.where(shares > 0, slopes, np.inf))
         gain = slopes[best] - slopes[worst]
         curvature = gram[best, best] - 2.0 * gram[best, worst] + gram[worst, worst]
         if gain <= _ACCURACY * (1.0 + abs(slopes[best])):
             break
+        # Exact line search, until the worst piece has no share left.
         shifted_share = min(shares[worst], gain / curvature) if curvature > 0 else shares[worst]
         shares[best] += shifted_share
         shares[worst] -= shifted_share

@@ -211,6 +211,7 @@ class SwitchingSubgradient(Solver):
         against_rows, against_objective = np.zeros(len(one_sided.rows)), 0.0
         for k in count():
             G, epsilon = one_sided.values(evaluation.values), self._epsilon(k)
+            # Multipliers are estimated from recent steps, so older ones fade.
             against_rows *= _MEMORY
             against_objective *= _MEMORY
             # Step against the objective if the rows nearly hold, otherwise against the worst row.
@@ -273,4 +274,5 @@ class _DrawnIterate:
 
     def __call__(self, fun, step):
         self._total += step
+        # Reservoir sampling: replace the earlier choice with the step's share of the total.
         return self._random_state.uniform() * self._total < step

@@ -109,10 +109,12 @@ class AdamPrimalDual(StochasticSolver):
                 G, x = one_sided.values(here.values), here.x
                 duals = np.maximum(0.0, duals + self.dual_step * G)
                 multipliers = _balance_multipliers(one_sided.multipliers(duals), here.aux_jacobian)
+                # Balancing may have changed the multipliers, so the duals follow.
                 duals = np.maximum(0.0, one_sided.signs * multipliers[one_sided.rows])
             # Adam step on a mini-batch.
             slope = self._batch(problem, random_state).evaluate(x).lagrangian_gradient(multipliers)
             slope[problem.n_parameters :] = 0.0  # auxiliary unknowns are set exactly
+            # The step decreases linearly to 0 at the last one.
             eta = self.learning_rate * max(0.0, 1.0 - k / n_total)
             x = problem.project(x - eta * adam(slope))
             here = yield x, multipliers
@@ -131,4 +133,5 @@ def _balance_multipliers(multipliers, aux_jacobian):
     """The nearest multipliers of a Lagrangian that is constant in the auxiliary unknowns."""
     if not aux_jacobian.shape[1]:
         return multipliers
+    # Project onto multipliers with aux_jacobian' m = 0, by least squares.
     return multipliers - aux_jacobian @ np.linalg.lstsq(aux_jacobian, multipliers)[0]

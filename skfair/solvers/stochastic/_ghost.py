@@ -130,6 +130,7 @@ class StochasticGhost(StochasticSolver):
             return _linearise(problem.sample(size, size, random_state).evaluate(x), one_sided)
 
         while True:
+            # Unbiased direction, decreasing step.
             d = self._direction(linearise, random_state)
             alpha *= 1.0 - self.alpha_hat * alpha
             x = problem.project(x + alpha * d)
@@ -137,9 +138,11 @@ class StochasticGhost(StochasticSolver):
 
     def _direction(self, linearise, random_state):
         """An unbiased estimate of the direction on all samples, from batches of several sizes."""
+        # N doublings: the halves of a batch of 2^(N + 1), and the batch as their average.
         n = min(random_state.geometric(self.p0) - 1, _MAX_DOUBLINGS)
         odd, even = (linearise(2**n) for _ in range(2))
         both = [(first + second) / 2 for first, second in zip(odd, even, strict=True)]
+        # Difference of directions on levels N + 1 and N, weighted by one over the probability of N.
         correction = self._solve(both) - (self._solve(odd) + self._solve(even)) / 2
         single = self._solve(linearise(1))
         return correction / ((1.0 - self.p0) ** n * self.p0) + single

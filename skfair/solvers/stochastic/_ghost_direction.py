@@ -28,6 +28,7 @@ def reachable_violation(G, jacobian, rho):
     if G.max(initial=0.0) <= 0.0:
         return 0.0
     line = int(G.argmax())
+    # Rows along the steepest descent of the worst one, and 0, are lines in the step length.
     heights = np.append(G, 0.0)  # violations are at least 0
     changes = np.append(-rho * jacobian @ np.sign(jacobian[line]), 0.0)
     length = 0.0
@@ -35,6 +36,7 @@ def reachable_violation(G, jacobian, rho):
     while changes[line] < 0.0:
         steeper = changes > changes[line]
         crossings = (heights[line] - heights[steeper]) / (changes[steeper] - changes[line])
+        # The next line that becomes the maximum; none before length 1 ends the search.
         first = int(crossings.argmin())
         if crossings[first] >= 1.0:
             length = 1.0
@@ -51,6 +53,7 @@ def _duals_without_box(gram, linear):
     for _ in range(_MAX_ROUNDS):
         largest = 0.0
         for i in np.flatnonzero(gram.diagonal() > 0.0):
+            # Exact minimum over one dual, kept non-negative.
             step = max(-duals[i], (linear[i] - gram[i] @ duals) / gram[i, i])
             duals[i] += step
             largest = max(largest, abs(step))
@@ -64,6 +67,7 @@ def _solve_in_box(gradient, G, jacobian, duals, settings):
     tau, beta = settings.tau, settings.beta
 
     def primal(duals):
+        # The Lagrangian is separable in d, so the box clips its minimiser.
         return np.clip(-(gradient + duals @ jacobian) / tau, -beta, beta)
 
     step = tau / max(np.linalg.norm(jacobian) ** 2, 1e-100)
@@ -72,6 +76,7 @@ def _solve_in_box(gradient, G, jacobian, duals, settings):
         new_duals = np.maximum(0.0, extrapolated + step * (G + jacobian @ primal(extrapolated)))
         if np.abs(new_duals - duals).max(initial=0.0) <= _ACCURACY:
             break
+        # Nesterov's extrapolation.
         next_weight = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0
         extrapolated = new_duals + (weight - 1.0) / next_weight * (new_duals - duals)
         duals, weight = new_duals, next_weight

@@ -120,14 +120,18 @@ class StochasticIDCA(StochasticSolver):
         """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
         one_sided, rows = OneSided(problem.lower, problem.upper), problem.rows
         n_steps = self.inner_epochs * self._steps_per_epoch(problem)
+        # sqrt(T) weighs the objective against the queue Q of violations ([2]_ of the docstring).
         weight, length = np.sqrt(n_steps), self.step / (2.0 * n_steps)
         mean, Q = x, np.broadcast_to(Q, len(one_sided.rows))
         for t in range(n_steps):
+            # Primal step on the batch, then Q grows by the rows at the new point, on the same
+            # batch.
             batch = self._batch(problem, random_state)
             multipliers = one_sided.multipliers(Q / weight)
             slope = weight * batch.evaluate(x).lagrangian_gradient(multipliers)
             x = problem.project(x - length * slope)
             Q = np.maximum(0.0, Q + one_sided.values(batch.evaluate(x).values))
+            # The answer of the convex problem is the running mean of its iterates.
             mean = mean + (x - mean) / (t + 1)
             here = yield mean, rows.original_multipliers(one_sided.multipliers(Q / weight))
         return here, Q

@@ -101,9 +101,11 @@ class MultiplierModel(StochasticSolver):
         phi, share = network.initial(random_state), 1.0 / max(1, len(one_sided.rows))
         of_x, of_phi = Adam(len(x)), Adam(len(phi))
         while True:
+            # Multipliers: a softplus of the network's outputs, averaged over the rows.
             point = network.evaluate(phi)
             outputs = point.scores + _OUTPUT_OFFSET
             multipliers = one_sided.multipliers(share * np.logaddexp(0.0, outputs))
+            # Descent in x, and ascent in phi through the slope of the softplus.
             here = self._batch(problem, random_state).evaluate(x)
             rise = point.pull_back(share * expit(outputs) * one_sided.values(here.values))
             slope = here.lagrangian_gradient(multipliers)

@@ -132,6 +132,7 @@ class StochasticPLADA(StochasticSolver):
         rho = self.alpha / (1.0 + self.alpha * self.beta)
 
         def G(x):
+            # theta: gradient step on the Lagrangian, on a batch.
             batch = self._constraint_batch(problem, random_state)
             return one_sided.values(batch.evaluate(x).values)
 
@@ -141,6 +142,7 @@ class StochasticPLADA(StochasticSolver):
             batch = self._batch(problem, random_state)
             slope = batch.evaluate(x).lagrangian_gradient(one_sided.multipliers(lam))
             x = problem.project(x - self.eta * slope)
+            # u: slack. mu, lambda: auxiliary multiplier and multiplier, by G on another batch.
             u = np.clip(u - self.tau * lam, 0.0, self.u_max)
             apart = lam - mu
             delta = self.kappa / (k + 1)

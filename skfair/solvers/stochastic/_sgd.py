@@ -93,6 +93,7 @@ class SGD(StochasticSolver):
         multipliers = np.zeros(len(problem.lower))
         while True:
             slope = self._loss_batch(problem, random_state).evaluate(x).grad
+            # Penalty: subgradient of the sum of violations, on a batch of its own.
             if self.penalty > 0:
                 rows = self._constraint_batch(problem, random_state).evaluate(x)
                 is_broken = one_sided.values(rows.values) > 0

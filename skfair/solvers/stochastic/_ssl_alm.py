@@ -127,6 +127,7 @@ class SSLALM(StochasticSolver):
 
     def _steps(self, problem, x, random_state):
         one_sided = OneSided(problem.lower, problem.upper)
+        # Start: slack u makes G + u = 0 where that is possible.
         G = one_sided.values(self._constraint_batch(problem, random_state).evaluate(x).values)
         u, y = np.maximum(0.0, -G), np.zeros(len(G))
         smooth_x, smooth_u = x, u
@@ -149,6 +150,7 @@ class SSLALM(StochasticSolver):
         length = np.sqrt(y @ y)
         if length < self.y_max:
             return y
+        # The paper resets multipliers that grow too large; clipping keeps their direction.
         return np.zeros_like(y) if self.beyond == "reset" else y * (self.y_max / length)
 
 

@@ -81,6 +81,7 @@ class StochasticSolver(Solver):
         n_steps, n_taken, here = self._steps_per_epoch(problem), 0, None
         steps = self._steps(problem, x, random_state)
         while True:
+            # An epoch: as many steps as batches cover the samples once.
             for _ in range(n_steps):
                 x, multipliers = steps.send(here)
                 n_taken, here = n_taken + 1, None
@@ -92,6 +93,7 @@ class StochasticSolver(Solver):
                         ConvergenceWarning,
                     )
                     return
+            # The evaluation of all samples is sent to the steps, which may use it.
             here = self._evaluate(problem, x)
             yield Iterate(here, multipliers, True if self.takes_last else None)
 
@@ -133,6 +135,7 @@ def settle_auxiliary(evaluation):
     if not problem.rows.n_aux:
         return evaluation
     aux = problem.rows.initial_aux(point.scores)
+    # The scores do not depend on auxiliary unknowns, so the point is reused.
     evaluation = Evaluation(problem, np.concatenate((evaluation.parameters, aux)))
     evaluation.point = point
     return evaluation

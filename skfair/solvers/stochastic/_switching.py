@@ -147,6 +147,7 @@ class StochasticSwitching(StochasticSolver):
                 slope = evaluation.pull_back(one_sided.multipliers(worst))
             if k >= self.first_recorded:
                 total += step
+                # Reservoir sampling: the iterate drawn has probability proportional to its step.
                 drawn = x if random_state.uniform() * total < step else drawn
             x = problem.project(x - step * slope)
             yield (drawn if self.output == "drawn" else x), multipliers
