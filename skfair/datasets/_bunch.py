@@ -45,6 +45,7 @@ def make_bunch(data, target, sensitive_features, descr, *, as_frame=True, return
         DESCR=descr,
         frame=data.assign(**{target.name: target}),
     )
+    # Arrays: categories as their codes, and no frame.
     if not as_frame:
         arrays = {
             "data": _encode(data),

@@ -159,6 +159,7 @@ def communities_crime_groups(*, data_home=None, download_if_missing=True):
 
 def _threshold_conditions(share):
     """Ten conditions on a share, as pairs (text, members)."""
+    # The deciles from 0 on; the lowest condition holds for all communities.
     quantiles = np.quantile(share, np.arange(10) / 10, method="inverted_cdf")
     return [(f"{share.name} >= {value:g}", share.to_numpy() >= value) for value in quantiles]
 

@@ -89,6 +89,7 @@ def fetch_ds577(*, data_home=None, download_if_missing=True, as_frame=True, retu
     import pandas as pd
 
     path = fetch(POINTS, data_home=data_home, download_if_missing=download_if_missing)
+    # An ARFF file: attributes, then comma-separated rows.
     _, _, rows = path.read_text(encoding="utf-8").partition("@DATA")
     table = pd.read_csv(io.StringIO(rows), names=["x", "y", TARGET])
     # Deal the groups in turn to the points of each cluster.

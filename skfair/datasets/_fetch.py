@@ -72,6 +72,7 @@ def find_user_file(remote):
     path = Path(folder).expanduser() / remote.path
     if not path.is_file():
         return None
+    # A file of the user is verified as well, or results would differ silently.
     digest = _sha256(path.read_bytes())
     if digest != remote.sha256:
         raise OSError(

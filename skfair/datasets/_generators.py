@@ -186,4 +186,5 @@ def make_fair_synthetic(name="equal_ds1", *, random_state=1):
     X, y = make_blobs(
         sizes, centers=centers, cluster_std=std, shuffle=False, random_state=random_state
     )
+    # The first half of the blobs lies below the second: these are the groups.
     return X, y, (y >= len(sizes) // 2).astype(int)

@@ -105,6 +105,7 @@ def make_fair_sbm(
     cluster, group = np.divmod(np.arange(n_blocks), n_groups)
     sizes = n_samples // n_blocks + (np.arange(n_blocks) < n_samples % n_blocks)
     links = _link_probabilities(cluster, group, probabilities)
+    # The paper's scale of the probabilities, or the requested mean degree.
     if average_degree is None:
         links = np.minimum(links * (np.log(n_samples) / n_samples) ** 0.1 / 0.528, 1)
     else:
@@ -203,6 +204,7 @@ def make_rand_laplace(n_samples=1000, *, density=0.1, group_shares=(0.7, 0.3), r
     shares = check_shares(group_shares)
     rng = check_random_state(random_state)
     rows, cols = _draw_edges(np.array([n_samples]), np.array([[density]]), rng)
+    # Uniform in (0, 1]: a weight of 0 would be no edge.
     weights = 1 - rng.uniform(size=len(rows))
     groups = rng.choice(len(shares), size=n_samples, p=shares)
     return adjacency_matrix(rows, cols, n_samples, weights), groups

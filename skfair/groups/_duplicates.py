@@ -99,6 +99,8 @@ def _merge_in_memory(sensitive_features, sample_weight, columns):
     weights = None if sample_weight is None else _plain_array(sample_weight)
     if weights is not None and (has_codes(weights) or weights.dtype.kind not in "biuf"):
         raise _NotMergeableError
+    # Few rows are not worth merging, and inputs of different lengths are refused by the checks
+    # later.
     lengths = {len(array) for array in (*arrays, arrays[0] if weights is None else weights)}
     if len(lengths) > 1 or max(lengths) <= BLOCK:
         raise _NotMergeableError
@@ -172,6 +174,7 @@ def _encode_column(array):
         return codes, len(values)
     if array.dtype.kind == "b":
         return array.astype(np.intp), 2
+    # Integers of a narrow range are codes already, up to their minimum.
     if array.dtype.kind in "iu":
         n_numbers = int(array.max()) - int(array.min()) + 1
         if n_numbers <= min(_NARROW_RANGE, len(array)):

@@ -178,6 +178,7 @@ class _DisjointEvents(Events):
 
     def take(self, rows):
         codes, shares = self.codes[rows], self.shares[rows]
+        # Shares of the samples taken add up to 1 in every event; the extra bin divides by 1.
         totals = np.bincount(codes, shares, self.n_events + 1)[:-1]
         _check_taken(totals)
         return _DisjointEvents(codes, shares / np.append(totals, 1.0)[codes], self.n_events)
@@ -219,6 +220,7 @@ class _OverlappingEvents(Events):
         taken = self.averaging[:, rows]
         totals = taken.sum(axis=1)
         _check_taken(totals)
+        # Divide each share by the sum of its event, as rows of the matrix are events.
         shares = taken.data / np.repeat(totals, np.diff(taken.indptr))
         entries = (shares, taken.indices, taken.indptr)
         return _OverlappingEvents(sparse.csr_array(entries, shape=taken.shape))

@@ -171,6 +171,7 @@ class Groups(ABC):
         """
         labels, columns = [], []
         for attribute, column in zip(self.attributes, self.labels.T, strict=True):
+            # Values are numbered on from those of the attributes before.
             code_of = {value: len(labels) + i for i, value in enumerate(sorted(set(column)))}
             labels += [(attribute, value) for value in code_of]
             columns.append([code_of[value] for value in column])
@@ -318,6 +319,7 @@ def refuse_continuous_attributes(groups, is_compared=None):
     """
     if not groups.is_disjoint:
         return
+    # Which labels are in groups that are compared; all unless a mask is passed.
     masks = True if is_compared is None else is_compared.T
     masks = np.broadcast_to(masks, groups.labels.T.shape)
     for name, column, mask in zip(groups.attributes, groups.labels.T, masks, strict=True):

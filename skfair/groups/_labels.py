@@ -145,6 +145,7 @@ def _is_narrow(column):
     if column.dtype.kind not in "iu":
         return False
     lowest, highest = int(column.min()), int(column.max())
+    # Within 62 bits the differences of two values fit into a signed integer.
     return highest - lowest < len(column) and -(2**62) < lowest and highest < 2**62
 
 

@@ -38,6 +38,7 @@ class ScoreTable(NamedTuple):
     def weight_above(self, weights):
         """Weight of every group strictly above every threshold, (n_groups, n_thresholds)."""
         above = np.zeros((self.n_groups, len(self.thresholds)))
+        # Thresholds descend: above each lies the weight at those before it.
         np.cumsum(self.weight_at(weights)[:, :-1], axis=1, out=above[:, 1:])
         return above
 
@@ -108,6 +109,7 @@ def is_in_intervals(ranks, intervals):
     inside = np.zeros(ranks.shape, dtype=bool)
     for of_group, inside_group, pairs in zip(ranks, inside, intervals, strict=True):
         for alpha, beta in pairs:
+            # Rank 1 counts as inside if the interval ends there; other ends are outside.
             below = of_group < (beta - _GUARD if beta < 1 else np.inf)
             inside_group |= below & (of_group >= alpha - _GUARD)
     return inside

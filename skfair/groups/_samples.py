@@ -77,6 +77,7 @@ class Samples(NamedTuple):
         counts = self.group_counts(groups)
         if size != "auto":
             return counts >= size
+        # "auto": enough samples, or a large enough share of them.
         n_samples = len(self.weights) if self.multiplicity is None else self.multiplicity.sum()
         return (counts >= AUTO_MIN_GROUP_SIZE) | (counts >= AUTO_MIN_GROUP_SHARE * n_samples)
 

@@ -117,10 +117,10 @@ def _distribution(scores, weights):
 
 def _distance(one, other, order):
     """Wasserstein distance of two distributions, from the differences of their quantiles."""
-    # The quantiles are constant between neighbouring shares of either group.
-    # Shares at which the quantile function of either group jumps.
+    # Shares at which the quantiles of either group jump; between them both are constant.
     levels = np.concatenate((one[1], other[1]))
     levels.sort(kind="stable")  # merges the two runs in linear time
+    # Quantiles halfway between two jumps, where rounding cannot select the wrong side.
     middles = (levels + np.concatenate(([0.0], levels[:-1]))) / 2.0
     differences = _quantiles(one, middles) - _quantiles(other, middles)
     return (np.diff(levels, prepend=0.0) @ np.abs(differences) ** order) ** (1.0 / order)

@@ -26,8 +26,8 @@ def hypervolume(cost, balance, *, reference, ideal=None):
             )
         cost, balance = np.maximum(cost, best_cost), np.minimum(balance, best_balance)
         box = (worst_cost - best_cost) * (best_balance - worst_balance)
-    # Between two neighbouring costs the area is as high as the best balance so far.
-    # Steps of the front by ascending cost, clipped at the reference.
+    # Steps of the front by ascending cost, clipped at the reference: between two neighbouring costs
+    # the area is as high as the best balance so far.
     order = np.argsort(cost)
     edges = np.append(np.minimum(cost[order], worst_cost), worst_cost)
     heights = np.maximum.accumulate(np.maximum(balance[order], worst_balance)) - worst_balance

@@ -33,6 +33,7 @@ def gap(cells, reference="groups", aggregate="max"):
         ranges = [_range(rates) for rates, _ in cells]
         return float(np.sum(ranges) if aggregate == "sum" else np.max(ranges))
     excesses = np.concatenate([rates[~np.isnan(rates)] - overall for rates, overall in cells])
+    # No group has a known rate.
     if not len(excesses):
         return float("nan")
     if aggregate == "max":

@@ -164,6 +164,7 @@ def partial_equalized_odds_difference(
 
 def _rates_by_class(scored, classes, threshold, rank_within, scale):
     """Yield the positive rates of the groups inside their intervals, for each mask of a class."""
+    # Ranks within the whole group are those of all of its members, of both classes.
     if rank_within == "group":
         selected = scored.select()
     for members in classes:

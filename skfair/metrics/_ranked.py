@@ -128,6 +128,7 @@ def largest_difference(rates, names, condition="a rank in the interval"):
     `rates` has one row per group, nan where they are unknown because no member has the `condition`.
     """
     rates = rates.reshape(len(names), -1)
+    # The lowest threshold is -inf, so a group without samples in the interval has nan there.
     known = warn_of_empty(~np.isnan(rates[:, -1]), names, condition)
     if known.sum() < 2:
         return 0.0 if len(names) == 1 else float("nan")

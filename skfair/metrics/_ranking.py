@@ -103,6 +103,7 @@ def _sum_pairs(pairs, query, samples, scores):
     groups, n_groups = samples.groups.codes, len(samples.groups.names)
     shape = (query.max() + 1, n_groups, n_groups)
     sums = np.zeros((3, np.prod(shape)))
+    # There may be far more pairs than documents, so they are enumerated in chunks by number.
     for start in range(0, len(pairs), _CHUNK):
         # A chunk of pairs, by the query and the groups of both documents.
         better, worse = pairs[np.arange(start, min(start + _CHUNK, len(pairs)))].T

@@ -165,6 +165,7 @@ def _group_rates(samples, cells, counts):
         np.moveaxis([[total(table) for table in tables] for total in totals], 1, -1)
         for totals in zip(*((rate.base, rate.hits) for rate in rates), strict=True)
     )
+    # A rate is known where its condition has samples; rounding may leave slightly negative misses.
     present = bases[..., 0] > 0
     misses = np.maximum(bases - hits, 0.0)
     return tables[0].sum(axis=(1, 2)), Rates.from_sums(hits[present], misses[present]), present

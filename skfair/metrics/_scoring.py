@@ -275,6 +275,7 @@ def _classes(estimator, X, y, sensitive_features, pos_label=None):
 def _probabilities(estimator, X, sensitive_features, position):
     """Probability of a class; of a single class that of this one."""
     probabilities = _respond(estimator, "predict_proba", X, sensitive_features)
+    # A classifier that was fitted to one class has a single column.
     return probabilities[:, min(position, probabilities.shape[1] - 1)]
 
 

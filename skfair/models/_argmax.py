@@ -123,8 +123,7 @@ class ArgmaxModel:
         others = scores.copy()
         others[moving] = -np.inf
         rival = others.argmax(axis=0)
-        # A decision flips where the scores cross: only these two margins matter, with opposite
-        # signs.
+        # A decision flips where the moving class is level with its rival: opposite margins.
         for values in (scores, slopes):
             values[rival, indices] = -values[moving]
         return scores.ravel(), slopes.ravel()

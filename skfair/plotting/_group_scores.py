@@ -209,6 +209,7 @@ def _estimate(scored):
     counts = count_table(scored.codes, cells, scored.weights, len(scored.names), _N_POINTS)
     shares = counts / counts.sum(axis=1, keepdims=True)
     bandwidths = _bandwidths(shares, np.bincount(scored.codes, minlength=len(shares)))
+    # A kernel of less than one cell would leave the steps of the grid visible.
     densities = [
         gaussian_filter1d(share, max(bandwidth, 1.0), mode="reflect") / width
         for share, bandwidth in zip(shares, bandwidths, strict=True)

@@ -185,6 +185,7 @@ class ParetoFrontDisplay:
         handles, labels = self.ax_.get_legend_handles_labels()
         if not handles:
             return
+        # A stable sort by kind: fronts keep their order, limits and marks follow.
         fronts_first = sorted(range(len(handles)), key=lambda i: handles[i].get_gid() != _GID)
         self.ax_.legend(
             [handles[i] for i in fronts_first],

@@ -49,6 +49,7 @@ def smallest_balances(tables):
     balances = [cluster_balances(table) for table in tables]
     if len(tables) == 1:
         return balances[0], data_balances[0]
+    # Balances of different attributes compare as shares of what the data itself has.
     ratios = [
         of_clusters / of_data for of_clusters, of_data in zip(balances, data_balances, strict=True)
     ]

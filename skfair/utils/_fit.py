@@ -16,6 +16,7 @@ def restore_on_failure(fit):
 
     @functools.wraps(fit)
     def fit_or_restore(estimator, *args, **kwargs):
+        # Attributes as they were, so that a failed or interrupted fit leaves no half of a model.
         before = dict(vars(estimator))
         try:
             with announce_compilation(getattr(estimator, "verbose", 0)):

@@ -11,6 +11,7 @@ _LIBRARIES = ("skfair", "sklearn", "joblib")
 def warn(message, category=UserWarning):
     """Warn at the user's line, however deep below it the warning arises."""
     frame, level = inspect.currentframe(), 1
+    # Skip frames of the libraries, whose warnings would point at lines the user did not write.
     while frame.f_back is not None and _is_library_frame(frame):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
@@ -49,4 +50,5 @@ def resolve_name(registry, what, parameter, kind=object):
             + spelling_hint(what, registry)
         )
     entry = registry[what]
+    # Registries hold classes and instances.
     return entry() if isinstance(entry, type) else entry

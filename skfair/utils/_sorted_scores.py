@@ -16,6 +16,7 @@ def top_shares(shares, end, length):
     order of the ranks and sum to 1; the ramp lies within [0, 1], see `taper_length`.
     """
     ranks = np.concatenate(([0.0], np.minimum(np.cumsum(shares), 1.0)))
+    # Without a ramp each sample counts up to the rank where the interval ends.
     if not length:
         return np.diff(np.minimum(ranks, end))
     # Integrate the ramp over the ranks of each sample.

@@ -30,8 +30,10 @@ class Affinity:
             return check_affinity(X, self.n_jobs)
         if self.kind == "nearest_neighbors":
             n_neighbors = min(self.n_neighbors, n_samples)
+            # Neighbours are not mutual: the mean of both directions is symmetric.
             graph = kneighbors_graph(X, n_neighbors, include_self=True, n_jobs=self.n_jobs)
             return sparse.csr_array(0.5 * (graph + graph.T))
+        # Store the kernel if it fits, else recompute it tile by tile in every product.
         n_bytes = 8 * n_samples**2
         if n_bytes <= self.memory_limit:
             return check_affinity(self._kernel(X, X), self.n_jobs)

@@ -41,6 +41,7 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
     """
     n_nodes, n_fixed = basis.shape
     n_free = n_nodes - n_fixed
+    # More Ritz pairs than requested: the guard pairs speed up convergence of the leading ones.
     n_ritz = block = min(_add_guard_pairs(n_pairs), n_free)
     n_columns = min(3 * n_ritz, n_free)
     columns = np.empty((n_nodes, n_fixed + n_columns), dtype=np.float32, order="F")
@@ -140,6 +141,7 @@ def _lower_bound(multiply, v, n_steps=20):
     """
     previous, beta = np.zeros_like(v), np.linalg.norm(v)
     diagonal, off_diagonal = [], []
+    # Lanczos steps: the matrix in their basis is tridiagonal.
     for _ in range(n_steps):
         previous, v = v / beta, multiply(v / beta) - beta * previous
         diagonal.append(np.vdot(previous, v))
@@ -159,6 +161,7 @@ def _filter(multiply, X, damped, top):
     """
     low, cut = damped
     cut = min(cut, top - 3e-4 * (top - low))  # if X only has copies of one eigenvalue
+    # Map [low, cut] to [-1, 1], where Chebyshev polynomials are small; outside they grow fastest.
     half, middle = (cut - low) / 2, (cut + low) / 2
     position = (top - middle) / half
     degree = int(np.clip(LOG_GAIN / np.arccosh(position), 4, DEGREE))
@@ -197,6 +200,7 @@ def nystroem(operator, basis, n_pairs, tol, random_state, n_landmarks=None):
         n_landmarks = min(n_nodes, max(LANDMARKS, 10 * n_pairs))
     landmarks = np.sort(random_state.choice(n_nodes, n_landmarks, replace=False))
     columns = operator.rows(landmarks).T  # M is symmetric
+    # Columns A of the landmarks without the excluded directions, and M among landmarks, W.
     W = columns[landmarks]
     A = columns - basis @ (basis.T @ columns)
     Q, R = np.linalg.qr(A)
@@ -204,6 +208,7 @@ def nystroem(operator, basis, n_pairs, tol, random_state, n_landmarks=None):
         # A is rank-deficient, and the filling columns of Q are in the basis: replace them.
         Q = _complete_basis(basis, Q, n_pairs, random_state)
         R = Q.T @ A
+    # Eigenvectors of A W^+ A' = Q (R W^+ R') Q' from the small matrix.
     _, Y = np.linalg.eigh(R @ linalg.pinvh(W) @ R.T)
     return Q @ Y[:, : -n_pairs - 1 : -1], n_landmarks == n_nodes
 

@@ -192,6 +192,7 @@ def _choose(eigen_solver, operator, n_components):
 
 def _describe(operator, C, H, converged):
     """Rayleigh-Ritz in double precision: the embedding, its eigenvalues and its violation."""
+    # Count before the quadratic form, which multiplies once more.
     n_products = operator.n_products
     values, S = np.linalg.eigh(operator.quadratic_form(H))
     return FairEmbedding(
@@ -273,6 +274,7 @@ def _rescale(affinity, largest):
     """The affinity, or a scaled copy if its range exceeds single precision."""
     if largest == 0 or SMALLEST_SCALE <= largest <= LARGEST_SCALE:
         return affinity
+    # Scale by a power of two, which changes no digit.
     exponent = int(np.frexp(largest)[1])
     if not sparse.issparse(affinity):
         return np.ldexp(affinity, -exponent)

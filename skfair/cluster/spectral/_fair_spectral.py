@@ -326,6 +326,7 @@ default=None
 
     def _extend(self, similarity):
         """Coordinates of new rows, from their similarities to the training rows."""
+        # Mean over the training rows, weighted by similarity.
         degrees = np.asarray(similarity.sum(axis=1), dtype=np.float64).ravel() + self._background
         degrees[degrees <= 0] = 1.0
         return (similarity @ self._extension) / degrees[:, None]

@@ -82,6 +82,7 @@ class SFSC(BaseEstimator):
         n_nodes = operator.n_nodes
         laplacian = LinearOperator((n_nodes, n_nodes), matvec=multiply, dtype=np.float64)
         ncv = self.ncv_per_pair and min(n_nodes, max(self.ncv_per_pair * n_pairs, 20))
+        # Smallest eigenvalues of the shifted Laplacian; the shift moves infeasible directions away.
         start = random_state.standard_normal(n_nodes)
         try:
             _, vectors = eigsh(laplacian, k=n_pairs, which="SA", ncv=ncv, tol=0, v0=start)
@@ -97,6 +98,7 @@ class SFSC(BaseEstimator):
 def norm_of_laplacian(operator):
     """The 1-norm of I - M, for a non-negative M."""
     K = operator.affinity
+    # Column sums of |I - M|: 1 - m on the diagonal, and the sum of M without m.
     loops = (1.0 if isinstance(K, RBFAffinity) else K.diagonal()) / operator.degrees
     sums = operator(np.ones((operator.n_nodes, 1)))[:, 0]
     return float((1.0 - 2.0 * loops + sums).max())
@@ -187,6 +189,7 @@ class DCADMM(BaseEstimator):
         """The embedding after ``n_iter`` iterations, without a certificate of convergence."""
         validate_params(self)
         shape = (operator.n_nodes, n_pairs)
+        # M must be positive semi-definite, which that of a graph is after a shift.
         multiply = _shift_operator(operator, 1 + self.omega if operator.is_graph else 0.0)
         options = {"gtol": self.gtol, "ftol": self.ftol}
         alpha, Y, P = self.alpha, np.zeros(shape), np.zeros(shape)
@@ -231,6 +234,7 @@ def _minimize_dual(multiply, V, P, Y, alpha, options):
 
     def fun(flat):
         V = flat.reshape(shape)
+        # phi*(V), the conjugate of the convex part, is attained at A(V).
         A = (V + P - alpha * Y) / (1 - alpha)
         image = multiply(V)
         U, singular, Wt = _thin_svd(image)

@@ -55,6 +55,7 @@ class RBFAffinity:
 
     def __getitem__(self, rows):
         """Rows of the kernel as an array, selected by a slice or by an array of indices."""
+        # gamma |x - y|^2 from products and norms, in one buffer.
         kernel = self.X[rows] @ self.X.T
         kernel -= self._half_norms[rows, None]
         kernel -= self._half_norms
@@ -95,6 +96,7 @@ class NormalizedAffinity:
 
     def __call__(self, V):
         """M times V, (n_nodes, n_columns)."""
+        # K and the scale are converted once for each precision.
         if V.dtype not in self._in_precision:
             self._in_precision[V.dtype] = self._factors(V.dtype)
         self.n_products += V.shape[1]

@@ -21,6 +21,7 @@ def _cholesky_qr(X):
         L = np.linalg.cholesky(gram)
     except np.linalg.LinAlgError:
         return np.linalg.qr(X)[0]
+    # A tiny pivot means a column that nearly depends on the others: Cholesky loses its digits.
     if np.any(np.diag(L) <= np.finfo(X.dtype).eps ** 0.25 * np.sqrt(np.diag(gram))):
         return np.linalg.qr(X)[0]
     return X @ np.linalg.inv(L).T.astype(X.dtype)

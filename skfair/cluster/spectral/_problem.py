@@ -112,6 +112,7 @@ class SpectralProblem(NamedTuple):
         It is zero in directions that the affinity (nearly) annihilates.
         """
         eigenvalues = self.embedding.eigenvalues
+        # Nystroem: divide by eigenvalues, unless they are nearly 0 and the direction is noise.
         is_large = np.abs(eigenvalues) > 1e-6
         inverse = np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=is_large)
         return self.coordinates() * inverse

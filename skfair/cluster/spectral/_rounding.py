@@ -98,6 +98,7 @@ def ncut_path(problem, embedding, runs, random_state, n_levels=20):
     if len(problem.groups.labels) == 1:
         return [free]
     levels = np.arange(1, n_levels + 1) / n_levels
+    # Tighten from the free clustering, then relax step by step from the balanced one.
     tightened = [free.search_at(level) for level in levels]
     relaxed = [tightened[-1]]
     for level in levels[-2::-1]:
@@ -235,6 +236,7 @@ def _assign_isolated(clustering, codes, isolated):
     shares = np.bincount(codes) / len(codes)
     for i in isolated:
         g, sizes = codes[i], counts.sum(axis=1)
+        # An empty cluster comes first, then the one with the largest deficit.
         lacking = np.where(sizes == 0, np.inf, sizes * shares[g] - counts[:, g])
         labels[i] = np.argmax(lacking)
         counts[labels[i], g] += 1
