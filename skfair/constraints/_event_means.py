@@ -66,7 +66,7 @@ class EventMeans:
         """Means of the exact rate and its square, and sums of squared shares; partitions add up."""
         values = self.exact_rate(scores)
         # The sum of squared shares is one over the effective number of samples.
-        shares = self.events.averaging.power(2).sum(axis=1)
+        shares = self.events.averaging_matrix.power(2).sum(axis=1)
         return self.events.means(values), self.events.means(values**2), shares
 
     @cached_property
@@ -99,7 +99,7 @@ class EventMeans:
     def take(self, rows):
         """The means over a subset of the samples; weights within events add up to 1 again."""
         events = self.events.take(rows)
-        counts = np.diff(events.averaging.indptr)
+        counts = np.diff(events.averaging_matrix.indptr)
         return replace(self, events=events, target=self.target[rows], counts=counts)
 
     def subset(self, rows, factors=1.0, target=None):

@@ -51,7 +51,7 @@ class EventJacobian(ScoreJacobian):
     def cells(self):
         """Derivative of each mean by each score, a csr_array of shape (n_events, n_samples)."""
         # Chain rule: the share of each sample in its event's mean times the slope of its rate.
-        averaging = self.events.averaging
+        averaging = self.events.averaging_matrix
         return sparse.csr_array(
             (averaging.data * self.slope[averaging.indices], averaging.indices, averaging.indptr),
             shape=averaging.shape,
@@ -107,7 +107,7 @@ class ConstraintValues(NamedTuple):
     exact : callable or None
         () -> ConstraintValues: the same rows with their exact second derivatives, where `curvature`
         is convexified. None where `curvature` is exact.
-    at_shift : callable or None
+    rows_at_shift : callable or None
         shift -> (values, combine): the rows, and what they take of the cells, if the cells' means
         were moved by ``shift`` of shape (n_cells,). None if the rows are linear in the means;
         otherwise they are polyhedral, and smooth only between their breakpoints.
@@ -119,7 +119,7 @@ class ConstraintValues(NamedTuple):
     curvature: Callable
     aux_curvature: Callable | None = None
     exact: Callable | None = None
-    at_shift: Callable | None = None
+    rows_at_shift: Callable | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,13 +176,16 @@ class MeanRows:
         (_, slope, curvature), means = self.means.evaluate(scores)
         means, polyhedron, spread = means + self.offset, self.polyhedron, self.events.means_adjoint
         values, combine = polyhedron.evaluate(means, aux)
-        is_linear = polyhedron.combine is not None
+
+        def rows_at_shift(shift):
+            return polyhedron.evaluate(means + shift, aux)
+
         return ConstraintValues(
             values,
             EventJacobian(combine, self.events, slope),
             polyhedron.aux,
             lambda v: spread(combine.T @ v) * curvature,
-            at_shift=None if is_linear else lambda shift: polyhedron.evaluate(means + shift, aux),
+            rows_at_shift=None if polyhedron.combine is not None else rows_at_shift,
         )
 
     def constant_term(self, aux):
@@ -369,7 +372,7 @@ def _stack(values, n_samples):
         # Some components may be exact already.
         return _stack([one.exact() if one.exact else one for one in values], n_samples)
 
-    def at_shift(shift):
+    def rows_at_shift(shift):
         # Each constraint has cells of its own, which move independently of the others.
         shifts = split(shift, [one.jacobian.combine.shape[1] for one in values])
         rows = [_rows_at(one, move) for one, move in zip(values, shifts, strict=True)]
@@ -383,14 +386,14 @@ def _stack(values, n_samples):
         curvature,
         None if is_linear else aux_curvature,
         exact if any(one.exact for one in values) else None,
-        at_shift if any(one.at_shift for one in values) else None,
+        rows_at_shift if any(one.rows_at_shift for one in values) else None,
     )
 
 
 def _rows_at(values, shift):
     """Rows and their derivatives by the means of the cells, moved by a shift."""
-    if values.at_shift is not None:
-        return values.at_shift(shift)
+    if values.rows_at_shift is not None:
+        return values.rows_at_shift(shift)
     combine = values.jacobian.combine
     dense = combine.toarray() if sparse.issparse(combine) else combine
     return values.values + combine @ shift, dense

@@ -70,7 +70,7 @@ class ConstraintSystem:
         changed = map(change, self.constraints, *columns)
         return ConstraintSystem(tuple(changed))
 
-    def with_tolerances(self, tolerances):
+    def replace_tolerances(self, tolerances):
         """The same constraints with other tolerances, (n_constraints,)."""
         return self.map(lambda one, tolerance: replace(one, tolerance=float(tolerance)), tolerances)
 

@@ -62,7 +62,7 @@ def tighten(task, candidate):
             break
         excess += np.maximum(0.0, task.constraint.gaps(best.scores) - task.constraint.tolerances)
         tolerances = np.maximum(0.0, task.constraint.tolerances - excess)
-        constraint = task.constraint.correct(best.scores).with_tolerances(tolerances)
+        constraint = task.constraint.correct(best.scores).replace_tolerances(tolerances)
         problem = task.replace_constraint(constraint)
         latest = task.fit(problem, problem.initial_point(best.parameters))
         if latest.result.status == "infeasible":

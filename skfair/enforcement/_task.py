@@ -146,7 +146,7 @@ class Task:
         constraint = problem.constraint
         _, margins = self._margins(constraint)
         if margins.any():
-            constraint = constraint.with_tolerances(constraint.tolerances - margins)
+            constraint = constraint.replace_tolerances(constraint.tolerances - margins)
             problem = replace(problem, constraint=constraint)
         result = (solver or self.solver).solve(problem, x, **self.options)
         return self.judge(result.x[: problem.n_parameters], result)
@@ -193,7 +193,7 @@ class Task:
 
     def replace_tolerances(self, tolerances):
         """The same task with other tolerances, (n_constraints,)."""
-        constraint = self.constraint.with_tolerances(tolerances)
+        constraint = self.constraint.replace_tolerances(tolerances)
         return replace(self, problem=self.replace_constraint(constraint))
 
     def restrict_to(self, problem):

@@ -19,7 +19,7 @@ class Events(ABC):
 
     Attributes
     ----------
-    averaging : csr_array of shape (n_events, n_samples)
+    averaging_matrix : csr_array of shape (n_events, n_samples)
         The linear map itself: non-negative, each row sums to 1.
     n_events : int
         Number of events.
@@ -76,24 +76,24 @@ class Events(ABC):
         uniform += events
         entries = np.searchsorted(self._cumulative_shares, uniform, side="right")
         # Rounding must not lead into the next event.
-        np.minimum(entries, self.averaging.indptr[events + 1] - 1, out=entries)
-        return self.averaging.indices[entries.ravel()]
+        np.minimum(entries, self.averaging_matrix.indptr[events + 1] - 1, out=entries)
+        return self.averaging_matrix.indices[entries.ravel()]
 
     @cached_property
     def _cumulative_shares(self):
         """Cumulative shares of all events; those of each event end at an integer."""
         _, event, shares = self.memberships
         cumulative = np.cumsum(shares)
-        ends = cumulative[self.averaging.indptr[1:] - 1]
+        ends = cumulative[self.averaging_matrix.indptr[1:] - 1]
         return cumulative + (np.arange(1, len(ends) + 1) - ends)[event]
 
     def means(self, values):
         """Weighted mean over each event, of values (n_samples,) or (n_samples, n_columns)."""
-        return self.averaging @ values
+        return self.averaging_matrix @ values
 
     def means_adjoint(self, v):
         """Adjoint of `means`: ``means(u) @ v == u @ means_adjoint(v)``."""
-        return self.averaging.T @ v
+        return self.averaging_matrix.T @ v
 
     @abstractmethod
     def take(self, rows):
@@ -121,13 +121,13 @@ class Events(ABC):
     @cached_property
     def memberships(self):
         """Sample, event and share of every membership, event by event: three (n_entries,)."""
-        averaging = self.averaging
+        averaging = self.averaging_matrix
         events = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
         return averaging.indices.astype(np.intp), events, averaging.data
 
     def members(self, event):
         """Positions of the samples of an event, and their shares of its weight."""
-        averaging = self.averaging
+        averaging = self.averaging_matrix
         inside = slice(*averaging.indptr[event : event + 2])
         return averaging.indices[inside], averaging.data[inside]
 
@@ -160,7 +160,7 @@ class _DisjointEvents(Events):
         return np.where(self.codes < self.n_events, self.codes, -1)
 
     @cached_property
-    def averaging(self):
+    def averaging_matrix(self):
         inside = np.flatnonzero(self.codes < self.n_events)
         entries = (self.shares[inside], (self.codes[inside], inside))
         return sparse.csr_array(entries, shape=(self.n_events, self.n_samples))
@@ -168,12 +168,12 @@ class _DisjointEvents(Events):
     def means(self, values):
         # np.bincount needs no preparation; the sparse matrix, once made, is faster per sample.
         if np.ndim(values) > 1 or self.n_samples > _MAX_BINCOUNT_SAMPLES:
-            return self.averaging @ values
+            return self.averaging_matrix @ values
         return np.bincount(self.codes, self.shares * values, self.n_events + 1)[:-1]
 
     def means_adjoint(self, v):
         if np.ndim(v) > 1:
-            return self.averaging.T @ v
+            return self.averaging_matrix.T @ v
         return self.shares * np.append(v, 0.0)[self.codes]
 
     def take(self, rows):
@@ -196,15 +196,15 @@ class _OverlappingEvents(Events):
     """Samples may be in several events."""
 
     def __init__(self, averaging):
-        self.averaging = averaging
+        self.averaging_matrix = averaging
 
     @property
     def n_events(self):
-        return self.averaging.shape[0]
+        return self.averaging_matrix.shape[0]
 
     @property
     def n_samples(self):
-        return self.averaging.shape[1]
+        return self.averaging_matrix.shape[1]
 
     @property
     def membership_codes(self):
@@ -217,7 +217,7 @@ class _OverlappingEvents(Events):
         return np.where(totals > 0, codes, -1)
 
     def take(self, rows):
-        taken = self.averaging[:, rows]
+        taken = self.averaging_matrix[:, rows]
         totals = taken.sum(axis=1)
         _check_taken(totals)
         # Divide each share by the sum of its event, as rows of the matrix are events.
@@ -226,14 +226,14 @@ class _OverlappingEvents(Events):
         return _OverlappingEvents(sparse.csr_array(entries, shape=taken.shape))
 
     def subset(self, rows, factors=1.0):
-        taken = sparse.csr_array(self.averaging[:, rows])
+        taken = sparse.csr_array(self.averaging_matrix[:, rows])
         factors = np.broadcast_to(factors, taken.shape[1])
         shares = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
         return _OverlappingEvents(sparse.csr_array(shares, shape=taken.shape))
 
     def embed(self, rows, n_samples):
-        columns = np.arange(n_samples)[rows][self.averaging.indices]
-        entries = self.averaging.data, columns, self.averaging.indptr
+        columns = np.arange(n_samples)[rows][self.averaging_matrix.indices]
+        entries = self.averaging_matrix.data, columns, self.averaging_matrix.indptr
         return _OverlappingEvents(sparse.csr_array(entries, shape=(self.n_events, n_samples)))
 
 

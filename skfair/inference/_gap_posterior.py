@@ -193,7 +193,7 @@ class CurvePosterior:
 
 def kish_sizes(events):
     """Effective sample size of each event: as many samples of equal weight, (n_events,)."""
-    return 1.0 / events.averaging.power(2).sum(axis=1)
+    return 1.0 / events.averaging_matrix.power(2).sum(axis=1)
 
 
 def _spread_within(events, values):

@@ -104,29 +104,12 @@ class AUCLoss(BaseEstimator):
         self.taper = taper
 
     def __call__(self, scores, target, share):
-        r"""Evaluate at the scores.
+        r"""Losses of samples with classes -1 and +1 and shares in the mean, as `Pointwise`.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
-        target : ndarray of shape (n_samples,)
-            Classes -1 and +1.
-        share : ndarray of shape (n_samples,)
-            Share of each sample in the mean.
-
-        Returns
-        -------
-        pointwise : Pointwise
-            A loss for each sample whose mean is the loss of pairs, and likewise the derivatives:
-            the loss of a pair is assigned to its negative. Curvatures are by single scores; by
-            :math:`(a - b)^2 \le 2 a^2 + 2 b^2` they bound those of differences, and are never
-            negative.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
+        Their mean is the loss of pairs, and likewise the derivatives: the loss of a pair is
+        assigned to its negative. Curvatures are by single scores; by
+        :math:`(a - b)^2 \le 2 a^2 + 2 b^2` they bound those of differences, and are never negative.
+        A parameter that is out of range raises a ValueError.
         """
         convex, concave = self.parts(scores, target, share)
         # The difference of two convex functions is not convex: negative curvatures are cut off.

@@ -7,11 +7,11 @@ import numpy as np
 from scipy import sparse
 
 from skfair.models._columns import rows_times, weighted_outer_sum
-from skfair.models._linear import LinearModel
+from skfair.models._linear import LinearBlocks, LinearModel
 
 
 @dataclass(frozen=True, eq=False)
-class ArgmaxModel:
+class ArgmaxModel(LinearBlocks):
     r"""Margins of each class over the best of the others.
 
     With linear scores :math:`s_k` of the classes a sample has one margin per class,
@@ -32,51 +32,35 @@ class ArgmaxModel:
            [-1., -1.]])
     """
 
-    class_models: list  # LinearModel of each class, of the same samples, with intercepts
+    models: list  # LinearModel of each class, of the same samples, with intercepts
     design: sparse.csr_array  # (n_classes * n_samples, n_parameters) derivatives of the scores
     rows: np.ndarray  # (n_margins,) margins of this model, as indices of all
 
     @classmethod
     def from_features(cls, columns, weights):
         """Make a model from the columns of each class, standardised to mean 0 and variance 1."""
-        class_models = [LinearModel.from_features(values, weights) for values in columns]
+        models = [LinearModel.from_features(values, weights) for values in columns]
         # Columns of each class model's design matrix: the scores of its unit vectors.
         blocks = [
             np.column_stack([model.scores(unit) for unit in np.eye(model.n_parameters)])
-            for model in class_models
+            for model in models
         ]
         design = sparse.block_diag([sparse.csr_array(values) for values in blocks], format="csr")
-        return cls(class_models, design, np.arange(len(design.indptr) - 1))
+        return cls(models, design, np.arange(len(design.indptr) - 1))
 
     @property
     def n_parameters(self):
         """Length of a parameter vector."""
         return self.design.shape[1]
 
-    def _split(self, parameters):
-        return np.split(
-            parameters, np.cumsum([model.n_parameters for model in self.class_models])[:-1]
-        )
-
-    def parameters(self, coef, intercept):
-        """Parameters from the coefficients and the intercept of each class."""
-        triples = zip(self.class_models, coef, intercept, strict=True)
-        return np.concatenate([model.parameters(*values) for model, *values in triples])
-
-    def coefficients(self, parameters):
-        """Coefficients of each class, a list, and intercepts, (n_classes,)."""
-        pairs = zip(self.class_models, self._split(parameters), strict=True)
-        coef, intercept = zip(*(model.coefficients(values) for model, values in pairs), strict=True)
-        return list(coef), np.array(intercept)
-
     def class_scores(self, parameters):
         """Score of each sample for each class, (n_samples, n_classes)."""
-        return (self.design @ parameters).reshape(len(self.class_models), -1).T
+        return (self.design @ parameters).reshape(len(self.models), -1).T
 
     def initial(self, random_state=None):
         """Initial parameters: the score of a class is its first column."""
-        firsts = [np.eye(len(model.scale))[0] for model in self.class_models]
-        return self.parameters(firsts, np.zeros(len(self.class_models)))
+        firsts = [np.eye(len(model.scale))[0] for model in self.models]
+        return self.parameters(firsts, np.zeros(len(self.models)))
 
     def evaluate(self, parameters):
         """Margins and their derivatives at parameters; see `Model.evaluate`."""
@@ -90,10 +74,6 @@ class ArgmaxModel:
         """The model itself, which is linear in its parameters."""
         return self
 
-    def intercept_direction(self):
-        """Direction in which the intercepts of all classes rise equally."""
-        return np.concatenate([model.intercept_direction() for model in self.class_models])
-
     def lines(self, direction):
         """Components of a direction that change the scores of one class each.
 
@@ -101,9 +81,9 @@ class ArgmaxModel:
         """
         # The class that each parameter belongs to.
         blocks = np.repeat(
-            np.arange(len(self.class_models)), [model.n_parameters for model in self.class_models]
+            np.arange(len(self.models)), [model.n_parameters for model in self.models]
         )
-        return [np.where(blocks == k, direction, 0.0) for k in range(len(self.class_models))]
+        return [np.where(blocks == k, direction, 0.0) for k in range(len(self.models))]
 
     def scores(self, direction):
         """Change of the scores along a direction, class after class."""
@@ -116,7 +96,7 @@ class ArgmaxModel:
         margin of the class; no other margin changes sign.
         """
         scores, slopes = (
-            values.reshape(len(self.class_models), -1).copy() for values in (scores, slopes)
+            values.reshape(len(self.models), -1).copy() for values in (scores, slopes)
         )
         # The class whose scores change, and its best rival for each sample, which does not move.
         moving, indices = np.abs(slopes).max(axis=1).argmax(), np.arange(scores.shape[1])
@@ -130,12 +110,8 @@ class ArgmaxModel:
 
     def constants(self):
         """Parameters that predict the same class for all samples, one vector per class."""
-        nothing = [np.zeros(len(model.scale)) for model in self.class_models]
-        return [self.parameters(nothing, values) for values in np.eye(len(self.class_models))]
-
-    def ridge(self, alpha):
-        """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter."""
-        return np.concatenate([model.ridge(alpha) for model in self.class_models])
+        nothing = [np.zeros(len(model.scale)) for model in self.models]
+        return [self.parameters(nothing, values) for values in np.eye(len(self.models))]
 
 
 class _ArgmaxPoint:

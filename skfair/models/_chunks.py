@@ -6,6 +6,19 @@ import numpy as np
 from scipy import sparse
 
 
+def pull_back_sparse_rows(point, cells):
+    """Gradients (n_rows, n_parameters) of functions of few samples each, from a csr_array."""
+    cells = sparse.csr_array(cells)
+    jacobian = np.zeros((cells.shape[0], len(point.parameters)))
+    for row, (start, end) in enumerate(pairwise(cells.indptr)):
+        samples = cells.indices[start:end]
+        # Backpropagate through the samples of the row alone.
+        if len(samples):
+            point_at_samples = point.model.take(samples).evaluate(point.parameters)
+            jacobian[row] = point_at_samples.pull_back(cells.data[start:end])
+    return jacobian
+
+
 class ChunkedPoint:
     """A network at a parameter vector, evaluated ``n_chunk`` samples at a time.
 
@@ -33,19 +46,4 @@ class ChunkedPoint:
         """Gradient by the parameters from one derivative per sample, (n_samples,)."""
         return sum(chunk.pull_back(slopes[rows]) for rows, chunk in self._iter_chunks())
 
-    def pull_back_rows(self, cells):
-        """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
-        return pull_back_sparse_rows(self, cells)
-
-
-def pull_back_sparse_rows(point, cells):
-    """Gradients (n_rows, n_parameters) of functions of few samples each, from a csr_array."""
-    cells = sparse.csr_array(cells)
-    jacobian = np.zeros((cells.shape[0], len(point.parameters)))
-    for row, (start, end) in enumerate(pairwise(cells.indptr)):
-        samples = cells.indices[start:end]
-        # Backpropagate through the samples of the row alone.
-        if len(samples):
-            point_at_samples = point.model.take(samples).evaluate(point.parameters)
-            jacobian[row] = point_at_samples.pull_back(cells.data[start:end])
-    return jacobian
+    pull_back_rows = pull_back_sparse_rows

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from skfair.models._linear import LinearModel
+from skfair.models._linear import LinearBlocks, LinearModel
 from skfair.models._model import LinearInParameters
 
 
 @dataclass(frozen=True, eq=False)
-class GroupwiseModel(LinearInParameters):
+class GroupwiseModel(LinearBlocks, LinearInParameters):
     r"""Linear scores with separate coefficients for every group.
 
     With two groups these are the cross terms :math:`(1, x, g, g x)` of a linear model. Parameters
@@ -26,31 +26,26 @@ class GroupwiseModel(LinearInParameters):
     array([ 0.,  2., 10.,  6.])
     """
 
-    group_models: list  # LinearModel of each group, on the rows of its members
+    models: list  # LinearModel of each group, on the rows of its members
     rows: list  # indices of the members of each group; every sample is in one
 
     @classmethod
     def from_features(cls, X, codes, weights, fit_intercept=True):
         """Make a model whose columns are standardised within each group."""
         rows = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
-        group_models = [
+        models = [
             LinearModel.from_features(X[members], weights[members], fit_intercept)
             for members in rows
         ]
-        return cls(group_models, rows)
+        return cls(models, rows)
 
     @property
     def n_parameters(self):
         """Length of a parameter vector."""
-        return sum(model.n_parameters for model in self.group_models)
-
-    def _split(self, parameters):
-        return np.split(
-            parameters, np.cumsum([model.n_parameters for model in self.group_models])[:-1]
-        )
+        return sum(model.n_parameters for model in self.models)
 
     def _each(self):
-        return zip(self.group_models, self.rows, strict=True)
+        return zip(self.models, self.rows, strict=True)
 
     def take(self, rows):
         """The same model of a subset of the samples."""
@@ -60,27 +55,16 @@ class GroupwiseModel(LinearInParameters):
         for code, members in enumerate(self.rows):
             group[members], position[members] = code, np.arange(len(members))
         # Positions of the selected rows by group: these are the rows of the group models.
-        taken = [np.flatnonzero(group[rows] == code) for code in range(len(self.group_models))]
-        pairs = zip(self.group_models, taken, strict=True)
+        taken = [np.flatnonzero(group[rows] == code) for code in range(len(self.models))]
+        pairs = zip(self.models, taken, strict=True)
         return GroupwiseModel(
             [model.take(position[rows[members]]) for model, members in pairs], taken
         )
 
-    def parameters(self, coef, intercept):
-        """Parameters from coefficients (n_groups, n_features) and intercepts (n_groups,)."""
-        triples = zip(self.group_models, coef, intercept, strict=True)
-        return np.concatenate([model.parameters(*values) for model, *values in triples])
-
     def coefficients(self, parameters):
         """Coefficients (n_groups, n_features) and intercepts (n_groups,) of the columns of X."""
-        pairs = zip(self.group_models, self._split(parameters), strict=True)
-        coef, intercept = zip(*(model.coefficients(values) for model, values in pairs), strict=True)
-        return np.array(coef), np.array(intercept)
-
-    def intercept_direction(self):
-        """Direction in which all scores rise equally, or None without an intercept."""
-        directions = [model.intercept_direction() for model in self.group_models]
-        return None if directions[0] is None else np.concatenate(directions)
+        coef, intercept = super().coefficients(parameters)
+        return np.array(coef), intercept
 
     def scores(self, parameters):
         """Score of each sample."""
@@ -107,7 +91,3 @@ class GroupwiseModel(LinearInParameters):
     def gram(self, weights):
         """Weighted Gram matrix of the rows: one diagonal block per group."""
         return linalg.block_diag(*(model.gram(weights[rows]) for model, rows in self._each()))
-
-    def ridge(self, alpha):
-        """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter."""
-        return np.concatenate([model.ridge(alpha) for model in self.group_models])

@@ -341,6 +341,35 @@ class LinearModel(LinearInParameters):
         return np.append(ridge, 0.0) if self.fit_intercept else ridge
 
 
+class LinearBlocks:
+    """Base of models whose parameters are those of several `models`, one after the other."""
+
+    def _split(self, parameters):
+        """Parameters of each model."""
+        ends = np.cumsum([model.n_parameters for model in self.models])
+        return np.split(parameters, ends[:-1])
+
+    def parameters(self, coef, intercept):
+        """Parameters from the coefficients and the intercept of each model."""
+        triples = zip(self.models, coef, intercept, strict=True)
+        return np.concatenate([model.parameters(*values) for model, *values in triples])
+
+    def coefficients(self, parameters):
+        """Coefficients of each model, a list, and intercepts, (n_models,)."""
+        pairs = zip(self.models, self._split(parameters), strict=True)
+        coef, intercept = zip(*(model.coefficients(values) for model, values in pairs), strict=True)
+        return list(coef), np.array(intercept)
+
+    def intercept_direction(self):
+        """Direction in which all scores rise equally, or None without an intercept."""
+        directions = [model.intercept_direction() for model in self.models]
+        return None if directions[0] is None else np.concatenate(directions)
+
+    def ridge(self, alpha):
+        """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter."""
+        return np.concatenate([model.ridge(alpha) for model in self.models])
+
+
 def _align(X):
     """The rows in aligned memory.
 

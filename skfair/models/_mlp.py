@@ -352,6 +352,4 @@ class MLPPoint:
                 delta *= self._slope(inputs)
         return gradient.astype(np.float64, copy=False)
 
-    def pull_back_rows(self, cells):
-        """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
-        return pull_back_sparse_rows(self, cells)
+    pull_back_rows = pull_back_sparse_rows

@@ -229,7 +229,7 @@ class GroupRateDisplay:
         ax.set_xlabel("rate, with 95 % confidence interval")
         ax.tick_params(axis="y", length=0)
         strip_frame(ax, "top", "right", "left")
-        legend_above(ax, last=_OVERALL)
+        legend_above(ax, lambda handle, label: label == _OVERALL)
         return self
 
     def _write_counts(self, heights, counts):

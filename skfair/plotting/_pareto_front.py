@@ -4,7 +4,16 @@ import numpy as np
 
 from skfair.metrics import non_dominated
 from skfair.plotting._docstrings import display_docs
-from skfair.plotting._style import COLORS, INK, LINES, MARKERS, cycle, new_axes, strip_frame
+from skfair.plotting._style import (
+    COLORS,
+    INK,
+    LINES,
+    MARKERS,
+    cycle,
+    legend_above,
+    new_axes,
+    strip_frame,
+)
 
 _GID = "skfair-pareto-front"
 _MAX_MARKERS = 25
@@ -133,7 +142,7 @@ class ParetoFrontDisplay:
         ax.set_xlabel(_LABELS[self.criterion])
         ax.set_ylabel(self.cost_name)
         strip_frame(ax, "top", "right")
-        self._write_legend()
+        legend_above(ax, lambda handle, label: handle.get_gid() != _GID, n_columns=2)
         return self
 
     def _draw_front(self, n_before):
@@ -178,20 +187,4 @@ class ParetoFrontDisplay:
             markeredgewidth=1.6,
             zorder=3,
             label=f"selected: {self.criterion.replace('_', ' ')} {balance:.3g}, cost {cost:.4g}",
-        )
-
-    def _write_legend(self):
-        """Put the legend above the axes, with the fronts first."""
-        handles, labels = self.ax_.get_legend_handles_labels()
-        if not handles:
-            return
-        # A stable sort by kind: fronts keep their order, limits and marks follow.
-        fronts_first = sorted(range(len(handles)), key=lambda i: handles[i].get_gid() != _GID)
-        self.ax_.legend(
-            [handles[i] for i in fronts_first],
-            [labels[i] for i in fronts_first],
-            loc="lower left",
-            bbox_to_anchor=(0, 1),
-            ncols=2,
-            frameon=False,
         )

@@ -40,18 +40,18 @@ def new_axes(ax, size):
     return ax
 
 
-def legend_above(ax, last=None):
-    """Put the legend above the axes, in the order of drawing, with the label `last` at the end."""
+def legend_above(ax, is_last=lambda handle, label: False, n_columns=None):
+    """Put the legend above the axes, in the order of drawing, some entries after all others."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
-        # A stable sort moves only the label `last` to the end.
-        order = sorted(range(len(labels)), key=lambda i: labels[i] == last)
+        # A stable sort, so that entries keep their order otherwise.
+        order = sorted(range(len(labels)), key=lambda i: is_last(handles[i], labels[i]))
         ax.legend(
             [handles[i] for i in order],
             [labels[i] for i in order],
             loc="lower left",
             bbox_to_anchor=(0, 1),
-            ncols=max(1, 64 // (8 + max(map(len, labels)))),
+            ncols=n_columns or max(1, 64 // (8 + max(map(len, labels)))),
             frameon=False,
         )
 

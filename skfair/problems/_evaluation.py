@@ -154,8 +154,8 @@ class Evaluation:
 
     @property
     def rows_at_shift(self):
-        """Rows as a function of their cells' means, as `ConstraintValues.at_shift`, or None."""
-        return self._rows.at_shift
+        """Rows by the means of their cells, as `ConstraintValues.rows_at_shift`; None if linear."""
+        return self._rows.rows_at_shift
 
     def jacobian_of(self, rows):
         """Derivative of a subset of the rows, without that of the others.

@@ -144,10 +144,9 @@ class Secants:
         self._previous = evaluation
         if self._steps:
             return LowRankHessian.from_secants(np.array(self._steps).T, np.array(self._changes).T)
-        # Without secant pairs: curvature such that the first step has length 1.
-        return LowRankHessian.scaled_identity(
-            len(evaluation.x), np.linalg.norm(evaluation.grad) or 1.0
-        )
+        # Without secant pairs: a multiple of the identity such that the first step has length 1.
+        scale = np.linalg.norm(evaluation.grad) or 1.0
+        return LowRankHessian(scale, np.empty((len(evaluation.x), 0)), np.empty(0))
 
     def _remember(self, step, change):
         """Store a pair of step and change, by Powell's damping of sufficient curvature."""
@@ -178,11 +177,6 @@ class LowRankHessian:
         self._scale = scale
         self._vectors = vectors
         self._values = values
-
-    @classmethod
-    def scaled_identity(cls, n, scale):
-        """The matrix ``scale * I`` of shape (n, n)."""
-        return cls(scale, np.empty((n, 0)), np.empty(0))
 
     @classmethod
     def from_secants(cls, S, Y):

@@ -12,24 +12,8 @@ def rename_parameter(old, new, *, removed_in):
     ``get_params`` and ``clone`` know the new name only. An estimator accepts the old one in its
     constructor and in ``set_params``, hence also in pipelines and in grids of a search.
 
-    Parameters
-    ----------
-    old : str
-        Name that goes away.
-    new : str
-        Name that stays, a parameter of the function or of the class.
-    removed_in : str
-        First version of skfair without the old name, as in "0.4".
-
-    Returns
-    -------
-    decorator : callable
-        Takes a function or a class. A class is changed in place and returned.
-
-    Raises
-    ------
-    TypeError
-        When the decorated function is called with both names.
+    `removed_in` is the first version of skfair without the old name, as in "0.4". A class is
+    changed in place and returned. Passing both names raises a TypeError.
 
     Examples
     --------

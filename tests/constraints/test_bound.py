@@ -360,9 +360,9 @@ def test_on_some_of_the_samples_it_is_the_constraint_of_these_people(spec, kind)
     )
 
 
-def test_an_event_must_not_lose_everybody():
+def test_an_event_must_not_lose_all_samples():
     people, groups, _ = sample("four")
-    with pytest.raises(ValueError, match="Every event needs somebody, but event 1 has nobody"):
+    with pytest.raises(ValueError, match="Every event needs samples, but event 1 has none"):
         bind(DemographicParity(), people).take(np.flatnonzero(groups != "b"))
 
 
@@ -375,7 +375,7 @@ def test_drawn_samples_estimate_the_means_of_all_events(spec, kind):
     n_events = bound.events.n_events
     assert len(rows) == 4 * n_events
     np.testing.assert_array_equal(drawn.means.counts, 4)
-    inside = bound.events.averaging.toarray()[np.repeat(np.arange(n_events), 4), rows] > 0
+    inside = bound.events.averaging_matrix.toarray()[np.repeat(np.arange(n_events), 4), rows] > 0
     assert inside.all(), "every sample drawn for an event is in it"
     rates = bound.means.smooth(scores[rows], people.target[rows]).value
     by_hand = rates.reshape(n_events, 4).mean(axis=1) + 0.25

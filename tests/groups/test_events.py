@@ -127,7 +127,9 @@ def test_members_shares_and_entries(disjoint):
     assert shares.tolist() == [0.25, 0.75]
     assert (events.n_events, events.n_samples) == (2, 4)
     assert [axis.tolist() for axis in events.memberships] == [[1, 0, 3], [0, 1, 1], [1, 0.25, 0.75]]
-    np.testing.assert_array_equal(events.averaging.toarray(), [[0, 1, 0, 0], [0.25, 0, 0, 0.75]])
+    np.testing.assert_array_equal(
+        events.averaging_matrix.toarray(), [[0, 1, 0, 0], [0.25, 0, 0, 0.75]]
+    )
 
 
 @given(memberships, weights, values)

@@ -199,7 +199,7 @@ def test_samples_drawn_for_the_constraint_have_no_loss_and_those_for_the_loss_ar
     assert len(batch.target) == 7 + 3 * n_events
     np.testing.assert_array_equal(batch.weights, np.arange(len(batch.target)) < 7)
     for rows in components(batch):
-        assert not rows.events.averaging.toarray()[:, :7].any()
+        assert not rows.events.averaging_matrix.toarray()[:, :7].any()
         np.testing.assert_array_equal(rows.means.counts, 3)
     again = problem.sample(7, 3, random_state=0)
     np.testing.assert_array_equal(again.target, batch.target)

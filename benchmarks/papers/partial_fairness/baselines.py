@@ -72,7 +72,7 @@ class PairConstraint:
         """Rows and their derivatives."""
         means = self.events.means(scores)
         variances = self.events.means(scores**2) - means**2
-        n_events, n_samples = self.events.averaging.shape
+        n_events, n_samples = self.events.averaging_matrix.shape
         values = np.zeros(len(self.terms))
         combine = np.zeros((len(self.terms), 2 * n_events))
         for row, pairs in enumerate(self.terms):
@@ -81,7 +81,7 @@ class PairConstraint:
                 values[row] += (lead**2 + variances[a] + variances[b]) / 2
                 combine[row, [a, b]] += lead, -lead
                 combine[row, [n_events + a, n_events + b]] += 1.0
-        averaging = self.events.averaging
+        averaging = self.events.averaging_matrix
         centred = averaging.multiply(scores) - sparse.diags_array(means) @ averaging
         cells = sparse.csr_array(sparse.vstack((averaging, centred)))
         spread = combine[:, n_events:]

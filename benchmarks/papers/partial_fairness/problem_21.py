@@ -71,7 +71,7 @@ class PrintedDemographicParity:
         begun = np.maximum(scores + 0.5, 0.0), scores > -0.5
         ended = np.maximum(scores - 0.5, 0.0), scores > 0.5
         (P, slope_of_P), (Q, slope_of_Q) = (
-            (self.events.means(value), self.events.averaging.multiply(rises).tocsr())
+            (self.events.means(value), self.events.averaging_matrix.multiply(rises).tocsr())
             for value, rises in (begun, ended)
         )
         values, slopes = [], []
