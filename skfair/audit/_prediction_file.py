@@ -9,7 +9,7 @@ from itertools import islice
 
 import pandas as pd
 
-from skfair.partitions import in_memory, open_blocks
+from skfair.partitions import load_rows, open_blocks
 from skfair.utils._messages import join_names
 
 _SEPARATORS = ",;\t|"
@@ -43,7 +43,7 @@ def read_columns(path, names):
     if path.is_dir() or _first_bytes(path, 4) == b"PAR1":
         table = open_blocks(path)
         _check_columns(table.columns, names, path)
-        return in_memory(table[names])
+        return load_rows(table[names])
     with _explain_text_errors(path):
         return _read_text(path, names)
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.constraints import MIN_GROUP_SIZES, PARTIAL_CRITERIA, PartialEqualizedOdds
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import check_alignment, encode_groups_to_predict
-from skfair.partitions import in_memory, row_by_row
+from skfair.partitions import load_rows, row_by_row
 from skfair.postprocessing import (
     CV_CONSTRAINTS,
     N_TRIES,
@@ -285,7 +285,7 @@ class PartialParityPostprocessor(
         validate_params(self)
         # Scores, classes and groups are gathered; X stays where it is stored.
         y, sensitive_features, sample_weight, groups = map(
-            in_memory, (y, sensitive_features, sample_weight, groups)
+            load_rows, (y, sensitive_features, sample_weight, groups)
         )
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         training, rows = self._check(X, y, metadata | {"groups": groups})

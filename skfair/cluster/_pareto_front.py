@@ -24,7 +24,7 @@ class Route(NamedTuple):
     ratios: np.ndarray  # (n_moves + 1,) balances or ratios of shares
 
     @classmethod
-    def without_moves(cls, labels, cost, ratio):
+    def from_labels(cls, labels, cost, ratio):
         """A labelling from which no move leads on."""
         nothing = np.empty(0, dtype=np.intp)
         return cls(labels, nothing, nothing, np.array([cost]), np.array([ratio]))

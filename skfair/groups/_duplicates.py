@@ -10,7 +10,7 @@ import numpy as np
 
 from skfair.groups._labels import check_one_label_type, has_codes, unique_inverse
 from skfair.groups._samples import check_alignment
-from skfair.partitions import BLOCK, blocks, in_blocks, is_partitioned, partitions_of
+from skfair.partitions import BLOCK, blocks, is_partitioned, make_partitions, partitions_of
 
 
 def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
@@ -106,7 +106,7 @@ def _merge_in_memory(sensitive_features, sample_weight, columns):
         raise _NotMergeableError
     check_alignment(**columns, sensitive_features=sensitive_features, sample_weight=sample_weight)
     # Merge within blocks, then the distinct rows of all blocks.
-    row_blocks = in_blocks(blocks(len(arrays[0])))
+    row_blocks = make_partitions(blocks(len(arrays[0])))
     merged_blocks = row_blocks.gather(partial(_merge_block, arrays, weights))
     rows, sums = map(np.concatenate, zip(*merged_blocks, strict=True))
     distinct, sums = _merge_arrays([_take_rows(array, rows) for array in arrays], sums)

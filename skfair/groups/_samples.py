@@ -8,7 +8,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups._groups import Groups, check_groups, refuse_continuous_attributes
-from skfair.partitions import in_memory, is_lazy
+from skfair.partitions import is_lazy, load_rows
 from skfair.utils._features import check_finite_squares
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import check_sample_weight
@@ -230,8 +230,8 @@ def check_columns(sensitive_features, sample_weight, **columns):
     may overlap. `columns` are such as y_true and y_pred by name, of shape (n_samples,); partitioned
     ones are gathered.
     """
-    sensitive_features, sample_weight = in_memory(sensitive_features), in_memory(sample_weight)
-    columns = {name: in_memory(column) for name, column in columns.items()}
+    sensitive_features, sample_weight = load_rows(sensitive_features), load_rows(sample_weight)
+    columns = {name: load_rows(column) for name, column in columns.items()}
     arrays = [
         column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
         for name, column in columns.items()

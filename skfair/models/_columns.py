@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.partitions import blocks, in_blocks
+from skfair.partitions import blocks, make_partitions
 
 _SPARSE_BELOW = 0.3
 """Share of non-zeros below which dense columns are stored as CSR: one-hot columns are."""
@@ -25,7 +25,9 @@ def store_columns(X, n_jobs=None):
     """The features as float64, in canonical CSR if they are sparse enough."""
     if not sparse.issparse(X):
         X = np.asarray(X, dtype=np.float64)
-        filled = in_blocks([X[rows] for rows in blocks(len(X))], n_jobs).reduce(np.count_nonzero)
+        filled = make_partitions([X[rows] for rows in blocks(len(X))], n_jobs).reduce(
+            np.count_nonzero
+        )
         return X if filled >= _SPARSE_BELOW * X.size else _compress(X)
     X = sparse.csr_array(X, dtype=np.float64)
     if not X.has_canonical_format:
@@ -60,7 +62,7 @@ def moments(X, share, n_jobs=None):
         mean = X.T @ share
         residual, squares = _sparse_deviations(X, share, mean)
     else:
-        parts = in_blocks([(X[rows], share[rows]) for rows in blocks(len(share))], n_jobs)
+        parts = make_partitions([(X[rows], share[rows]) for rows in blocks(len(share))], n_jobs)
         mean = parts.reduce(_sums)
         residual, squares = parts.reduce(_deviations, mean)
     return mean + residual, np.maximum(0.0, squares - residual**2)

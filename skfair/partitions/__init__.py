@@ -6,12 +6,12 @@ bits on any number of threads and workers.
 """
 
 from skfair.partitions._blocks import Blocks, open_blocks
-from skfair.partitions._collections import in_memory, is_lazy, is_partitioned, partitions_of
+from skfair.partitions._collections import is_lazy, is_partitioned, load_rows, partitions_of
 from skfair.partitions._dask import DaskWorkers
 from skfair.partitions._lazy import row_by_row
 from skfair.partitions._partitions import BLOCK, Partitions, blocks
 from skfair.partitions._subsample import SUBSAMPLE_SIZES, random_keys, sampling_rates
-from skfair.partitions._threads import Reader, Threads, in_blocks, n_threads_of
+from skfair.partitions._threads import Reader, Threads, make_partitions, n_threads_of
 
 __all__ = [
     "BLOCK",
@@ -22,10 +22,10 @@ __all__ = [
     "Reader",
     "Threads",
     "blocks",
-    "in_blocks",
-    "in_memory",
     "is_lazy",
     "is_partitioned",
+    "load_rows",
+    "make_partitions",
     "n_threads_of",
     "open_blocks",
     "partitions_of",

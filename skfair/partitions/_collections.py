@@ -21,7 +21,7 @@ def is_partitioned(*data):
     return any(is_lazy(rows) or isinstance(rows, Blocks) for rows in data)
 
 
-def in_memory(rows):
+def load_rows(rows):
     """Data of Dask and of files as an array or dataframe in memory; others as they are."""
     if is_lazy(rows):
         client = active_client()

@@ -40,7 +40,7 @@ def row_by_row(empty):
             if not is_lazy(X):
                 return method(self, X, **others)
             others = {name: rows for name, rows in others.items() if rows is not None}
-            at_once = partial(_of_one_chunk, getattr(self, method.__name__), tuple(others))
+            at_once = partial(_call_on_chunk, getattr(self, method.__name__), tuple(others))
             return _chunk_by_chunk(at_once, X, others, empty(self))
 
         return answer
@@ -48,7 +48,7 @@ def row_by_row(empty):
     return decorate
 
 
-def _of_one_chunk(method, names, X, *others):
+def _call_on_chunk(method, names, X, *others):
     return method(X, **dict(zip(names, others, strict=True)))
 
 
@@ -64,7 +64,7 @@ def _chunk_by_chunk(function, X, others, empty):
                 f"same people; but X is a {kinds[0]} and {name} a {kinds[1]}."
             )
     if is_frame:
-        framed = partial(_framed, function)
+        framed = partial(_call_to_frame, function)
         return X.map_partitions(
             framed, *others.values(), meta=_as_frame(empty, None), align_dataframes=False
         )
@@ -78,7 +78,7 @@ def _chunk_by_chunk(function, X, others, empty):
     return X.map_blocks(function, *others, meta=empty, **shape)
 
 
-def _framed(function, X, *others):
+def _call_to_frame(function, X, *others):
     return _as_frame(function(X, *others), X.index)
 
 

@@ -32,10 +32,10 @@ class Partitions:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.partitions import in_blocks
+    >>> from skfair.partitions import make_partitions
     >>> def moments(rows, power):
     ...     return len(rows), (rows**power).sum(axis=0)
-    >>> partitions = in_blocks([np.ones((2, 3)), np.full((1, 3), 2.0)])
+    >>> partitions = make_partitions([np.ones((2, 3)), np.full((1, 3), 2.0)])
     >>> partitions.reduce(moments, 2)
     (3, array([6., 6., 6.]))
     >>> partitions.map(np.sqrt).gather(np.shape)

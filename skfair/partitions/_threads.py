@@ -91,7 +91,7 @@ class Threads:
         return np.concatenate([*arrays]).astype(empty.dtype, copy=False)
 
 
-def in_blocks(blocks, n_jobs=None):
+def make_partitions(blocks, n_jobs=None):
     """Partitions in memory, of one block each.
 
     Parameters
@@ -108,9 +108,9 @@ def in_blocks(blocks, n_jobs=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.partitions import blocks, in_blocks
+    >>> from skfair.partitions import blocks, make_partitions
     >>> X = np.arange(10.0)
-    >>> in_blocks([X[rows] for rows in blocks(10, size=4)], n_jobs=2).reduce(np.sum)
+    >>> make_partitions([X[rows] for rows in blocks(10, size=4)], n_jobs=2).reduce(np.sum)
     np.float64(45.0)
     """
     return Partitions(Threads([[block] for block in blocks], n_jobs))

@@ -34,12 +34,12 @@ class PartitionedProblem(ConstrainedProblem):
     >>> from skfair.constraints import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
     >>> from skfair.models import LinearModel
-    >>> from skfair.partitions import blocks, in_blocks
+    >>> from skfair.partitions import blocks, make_partitions
     >>> from skfair.problems import ConstrainedProblem, PartitionedProblem
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
-    >>> partitions = in_blocks([problem.subset(rows) for rows in blocks(2, size=1)])
+    >>> partitions = make_partitions([problem.subset(rows) for rows in blocks(2, size=1)])
     >>> PartitionedProblem.from_problem(problem, partitions).evaluate(np.zeros(2)).grad
     array([-1.,  0.])
     """

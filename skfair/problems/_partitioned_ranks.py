@@ -24,7 +24,7 @@ class PartitionedRankProblem(PartitionedProblem):
     >>> from skfair.constraints import ConstraintSystem, PartialStatisticalParity
     >>> from skfair.losses import LogisticLoss
     >>> from skfair.models import LinearModel
-    >>> from skfair.partitions import blocks, in_blocks
+    >>> from skfair.partitions import blocks, make_partitions
     >>> from skfair.groups import Samples, check_groups
     >>> from skfair.problems import ConstrainedProblem, PartitionedRankProblem
     >>> X, weights = np.arange(80.0)[:, np.newaxis], np.ones(80)
@@ -33,7 +33,7 @@ class PartitionedRankProblem(PartitionedProblem):
     >>> parity = PartialStatisticalParity().bind(samples, None, loss, tolerance=0.1)
     >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, loss, y, weights, 0.0, ConstraintSystem((parity,)))
-    >>> partitions = in_blocks([problem.subset(rows) for rows in blocks(80, size=50)])
+    >>> partitions = make_partitions([problem.subset(rows) for rows in blocks(80, size=50)])
     >>> PartitionedRankProblem.from_problem(problem, partitions).gaps(np.array([1.0, 0.0]))
     array([1.])
     """

@@ -2,7 +2,7 @@
 
 from skfair.losses import over_pairs
 from skfair.models import LinearModel
-from skfair.partitions import SUBSAMPLE_SIZES, blocks, in_blocks
+from skfair.partitions import SUBSAMPLE_SIZES, blocks, make_partitions
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, is_large
 from skfair.solvers import SQP
 
@@ -17,7 +17,7 @@ def divide(problem, solver, n_jobs):
     subsample = problem.draw_subsample(SUBSAMPLE_SIZES["linear, blocks"])
     if subsample is problem:
         return problem
-    partitions = in_blocks(blocks(len(problem.target)), n_jobs).map(problem.subset)
+    partitions = make_partitions(blocks(len(problem.target)), n_jobs).map(problem.subset)
     return make_partitioned(problem, partitions, subsample)
 
 

@@ -8,7 +8,7 @@ import pytest
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds
 from skfair.metrics import METRICS
-from skfair.partitions import SUBSAMPLE_SIZES, blocks, in_blocks
+from skfair.partitions import SUBSAMPLE_SIZES, blocks, make_partitions
 from skfair.problems import PartitionedProblem, _flips, _problem
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
@@ -135,7 +135,7 @@ def test_flips_along_a_line_are_those_of_brute_force():
 @pytest.mark.parametrize("spec", [EqualizedOdds(), BoundedGroupLoss(0.9)])
 def test_counts_of_partitions_are_those_in_memory(spec):
     problem, rng = make_task(*draw_few(3, n_samples=300), [spec]).problem, np.random.default_rng(0)
-    partitions = in_blocks([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
+    partitions = make_partitions([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     points = rng.normal(size=(3, problem.n_parameters))
     for expected, found in zip(problem.count(points), partitioned.count(points), strict=True):
@@ -150,7 +150,7 @@ def test_counts_of_partitions_are_those_in_memory(spec):
 
 def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
     problem = make_task(*draw_few(3, n_samples=300), [EqualizedOdds()]).problem
-    partitions = in_blocks([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
+    partitions = make_partitions([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     parameters, direction = np.array([0.5, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
     scores, lines = problem.predict_scores(parameters), [(direction, np.ones(len(problem.target)))]

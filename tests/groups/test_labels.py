@@ -36,7 +36,7 @@ def client():
         yield client
 
 
-def in_memory(array):
+def load_rows(array):
     return array
 
 
@@ -62,7 +62,7 @@ def measure(place, groups):
 
 @pytest.mark.parametrize("mix", KINDS)
 @pytest.mark.parametrize("within", [False, True], ids=["across", "within"])
-@pytest.mark.parametrize("place", [in_memory, divided])
+@pytest.mark.parametrize("place", [load_rows, divided])
 @pytest.mark.parametrize("use", [fit, cluster, measure])
 def test_groups_of_two_kinds_are_refused(client, use, place, within, mix):
     groups = mixed(CODES, KINDS[mix], within=within)
@@ -72,7 +72,7 @@ def test_groups_of_two_kinds_are_refused(client, use, place, within, mix):
 
 
 @pytest.mark.parametrize("mix", KINDS)
-@pytest.mark.parametrize("place", [in_memory, divided])
+@pytest.mark.parametrize("place", [load_rows, divided])
 def test_classes_of_two_kinds_are_refused(client, place, mix):
     y = mixed(Y, KINDS[mix])
     model = ConstrainedERMClassifier(tolerance=0.1, pos_label=1)

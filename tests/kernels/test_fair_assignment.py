@@ -18,7 +18,7 @@ from skfair._kernels import fair_assignment as kernels
 from skfair._kernels import fair_duals
 from skfair._kernels.clustering import balance_limits
 from skfair.cluster.kmeans import _dual
-from skfair.partitions import in_blocks
+from skfair.partitions import make_partitions
 from tests.kernels.standalone import standalone
 
 
@@ -102,7 +102,7 @@ def dual(problem, multipliers, width=np.inf):
 def solve(problem, start=None, slack=0.0, max_iter=50, n_parts=1):
     start = start or _dual.zero_solution(len(problem.distances), problem.n_groups)
     cuts = np.array_split(np.arange(len(problem.codes)), n_parts)
-    parts = in_blocks(
+    parts = make_partitions(
         [(problem.distances[:, p].copy(), problem.codes[p], problem.weights[p]) for p in cuts]
     )
     solution, looked = _dual.solve_dual(parts, problem.limits, start, slack, max_iter)
@@ -220,7 +220,9 @@ def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
 
 def fitting_width(gaps):
     evaluation = kernels.DualEvaluation(None, gaps, 0.0, None, None, 0)
-    return _dual._fit_width(SimpleNamespace(evaluated=in_blocks([evaluation]), n_samples=len(gaps)))
+    return _dual._fit_width(
+        SimpleNamespace(evaluated=make_partitions([evaluation]), n_samples=len(gaps))
+    )
 
 
 def test_the_width_takes_in_a_share_of_the_gaps():

@@ -9,7 +9,7 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.datasets import open_blocks
-from skfair.partitions import in_memory
+from skfair.partitions import load_rows
 
 TABLE = pd.DataFrame({"a": np.arange(8.0), "b": np.arange(8.0) ** 2, "sex": list("fm") * 4})
 
@@ -107,7 +107,7 @@ def test_arrays_that_lie_by_columns(tmp_path):
     rows = np.asfortranarray(np.random.default_rng(0).normal(size=(70_000, 3)).astype(np.float32))
     np.save(tmp_path / "rows.npy", rows)
     blocks = open_blocks(tmp_path / "rows.npy")
-    found = in_memory(blocks[[2, 0]])
+    found = load_rows(blocks[[2, 0]])
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, rows[:, [2, 0]])
 
@@ -119,13 +119,13 @@ def test_an_index_of_pandas_is_no_column(parquet, index):
     TABLE.set_index(index).to_parquet(parquet)
     blocks = open_blocks(parquet)
     assert blocks.columns == ["a", "b", "sex"]
-    pd.testing.assert_frame_equal(in_memory(blocks.drop(["sex"])), TABLE[["a", "b"]])
-    pd.testing.assert_frame_equal(in_memory(blocks), TABLE)
+    pd.testing.assert_frame_equal(load_rows(blocks.drop(["sex"])), TABLE[["a", "b"]])
+    pd.testing.assert_frame_equal(load_rows(blocks), TABLE)
 
 
 def test_columns_that_pandas_named_by_numbers(parquet):
     pd.DataFrame({0: [1.0, 2.0], 1: [3.0, 4.0]}).to_parquet(parquet)
-    assert in_memory(open_blocks(parquet)["1"]).tolist() == [3.0, 4.0]
+    assert load_rows(open_blocks(parquet)["1"]).tolist() == [3.0, 4.0]
 
 
 def test_files_that_writers_hide_are_skipped(tmp_path):
@@ -148,9 +148,9 @@ def test_columns_of_folders(tmp_path):
     pytest.importorskip("pyarrow")
     blocks = hive(tmp_path, ["women", "m%C3%A4n"])
     assert blocks.columns == ["a", "b", "sex", "g"]
-    assert in_memory(blocks["g"]).tolist() == ["män"] * 8 + ["women"] * 8
-    assert in_memory(blocks[["g", "a"]]).columns.tolist() == ["g", "a"]
-    assert in_memory(blocks[["a"]])["a"].tolist() == [*range(8)] * 2
+    assert load_rows(blocks["g"]).tolist() == ["män"] * 8 + ["women"] * 8
+    assert load_rows(blocks[["g", "a"]]).columns.tolist() == ["g", "a"]
+    assert load_rows(blocks[["a"]])["a"].tolist() == [*range(8)] * 2
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_columns_of_folders(tmp_path):
 )
 def test_values_of_folders(tmp_path, values, expected):
     pytest.importorskip("pyarrow")
-    column = in_memory(hive(tmp_path, values)["g"])
+    column = load_rows(hive(tmp_path, values)["g"])
     assert sorted(column.dropna().unique().tolist()) == [
         value for value in expected if value is not None
     ]
@@ -190,7 +190,7 @@ def test_files_whose_columns_are_in_another_order(tmp_path):
     TABLE.to_parquet(tmp_path / "0.parquet")
     TABLE[["sex", "b", "a"]].to_parquet(tmp_path / "1.parquet")
     pd.testing.assert_frame_equal(
-        in_memory(open_blocks(tmp_path)), pd.concat([TABLE, TABLE], ignore_index=True)
+        load_rows(open_blocks(tmp_path)), pd.concat([TABLE, TABLE], ignore_index=True)
     )
 
 
@@ -235,7 +235,7 @@ def test_damage_before_the_footer_is_named_or_does_no_harm(parquet, seed):
         damaged[rng.integers(end)] ^= 1 << rng.integers(8)
         parquet.write_bytes(damaged)
         try:
-            found = in_memory(open_blocks(parquet))
+            found = load_rows(open_blocks(parquet))
         except ValueError as error:
             assert "table.parquet" in str(error)
         else:

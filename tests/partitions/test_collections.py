@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skfair.datasets import open_blocks
-from skfair.partitions import Partitions, in_memory, is_partitioned, partitions_of
+from skfair.partitions import Partitions, is_partitioned, load_rows, partitions_of
 
 TABLE = pd.DataFrame({"a": np.arange(10.0), "b": np.arange(10.0) ** 2, "g": list("xy") * 5})
 
@@ -38,8 +38,8 @@ def test_a_table_of_numpy_is_read_by_blocks(tmp_path):
     assert isinstance(parts, Partitions)
     lengths = parts.gather(lambda part: (part["X"].shape, part["y"].shape))
     assert lengths == [((65_536, 2), (65_536,)), ((4_464, 2), (4_464,))]
-    np.testing.assert_array_equal(in_memory(people[[1, 0]]), rows[:, ::-1])
-    np.testing.assert_array_equal(in_memory(people[1]), rows[:, 1])
+    np.testing.assert_array_equal(load_rows(people[[1, 0]]), rows[:, ::-1])
+    np.testing.assert_array_equal(load_rows(people[1]), rows[:, 1])
 
 
 def test_parquet_is_read_by_row_groups(tmp_path):
@@ -49,7 +49,7 @@ def test_parquet_is_read_by_row_groups(tmp_path):
     people = open_blocks(tmp_path)
     assert [len(block) for block in people] == [4, 2, 4]
     assert people.drop(["g"]).columns == ["a", "b"]
-    pd.testing.assert_frame_equal(in_memory(people[["b", "a"]]), TABLE[["b", "a"]])
+    pd.testing.assert_frame_equal(load_rows(people[["b", "a"]]), TABLE[["b", "a"]])
     parts = partitions_of(X=people[["a", "b"]], sensitive_features=people["g"], sample_weight=None)
     assert parts.gather(columns_of)[1] == {
         "X": [[4.0, 16.0], [5.0, 25.0]],

@@ -14,8 +14,8 @@ from skfair.partitions import (
     DaskWorkers,
     Partitions,
     _dask,
-    in_blocks,
-    in_memory,
+    load_rows,
+    make_partitions,
     partitions_of,
 )
 
@@ -78,7 +78,7 @@ def draw_list(number):
 
 
 def local(n_partitions):
-    return in_blocks([draw(number) for number in range(n_partitions)])
+    return make_partitions([draw(number) for number in range(n_partitions)])
 
 
 def on_workers(client, n_partitions, first=0):
@@ -243,9 +243,9 @@ def test_a_cluster_without_workers_ends_a_wait_after_a_warning(small_cluster, im
 def test_a_collection_is_not_awaited_for_ever_either(small_cluster, impatient):
     cluster, client = small_cluster
     rows = da.ones((6, 2), chunks=(3, 2))
-    assert ended(in_memory, rows).shape == (6, 2)
+    assert ended(load_rows, rows).shape == (6, 2)
     without_workers(cluster)
-    assert isinstance(ended(in_memory, rows), TimeoutError)
+    assert isinstance(ended(load_rows, rows), TimeoutError)
 
 
 RELEASED = threading.Event()

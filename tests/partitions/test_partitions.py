@@ -12,7 +12,7 @@ from skfair.partitions import (
     Partitions,
     Reader,
     Threads,
-    in_blocks,
+    make_partitions,
     partitions_of,
 )
 
@@ -38,11 +38,11 @@ def product(one, other, factor):
 
 
 def test_every_engine_adds_the_blocks_of_a_partition_first(client):
-    of_partitions = [in_blocks(blocks).reduce(np.sum) for blocks in LISTS]
+    of_partitions = [make_partitions(blocks).reduce(np.sum) for blocks in LISTS]
     for engine in engines(client):
         partitions = Partitions(engine)
         assert len(partitions) == 3
-        assert partitions.reduce(np.sum) == in_blocks(of_partitions).reduce(float)
+        assert partitions.reduce(np.sum) == make_partitions(of_partitions).reduce(float)
         assert partitions.gather(np.sum) == [block.sum() for own in LISTS for block in own]
 
 

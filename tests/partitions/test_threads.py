@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_info
 
-from skfair.partitions import BLOCK, Partitions, Reader, Threads, blocks, in_blocks, n_threads_of
+from skfair.partitions import (
+    BLOCK,
+    Partitions,
+    Reader,
+    Threads,
+    blocks,
+    make_partitions,
+    n_threads_of,
+)
 
 
 def moments(rows, power=1):
@@ -45,7 +53,7 @@ def sum_by_eights(values):
 @given(st.integers(1, 150))
 def test_neighbours_are_added_by_eights(n_parts):
     rows = numbers(n_parts)
-    found = in_blocks(rows).reduce(moments, 2)
+    found = make_partitions(rows).reduce(moments, 2)
     assert found[0] == 5 * n_parts
     assert np.array_equal(found[1][0], sum_by_eights([(part**2).sum(axis=0) for part in rows]))
 
@@ -53,7 +61,9 @@ def test_neighbours_are_added_by_eights(n_parts):
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
 def test_any_number_of_threads_gives_the_same_bits(n_jobs):
     rows = numbers(77)
-    assert same_bits(in_blocks(rows).reduce(moments), in_blocks(rows, n_jobs).reduce(moments))
+    assert same_bits(
+        make_partitions(rows).reduce(moments), make_partitions(rows, n_jobs).reduce(moments)
+    )
 
 
 def test_partitions_that_are_read_give_the_bits_of_those_in_memory_in_every_pass():
@@ -64,10 +74,10 @@ def test_partitions_that_are_read_give_the_bits_of_those_in_memory_in_every_pass
         return rows[number]
 
     partitions = reading(read_rows, len(rows))
-    assert same_bits(partitions.reduce(moments), in_blocks(rows).reduce(moments))
+    assert same_bits(partitions.reduce(moments), make_partitions(rows).reduce(moments))
     squares = partitions.map(np.square)
     assert numbers_read == list(range(20))  # nothing is computed before it is needed
-    assert same_bits(squares.reduce(moments), in_blocks(rows).map(np.square).reduce(moments))
+    assert same_bits(squares.reduce(moments), make_partitions(rows).map(np.square).reduce(moments))
     assert numbers_read == 2 * list(range(20))
 
 
@@ -82,14 +92,14 @@ def test_what_is_kept_is_read_once():
 
 
 def test_results_come_in_the_order_of_the_partitions():
-    partitions = in_blocks(np.arange(40), n_jobs=4)
+    partitions = make_partitions(np.arange(40), n_jobs=4)
     assert len(partitions) == 40
     assert partitions.gather(operator.add, 1) == list(range(1, 41))
     assert partitions.map(operator.neg).gather(operator.pos) == [-i for i in range(40)]
 
 
 def test_the_only_block_in_memory_takes_the_shortest_way():
-    one = in_blocks([np.arange(3.0)])
+    one = make_partitions([np.arange(3.0)])
     assert one.map(np.square).reduce(np.dot, one) == 0 + 1 + 8
     assert one.gather(np.sum) == [3.0]
     np.testing.assert_array_equal(one.concatenate([3], np.empty(0)), [0, 1, 2])
@@ -97,14 +107,17 @@ def test_the_only_block_in_memory_takes_the_shortest_way():
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_arguments_in_partitions_are_handed_out_block_by_block(n_jobs):
-    first, second = in_blocks([1, 2, 3], n_jobs), reading(lambda number: 10 ** (number + 1), 3)
+    first, second = (
+        make_partitions([1, 2, 3], n_jobs),
+        reading(lambda number: 10 ** (number + 1), 3),
+    )
     assert first.gather(operator.mul, second) == [10, 200, 3000]
     assert second.reduce(operator.mul, first) == 3210
 
 
 def test_arguments_of_other_partitions_are_refused():
     with pytest.raises(ValueError, match="There are 2 partitions, but those of an argument are 3"):
-        in_blocks([1, 2]).reduce(operator.add, in_blocks([1, 2, 3]))
+        make_partitions([1, 2]).reduce(operator.add, make_partitions([1, 2, 3]))
 
 
 def test_arguments_that_are_not_computed_yet_are_refused():
@@ -121,7 +134,7 @@ def n_threads_of_blas(part):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_blas_has_one_thread_beside_those_of_partitions(n_jobs):
     before = n_threads_of_blas(None)
-    for threads in in_blocks([1, 2], n_jobs).gather(n_threads_of_blas):
+    for threads in make_partitions([1, 2], n_jobs).gather(n_threads_of_blas):
         assert set(threads) == {1}
     assert n_threads_of_blas(None) == before
 
@@ -145,7 +158,7 @@ def interrupt(number, asked):
 def test_an_interruption_ends_the_pass_and_its_threads(n_jobs):
     asked, before = [], threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        in_blocks(range(10_000), n_jobs).gather(interrupt, asked)
+        make_partitions(range(10_000), n_jobs).gather(interrupt, asked)
     assert len(asked) < 10_000
     assert threading.active_count() <= before  # those of earlier tests may end meanwhile
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.partitions import Partitions, blocks, in_blocks
+from skfair.partitions import Partitions, blocks, make_partitions
 from skfair.problems import PartitionedProblem
 from tests.problems.test_problem import N_SAMPLES, RNG, WEIGHTS, make_problem
 
@@ -12,7 +12,7 @@ specs = pytest.mark.parametrize("spec", ["parity", "sum of odds", "joint", "none
 
 def in_parts(whole, size=7):
     parts = [whole.subset(rows) for rows in blocks(N_SAMPLES, size)]
-    return PartitionedProblem.from_problem(whole, in_blocks(parts))
+    return PartitionedProblem.from_problem(whole, make_partitions(parts))
 
 
 @specs
@@ -76,7 +76,7 @@ def test_one_look_serves_a_solver_and_its_driver(monkeypatch):
 
     whole = make_problem("parity")
     parts = PartitionedProblem.from_problem(
-        whole, in_blocks([whole.subset(rows) for rows in blocks(N_SAMPLES, 7)])
+        whole, make_partitions([whole.subset(rows) for rows in blocks(N_SAMPLES, 7)])
     )
     monkeypatch.setattr(Partitions, "reduce", count_and_reduce)
     x, multipliers = np.zeros(whole.n_unknowns), np.ones(len(whole.lower))

@@ -10,7 +10,7 @@ from skfair.constraints.partial import _bins
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
-from skfair.partitions import blocks, in_blocks
+from skfair.partitions import blocks, make_partitions
 from skfair.problems import ConstrainedProblem, PartitionedRankProblem
 
 INTERVALS = [(0.0, 1.0), (0.1, 0.4), [(0.05, 0.3), (0.5, 0.8)], (0.3, 1.0)]
@@ -35,7 +35,7 @@ def draw(seed, is_tied, weighted, **criterion):
     model = LinearModel.from_features(X, weights)
     constraint = ConstraintSystem((bound,))
     whole = ConstrainedProblem(model, loss, target, weights, 0.1, constraint)
-    parts = in_blocks([whole.subset(rows) for rows in blocks(n_samples, size=130)])
+    parts = make_partitions([whole.subset(rows) for rows in blocks(n_samples, size=130)])
     return (
         whole,
         PartitionedRankProblem.from_problem(whole, parts, whole if seed % 2 else None),

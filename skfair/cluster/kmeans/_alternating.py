@@ -324,4 +324,4 @@ class AlternatingFront(BaseEstimator):
         validate_params(self)
         X, weights, codes = samples.X, samples.weights, samples.attribute_codes
         members = alternating_front(X, codes, weights, runs.n_clusters, self, random_state)
-        return [Route.without_moves(*member) for member in zip(*members, strict=True)]
+        return [Route.from_labels(*member) for member in zip(*members, strict=True)]

@@ -16,7 +16,7 @@ from skfair._kernels.kmeans import squared_distances_by_cluster
 from skfair.cluster._limits import composition_ratios, keeps_sizes
 from skfair.cluster.kmeans._dual import DualSolution, fair_assignment, gather_labels, solve_dual
 from skfair.groups import GroupSummary
-from skfair.partitions import BLOCK, blocks, in_blocks
+from skfair.partitions import BLOCK, blocks, make_partitions
 from skfair.utils._balance import count_table
 
 OUTLYING = 4  # times the mean share of a drawn sample in the scatter: at most a quarter exceeds it
@@ -162,14 +162,16 @@ class ClusteringProblem(BaseClusteringProblem):
     def partitions(self):
         """The samples in blocks of rows, each of them a problem."""
         if len(self.weights) <= BLOCK:
-            return in_blocks([self])
-        return in_blocks([self.subset(rows) for rows in blocks(len(self.weights))], self.n_jobs)
+            return make_partitions([self])
+        return make_partitions(
+            [self.subset(rows) for rows in blocks(len(self.weights))], self.n_jobs
+        )
 
     def split(self, values):
         """An array with one value per sample, in the same blocks."""
         if len(values) <= BLOCK:
-            return in_blocks([values])
-        return in_blocks([values[rows] for rows in blocks(len(values))], self.n_jobs)
+            return make_partitions([values])
+        return make_partitions([values[rows] for rows in blocks(len(values))], self.n_jobs)
 
     def subset(self, rows):
         """The samples in some rows, for one thread and without the background."""

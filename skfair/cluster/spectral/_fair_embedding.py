@@ -11,7 +11,7 @@ from skfair.cluster.spectral._literature import DCADMM, SFSC
 from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._orthonormalize import orthonormalize
 from skfair.groups import check_groups
-from skfair.partitions import blocks, in_blocks
+from skfair.partitions import blocks, make_partitions
 from skfair.utils._graph import group_constraint
 from skfair.utils._messages import spelling_hint
 
@@ -252,7 +252,7 @@ def _range_and_symmetry(affinity, n_jobs):
     if sparse.issparse(affinity):
         return affinity.min(), affinity.max(), False
     rows = blocks(len(affinity), BLOCK)
-    results = in_blocks(rows, n_jobs).gather(_block_range_and_symmetry, rows, affinity)
+    results = make_partitions(rows, n_jobs).gather(_block_range_and_symmetry, rows, affinity)
     least, largest, mirrored = zip(*results, strict=True)
     return np.min(least), np.max(largest), all(mirrored)
 
@@ -295,10 +295,10 @@ def _asymmetry(affinity, n_jobs):
         gaps = abs(affinity - affinity.T).tocoo()
         return np.max(gaps.data / root[gaps.row] / root[gaps.col], initial=0.0)
     rows = blocks(len(affinity), BLOCK)
-    partitions = in_blocks([affinity[block_rows] for block_rows in rows], n_jobs)
+    partitions = make_partitions([affinity[block_rows] for block_rows in rows], n_jobs)
     sums = partitions.reduce(np.sum, 0) + np.concatenate(partitions.gather(np.sum, 1))
     root = np.sqrt(np.where(sums > 0, sums / 2, 1.0))
-    return max(in_blocks(rows, n_jobs).gather(_block_asymmetry, rows, affinity, root))
+    return max(make_partitions(rows, n_jobs).gather(_block_asymmetry, rows, affinity, root))
 
 
 def _block_asymmetry(a, rows, affinity, root):

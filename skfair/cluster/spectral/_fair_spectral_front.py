@@ -101,5 +101,5 @@ def _routes(estimator, problem, n_levels, random_state, criterion):
     searches = ncut_path(problem, embedding, runs, random_state, n_levels)
     limits = problem.requirements._replace(**{criterion: 1.0}).limits(problem.groups.counts)
     return [
-        Route.without_moves(search.labels, search.ncut, search.ratio(limits)) for search in searches
+        Route.from_labels(search.labels, search.ncut, search.ratio(limits)) for search in searches
     ]

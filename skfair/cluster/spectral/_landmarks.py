@@ -32,7 +32,7 @@ from skfair.partitions import (
     BLOCK,
     SUBSAMPLE_SIZES,
     blocks,
-    in_blocks,
+    make_partitions,
     random_keys,
     sampling_rates,
 )
@@ -61,7 +61,7 @@ class LandmarkProblem:
             EncodedBlock(X[rows], cells, groups.codes[rows], place=(number, 0))
             for number, rows in enumerate(blocks(len(X), BLOCK))
         ]
-        partitions = in_blocks(encoded, estimator.n_jobs)
+        partitions = make_partitions(encoded, estimator.n_jobs)
         return cls(partitions, Summary(partitions), requirements, lacks_groups)
 
     @classmethod

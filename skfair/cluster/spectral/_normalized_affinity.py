@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.partitions import blocks, in_blocks
+from skfair.partitions import blocks, make_partitions
 from skfair.utils._graph import degrees_from_sums, node_degrees
 
 ROWS = 256  # rows of a dense affinity per task of a thread: few, for an even load
@@ -67,7 +67,7 @@ class RBFAffinity:
         """Product with a matrix of shape (n_samples, n_columns)."""
         n_samples = len(self.X)
         tile = max(1, TILE_BYTES // (self.X.itemsize * n_samples))
-        tiles = in_blocks(blocks(n_samples, tile), self.n_jobs)
+        tiles = make_partitions(blocks(n_samples, tile), self.n_jobs)
         return np.concatenate(tiles.gather(_multiply_rows, self, V))
 
 
@@ -115,7 +115,7 @@ class NormalizedAffinity:
         scale = (1 / np.sqrt(self.degrees)).astype(dtype)
         if sparse.issparse(K):
             values = scale.repeat(np.diff(K.indptr)) * K.data * scale[K.indices]
-            rows = in_blocks(blocks(self.n_nodes, STRIPE), self.n_jobs)
+            rows = make_partitions(blocks(self.n_nodes, STRIPE), self.n_jobs)
             K = rows.map(_sparse_rows, values.astype(dtype), K.indices, K.indptr)
         elif K.dtype != dtype and isinstance(K, np.ndarray):
             stored, K = K, np.empty(K.shape, dtype)
@@ -133,7 +133,7 @@ class NormalizedAffinity:
         return half + half.T
 
     def _rows(self):
-        return in_blocks(blocks(self.n_nodes, ROWS), self.n_jobs)
+        return make_partitions(blocks(self.n_nodes, ROWS), self.n_jobs)
 
     def __getstate__(self):
         """State without the copies in other precisions, which are recomputed."""

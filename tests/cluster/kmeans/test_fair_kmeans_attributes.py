@@ -27,7 +27,7 @@ from skfair.metrics import (
     get_scorer,
     share_ratio_score,
 )
-from skfair.partitions import in_blocks
+from skfair.partitions import make_partitions
 
 reached_or_not = pytest.mark.filterwarnings(
     f"ignore::{InfeasibleConstraintWarning.__module__}.InfeasibleConstraintWarning",
@@ -115,7 +115,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(sizes):
         A_eq=np.tile(np.eye(n_samples), n_clusters),
         b_eq=np.ones(n_samples),
     ).fun
-    measured = in_blocks([(distances, codes, np.ones(n_samples))])
+    measured = make_partitions([(distances, codes, np.ones(n_samples))])
     found, looked = solve_dual(measured, limits, zero_solution(n_clusters, 5), 0.0, 100)
     assert distances.min(axis=0).sum() < 0.95 * optimum  # else nothing would be shown
     assert found.value <= optimum * (1 + 1e-9)

@@ -69,13 +69,13 @@ def test_data_that_fit_the_subsample_give_the_labels_of_the_fit_in_memory(
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", N_PEOPLE)
     X, groups, weights = draw()
     columns = (X, groups, weights) if weighted else (X, groups)
-    in_memory = fitted(*columns, min_balance=min_balance)
+    load_rows = fitted(*columns, min_balance=min_balance)
     partitioned = fitted(*in_files(*columns), min_balance=min_balance)
-    np.testing.assert_array_equal(partitioned.labels_, in_memory.labels_)
-    assert partitioned.inertia_ == pytest.approx(in_memory.inertia_, rel=1e-12)
-    assert partitioned.lower_bound_ == pytest.approx(in_memory.lower_bound_, rel=1e-3)
-    assert partitioned.status_ == in_memory.status_
-    assert partitioned.n_iter_ == in_memory.n_iter_
+    np.testing.assert_array_equal(partitioned.labels_, load_rows.labels_)
+    assert partitioned.inertia_ == pytest.approx(load_rows.inertia_, rel=1e-12)
+    assert partitioned.lower_bound_ == pytest.approx(load_rows.lower_bound_, rel=1e-3)
+    assert partitioned.status_ == load_rows.status_
+    assert partitioned.n_iter_ == load_rows.n_iter_
 
 
 def test_few_partitioned_samples_may_be_optimal(in_files):
@@ -183,9 +183,9 @@ def test_outliers_are_kept_in_partitions_as_in_memory(in_files, chunk, weighted)
     X[[857, 2000, 3001]] += [[4e3, 0, 0], [0, -4e3, 0], [-4e3, 4e3, 0]]
     weights = np.maximum(weights, 1) if weighted else np.ones(N_PEOPLE)
     settings = {"min_balance": None, "n_clusters": 7}
-    in_memory = fitted(X, groups, weights, **settings)
+    load_rows = fitted(X, groups, weights, **settings)
     in_partitions = fitted(*in_files(X, groups, weights, chunk=chunk), **settings)
-    assert in_partitions.inertia_ <= 1.02 * in_memory.inertia_
+    assert in_partitions.inertia_ <= 1.02 * load_rows.inertia_
     assert (np.bincount(in_partitions.labels_) == 1).sum() == 3  # each has a cluster of its own
 
 

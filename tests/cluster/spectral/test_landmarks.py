@@ -43,7 +43,7 @@ def fitted(X, groups, n_clusters=4, **settings):
     return FairSpectralClustering(n_clusters, **settings).fit(X, sensitive_features=groups)
 
 
-def in_blocks(X, groups, lengths):
+def make_partitions(X, groups, lengths):
     """Columns of X and of groups that are read block by block."""
     table, ends = np.column_stack((X, groups)), np.cumsum([0, *lengths])
 
@@ -215,7 +215,7 @@ def test_memory_files_and_a_cluster_give_the_same_bits(client, affinity, monkeyp
     lengths, settings = (2000, 2000, 1000), {"affinity": affinity, "n_init": 2}
     alone, two = (fitted(X, groups, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
     same_bits(alone, two)
-    same_bits(alone, fitted(*in_blocks(X, groups, lengths), **settings))
+    same_bits(alone, fitted(*make_partitions(X, groups, lengths), **settings))
     lazy = chunked(X, groups, lengths)
     model = fitted(*lazy, **settings)
     same_bits(alone, model)
@@ -237,14 +237,14 @@ def test_partitions_may_be_empty_or_have_a_single_group(client):
     order = np.argsort(groups, kind="stable")
     lengths = (0, 100, 0, 50, 250, 0)
     model = fitted(*chunked(X[order], groups[order], lengths))
-    same_bits(model, fitted(*in_blocks(X[order], groups[order], lengths)))
+    same_bits(model, fitted(*make_partitions(X[order], groups[order], lengths)))
     assert model.constraint_violation_ == 0
     assert model.embedding_violation_ < 1e-12
 
 
 def test_partitioned_data_use_landmarks_by_default():
     X, groups = draw()
-    data = in_blocks(X, groups, [150, 250])
+    data = make_partitions(X, groups, [150, 250])
     model = fitted(*data, n_landmarks=None)
     same_bits(model, fitted(*data, n_landmarks=400))
     np.testing.assert_array_equal(model.landmarks_, X)
@@ -269,7 +269,7 @@ def test_partitioned_data_use_landmarks_by_default():
 )
 def test_parameters_that_landmarks_cannot_use_are_refused(settings, message, is_partitioned):
     X, groups = draw()
-    data = in_blocks(X, groups, [150, 250]) if is_partitioned else (X, groups)
+    data = make_partitions(X, groups, [150, 250]) if is_partitioned else (X, groups)
     with pytest.raises(ValueError, match=message):
         fitted(*data, **settings)
 
@@ -278,7 +278,7 @@ def test_errors_name_their_partition():
     X, groups = draw()
     X[200] = np.nan
     with pytest.raises(ValueError, match="Partition 1: .*NaN"):
-        fitted(*in_blocks(X, groups, [150, 250]))
+        fitted(*make_partitions(X, groups, [150, 250]))
     with pytest.raises(TypeError, match="dense data is required"):
         fitted(sparse.csr_array(draw()[0]), groups)
 
@@ -286,7 +286,7 @@ def test_errors_name_their_partition():
 def test_groups_are_needed():
     X, groups = draw()
     with pytest.raises(ValueError, match="sensitive_features, but none came"):
-        fitted(in_blocks(X, groups, [150, 250])[0], None)
+        fitted(make_partitions(X, groups, [150, 250])[0], None)
     with pytest.warns(MissingSensitiveFeaturesWarning):
         model = fitted(X, None)
     assert model.status_ == "unconstrained"
