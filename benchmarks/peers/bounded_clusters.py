@@ -11,7 +11,7 @@ from benchmarks.peers.kmeans_methods import fair_assignment_lp
 from benchmarks.tables import Check, Report
 from benchmarks.timing import in_turns, median_seconds
 from skfair.cluster import FairKMeans
-from skfair.cluster._limits import ClusterRequirements
+from skfair.cluster._requirements import ClusterRequirements
 from skfair.cluster.kmeans._dual import fair_assignment
 from skfair.cluster.kmeans._local_search import round_off
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point

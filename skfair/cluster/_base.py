@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from skfair.cluster._balance import describe, outcome, warn_of_status
 from skfair.cluster._pareto_front import CRITERIA, ParetoFront
+from skfair.cluster._requirements import describe, outcome, warn_of_status
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.partitions import is_partitioned
 from skfair.utils._messages import spelling_hint, warn
@@ -43,6 +43,7 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         data = self._prepare(data, random_state)
         fitted = self._cluster(data, random_state, rounds)
         search = fitted["status_"]
+        # Status and violation follow from the fitted counts.
         fitted |= outcome(fitted, search, data.lacks_groups)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)  # of an earlier fit, which may have had more of them
@@ -50,7 +51,7 @@ class FairClusterer(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         vars(self).update(fitted)
         cut_short = self._cut_short(data, rounds.is_stopped)
         warn_of_status(self, data, search, self._advice(data), cut_short)
-        rounds.end(X)
+        rounds.context.call_on_fit_task_end(estimator=self, X=X, reconstruction_attributes={})
         return self
 
 
@@ -87,12 +88,6 @@ class Rounds:
             estimator=self.estimator, reconstruction_attributes=as_if_ended
         )
         return self.is_stopped
-
-    def end(self, X):
-        """End the task of the whole fit."""
-        self.context.call_on_fit_task_end(
-            estimator=self.estimator, X=X, reconstruction_attributes={}
-        )
 
 
 def _column_names(X):
@@ -135,6 +130,7 @@ def front(estimator, X, columns, n_levels, routes, criterion):
         )
     data = estimator._check(X, **columns)
     validate_data(estimator, X, skip_check_array=True)  # number and names of features
+    # What all clusterings share is prepared once; routes start from it.
     data = estimator._prepare(data, random_state)
     return ParetoFront.from_routes(
         routes(estimator, data, n_levels, random_state, criterion),

@@ -109,6 +109,7 @@ class ParetoFront:
         -------
         front : ParetoFront
         """
+        # All prefixes of all routes compete; only the non-dominated ones become labels.
         cost = np.concatenate([route.costs for route in routes])
         ratio = np.concatenate([route.ratios for route in routes])
         positions = np.array(
@@ -214,6 +215,8 @@ class ParetoFront:
                 raise ValueError(
                     f"{name} must be a share in [0, 1], got {least}; 0.8 is four fifths."
                 )
+        # How far each point misses; points ascend in cost, so that the first one that misses
+        # nothing wins.
         lacking = np.maximum(
             min_balance - self.relative_balance * (1 + 1e-12),
             min_share_ratio - self.share_ratio * (1 + 1e-12),

@@ -9,9 +9,16 @@ from skfair.partitions._blocks import Blocks, open_blocks
 from skfair.partitions._collections import is_lazy, is_partitioned, load_rows, partitions_of
 from skfair.partitions._dask import DaskWorkers
 from skfair.partitions._lazy import row_by_row
-from skfair.partitions._partitions import BLOCK, Partitions, blocks
+from skfair.partitions._partitions import (
+    BLOCK,
+    Partitions,
+    Reader,
+    Threads,
+    blocks,
+    make_partitions,
+    n_threads_of,
+)
 from skfair.partitions._subsample import SUBSAMPLE_SIZES, random_keys, sampling_rates
-from skfair.partitions._threads import Reader, Threads, make_partitions, n_threads_of
 
 __all__ = [
     "BLOCK",

@@ -240,6 +240,7 @@ class _ArrayFile(_StoredFile):
         start = number * BLOCK
         n_rows = min(BLOCK, self.shape[0] - start)
         with self.check_unchanged(), open(self.path, "rb") as file:
+            # In C order a block of rows is contiguous; in Fortran order each of its columns is.
             if self._is_by_rows:
                 width = self.shape[1]
                 rows = self._numbers(file, start * width, n_rows * width)
@@ -265,10 +266,12 @@ class _ParquetFile(_StoredFile):
         super().__init__(path)
         with self._open() as opened:
             schema, stored = opened.schema_arrow, opened.metadata
+            # Columns in which pandas stored an index are no features.
             index = (schema.pandas_metadata or {}).get("index_columns", [])
             self.lengths = [
                 stored.row_group(number).num_rows for number in range(stored.num_row_groups)
             ]
+            # A footer that contradicts itself is a sign of damage.
             if sum(self.lengths) != stored.num_rows:
                 raise ValueError(f"it has {stored.num_rows} rows, its row groups {self.lengths}")
         names = [name for name in schema.names if name not in index]
@@ -305,6 +308,7 @@ class _ParquetFile(_StoredFile):
         with self.check_unchanged(), self._open() as opened:
             table = opened.read_row_group(number, columns=stored).select(stored)
             frame = table.to_pandas(ignore_metadata=True)
+        # Columns of folder names are constant within a file.
         for name in set(columns) - set(stored):
             frame[name] = self.folder_values[name]
         return frame[columns]
@@ -314,6 +318,7 @@ def _column_type(arrow_type):
     """What a column holds, so far as files must agree; None if all its values are missing."""
     from pyarrow import types
 
+    # What is compared are the values, whatever their encoding, width and unit.
     if types.is_dictionary(arrow_type):
         arrow_type = arrow_type.value_type
     if types.is_null(arrow_type):
@@ -359,8 +364,10 @@ def _visible_parquet(folder):
 
 def _folder_values(folders):
     """Columns that names of folders give to each file, as in ``sex=f/year=2020``."""
+    # Hive partitioning: names of folders are column=value.
     texts = [dict(name.split("=", 1) for name in names if "=" in name) for names in folders]
     columns = [{name: _unquote(text) for name, text in row.items()} for row in texts]
+    # A column of integers only if all files agree; missing values are left out.
     for name in {name for row in columns for name in row}:
         present = [row for row in columns if row.get(name) is not None]
         if all(_is_integer(row[name]) for row in present):
@@ -389,6 +396,8 @@ def _check_same_columns(files):
                 f"{join_names(map(repr, types), 20)} and those of {file.path} are "
                 f"{join_names(map(repr, file.types), 20)}."
             )
+        # A column that is missing altogether in earlier files gets its type from the first that has
+        # values.
         for name, kind in file.types.items():
             if None not in (kind, types[name]) and kind != types[name]:
                 raise ValueError(

@@ -6,8 +6,7 @@ import numpy as np
 
 from skfair.partitions._blocks import Blocks
 from skfair.partitions._dask import DaskWorkers, active_client, check_workers, gather
-from skfair.partitions._partitions import Partitions, blocks
-from skfair.partitions._threads import Reader, Threads
+from skfair.partitions._partitions import Partitions, Reader, Threads, blocks
 from skfair.utils._messages import join_names, warn
 
 
@@ -25,6 +24,7 @@ def load_rows(rows):
     """Data of Dask and of files as an array or dataframe in memory; others as they are."""
     if is_lazy(rows):
         client = active_client()
+        # Within a task of a worker the wait must not block its thread pool, see `active_client`.
         return rows.compute() if client is None else gather(client, [client.compute(rows)])[0]
     if not isinstance(rows, Blocks):
         return rows
@@ -90,15 +90,13 @@ def partitions_of(n_jobs=None, **columns):
             f"partitions and {join_names(stored)} in memory. Pass all of them from one collection, "
             "as columns of one dataframe of Dask or of one open_blocks(...)."
         )
-    if all(isinstance(rows, Blocks) for rows in columns.values()):
-        return _partitions_of_files(columns, n_jobs)
-    return _partitions_of_dask(columns, n_jobs)
-
-
-def _partitions_of_files(columns, n_jobs):
-    _check_same_number({name: rows.n_blocks for name, rows in columns.items()}, "blocks")
-    n_blocks = next(iter(columns.values())).n_blocks
-    return Partitions(Threads(Reader(partial(_read, columns), n_blocks), n_jobs))
+    # Collections of Dask are read by its workers, if there are any; files by threads.
+    if any(map(is_lazy, columns.values())):
+        return _partitions_of_dask(columns, n_jobs)
+    numbers = {name: rows.n_blocks for name, rows in columns.items()}
+    _check_same_number(numbers, "blocks")
+    reader = Reader(partial(_read, columns), next(iter(numbers.values())))
+    return Partitions(Threads(reader, n_jobs))
 
 
 class Block(dict):
@@ -122,6 +120,7 @@ def _read(columns, number):
 
 def _divide(number, columns):
     """The blocks of a partition, of which there is at least one; all columns have the same rows."""
+    # Lengths of Dask's chunks may be unknown until they are read, so that this is checked here.
     lengths = {name: len(rows) for name, rows in columns.items()}
     if len(set(lengths.values())) > 1:
         shown = join_names([f"{name} has {length}" for name, length in lengths.items()])
@@ -130,14 +129,12 @@ def _divide(number, columns):
             "Make them columns of one dataframe, or give arrays the same chunks of rows."
         )
     (n_rows,) = set(lengths.values())
+    # Slices of positions, of dataframes as of arrays.
+    sliced = {name: getattr(column, "iloc", column) for name, column in columns.items()}
     return [
-        Block({name: _take(own, rows) for name, own in columns.items()}, number, rows.start)
-        for rows in blocks(max(1, n_rows))
+        Block({name: column[rows] for name, column in sliced.items()}, number, rows.start)
+        for rows in blocks(max(1, n_rows))  # an empty partition is one empty block
     ]
-
-
-def _take(column, rows):
-    return column.iloc[rows] if hasattr(column, "iloc") else column[rows]
 
 
 def _check_same_number(numbers, what):
@@ -152,11 +149,12 @@ def _check_same_number(numbers, what):
 def _partitions_of_dask(columns, n_jobs):
     from dask import delayed
 
+    # One delayed list of blocks per partition: chunks of all collections, side by side.
     chunks = _chunks(columns)
-    _check_same_number({name: len(own) for name, own in chunks.items()}, "partitions")
+    _check_same_number({name: len(column) for name, column in chunks.items()}, "partitions")
     n_partitions = len(next(iter(chunks.values())))
     partitions = [
-        delayed(_divide)(number, {name: own[number] for name, own in chunks.items()})
+        delayed(_divide)(number, {name: column[number] for name, column in chunks.items()})
         for number in range(n_partitions)
     ]
     client = active_client()
@@ -187,6 +185,7 @@ def _align(arrays):
     """Arrays whose rows are never cut, divided as the first one is where lengths are known."""
     first = None
     for name, rows in arrays.items():
+        # All columns in one chunk; rows are divided only if known to be divided differently.
         chunks = {axis: -1 for axis in range(1, rows.ndim)}
         if first is None:
             first = rows.chunks[0]
@@ -212,6 +211,7 @@ def _chunks_of_frames(frames):
 
     _check_same_number({name: rows.npartitions for name, rows in frames.items()}, "partitions")
     first, *others = frames.values()
+    # Bundle the partitions of all frames in one object, as one frame, and take them apart again.
     bundles = first.map_partitions(
         _bundle, *others, meta=pd.Series(dtype=object), align_dataframes=False
     )

@@ -58,6 +58,7 @@ class DaskWorkers:
     def reduce(self, task, others):
         """Sum of the results of a task over partitions."""
         results = self._submit(task, others)
+        # Add eight neighbouring results at a time, on the workers, until few are left.
         while len(results) > FAN_IN:
             groups = [results[i : i + FAN_IN] for i in range(0, len(results), FAN_IN)]
             results = self.client.map(sum_all, groups, pure=False)
@@ -86,6 +87,7 @@ class DaskWorkers:
         # lost. An object that was scattered would be gone.
         task = self.client.submit(_identity, task, pure=False)
         columns = [[task] * len(self), self.partitions, *(other.partitions for other in others)]
+        # Stored partitions are futures, with which one call per partition is submitted.
         if self.is_stored:
             return self.client.map(_call, *columns, pure=False)
         from dask import delayed
@@ -144,9 +146,11 @@ def gather(client, futures):
 
 def _await_results(client, futures):
     """Results of tasks, unless there is no worker for too long."""
+    # Poll: Dask itself would wait forever for a cluster that has lost all its workers.
     gathering = client.sync(_begin, client, futures)
     last_time, has_warned = monotonic(), False
     while not gathering.done():
+        # The clock runs only while there is no worker, and starts again once there is one.
         if client.sync(_has_workers, client):
             last_time, has_warned = monotonic(), False
         elif monotonic() - last_time >= WARN_AFTER and not has_warned:

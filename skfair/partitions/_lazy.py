@@ -1,4 +1,4 @@
-"""Answers about samples that are not there yet: as lazy as what was asked about."""
+"""Lazy predictions: methods that work row by row, for arrays and dataframes of Dask."""
 
 from functools import partial, wraps
 
@@ -39,6 +39,7 @@ def row_by_row(empty):
         def answer(self, X, **others):
             if not is_lazy(X):
                 return method(self, X, **others)
+            # Compute chunk by chunk: the method is called again, with chunks that are in memory.
             others = {name: rows for name, rows in others.items() if rows is not None}
             at_once = partial(_call_on_chunk, getattr(self, method.__name__), tuple(others))
             return _chunk_by_chunk(at_once, X, others, empty(self))
@@ -61,7 +62,7 @@ def _chunk_by_chunk(function, X, others, empty):
             raise TypeError(
                 f"X is lazy, and {name} must be of its kind: both arrays of Dask with the same "
                 "chunks of rows, or both from one dataframe of Dask, so that a chunk holds the "
-                f"same people; but X is a {kinds[0]} and {name} a {kinds[1]}."
+                f"same samples; but X is a {kinds[0]} and {name} a {kinds[1]}."
             )
     if is_frame:
         framed = partial(_call_to_frame, function)
@@ -72,6 +73,7 @@ def _chunk_by_chunk(function, X, others, empty):
     X = X.rechunk(dict.fromkeys(inner, -1))  # a row is never cut
     # Arrays of fewer dimensions would be matched by their last ones.
     others = [rows.reshape(rows.shape + (1,) * (X.ndim - rows.ndim)) for rows in others.values()]
+    # Answers have one axis, or a second one of a known length.
     shape = {"drop_axis": [*inner]}
     if empty.ndim > 1:
         shape = {"drop_axis": [*inner][1:], "chunks": (X.chunks[0], empty.shape[1:])}

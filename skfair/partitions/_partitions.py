@@ -1,8 +1,19 @@
-"""Rows in partitions: functions of their blocks, and sums of the results in one fixed order."""
+"""Rows in partitions: functions of their blocks, sums in one fixed order, and the threads for them.
 
-from functools import reduce
-from itertools import chain, count, repeat
+Partitions of this process are stored, or read for every pass.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache, partial, reduce
+from itertools import chain, count, starmap
 from operator import add
+from threading import Event
+
+import numpy as np
+from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
 
 BLOCK = 1 << 16
 """Rows of a block: few enough to stay in a processor's cache."""
@@ -65,9 +76,12 @@ class Partitions:
         -------
         partitions : Partitions
         """
-        if self.engine.only_block is not None:  # nothing to distribute
+        # A single block in memory needs no engine: most fits have no more, and many small steps.
+        if self.engine.only_block is not None:
             block = function(self.engine.only_block[0], *map(_only_block, arguments))
             return Partitions(type(self.engine)([[block]]))
+        # Blocks in memory are computed now, once; all others are lazy, as results may exceed
+        # memory.
         mapped = Partitions(self.engine, (*self.steps, (function, arguments)))
         return mapped.keep() if self.engine.is_stored and not self.engine.is_cluster else mapped
 
@@ -147,15 +161,18 @@ class Partitions:
         for function, arguments in (*self.steps, *last):
             columns = []
             for argument in arguments:
-                if isinstance(argument, Partitions):
+                # Partitions are handed out by block: their position among the others stands here.
+                is_column = isinstance(argument, Partitions)
+                if is_column:
                     self._check_argument(argument)
                     others.append(argument.engine)
-                    argument = _Column(len(others) - 1)
-                columns.append(argument)
+                columns.append((is_column, len(others) - 1 if is_column else argument))
             steps.append((function, columns))
-        return PartitionTask(steps, combine), others
+        return partial(evaluate_partition, steps, combine), others
 
     def _check_argument(self, argument):
+        # Lazy arguments would be recomputed in each pass, and those of another engine would have to
+        # travel.
         if argument.steps or argument.engine.is_cluster != self.engine.is_cluster:
             raise TypeError(
                 "Partitions that are an argument must be computed already, and stored where those "
@@ -168,27 +185,18 @@ class Partitions:
             )
 
 
-class PartitionTask:
-    """A function of a stored partition: steps made of each of its blocks, and then combined."""
+def evaluate_partition(steps, combine, blocks, *others):
+    """Results of steps for each block of a stored partition, combined.
 
-    def __init__(self, steps, combine):
-        self.steps, self.combine = steps, combine
-
-    def __call__(self, blocks, *others):
-        return self.combine(map(self._compute, blocks, count(), repeat(others)))
-
-    def _compute(self, block, number, others):
-        for function, arguments in self.steps:
-            values = (others[a.position][number] if type(a) is _Column else a for a in arguments)
-            block = function(block, *values)
-        return block
-
-
-class _Column:
-    """Stands for an argument that is handed out block by block."""
-
-    def __init__(self, position):
-        self.position = position
+    A step is a function and its arguments: pairs (False, argument), or (True, position among the
+    others), of which each block gets its own.
+    """
+    results = blocks
+    for function, arguments in steps:
+        columns = [others[a] if is_column else [a] * len(blocks) for is_column, a in arguments]
+        # Lazy: a block goes through all steps before the next one, so that few results are held.
+        results = starmap(function, zip(results, *columns, strict=True))
+    return combine(results)
 
 
 def _only_block(argument):
@@ -222,6 +230,8 @@ def tree_sum(results):
     """Sum of results, at least one, in the order of `Partitions.reduce`; few are held at a time."""
     levels = [[]]  # of the tree: results, sums of eight of them, sums of eight of these ...
     for result in results:
+        # Push the result; whenever eight terms of a level are there, their sum is a term of the
+        # next.
         levels[0].append(result)
         for level, terms in enumerate(levels):
             if len(terms) < FAN_IN:
@@ -242,3 +252,175 @@ def sum_all(results):
     if isinstance(results[0], tuple):
         return tuple(map(sum_all, zip(*results, strict=True)))
     return reduce(add, results)
+
+
+class Reader:
+    """Partitions that are read for every pass and forgotten after it, for data beyond memory.
+
+    Parameters
+    ----------
+    read : callable
+        number -> list of the blocks of this partition.
+    n_partitions : int
+        How many there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.partitions import Partitions, Reader, Threads
+    >>> reader = Reader(lambda number: [np.arange(number)], n_partitions=4)
+    >>> Partitions(Threads(reader)).reduce(np.sum)  # 0 of nothing, 0, 0 + 1, 0 + 1 + 2
+    np.int64(4)
+    """
+
+    def __init__(self, read, n_partitions):
+        self._read, self._n_partitions = read, n_partitions
+
+    def __len__(self):
+        return self._n_partitions
+
+    def __getitem__(self, number):
+        return self._read(number)
+
+
+class Threads:
+    """Engine of partitions of this process; numpy and kernels let threads run side by side.
+
+    Parameters
+    ----------
+    partitions : list of lists, or Reader
+        The blocks of every partition.
+    n_jobs : int or None, default=None
+        Threads; None is 1 unless in a `joblib.parallel_config` context, -1 is all processors. Each
+        holds one of the partitions of a `Reader`.
+    """
+
+    is_cluster = False
+
+    def __init__(self, partitions, n_jobs=None):
+        self.partitions, self.n_jobs = partitions, n_jobs
+        self.is_stored = isinstance(partitions, list)
+        # `Partitions` calls functions of a single block directly, see there.
+        is_single = self.is_stored and len(partitions) == 1 == len(partitions[0])
+        self.only_block = partitions[0] if is_single else None
+
+    def __len__(self):
+        return len(self.partitions)
+
+    def results(self, task, others):
+        """Yield what a task makes of each partition, in their order."""
+        evaluate = partial(_evaluate, task, [self, *others])
+        # Few rows, for which BLAS may use as many threads as it is set to.
+        if len(self) == 1:
+            yield evaluate(0)
+            return
+        n_threads = min(n_threads_of(self.n_jobs), len(self))
+        # Sums of BLAS depend on the number of its threads, which would be too many anyway.
+        with _blas().limit(limits=1, user_api="blas"), _open_map(n_threads) as mapped:
+            yield from mapped(evaluate, range(len(self)))
+
+    def reduce(self, task, others):
+        """Sum of the results of a task over partitions."""
+        return tree_sum(self.results(task, others))
+
+    def keep(self, task, others):
+        """An engine that stores the results of a task."""
+        return Threads(list(self.results(task, others)), self.n_jobs)
+
+    def concatenate(self, task, others, lengths, empty):
+        """One array of the results of a task."""
+        arrays = chain.from_iterable(self.results(task, others))
+        return np.concatenate([*arrays]).astype(empty.dtype, copy=False)
+
+
+def make_partitions(blocks, n_jobs=None):
+    """Partitions in memory, of one block each.
+
+    Parameters
+    ----------
+    blocks : iterable
+        The blocks.
+    n_jobs : int or None, default=None
+        Threads, as in `Threads`.
+
+    Returns
+    -------
+    partitions : Partitions
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.partitions import blocks, make_partitions
+    >>> X = np.arange(10.0)
+    >>> make_partitions([X[rows] for rows in blocks(10, size=4)], n_jobs=2).reduce(np.sum)
+    np.float64(45.0)
+    """
+    return Partitions(Threads([[block] for block in blocks], n_jobs))
+
+
+def _evaluate(task, engines, number):
+    return task(*[engine.partitions[number] for engine in engines])
+
+
+@lru_cache(maxsize=1)
+def _blas():
+    return ThreadpoolController()
+
+
+def n_threads_of(n_jobs):
+    """Threads that ``n_jobs`` asks for, where fits that run side by side may have them already.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As scikit-learn has it. Less than 0 is one thread within tasks of joblib, such as the fits
+        of a search.
+
+    Returns
+    -------
+    n_threads : int
+
+    Examples
+    --------
+    >>> from joblib import Parallel, delayed
+    >>> from skfair.partitions import n_threads_of
+    >>> Parallel(2, prefer="threads")(delayed(n_threads_of)(n_jobs) for n_jobs in (None, -1, 3))
+    [1, 1, 3]
+    """
+    # Joblib counts nesting: at level 0 no other fit shares the processors.
+    is_task = bool(get_active_backend()[0].nesting_level)
+    return 1 if n_jobs is not None and n_jobs < 0 and is_task else effective_n_jobs(n_jobs)
+
+
+@contextmanager
+def _open_map(n_threads):
+    """A ``map`` over so many threads, which stop at its end, by an error or by Ctrl-C as well."""
+    if n_threads == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        yield partial(_shared_map, pool, n_threads)
+
+
+def _shared_map(pool, n_threads, function, values):
+    """Results of a function of values, of which each thread takes the next one that is left.
+
+    Threads are waited for once: to submit values and receive results one by one costs time in which
+    all other threads are idle.
+    """
+    results, numbers, stop = [None] * len(values), count(), Event()
+
+    def work():
+        try:
+            while not stop.is_set() and (number := next(numbers)) < len(values):
+                results[number] = function(values[number])
+        finally:  # stop the others: nothing is left, or there is an error
+            stop.set()
+
+    try:
+        # A worker's error is raised here; `stop` ends the other workers after their current value.
+        for future in [pool.submit(work) for _ in range(n_threads)]:
+            future.result()
+    finally:
+        stop.set()
+    return results

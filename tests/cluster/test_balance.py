@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from skfair.cluster._balance import describe, keeps_balance, list_shortfalls, outcome
-from skfair.cluster._limits import ClusterRequirements
+from skfair.cluster._requirements import (
+    ClusterRequirements,
+    describe,
+    keeps_balance,
+    list_shortfalls,
+    outcome,
+)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from skfair._kernels.clustering import balance_limits
 from skfair.cluster import FairKMeans
-from skfair.cluster._balance import keeps_balance
-from skfair.cluster._limits import (
+from skfair.cluster._requirements import (
     ClusterRequirements,
     check_requirements,
     composition_ratios,
+    keeps_balance,
     keeps_sizes,
 )
 

@@ -40,6 +40,7 @@ def alternating_path(X, codes, weights, n_clusters, algorithm, random_state):
     pair = np.array([algorithm.n_kmeans_updates, algorithm.n_swap_updates], dtype=np.int64)
     batches = _batch_sizes(algorithm, len(X))
 
+    # Algorithm 2: alternate k-means updates and swaps, in calls short enough for Ctrl-C.
     kernels.recompute_sums(points, state)
     kernels.recenter(points, state)
     trace = [np.empty((0, 2))]
@@ -85,6 +86,7 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
         _select(members, algorithm.keep_ties)
         if t % REFRESH == REFRESH - 1:
             front_kernels.recompute(points, members)
+        # Algorithm 3 ends with a list that has grown too long.
         if members.length[0] > algorithm.max_size:
             break
     front_kernels.recompute(points, members)
@@ -107,6 +109,7 @@ def _encode(X, codes, weights):
     """Centre the points and sort them by group."""
     X = np.ascontiguousarray(X - np.average(X, axis=0, weights=weights), dtype=np.float64)
     codes = np.asarray(codes, dtype=np.int64).reshape(len(X), -1)
+    # Groups of all attributes are numbered one after the other.
     columns = np.concatenate([[0], np.cumsum(codes.max(axis=0) + 1)])
     groups = codes + columns[:-1]
     by_attribute = groups.T.ravel()
@@ -217,6 +220,7 @@ def _select(members, keep_ties):
 
 def _not_strictly_dominated(cost, balance):
     """Mark the points than which no other is strictly better in both cost and balance."""
+    # Best balance among the strictly cheaper points: only a larger one dominates strictly.
     order = np.argsort(cost)
     best = np.maximum.accumulate(np.concatenate([[-np.inf], balance[order]]))
     cheaper = np.searchsorted(cost, cost, sorter=order)

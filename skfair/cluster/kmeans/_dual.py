@@ -64,9 +64,10 @@ def fair_assignment(problem, centers, level, dual=None, slack=0.75):
     bounds from below the cost of every assignment of that balance to these centres. No count
     misses its bound by more than ``slack`` samples, or a small share of all.
     """
+    # Without an earlier solution, start at multipliers of zero: nearest centres.
     if dual is None:
         dual = zero_solution(len(centers), problem.n_groups)
-    limits = problem.at_level(level)
+    limits = problem.limits._replace(level=float(level))
     slack = max(slack * problem.largest_weight, SLACK * problem.total_weight)
     return problem.solve_assignment(centers, limits, dual, slack, max_dual_iterations(dual, limits))
 
@@ -77,6 +78,7 @@ def max_dual_iterations(dual, limits):
     What is short of the maximum then is repaired afterwards, and any multipliers bound the cost.
     """
     n_clusters, n_groups = dual.offsets.shape
+    # Work of a step: pairs of groups in each cluster, and pairs of clusters of each intersection.
     per_step = n_clusters * (n_groups**2 + 20 * len(limits.intersections) * n_clusters)
     return int(np.clip(MAX_PAIRS / per_step, MIN_ITER, MAX_ITER))
 
@@ -90,6 +92,7 @@ def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):
     """
     ratios = required_ratios(limits)
     evaluate_all = partial(_Evaluation, partial(rows.map, evaluate), limits, ratios)
+    # Warm start: multipliers, smoothing width and ridge of the last ascent.
     multipliers, width, ridge = start.multipliers, start.width, start.ridge
     now = evaluate_all(multipliers, width)
     for _ in range(max_iter):
@@ -114,6 +117,7 @@ def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):
             damping *= RIDGE_GROWTH
         if not gain > 0.0:  # also where a gain is nan
             break
+        # Trust the model more where it predicted the gain, less where it did not.
         if gain > GOOD_GAIN * predicted:
             damping = max(RIDGE_FALL * damping, MIN_RIDGE)
         elif gain < POOR_GAIN * predicted:
@@ -148,6 +152,7 @@ class _Evaluation:
 
 def _fit_width(now):
     """Width that takes in the wanted share of the gaps, estimated from a subset of them."""
+    # The quantile of about a thousand gaps is precise enough for a width.
     stride = 1 + now.n_samples // N_GAPS
     gaps = np.sort(np.concatenate(now.evaluated.gather(_every_gap, stride)))
     wanted = gaps[int(np.ceil(NEAR_TIES * len(gaps))) - 1]

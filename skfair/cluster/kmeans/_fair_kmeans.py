@@ -197,6 +197,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     """
 
     _cost_name = "cost (mean squared distance to centre)"
+    _check = check_input
 
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True}
@@ -317,6 +318,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         if sensitive_features is None:
             return nearest_centers(*self._center(X))[0]
+        # Offsets of all groups of a sample add up: one per attribute, or that of its intersection.
         match = encode_known_values if self.attributes == "each" else encode_known_groups
         codes = match(sensitive_features, len(X), self.groups_).reshape(len(X), -1)
         distances = squared_distances(*self._center(X))
@@ -374,15 +376,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         """
         return X - self._mean, self._centers
 
-    def _check(self, X, sensitive_features, sample_weight):
-        return check_input(self, X, sensitive_features, sample_weight)
-
     def _cluster(self, data, random_state, rounds):
         def watch(point):
             return rounds.show(lambda: data.describe_round(point), lambda: data.label_rows(point))
 
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         runs = check_runs(self, data.mean)
+        # Solve on centred data, then describe the solution in the units of X.
         point, n_iter, status = algorithm.solve(data.problem, runs, random_state, watch)
         return data.describe(point) | {"n_iter_": n_iter, "status_": status}
 

@@ -1,13 +1,14 @@
 """The homotopy: follow the cheapest clustering while the required balance rises."""
 
 from numbers import Integral
+from operator import attrgetter
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
-from skfair.cluster._limits import is_sized
 from skfair.cluster._pareto_front import Route
+from skfair.cluster._requirements import is_sized
 from skfair.cluster.kmeans._lloyd import lloyd, relocate_centers
 from skfair.cluster.kmeans._local_search import (
     MAX_MOVES,
@@ -117,10 +118,13 @@ class Homotopy(BaseEstimator):
         point = self._climb(
             subsample, self._compare_starts(subsample, runs, random_state), level, runs.tol
         )
-        for larger in self._grow(samples, subsample, random_state):
+        size = GROWTH * subsample.n_samples
+        while size < samples.n_samples:
+            larger = samples.thin(size, random_state)
             # A round on a share of all takes that share of the time: it may gain as little.
             share = larger.n_samples / samples.n_samples
             point, _, _ = advance(larger, point, level, runs.max_iter, share * runs.tol)
+            size *= GROWTH
         if samples is not problem:
             point, _, _ = advance(samples, point, level, runs.max_iter, runs.tol)
         # All samples: rounds of fair assignments and means.
@@ -132,6 +136,7 @@ class Homotopy(BaseEstimator):
             if candidates.keeps_limits(end.clustering.counts, level):
                 break
         point = problem.merge(candidates, end)
+        # Iterated local search; it ends at once unless samples are few.
         if converged and status != "max_iter":
             point, status = shake(problem, point, status, level, runs, random_state)
         return point, n_iter, status if converged else "max_iter"
@@ -166,6 +171,7 @@ class Homotopy(BaseEstimator):
         validate_params(self)
         subsample = self._thin_samples(samples, runs, random_state)
         lowest, *others = self._compare_starts(subsample, runs, random_state)
+        # The unbalanced end of the front: plain k-means, improved by single moves.
         lowest, _ = search_locally(subsample, lowest, 0.0, runs.max_iter, runs.tol, exchange=False)
         points, levels = trace_levels(subsample, lowest, others, n_levels, runs.tol)
         # The points of all samples, from those of the subsample.
@@ -192,10 +198,11 @@ class Homotopy(BaseEstimator):
         """The cheapest end of the homotopies from points of plain k-means to a balance."""
         if ratio == 0 and is_sized(samples.limits):
             return points[0]  # already converged
+        # Each start follows its own homotopy; kernels release the interpreter lock.
         ends = Parallel(n_threads_of(samples.n_jobs), prefer="threads")(
             delayed(self._climb_from)(samples, point, ratio, tol) for point in points
         )
-        return min(ends, key=lambda end: end.cost)
+        return min(ends, key=attrgetter("cost"))
 
     def _climb_from(self, samples, point, ratio, tol):
         for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
@@ -206,13 +213,6 @@ class Homotopy(BaseEstimator):
         """A subsample with several samples for every cluster and group."""
         size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
         return samples.thin(size, random_state)
-
-    def _grow(self, samples, subsample, random_state):
-        """Larger subsamples each time: with a good start, rounds on all samples are few."""
-        size = GROWTH * subsample.n_samples
-        while size < samples.n_samples:
-            yield samples.thin(size, random_state)
-            size *= GROWTH
 
     def _compare_starts(self, samples, runs, random_state):
         """The best points of plain k-means from all starts, the cheapest first."""
@@ -231,7 +231,7 @@ class Homotopy(BaseEstimator):
         for clustering in (best, *others):
             clustering = lloyd(samples, clustering.centers, runs.max_iter, runs.tol)
             points.append(recompute_point(samples, clustering.labels, runs.n_clusters))
-        return sorted(points, key=lambda point: point.cost)
+        return sorted(points, key=attrgetter("cost"))
 
     def _compare_sized_starts(self, samples, runs, random_state):
         """The same with clusters of the required sizes, for which every assignment has a dual."""
@@ -254,7 +254,7 @@ class Homotopy(BaseEstimator):
         for clustering in (best, *others):
             start = _start_at(lloyd(samples, clustering.centers, 1, 0.0))
             points.append(advance(samples, start, 0.0, runs.max_iter, runs.tol)[0])
-        return sorted(points, key=lambda point: point.cost)
+        return sorted(points, key=attrgetter("cost"))
 
 
 def _start_at(clustering):
@@ -267,7 +267,7 @@ def sort_distinct(samples, clusterings):
 
     Starts that ended in the same local minimum would be followed twice for nothing.
     """
-    costs = [samples.cost_of(clustering) for clustering in clusterings]
+    costs = list(map(samples.cost_of, clusterings))
     distinct = []
     previous = -1.0
     for i in np.argsort(costs, kind="stable"):
@@ -291,13 +291,14 @@ def trace_levels(samples, lowest, others, n_levels, tol):
     top = samples.attainable_balance(len(lowest.clustering.sizes))
     points, levels = [advance(samples, lowest, 0.0, 1, tol)[0]], [0.0]  # with a dual of zeros
     if lowest.balance < top:
+        # Up from plain k-means, then down from the best summit; they may follow different minima.
         rising = levels_between(lowest.balance, top, n_levels)
         upward = follow(samples, lowest, rising, tol)
         summits = [upward[-1]] + [advance(samples, p, top, 5, tol)[0] for p in others]
-        summit = min(summits, key=lambda point: point.cost)
+        summit = min(summits, key=attrgetter("cost"))
         downward = follow(samples, summit, rising[::-1], tol)[::-1]
         for p, q in zip(upward, downward, strict=True):
-            points.append(min(p, q, key=lambda point: point.cost))
+            points.append(min(p, q, key=attrgetter("cost")))
         levels += list(rising)
     return points, levels
 
@@ -325,6 +326,8 @@ def advance(problem, point, level, max_iter, tol, watch=None):
     while n_iter < max_iter and not (converged or stopped):
         point = problem.assign(point, level)
         n_iter += 1
+        # The dual value is the cost of the fair assignment to centres before they move: it falls
+        # with rounds as the cost of k-means does.
         converged = previous - point.dual.value <= tol * point.dual.value
         previous = point.dual.value
         stopped = watch is not None and watch(point)
@@ -335,6 +338,7 @@ def advance(problem, point, level, max_iter, tol, watch=None):
 
 def route_from(samples, point, goal):
     """The route of cheapest single moves from a point to the balance ``goal``."""
+    # Costs and balances of all prefixes of the path: each prefix is a point of the front.
     path = lift(samples, point, goal, near_ties(point), MAX_MOVES)
     labels = point.clustering.labels.astype(np.min_scalar_type(len(point.clustering.sizes) - 1))
     costs = point.cost + np.concatenate([[0.0], np.cumsum(path.gains)])
@@ -352,11 +356,13 @@ def branch_routes(samples, point):
     routes = []
     n_moves = max(N_BRANCHINGS, BRANCHINGS_BY_SIZE // samples.n_samples)
     for _ in range(n_moves if point.balance == 0 else 0):
+        # The next move of the main route.
         move = lift(samples, point, 1.0, near_ties(point), 1)
         if not len(move.samples):
             break
         branch = point = follow_path(samples, point, move)
         for _ in range(BRANCH_LENGTH):
+            # The smallest rise of the balance that is possible, at the lowest cost.
             route = route_from(samples, branch, np.nextafter(branch.balance, 1.0))
             routes.append(route)
             branch = follow_path(samples, branch, route)

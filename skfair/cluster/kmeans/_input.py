@@ -8,8 +8,12 @@ import numpy as np
 from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import nearest_centers
-from skfair.cluster._balance import describe, missing_groups_message
-from skfair.cluster._limits import ClusterRequirements, check_requirements
+from skfair.cluster._requirements import (
+    ClusterRequirements,
+    check_requirements,
+    describe,
+    missing_groups_message,
+)
 from skfair.cluster.kmeans._dual import fair_assignment
 from skfair.cluster.kmeans._partitioned import PartitionedClustering
 from skfair.cluster.kmeans._problem import (
@@ -64,6 +68,8 @@ class KMeansInput(NamedTuple):
         """Fitted attributes of a point, with the bound that its fair assignment gives."""
         problem, clustering = self.problem, point.clustering
         reached = problem.balance_of(clustering.counts)
+        # The bound is that of the balance reached: no clustering with these centres and it is
+        # cheaper.
         dual = point.dual if reached > 0 else None
         assignment = fair_assignment(problem, clustering.centers, reached, dual)
         return self.describe_round(point) | {
@@ -109,6 +115,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     """
     if is_partitioned(X, sensitive_features, sample_weight):
         return _check_partitioned(estimator, X, sensitive_features, sample_weight)
+    # Metadata are aligned with X as it was passed: an index of pandas is lost by the conversion.
     passed = X
     X = check_array(X, dtype=np.float64, order="C", copy=True, input_name="X", estimator=estimator)
     check_finite_squares(X, "X")
@@ -123,6 +130,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
             "ask for fewer clusters."
         )
     codes, weights = samples.groups.codes, samples.weights
+    # Requirements, and limits in units of group weights.
     groups, intersections, attributes = compared_groups(samples.groups, estimator.attributes)
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
     requirements = requirements._replace(attributes=attributes, members=groups.counts)
@@ -198,6 +206,7 @@ def groups_of_cells(summary):
 
 def partitioned_input(blocks, summary, requirements, attributes="intersections", n_jobs=None):
     """The input of summarized partitions of encoded blocks."""
+    # Each intersection of the summary stands for one sample, with its weight.
     codes = np.arange(len(summary.cells))
     groups, intersections, columns = compared_groups(groups_of_cells(summary), attributes)
     counts = sum_by_group(codes, summary.counts, intersections).astype(np.intp)

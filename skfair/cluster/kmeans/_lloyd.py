@@ -31,6 +31,7 @@ class Runs(NamedTuple):
                 X, self.n_clusters, sample_weight=masses, random_state=random_state
             )[0]
         if isinstance(init, str):
+            # Random samples, drawn by mass.
             share = masses / masses.sum()
             return X[random_state.choice(len(X), self.n_clusters, replace=False, p=share)]
         if callable(init):
@@ -94,6 +95,7 @@ def relocate_centers(samples, clustering, patience, random_state, lead=None):
     while failures < patience and cost > 0:
         # Move a centre of a cluster that is cheap to dissolve to a sample far from its own.
         centers = clustering.centers.copy()
+        # Cumulated costs: a uniform number hits a sample with probability proportional to its cost.
         drawn = np.searchsorted(errors, random_state.uniform(0, errors[-1]), side="right")
         centers[random_state.choice(cheapest)] = X[min(drawn, len(X) - 1)]
         # Iterate, and accept what is cheaper.

@@ -16,7 +16,7 @@ from skfair._kernels.exchange import (
 )
 from skfair._kernels.hartigan import find_movers, hartigan_pass
 from skfair._kernels.kmeans import squared_distances
-from skfair.cluster._limits import keeps_sizes
+from skfair.cluster._requirements import keeps_sizes
 from skfair.cluster.kmeans._problem import recompute_point
 from skfair.cluster.kmeans._tables import settle
 from skfair.partitions import BLOCK
@@ -35,6 +35,7 @@ def finish(problem, point, level, runs):
 
     Returns the point and a status as `search_locally`.
     """
+    # Integer repair: required sizes, then the balance, by single moves.
     point = round_off(problem, point, level)
     if problem.keeps_limits(point.clustering.counts, level) or not problem.has_equal_weights:
         point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
@@ -58,6 +59,7 @@ def shake(samples, point, status, ratio, runs, random_state):
     if n_clusters == 1 or n_samples > SHAKEN:
         return point, status
     level = min(ratio, point.balance)
+    # A start that misses the limits may be replaced by any cheaper clustering as balanced as it is.
     must_keep = samples.keeps_limits(point.clustering.counts, ratio)
     failures = 0
     while failures < PATIENCE:
@@ -81,6 +83,7 @@ def round_off(samples, point, ratio):
     """Give clusters the required sizes, and raise the balance, where rounding left them short."""
     n_clusters = len(point.clustering.sizes)
     if not keeps_sizes(point.clustering.sizes, samples.limits):
+        # Equal weights: an integer table gives all sizes at once. Others: move by move.
         if samples.has_equal_weights:
             labels, _ = settle(samples, point, ratio, near_ties(point))
         else:
@@ -131,6 +134,8 @@ def repair(samples, point, ratio):
     """Raise the balance to the ratio where rounding left it below."""
     # Cheap moves first; all samples only where these do not suffice.
     for rows in (near_ties(point), np.arange(len(samples.weights))):
+        # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
+        # itself.
         cut_short = True
         while point.balance < ratio and cut_short:
             path = lift(samples, point, ratio, rows, MAX_MOVES)
@@ -152,6 +157,7 @@ def near_ties(point):
     In the dual solution of the point a sample's gap is what its move costs on top.
     """
     gaps = point.dual.gaps
+    # A constant share, but never so few that a repair would need a second attempt.
     n_near = max(MIN_NEAR_TIES, len(gaps) // 20)
     if len(gaps) <= n_near:
         return np.arange(len(gaps))
@@ -163,7 +169,8 @@ def lift(samples, point, goal, rows, max_moves):
     X, weights, codes = samples.X, samples.weights, samples.codes
     movable = X if len(rows) == len(X) else X[rows]
     distances = squared_distances(movable, point.clustering.centers)
-    clustering, limits = copy_clustering(point.clustering), samples.at_level(goal)
+    clustering = copy_clustering(point.clustering)
+    limits = samples.limits._replace(level=float(goal))
     return raise_balance(
         X, samples.masses, weights, codes, clustering, rows, distances, limits, max_moves
     )
@@ -179,8 +186,11 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
     """
     if not len(samples.weights):
         return point, "feasible"
-    limits = samples.at_level(min(ratio, point.balance))
-    exchange = exchange and samples.are_exchangeable
+    # A point short of the ratio may not fall further, but need not reach it.
+    limits = samples.limits._replace(level=float(min(ratio, point.balance)))
+    # With equal weights and unit costs, exchanging two samples of an intersection changes nothing
+    # but the cost.
+    exchange = exchange and samples.has_equal_weights and samples.unit_costs is None
     is_certified, status = exchange and samples.background is None, "max_iter"
     # A pass takes longer for many, and as each moves a smaller share of them there are more. Few
     # candidates gain nothing relative to the cost of all: they are searched to the end.
@@ -192,6 +202,7 @@ def search_locally(samples, point, ratio, max_iter, tol, exchange=True):
         if change(samples, clustering, limits, exchange) == 0:
             status = "optimal" if is_certified else "feasible"
             break
+        # Recompute what kernels have updated move by move: rounding would add up.
         point = recompute_point(samples, clustering.labels, len(clustering.sizes), point.dual)
         if cost - point.cost <= min_gain * cost:
             status = "feasible"
@@ -204,6 +215,7 @@ def change(samples, clustering, limits, exchange):
 
     Returns the number of changes, 0 where no allowed move, nor exchange, lowers the cost.
     """
+    # Kernels read blocks of rows with their distances to all centres.
     partitions, labels = samples.partitions, samples.split(clustering.labels)
     distances = partitions.map(_distances, clustering.centers)
     # Samples that a move may help, from all blocks in parallel; then moves, one by one.
@@ -211,11 +223,11 @@ def change(samples, clustering, limits, exchange):
     rows = _positions(movers)
     n_changes = 0
     if len(rows):
-        moving, own = samples.subset(rows), clustering._replace(labels=clustering.labels[rows])
+        moving, moved = samples.subset(rows), clustering._replace(labels=clustering.labels[rows])
         X, weights, codes = moving.X, moving.weights, moving.codes
-        distances_now = squared_distances(X, own.centers)
-        n_changes = hartigan_pass(X, distances_now, moving.masses, weights, codes, own, limits)
-        clustering.labels[rows] = own.labels
+        distances_now = squared_distances(X, moved.centers)
+        n_changes = hartigan_pass(X, distances_now, moving.masses, weights, codes, moved, limits)
+        clustering.labels[rows] = moved.labels
     if n_changes == 0 and exchange:
         n_changes = _exchange_samples(samples, clustering, limits, distances, labels)
     return n_changes
@@ -240,7 +252,7 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
 
 def _positions(rows):
     """Positions within blocks as positions among all samples."""
-    return np.concatenate([own + BLOCK * number for number, own in enumerate(rows)])
+    return np.concatenate([block + BLOCK * number for number, block in enumerate(rows)])
 
 
 def _distances(samples, centers):
@@ -249,13 +261,14 @@ def _distances(samples, centers):
 
 def _find_movers(samples, distances, labels, clustering, limits):
     # To see what a move would do the kernel makes it, and takes it back: threads must not share.
-    own = copy_clustering(clustering._replace(labels=labels))
-    return find_movers(distances, samples.masses, samples.weights, samples.codes, own, limits)
+    clustering = copy_clustering(clustering._replace(labels=labels))
+    weights, codes = samples.weights, samples.codes
+    return find_movers(distances, samples.masses, weights, codes, clustering, limits)
 
 
 def _exchange_bounds(samples, distances, labels, clustering):
-    own, n_kinds = clustering._replace(labels=labels), len(samples.limits.intersections)
-    return exchange_bounds(distances, samples.codes, samples.weights[0], own, n_kinds)
+    clustering, n_codes = clustering._replace(labels=labels), len(samples.limits.intersections)
+    return exchange_bounds(distances, samples.codes, samples.weights[0], clustering, n_codes)
 
 
 def _find_candidates(samples, bounded, labels, partners):

@@ -66,6 +66,7 @@ class PartitionedClustering(BaseClusteringProblem):
         They are drawn by intersection and weighted up, but those that lie far out are all drawn,
         and stand for themselves.
         """
+        # Draw by random keys of row numbers, at a rate by intersection.
         size, counts = SUBSAMPLE_SIZES["k-means"], self.summary.counts
         rates = sampling_rates(counts, size)
         drawn = self.partitions.gather(_draw, rates, self.summary.scatter, size)
@@ -74,6 +75,7 @@ class PartitionedClustering(BaseClusteringProblem):
         if (rates == 1).all():  # and weights are what they are
             return problem
         is_far = np.concatenate(is_far)
+        # Samples far out stand for themselves, so that the others have only the remaining weight.
         far = np.bincount(problem.codes, problem.weights * is_far, len(counts))
         return problem.weighted_up(self.summary.weights - far, is_far)
 
@@ -111,8 +113,6 @@ class PartitionedClustering(BaseClusteringProblem):
         """Labels of the dual solution, but for samples of some numbers."""
         dual_solution = dual.centers, dual.sample_offsets
         return self.partitions.map(_assign_with_moves, *dual_solution, numbers, labels)
-
-    # Candidates ---------------------------------------------------------------------------
 
     def candidates(self, point):
         """Yield samples that integer repair and local search may move, and their point.
@@ -159,11 +159,12 @@ class PartitionedClustering(BaseClusteringProblem):
 
     def _background(self, problem, labels, dual):
         """All samples but those of a problem in memory."""
+        # Sums over all samples are known from the dual: subtract those of the candidates.
         (sums, counts, cost), centers = dual.extras, dual.centers
         candidate_sums = sum_clusters(problem, labels, len(centers))
         clustering = clustering_from_sums(labels, candidate_sums)._replace(centers=centers)
         return Background(
-            tuple(total - some for total, some in zip(sums, candidate_sums, strict=True)),
+            tuple(total - loaded for total, loaded in zip(sums, candidate_sums, strict=True)),
             counts - problem.count_intersections(labels, len(centers)),
             cost - problem.cost_of(clustering),
             centers,
@@ -185,9 +186,6 @@ class PartitionedClustering(BaseClusteringProblem):
             mean = self.summary.mean
             labels = self.blocks.map(_label_all_rows, labels.keep(), centers, mean)
         return labels.concatenate(self.summary.lengths, np.empty(0, np.int32))
-
-
-# Functions of blocks ----------------------------------------------------------------------
 
 
 def _to_problem(block, mean, limits, positions, first):
@@ -220,6 +218,7 @@ def _evaluate_and_sum(centers, problem, offsets, width):
     """The dual, with sums of clusters, counts of intersections and the cost as extras."""
     evaluation = _evaluate(problem, centers, offsets, width)
     sums = sum_clusters(problem, evaluation.labels, len(centers))
+    # The dual sums distances plus offsets: without the offsets it is the cost.
     cost = evaluation.value - float((offsets * evaluation.counts).sum())
     return evaluation._replace(extras=(sums, evaluation.counts, cost))
 
@@ -239,6 +238,7 @@ def _nearest_ties(problem, labels, gaps, width, n_wanted, per_cell):
     """
     near = np.flatnonzero(gaps < width)
     near = near[np.lexsort((random_keys(problem.numbers[near]), gaps[near]))]
+    # Rank of each sample within its intersection and cluster, in the same order.
     cells = problem.codes[near] * (1 + labels.max(initial=0)) + labels[near]
     by_cell = np.argsort(cells, kind="stable")
     ranks = np.arange(len(cells)) - np.searchsorted(cells[by_cell], cells[by_cell])
@@ -248,6 +248,7 @@ def _nearest_ties(problem, labels, gaps, width, n_wanted, per_cell):
 def _assign_with_moves(problem, centers, offsets, numbers, moved):
     """Labels of the fair assignment, but for the samples that moved."""
     labels = _evaluate(problem, centers, offsets).labels
+    # Of all moves those of this block; row numbers of a block ascend.
     is_here = np.isin(numbers, problem.numbers, assume_unique=True)
     labels[np.searchsorted(problem.numbers, numbers[is_here])] = moved[is_here]
     return labels

@@ -1,6 +1,7 @@
 """Clustering problems: samples in memory or in partitions, and limits on their clusters."""
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from skfair._kernels.clustering import (
     clustering_from_sums,
 )
 from skfair._kernels.kmeans import squared_distances_by_cluster
-from skfair.cluster._limits import composition_ratios, keeps_sizes
+from skfair.cluster._requirements import composition_ratios, keeps_sizes
 from skfair.cluster.kmeans._dual import DualSolution, fair_assignment, gather_labels, solve_dual
 from skfair.groups import GroupSummary
 from skfair.partitions import BLOCK, blocks, make_partitions
@@ -59,12 +60,9 @@ class BaseClusteringProblem:
     def keeps_limits(self, counts, level):
         """Whether clusters keep sizes, and a level up to one sample, and lack no group."""
         limits = self.limits._replace(slack=self.largest_weight)
+        # The slack of one sample is in the limits: integer counts may not do better.
         is_balanced = level == 0 or composition_ratios(counts, limits).min() >= level * (1 - 1e-12)
         return bool(is_balanced) and keeps_sizes(counts.sum(axis=1) / self.n_attributes, limits)
-
-    def at_level(self, level):
-        """The limits with another minimum balance."""
-        return self.limits._replace(level=float(level))
 
 
 class Background:
@@ -134,11 +132,6 @@ class ClusteringProblem(BaseClusteringProblem):
         return self.weights.min() == self.weights.max()
 
     @property
-    def are_exchangeable(self):
-        """Whether exchanging two samples of an intersection changes nothing but the cost."""
-        return self.has_equal_weights and self.unit_costs is None
-
-    @property
     def group_weights(self):
         return sum_by_group(self.codes, self.weights, self.limits.intersections)
 
@@ -183,14 +176,11 @@ class ClusteringProblem(BaseClusteringProblem):
     @classmethod
     def concatenate(cls, problems, n_jobs=None):
         """One problem of the samples of several."""
-        columns = {
-            name: None if values[0] is None else np.concatenate(values)
-            for name in ("X", "weights", "codes", "unit_costs", "numbers")
-            for values in [[getattr(problem, name) for problem in problems]]
-        }
+        columns = {}
+        for name in ("X", "weights", "codes", "unit_costs", "numbers"):
+            values = list(map(attrgetter(name), problems))
+            columns[name] = None if values[0] is None else np.concatenate(values)
         return cls(**columns, limits=problems[0].limits, n_jobs=n_jobs)
-
-    # Clusterings --------------------------------------------------------------------------
 
     def tabulate(self, labels, n_clusters):
         """The clustering of labels, recomputed."""
@@ -234,13 +224,12 @@ class ClusteringProblem(BaseClusteringProblem):
         labels, members = labels.copy(), members.copy()
         empty = list(np.flatnonzero(members == 0))
         distances = self.masses * ((self.X - centers[labels]) ** 2).sum(axis=1)
+        # From the farthest sample on, but never the last one of a cluster.
         for p in np.argsort(-distances, kind="stable"):
             if empty and members[labels[p]] > 1:
                 members[labels[p]] -= 1
                 labels[p] = empty.pop(0)
         return labels
-
-    # The homotopy's data ------------------------------------------------------------------
 
     def subsample(self):
         """Samples in memory for the warm start: these."""
@@ -255,6 +244,7 @@ class ClusteringProblem(BaseClusteringProblem):
 
     def solve_assignment(self, centers, limits, start, slack, max_iter):
         """The dual solution of the fair assignment, with labels and gaps."""
+        # Distances are computed once, and each step of the ascent is a pass over them.
         measured = self.partitions.map(_measure, centers)
         solution, evaluated = solve_dual(measured, limits, start, slack, max_iter)
         labels, gaps = gather_labels(evaluated)
@@ -271,8 +261,6 @@ class ClusteringProblem(BaseClusteringProblem):
     def merge(self, problem, point):
         """The point of all samples, from that of the candidates."""
         return point
-
-    # Subsamples ---------------------------------------------------------------------------
 
     def thin(self, size, random_state):
         """About ``size`` of the samples, drawn by intersection and weighted up to its weight.
@@ -310,6 +298,7 @@ class ClusteringProblem(BaseClusteringProblem):
 
         ``others`` are the weights of all other samples in the full data, by intersection.
         """
+        # One factor per intersection, by which its drawn samples make up its weight.
         drawn = np.bincount(self.codes, self.weights * ~is_far, minlength=len(others))
         factors = np.divide(others, drawn, out=np.ones(len(others)), where=drawn > 0)
         factors = np.where(is_far, 1.0, factors[self.codes])
@@ -350,9 +339,6 @@ def compared_groups(groups, attributes):
     counts = sum_by_group(groups.codes, None, intersections).astype(np.intp)
     columns = tuple(slice(column.min(), column.max() + 1) for column in intersections.T)
     return GroupSummary(labels, counts), intersections, columns
-
-
-# Functions of blocks ----------------------------------------------------------------------
 
 
 def sum_clusters(problem, labels, n_clusters):

@@ -40,12 +40,13 @@ def _send(problem, centers, labels, rows, surplus):
 
     Changes ``labels`` and ``surplus`` in place.
     """
-    for code, own in enumerate(np.ascontiguousarray(surplus.T)):
+    # Intersections are independent: members of one take the place of members of the same.
+    for code, excess in enumerate(np.ascontiguousarray(surplus.T)):
         members = rows[problem.codes[rows] == code]
-        if own.any() and len(members):
+        if excess.any() and len(members):
             costs = problem.subset(members).costs_by_cluster(centers).T
-            transport(np.ascontiguousarray(costs), members, labels, own)
-            surplus[:, code] = own
+            transport(np.ascontiguousarray(costs), members, labels, excess)
+            surplus[:, code] = excess
 
 
 def fitting_table(samples, counts, level):
@@ -56,6 +57,7 @@ def fitting_table(samples, counts, level):
     """
     # With a margin rounding keeps the level exactly; without one it may cost a sample.
     counts = np.round(counts / samples.largest_weight)
+    # One attribute: a fractional table can be rounded. Several: the programme must be integer.
     is_integer = samples.n_attributes > 1
     for margin in (1, 0):
         fractional = _nearest_table(samples, counts, level, margin - is_integer, is_integer)
@@ -81,23 +83,24 @@ def _nearest_table(samples, counts, level, margin, is_integer):
     each = sparse.eye_array(n_cells, format="csr")
     rows, bounds = [], []
 
-    def at_most(on_table, on_largest, bound):
+    def add_rows(on_table, on_largest, bound):
+        # A bound on the table is one on counts + above - below.
         not_on_largest = sparse.csr_array((on_table.shape[0], n_clusters * n_scales))
         rows.append([on_table, -on_table, not_on_largest if on_largest is None else on_largest])
         bounds.append(bound - on_table @ counts.ravel())
 
     # Ratios, sizes, counts that are not negative, and members of all groups that are large enough.
     for on_groups, on_largest, spare in _ratio_rows(limits, n_clusters, level):
-        at_most(on_groups @ by_group, on_largest, -margin * spare)
+        add_rows(on_groups @ by_group, on_largest, -margin * spare)
     weight = samples.largest_weight
     smallest = np.ceil(limits.min_size / weight) if np.isfinite(limits.min_size) else 1
-    at_most(-by_cluster, None, np.full(n_clusters, -float(smallest)))
+    add_rows(-by_cluster, None, np.full(n_clusters, -float(smallest)))
     if np.isfinite(limits.max_size):
-        at_most(by_cluster, None, np.full(n_clusters, np.floor(limits.max_size / weight)))
-    at_most(-each, None, np.zeros(n_cells))
+        add_rows(by_cluster, None, np.full(n_clusters, np.floor(limits.max_size / weight)))
+    add_rows(-each, None, np.zeros(n_cells))
     if level > 0:  # in every cluster a member of each group that is large enough
         enough = is_in @ counts.sum(axis=0) >= n_clusters
-        at_most(-by_group, None, -np.tile(enough.astype(float), n_clusters))
+        add_rows(-by_group, None, -np.tile(enough.astype(float), n_clusters))
     nothing = sparse.csr_array((n_codes, n_clusters * n_scales))
     # The first integer table will do: nearness is worth little.
     integer_options = {
@@ -113,6 +116,7 @@ def _nearest_table(samples, counts, level, margin, is_integer):
         integrality=np.repeat([is_integer, False], [2 * n_cells, n_clusters * n_scales]),
         **(integer_options if is_integer else {"method": "highs-ds"}),
     )
+    # Status 1 is the time limit: a table found until then will do.
     if solved.x is None or solved.status not in (0, 1):
         return None
     above, below = solved.x[:n_cells], solved.x[n_cells : 2 * n_cells]
@@ -129,6 +133,7 @@ def _ratio_rows(limits, n_clusters, level):
         return
     clusters = sparse.eye_array(n_clusters)
     for s, (scale, factor) in enumerate(zip(limits.scales, limits.factors, strict=True)):
+        # Rows of similar size for the solver; ratios do not depend on the scale.
         scale = scale / scale[scale > 0].min()
         weigh = sparse.kron(clusters, np.diag(scale)[scale > 0], format="csr")
         largest = np.outer(scale[scale > 0] > 0, np.arange(n_scales) == s).astype(float)
@@ -149,6 +154,7 @@ def controlled_rounding(table):
     .. [1] M. Bacharach, "Matrix rounding problems", Management Science 12 (9), 1966.
     """
     n_rows, n_columns = table.shape
+    # Entries that are integers up to rounding stay.
     floor = np.floor(table + 1e-9)
     fractions = np.clip(table - floor, 0.0, None)
     by_row = sparse.kron(sparse.eye_array(n_rows), np.ones((1, n_columns)))

@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skfair._kernels.clustering import balance_limits
-from skfair.cluster._balance import describe
+from skfair.cluster._requirements import describe
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._input import partitioned_input, summarize
 from skfair.cluster.kmeans._lloyd import Runs, lloyd

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from skfair.cluster._balance import describe, missing_groups_message
-from skfair.cluster._limits import ClusterRequirements
+from skfair.cluster._requirements import ClusterRequirements, describe, missing_groups_message
 from skfair.cluster.kmeans._lloyd import Runs
 from skfair.cluster.spectral._affinity import Affinity
 from skfair.cluster.spectral._fair_embedding import FairEmbedding, embed

@@ -16,7 +16,7 @@ from skfair.cluster import (
     Homotopy,
     fair_kmeans_front,
 )
-from skfair.cluster._limits import ClusterRequirements, composition_ratios
+from skfair.cluster._requirements import ClusterRequirements, composition_ratios
 from skfair.cluster.kmeans._dual import gather_labels, solve_dual, zero_solution
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import (

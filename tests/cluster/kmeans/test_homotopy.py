@@ -99,7 +99,7 @@ def test_unit_costs_weigh_what_is_paid_but_not_whom_is_counted():
 def test_a_balance_by_heads_is_kept_where_costs_differ():
     costs = np.random.default_rng(0).uniform(0.1, 3.0, 300)
     samples = samples_of(group_separation=0.8)
-    samples = replace(samples, unit_costs=costs, limits=samples.at_level(0.8))
+    samples = replace(samples, unit_costs=costs, limits=samples.limits._replace(level=0.8))
     runs = Runs(3, n_init=2)
     point, _, status = Homotopy().solve(samples, runs, np.random.RandomState(0), lambda _: None)
     labels = point.clustering.labels

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.cluster._limits import ClusterRequirements, composition_ratios, keeps_sizes
+from skfair.cluster._requirements import ClusterRequirements, composition_ratios, keeps_sizes
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._tables import controlled_rounding, fitting_table, settle
 

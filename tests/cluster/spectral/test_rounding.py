@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skfair.cluster._limits import ClusterRequirements
+from skfair.cluster._requirements import ClusterRequirements
 from skfair.cluster.kmeans._lloyd import Runs
 from skfair.cluster.spectral._fair_embedding import embed
 from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity, RBFAffinity

@@ -1,0 +1,277 @@
+"""Requirements for every cluster, by groups and by size, and what clusterings reach of them.
+
+What is reached becomes fitted attributes, the status, and warnings.
+"""
+
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from skfair._kernels.clustering import balance_limits
+from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.groups import group_names
+from skfair.utils._balance import balance, data_balance, smallest_balances, smallest_share_ratios
+from skfair.utils._messages import join_names, warn
+
+ROUNDING = 1e-12  # of sums and ratios
+
+
+class ClusterRequirements(NamedTuple):
+    """The parameters of a clusterer that bound its clusters, as numbers."""
+
+    balance: float = 0.0  # relative to the data's own
+    share_ratio: float = 0.0
+    smallest: float = 0.0  # weight of a cluster
+    largest: float = np.inf
+    attributes: tuple = (slice(None),)  # the groups that are compared with one another
+    members: np.ndarray | None = None  # number by group; None: enough for all clusters
+
+    def limits(self, group_weights, intersections=None):
+        """The same as `Limits`, with the level that has to be reached.
+
+        ``intersections`` are the groups of each, (n_intersections, n_attributes); None if every
+        group is one.
+        """
+        limits = balance_limits(len(group_weights))
+        scales, shares = np.zeros((2, len(self.attributes), len(group_weights)))
+        for groups, counted, shared in zip(self.attributes, scales, shares, strict=True):
+            counted[groups] = 1.0
+            shared[groups] = group_weights[groups].min() / group_weights[groups]
+        # Of several attributes only balances relative to the data's own can be compared.
+        of_data = np.array([data_balance(group_weights[groups]) for groups in self.attributes])
+        alone = len(of_data) == 1
+        goal = self.balance * float(of_data[0] if alone else 1.0)
+        factors = np.ones(1) if alone else 1 / of_data
+        limits = limits._replace(level=goal, scales=scales, factors=factors)
+        # A ratio of shares implies as much relative balance.
+        if self.share_ratio > 0 and self.share_ratio >= self.balance:
+            level = float(self.share_ratio)
+            limits = limits._replace(level=level, scales=shares, factors=np.ones(len(shares)))
+        elif self.share_ratio > 0:
+            limits = limits._replace(
+                scales=np.vstack([scales, shares]),
+                factors=np.append(factors, np.full(len(shares), goal / self.share_ratio)),
+            )
+        return limits._replace(
+            intersections=limits.intersections if intersections is None else intersections,
+            min_size=self.smallest * (1 - ROUNDING) if self.smallest > 0 else -np.inf,
+            max_size=float(self.largest * (1 + ROUNDING)),
+        )
+
+
+def check_requirements(estimator, total, is_count):
+    """The requirements that a clusterer's parameters state, refused if no clusters have such sizes.
+
+    ``total`` is the weight of all samples, ``is_count`` whether all weights are 1.
+    """
+    total, n_clusters = float(total), estimator.n_clusters
+    smallest = _size(estimator.min_cluster_size, total, 0.0)
+    largest = _size(estimator.max_cluster_size, total, np.inf)
+    attainable, units = (total / n_clusters, total / n_clusters), "units of sample_weight"
+    if is_count:
+        # Counts are integers: bounds are rounded inwards, and so are the attainable sizes.
+        smallest = np.ceil(smallest * (1 - ROUNDING))
+        largest = np.floor(largest * (1 + ROUNDING))
+        attainable, units = (total // n_clusters, -(-total // n_clusters)), "samples"
+    if smallest > attainable[0] * (1 + ROUNDING):
+        raise ValueError(
+            f"min_cluster_size={estimator.min_cluster_size} requires {smallest:g} {units} in each "
+            f"of {n_clusters} clusters, but there are {total:g}: {attainable[0]:g} is the maximum "
+            "that all clusters can have. Lower it, or use fewer clusters."
+        )
+    if largest < attainable[1] * (1 - ROUNDING):
+        raise ValueError(
+            f"max_cluster_size={estimator.max_cluster_size} allows {largest:g} {units} in each of "
+            f"{n_clusters} clusters, but there are {total:g}: {attainable[1]:g} is the minimum "
+            "bound with which all fit. Raise it, or use more clusters."
+        )
+    return ClusterRequirements(
+        estimator.min_balance or 0.0, estimator.min_share_ratio or 0.0, smallest, largest
+    )
+
+
+def _size(size, total, absent):
+    """A bound on the size of a cluster as a weight: floats are shares of all."""
+    if size is None:
+        return absent
+    return float(size) if isinstance(size, Integral) else float(size * total)
+
+
+def composition_ratios(counts, limits):
+    """Ratio of the smallest to the largest group of each cluster, in the scales of the limits."""
+    # A scale of 0 leaves a group out: each attribute compares its own groups.
+    compared = limits.scales > 0
+    scaled = (counts + limits.slack)[:, None] * limits.scales
+    low = scaled.min(axis=2, where=compared, initial=np.inf)
+    high = ((counts - limits.slack)[:, None] * limits.scales).max(axis=2)
+    ratios = np.divide(low, high, out=np.full(low.shape, np.inf), where=high > 0)
+    return np.where((counts > 0).all(axis=1), (limits.factors * ratios).min(axis=1), 0.0)
+
+
+def keeps_sizes(sizes, limits):
+    """Whether all clusters are as large as they must be, and no larger than they may be."""
+    return bool((sizes >= limits.min_size).all() and (sizes <= limits.max_size).all())
+
+
+def is_sized(limits):
+    """Whether the sizes of clusters are bounded."""
+    return bool(np.isfinite(limits.min_size) or np.isfinite(limits.max_size))
+
+
+def keeps_balance(counts, ratio, largest_weight, scale=1.0, members=None):
+    """Whether every cluster has balance ``ratio`` up to one sample, and lacks no large group.
+
+    That is ``(n_kj + w) s_j >= ratio (n_kj' - w) s_j'`` for all clusters k and groups j, j', with w
+    the largest weight of a sample, and ``n_kj > 0`` for all groups that have at least as many
+    members as there are clusters. A ratio of 0 is always kept.
+    """
+    if ratio == 0:
+        return True
+    # One sample of slack on both sides: the smallest group may gain it, the largest lose it.
+    lowest = ratio * ((counts - largest_weight) * scale).max(axis=1)
+    is_balanced = ((counts + largest_weight) * scale).min(axis=1) >= lowest * (1 - 1e-12)
+    is_large = np.full(counts.shape[1], True) if members is None else members >= len(counts)
+    return bool(is_balanced.all() and (counts[:, is_large] > 0).all())
+
+
+def describe(counts, requirements, largest_weight=1.0):
+    """The fitted attributes that follow from a table of counts by cluster and group."""
+    tables = [counts[:, groups] for groups in requirements.attributes]
+    sizes = tables[0].sum(axis=1)
+    balances, of_data = smallest_balances(tables)
+    share_ratios = smallest_share_ratios(tables)
+    reached = float(balances.min())
+    attributes = {
+        "balance_": reached,
+        "data_balance_": of_data,
+        "relative_balance_": reached / of_data,
+        "cluster_balances_": balances,
+        "share_ratio_": float(share_ratios.min()),
+        "cluster_share_ratios_": share_ratios,
+        "cluster_sizes_": sizes,
+        "group_counts_": counts,
+    }
+    largest = max(list_shortfalls(attributes, requirements, largest_weight), default=(0.0, ""))
+    return attributes | {"constraint_violation_": largest[0]}
+
+
+def list_shortfalls(attributes, requirements, largest_weight):
+    """Amounts and sentences of the requirements missed by more than one sample.
+
+    Amounts of sizes are shares of all; ``attributes`` are as `describe` returns them.
+    """
+    tables, shortfalls = [], []
+    keeps_balances = keeps_share_ratios = True
+    # Each attribute must keep both requirements among its own groups.
+    for groups in requirements.attributes:
+        table = attributes["group_counts_"][:, groups]
+        totals = table.sum(axis=0)
+        members = None if requirements.members is None else requirements.members[groups]
+        balance_ratio = requirements.balance * data_balance(totals)
+        keeps_balances &= keeps_balance(table, balance_ratio, largest_weight, members=members)
+        keeps_share_ratios &= keeps_balance(
+            table, requirements.share_ratio, largest_weight, 1 / totals, members
+        )
+        tables.append(table)
+    if not keeps_balances:
+        relative = attributes["relative_balance_"]
+        sentence = (
+            f"min_balance={requirements.balance:g} is not reached: the relative balance of the "
+            f"fit is {relative:.4f} ({_balance_details(attributes, tables)})."
+        )
+        shortfalls.append((requirements.balance - relative, sentence))
+    if not keeps_share_ratios:
+        share_ratio = attributes["share_ratio_"]
+        sentence = (
+            f"min_share_ratio={requirements.share_ratio:g} is not reached: the ratio of shares of "
+            f"the fit is {share_ratio:.4f}."
+        )
+        shortfalls.append((requirements.share_ratio - share_ratio, sentence))
+    sizes = attributes["cluster_sizes_"]
+    return [*shortfalls, *_list_size_shortfalls(sizes, requirements, largest_weight)]
+
+
+def _balance_details(attributes, tables):
+    """The balance reached, of several attributes that of each."""
+    if len(tables) == 1:
+        return (
+            f"balance {attributes['balance_']:.4f} of {attributes['data_balance_']:.4f} in the data"
+        )
+    each = [f"{balance(t) / data_balance(t.sum(axis=0)):.4f}" for t in tables]
+    return f"the minimum of {', '.join(each)}, one of each attribute"
+
+
+def _list_size_shortfalls(sizes, requirements, largest_weight):
+    # Integer counts make integer sizes; of other weights the last sample may not fit.
+    rounding, total = largest_weight * (1 - 1e-9), float(sizes.sum())
+    too_small, too_large = requirements.smallest - sizes.min(), sizes.max() - requirements.largest
+    if too_small > rounding:
+        sentence = f"A cluster size of {requirements.smallest:g} is not reached by all clusters: "
+        yield too_small / total, f"{sentence}the minimum is {sizes.min():g}."
+    if too_large > rounding:
+        sentence = f"A cluster size of {requirements.largest:g} is exceeded: the maximum is "
+        yield too_large / total, f"{sentence}{sizes.max():g}."
+
+
+def outcome(attributes, search, lacks_groups):
+    """Status and violation of a fit, from its attributes and how the search ended.
+
+    Where balanced clusters were required without groups, nothing is certified.
+    """
+    # What is reached decides, whatever the search reports of itself.
+    violation = attributes["constraint_violation_"]
+    if violation > 0:
+        search = "infeasible"
+    elif lacks_groups:
+        search, violation = "unconstrained", float("nan")
+    return {"status_": search, "constraint_violation_": violation}
+
+
+def small_groups_message(estimator):
+    """A message about groups with fewer members than there are clusters; None without any."""
+    groups, n_clusters = estimator.groups_, estimator.n_clusters
+    if not (estimator.min_balance or estimator.min_share_ratio):
+        return None
+    sizes = zip(group_names(groups.labels), groups.counts, strict=True)
+    small = [f"{name!r} ({size})" for name, size in sizes if size < n_clusters]
+    if not small:
+        return None
+    return (
+        f"Groups have fewer members than the {n_clusters} clusters: {join_names(small)}. Some "
+        "clusters have none of them, so that balance_ is 0. Ask for fewer clusters, or merge small "
+        "groups."
+    )
+
+
+def warn_of_status(estimator, data, search, advice, cut_short):
+    """Warn of requirements that are missed, or else of small groups and of a fit cut short.
+
+    ``cut_short`` says what ended the fit too early; it is None if the user knows.
+    """
+    small = small_groups_message(estimator)
+    if estimator.status_ == "infeasible":
+        shortfalls = list_shortfalls(vars(estimator), data.requirements, data.largest_weight)
+        sentences = [sentence for _, sentence in shortfalls]
+        warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
+        return
+    if small:
+        warn(small)
+    if search == "max_iter" and cut_short is not None:
+        warn(cut_short, ConvergenceWarning)
+
+
+def missing_groups_message(estimator):
+    """A message for fits without groups whose parameters require balance; None for others."""
+    names = ("min_balance", "min_share_ratio")
+    required = [f"{name}={getattr(estimator, name)}" for name in names if getattr(estimator, name)]
+    if not required:
+        return None
+    verb = "requires" if len(required) == 1 else "require"
+    return (
+        f"{' and '.join(required)} {verb} balanced clusters, but fit got no sensitive_features: "
+        "all samples are one group and the fit is plain clustering. Pass "
+        "fit(X, sensitive_features=...) by name, as a second argument without one is y, which is "
+        "not used; or min_balance=None for clusters without balance."
+    )
