@@ -22,7 +22,6 @@ from skfair.postprocessing import (
     EventFeatures,
     calibrate,
     calibrated_log_odds,
-    check_folds_cover,
     check_held_out,
     check_out_of_bag,
     check_rows,
@@ -332,21 +331,27 @@ class ConstrainedClassifierCV(
         validate_params(self)
         constraints = resolve_constraints(self.constraint)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        # Check the input; from here on, training data are the samples of positive weight.
         training, rows = self._check(X, y, metadata | {"groups": groups}, constraints)
         check_held_out(self._base, self.cv, X, X_fit, rows)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         fit_params, folds = self._split(X, y, training, rows, metadata, groups, params)
+        # Score every sample by a classifier that was not fitted to it.
         estimators, scores = self._cross_fit(training, folds, fit_params, context)
+        # Features of the final model: calibrated log-odds, and probabilities of the constraints'
+        # events.
         rule, problems = self._fit_features(
             training, constraints, estimators, scores, folds, fit_params, context
         )
+        # Fit the final linear model, whose out-of-fold decisions keep the constraints.
         with Subtask(self, context, "final linear model", max_subtasks=None) as step:
             progress = FitProgress(self, step.context, lambda e: rule | _coefficients(e), step.name)
             constraints = [] if training.lacks_groups else constraints
             problem, guarantee = fit_final_model(
                 problems, constraints, self.tolerance, self.confidence_level, progress
             )
+        # Store what predictions need, and what describes the fit; then warn.
         outcome = self._outcome(problem, guarantee, problems, constraints)
         outcome["oof_scores_"] = _scatter(outcome["oof_scores_"], rows, len(column_or_1d(y)))
         known = feature_attributes(rule["estimators_"][0])
@@ -375,6 +380,7 @@ class ConstrainedClassifierCV(
     def _split(self, X, y, training, rows, metadata, groups, params):
         """Parameters of the classifier's ``fit`` for the training samples, and folds of these."""
         fit_params, split_params = route_metadata(self, self._base, metadata, params)
+        # Weights that reach the rates but not the classifier deserve a warning.
         is_refitted = self.cv != "prefit" and not isinstance(self._base, FrozenEstimator)
         is_routed = get_config()["enable_metadata_routing"]
         has_weights = metadata["sample_weight"] is not None
@@ -386,6 +392,7 @@ class ConstrainedClassifierCV(
                 "set_fit_request(sample_weight=True) of its last step."
             )
         check_out_of_bag(self.cv, groups)
+        # Models of events are cross-fitted in folds even if the classifier itself is not.
         cv = _N_FOLDS if self.cv is None or isinstance(self.cv, str) else self.cv
         y = column_or_1d(y)
         folds = make_folds(cv, X, y, stratify(training, rows, len(y)), split_params, groups)
@@ -393,6 +400,7 @@ class ConstrainedClassifierCV(
 
     def _cross_fit(self, training, folds, fit_params, context):
         """The fitted classifiers, and out-of-fold scores."""
+        # "prefit" and "oob" fit the classifier once at most.
         cv, n_fits = (self.cv, None) if isinstance(self.cv, str) else (folds, len(folds))
         with Subtask(self, context, "classifiers", max_subtasks=n_fits) as step:
             return cross_fit(
@@ -411,7 +419,7 @@ class ConstrainedClassifierCV(
 
         # Out-of-fold probabilities of the events that the constraints compare.
         events = find_events(problems, constraints)
-        check_folds_cover(events, folds, training.groups)
+        events.check_folds(folds, training.groups)
         models = fit_event_models(
             estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
         )
@@ -431,6 +439,7 @@ class ConstrainedClassifierCV(
             )
         features = EventFeatures(models, events.table, events.sources, events.compares_scores)
 
+        # Platt scaling of the out-of-fold scores, class by class.
         calibration = [
             calibrate(column, problem) for column, problem in zip(scores.T, problems, strict=True)
         ]
@@ -482,6 +491,7 @@ class ConstrainedClassifierCV(
 
     def _warn(self, problem, guarantee):
         """Warn of useless scores, and of what `warn_of_outcome` and `warn_of_cost` find."""
+        # A slope of 0 or less: higher scores do not mean more of the class.
         if (np.atleast_2d(self.calibration_)[:, 0] <= 0).all():
             label = "any class" if self.pos_label_ is None else f"the class {self.pos_label_}"
             warn(
@@ -563,6 +573,7 @@ class ConstrainedClassifierCV(
         odds, scores = self._scores(X, sensitive_features)
         if len(self.classes_) > 2:
             return match_classes(expit(odds), scores.argmax(axis=1))
+        # Two classes: stretch the probability such that the sample's threshold is at 1/2.
         success = match_decisions(odds[:, 0], scores[:, 0], self.coef_[0])
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
@@ -606,6 +617,7 @@ class ConstrainedClassifierCV(
         ['intercept', 'log_odds', 'offset', 'pos_label', 'slope', 'weights']
         """
         self._check_two_classes()
+        # Calibration applies to scores in units of their spread: undo this for raw scores.
         slope = self.calibration_[0] / self._unit.spread
         return {
             "slope": float(slope),
@@ -661,6 +673,7 @@ class ConstrainedClassifierCV(
         router = MetadataRouter(owner=self).add_self_request(self)
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router.add(estimator=self._base, method_mapping=to_fit)
+        # A number of folds takes no metadata; any splitter stands for it here.
         splitter = self.cv if hasattr(self.cv, "split") else check_cv()
         to_split = MethodMapping().add(caller="fit", callee="split")
         return router.add(splitter=splitter, method_mapping=to_split)

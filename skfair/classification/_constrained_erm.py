@@ -160,6 +160,8 @@ class ConstrainedERMClassifier(LinearClassifier):
             says what must hold.
         """
         validate_params(self)
+        # Constraints by name become objects; the request is what a message about missing groups
+        # says.
         constraints = resolve_constraints(self.constraint)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         request = f"constraint={self.constraint!r} asks for equal rates of groups"

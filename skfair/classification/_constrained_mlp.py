@@ -157,6 +157,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
 
     def _start(self, model, random_state):
         """Model parameters to start from."""
+        # Random weights, unless an earlier fit has layers of the same shapes.
         if not (self.warm_start and hasattr(self, "coefs_")):
             return model.initial(random_state)
         shapes = [np.shape(coef) for coef in self.coefs_]
@@ -175,6 +176,8 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     def _predictor(self, model, parameters, training):
         """The fitted attributes that predictions need."""
         coefs, intercepts = model.coefficients(parameters)
+        # Stored scores are of the second class, those of a fit of the positive class: the unit has
+        # the sign.
         coefs[-1] = training.unit.spread * coefs[-1]
         intercepts[-1] = training.unit.from_unit(intercepts[-1])
         return {

@@ -76,6 +76,8 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         labels : ndarray of shape (n_samples,)
         """
         scores = self._scores(X, sensitive_features)
+        # Scores are of the second class: a score of exactly 0 is no positive decision, whichever
+        # that is.
         positive = scores > 0 if self.pos_label_ == self.classes_[1] else scores < 0
         return label_positive(positive, self.classes_, self.pos_label_)
 
@@ -107,10 +109,12 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
 
     def _train(self, X, y, metadata, groups, constraints, request):
         """Fit to data in memory or partitioned data; ``request`` is as in `check_training`."""
+        # Partitioned data are fitted by sums over partitions, or collected if they are few.
         if is_partitioned(X, y, *metadata.values()):
             return fit_collected(self, X, y, metadata, constraints)
         request = request if constraints else None
         training = check_training(self, X, y, metadata | {"groups": groups}, request)
+        # Class weights count in the loss; rates of groups keep the sample weights.
         loss_weights = class_weights(self.class_weight, training)
         return self._fit(X, y, training, constraints, loss_weights)
 
@@ -145,6 +149,7 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
                 f"{self._per_group} of its own, but a linear classifier of scikit-learn has one "
                 "set; fit with group_interactions=False."
             )
+        # Fitted attributes are set: scikit-learn's fit would move the coefficients.
         classifier = LogisticRegression() if self.loss == "logistic" else LinearSVC()
         names = ("classes_", "coef_", "intercept_", "n_features_in_", "feature_names_in_")
         fitted = {name: getattr(self, name) for name in names if hasattr(self, name)}

@@ -71,6 +71,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
             says what must hold.
         """
         validate_params(self)
+        # Constraints by name become objects; groups are requested only if there are any.
         constraints = resolve_constraints(self.constraint)
         metadata = {
             "sensitive_features": sensitive_features,
@@ -79,6 +80,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         }
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         training = self._check_training(self, X, y, metadata, request if constraints else None)
+        # Class weights count in the loss; rates of groups keep the sample weights.
         loss_weights = class_weights(self.class_weight, training)
         return self._fit(X, y, training, constraints, loss_weights)
 
@@ -115,6 +117,8 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         labels : ndarray of shape (n_samples,)
         """
         scores = self._scores(X)
+        # Scores are of the second class: a score of exactly 0 is no positive decision, whichever
+        # that is.
         positive = scores > 0 if self.pos_label_ == self.classes_[1] else scores < 0
         return label_positive(positive, self.classes_, self.pos_label_)
 

@@ -206,6 +206,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         'raw'
         """
         constraint = PARTIAL_CRITERIA[criterion](interval, width=1.0)
+        # Shares of whole groups, as in the paper; some criteria have no scale.
         if "scale" in constraint.get_params():
             constraint.set_params(scale="raw")
         settings = {
@@ -243,6 +244,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
             fewer than 20 samples in its interval; the message says what must hold.
         """
         validate_params(self)
+        # One criterion on an interval of percentiles is the only constraint.
         criterion = make_criterion(self.criterion, self.interval)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         return self._train(X, y, metadata, groups, [criterion], self._request)

@@ -288,6 +288,7 @@ class PartialParityPostprocessor(
             load_rows, (y, sensitive_features, sample_weight, groups)
         )
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        # Check the input, and that a fitted classifier has not seen these samples.
         training, rows = self._check(X, y, metadata | {"groups": groups})
         check_held_out(self._base, self.cv, X, X_fit, rows)
         criterion = self._criterion()
@@ -297,9 +298,11 @@ class PartialParityPostprocessor(
         bound = criterion.bind(training.samples.take(compared), None, None, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        # Out-of-fold scores, snapped to levels: equal samples must have equal ranks.
         estimator, scores = self._cross_fit(X, y, training, rows, metadata, groups, context)
         levels = unique_levels(scores)
         y_score = training.unit.to_unit(snap_to_levels(scores, levels))
+        # Rank the samples of compared groups, within their groups.
         samples = RankedSamples.from_bound(y_score[compared], bound)
         check_sizes(samples, criterion, self.criterion)
         rule = {
@@ -312,9 +315,11 @@ class PartialParityPostprocessor(
             "_unit": training.unit,
         }
 
+        # Search the rates of positive decisions with the fewest errors that keep the tolerance.
         guarantee = self._search(samples, bound, rule, positions, context)
         fitted = rule | guarantee.candidate.attributes(samples, positions)
         codes = training.groups.codes
+        # Fair scores of all training samples, for the report.
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
         shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])
         fitted |= self._outcome(guarantee, bound.tolerance, reported.report(shifted))
@@ -350,6 +355,7 @@ class PartialParityPostprocessor(
         """The constraint whose gap is bounded."""
         criterion = make_criterion(self.criterion, self.interval)
         params, defaults = criterion.get_params(), type(criterion)().get_params()
+        # Parameters that the rank shift does not implement must have their defaults.
         names = {"threshold", "rank_within", "min_group_size"} & set(params)
         changed = sorted(name for name in names if params[name] != defaults[name])
         if changed or isinstance(criterion, PartialEqualizedOdds):
@@ -494,6 +500,7 @@ class PartialParityPostprocessor(
         """Fair score of each row, positive for the positive class."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
+        # Training levels first: scores of the same features may differ in their last digits.
         scores = mean_scores([self.estimator_], X)[:, 0]
         scores = snap_to_levels(scores, self._levels)
         # New samples of equal features get equal scores too, though none of the training levels.
@@ -508,6 +515,7 @@ class PartialParityPostprocessor(
 
 def _compared_groups(samples):
     """Rows of groups that are compared, and whose rank curve each group has, among these groups."""
+    # Small groups take the curve and the rate of the group that they are merged into.
     _, positions = samples.merge_small_groups()
     is_large = samples.is_large(samples.groups)
     return np.flatnonzero(is_large[samples.groups.codes]), positions

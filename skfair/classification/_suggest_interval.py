@@ -102,8 +102,10 @@ def suggest_interval(
         raise ValueError(
             f"positive_rate is a share of all samples, in [0, 1]; got {positive_rate!r}."
         )
+    # Candidates: intervals of the width, on a grid of the step, that contain the positive rate.
     alpha = _candidate_starts(positive_rate, width, step)
     beta = np.minimum(1.0, np.round(alpha + width, 9))
+    # Raw differences: all intervals are of one width, so that no normalisation is needed.
     difference = [
         partial_statistical_parity_difference(
             y_score,
@@ -114,6 +116,7 @@ def suggest_interval(
         )
         for interval in zip(alpha, beta, strict=True)
     ]
+    # The most unfair one; of equals, the one whose centre is nearest to the positive rate.
     distance = np.abs((alpha + beta) / 2 - positive_rate)
     best = np.lexsort((distance, -np.array(difference)))[0]
     return Bunch(
@@ -131,6 +134,7 @@ def _candidate_starts(positive_rate, width, step):
         np.ceil((lowest - _ROUNDING) / step), highest / step + _ROUNDING + 1
     )
     starts = multiples[multiples <= highest + _ROUNDING]
+    # The last interval ends at 1, wherever the grid ends.
     if positive_rate >= 1.0 - width:
         starts = np.append(starts, 1.0 - width)
     return np.unique(np.round(starts, 9))

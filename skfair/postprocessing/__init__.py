@@ -12,7 +12,7 @@ from skfair.postprocessing._event_features import (
     out_of_fold_probabilities,
     warn_if_groups_predictable,
 )
-from skfair.postprocessing._events import check_folds_cover, check_several_classes, find_events
+from skfair.postprocessing._events import check_several_classes, find_events
 from skfair.postprocessing._final_model import fit_final_model, log_odds_parameters
 from skfair.postprocessing._folds import CV_CONSTRAINTS, check_out_of_bag, make_folds
 from skfair.postprocessing._input import check_rows, feature_attributes, route_metadata, stratify

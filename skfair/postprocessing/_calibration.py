@@ -16,6 +16,7 @@ def calibrate(scores, training):
     share = training.weights / training.weights.sum()
     center = share @ scores
     spread = np.sqrt(share @ (scores - center) ** 2)
+    # Constant scores: the log-odds of the positive class's share.
     if spread <= 1e-12 * (1.0 + abs(center)):
         rate = share @ (training.target > 0)
         return np.array([0.0, np.log(rate / (1.0 - rate))])

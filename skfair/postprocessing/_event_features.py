@@ -42,6 +42,8 @@ class EventModel:
         """Fit to some rows of the training data."""
         if not events.subsets:
             return cls(base, [], [])
+        # Groups are learned from what the classifier's last step gets: preprocessing is not
+        # repeated.
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
         weights, codes = training.weights[rows], events.codes[rows]
         knows_groups = isinstance(group_estimator, str)
@@ -51,6 +53,7 @@ class EventModel:
         group_models, subset_models = [], []
         for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
             inside = subset[rows]
+            # Group given the subset, and membership in the subset where nothing else gives it.
             group_models.append(None if knows_groups else fit(codes, rows=np.flatnonzero(inside)))
             subset_models.append(
                 fit(inside, rows=np.arange(len(rows))) if source == "learned" else None
@@ -70,6 +73,7 @@ class EventModel:
             if group_model is None:
                 probabilities[np.arange(n_samples), number, codes] = 1.0
             else:
+                # Groups without a training sample in the subset keep probability 0.
                 columns = predict_probabilities(group_model, features)
                 probabilities[:, number, group_model.classes_] = columns
             if subset_model is not None:
@@ -129,6 +133,7 @@ def warn_if_groups_predictable(events, probabilities):
     if not events.subsets:
         return
     inside, codes = events.subsets[0], events.codes[events.subsets[0]]
+    # Share of each group that is recognised out of fold.
     is_right = probabilities[inside, 0].argmax(axis=1) == codes
     counts = np.bincount(codes, minlength=events.table.shape[2])
     compared = (counts > 0) & events.table[:, 0].any(axis=(0, 2))
@@ -169,6 +174,8 @@ class EventFeatures:
         by_subset = _subset_probabilities(self.sources, expit(odds))
         factors = by_subset, probabilities, self.table
         features = np.einsum("ip,ipg,cpgr->cir", *factors, optimize=True)
+        # Ranks and losses depend on the size of scores: the weight of an event varies with the log-
+        # odds.
         products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
@@ -183,8 +190,9 @@ class EventFeatures:
         sources = [source for _, source in self.sources]
         constant, slope = np.transpose([_AFFINE.get(source, (1, 0)) for source in sources])
         weights = []
-        for part in np.split(coef, 1 + self.compares_scores):
-            per_event = self.table[0] @ part
+        # Features are linear in the events' probabilities: collect the coefficient of each event.
+        for block in np.split(coef, 1 + self.compares_scores):
+            per_event = self.table[0] @ block
             weights += [constant[:, np.newaxis] * per_event, slope[:, np.newaxis] * per_event]
         return np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
 

@@ -33,10 +33,33 @@ class ConstraintEvents:
         self.table = table
         self.compares_scores = compares_scores
 
+    def check_folds(self, folds, groups):
+        """Refuse folds whose training rows lack an event."""
+        nouns = {"all": "samples", "learned": "samples of the constraint's cell"}
+        is_weighed = self.table.any(axis=(0, 3))  # (n_subsets, n_codes)
+        for subset, (_, source), weighed in zip(
+            self.subsets, self.sources, is_weighed, strict=True
+        ):
+            # Only groups with a weight in some feature need a model.
+            present = np.intersect1d(self.codes[subset], np.flatnonzero(weighed))
+            for number, (train, _) in enumerate(folds):
+                missing = np.setdiff1d(present, self.codes[train][subset[train]])
+                if len(missing):
+                    first = np.flatnonzero(self.codes == missing[0])[0]
+                    names = join_names(
+                        repr(groups.names[g]) for g in groups.matrix[[first]].indices
+                    )
+                    raise ValueError(
+                        f"Fold {number} of {len(folds)} leaves no {nouns.get(source, source)} of "
+                        f"group {names} to learn from. Pass fewer folds or another splitter, "
+                        "merge small groups, or leave them out (min_group_size)."
+                    )
+
 
 def find_events(problems, constraints):
     """The events that constraints compare in one-vs-rest problems of the same samples."""
     codes = group_codes(problems[0].groups)
+    # One sample of each disjoint group shows of which compared groups it is a member.
     first = np.unique(codes, return_index=True)[1]
     subsets, sources, columns = [], [], []
     for number, problem in enumerate(problems):
@@ -72,9 +95,12 @@ def _decision_effects(constraint, cell, target):
     negative, positive = (
         rate(np.full(2, score), np.array([-1.0, 1.0])).value for score in (-_CERTAIN, _CERTAIN)
     )
+    # What a decision adds per sample, relative to the largest effect; its sign decides the
+    # direction.
     effects = positive - negative
     effects = effects / (np.abs(effects).max() or 1.0)
     inside = target[cell]
+    # Equal effects in both classes, or one class: the cell is one event. Else one event per class.
     if effects[0] == effects[1] or len(np.unique(inside)) == 1:
         return [(cell, effects[int(inside[0] > 0)])] if len(inside) else []
     return [(cell & (target < 0), effects[0]), (cell & (target > 0), effects[1])]
@@ -90,6 +116,7 @@ def _contrasts(effects, members, codes, weights, subsets):
     occupied = np.flatnonzero(share > 0)
     if len(occupied) < 2:
         return []
+    # Differences of rates: every group against the largest. Those of other pairs are combinations.
     largest = occupied[np.argmax(share[occupied])]
     numbers = [(_number(subset, subsets), effect) for subset, effect in effects]
     columns = []
@@ -131,6 +158,7 @@ def _distinct(table):
     if not table.size:
         return table
     columns = table.reshape(-1, table.shape[2])
+    # Scale to a largest entry of 1, so that multiples are equal up to rounding.
     columns = columns / np.abs(columns).max(axis=0, initial=1e-300)
     _, first = np.unique(columns.round(12), axis=1, return_index=True)
     return table[:, :, np.sort(first)]
@@ -152,23 +180,3 @@ def check_several_classes(problems, constraints, confidence):
             f"{len(problems)} classes has its own. Pass a constraint on rates of decisions, such "
             "as 'demographic_parity', or make two classes of them, as in y == label."
         )
-
-
-def check_folds_cover(events, folds, groups):
-    """Refuse folds whose training rows lack an event."""
-    nouns = {"all": "samples", "learned": "samples of the constraint's cell"}
-    is_weighed = events.table.any(axis=(0, 3))  # (n_subsets, n_codes)
-    for subset, (_, source), weighed in zip(
-        events.subsets, events.sources, is_weighed, strict=True
-    ):
-        present = np.intersect1d(events.codes[subset], np.flatnonzero(weighed))
-        for number, (train, _) in enumerate(folds):
-            missing = np.setdiff1d(present, events.codes[train][subset[train]])
-            if len(missing):
-                first = np.flatnonzero(events.codes == missing[0])[0]
-                names = join_names(repr(groups.names[g]) for g in groups.matrix[[first]].indices)
-                raise ValueError(
-                    f"Fold {number} of {len(folds)} leaves no {nouns.get(source, source)} of group "
-                    f"{names} to learn from. Pass fewer folds or another splitter, "
-                    "merge small groups, or leave them out (min_group_size)."
-                )

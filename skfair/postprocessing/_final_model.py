@@ -37,11 +37,13 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
     tasks = _tasks(problems, constraints, tolerance, callback)
     # Of several temperatures the enforced model with the fewest errors is taken.
     task, candidate = _select_most_accurate(tasks if len(problems) > 1 else _preselect(tasks))
+    # On the training data alone, unless a confidence level asks for a margin.
     guarantee = Guarantee(candidate, task.constraint.tolerances)
     if confidence is not None:
         start, clusters = replace(task, start=candidate.parameters), problems[0].samples.clusters
         guarantee = enforce_in_population(start, "auto", confidence, clusters=clusters)
     problem = task.problem
+    # At the enforced model, where the report and the multipliers are read.
     constraint = problem.constraint.linearize_at(guarantee.candidate.scores)
     return replace(problem, constraint=constraint), guarantee
 
@@ -71,11 +73,13 @@ def _preselect(tasks):
 
     A search along the intercept is cheap, and leads a single row to its bound.
     """
+    # Only for one row on decisions of one problem, which the intercept alone can lead to its bound.
     constraint = tasks[0].constraint
     counts_all = constraint.statistics <= {"decisions"}
     if len(tasks) == 1 or not counts_all or len(constraint.rows.lower) != 1:
         return tasks
     task, candidate = _select_most_accurate(tasks, "sweep")
+    # Constant decisions, or a bound that is missed, say nothing about the temperature.
     is_constant = len(candidate.decisions) == 1
     if is_constant or not candidate.keeps_bound:
         return tasks

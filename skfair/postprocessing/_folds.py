@@ -44,6 +44,7 @@ def make_folds(cv, X, y, strata, params=None, groups=None):
 def _stratified_folds(n_folds, y, strata, groups):
     """Training and test rows of each fold, with equal shares of the strata."""
     present = np.flatnonzero(strata >= 0)
+    # Units that are dealt out: samples, or sets of samples that belong together.
     if groups is None:
         _check_class_sizes(n_folds, y[present])
         first, codes = np.arange(len(present)), np.arange(len(present))

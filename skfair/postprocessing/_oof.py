@@ -77,6 +77,7 @@ def cross_fit_once(estimator, X, y, params, cv, strata, groups=None, subtask=nul
     estimators, scores = cross_fit(estimator, X, y, folds, params=params, subtask=subtask)
     if len(estimators) == 1:
         return estimators[0], scores[:, 0]
+    # New samples are scored by one more classifier, fitted to all.
     task = subtask("classifier of all samples")
     return fit_rows(estimator, X, y, params, np.arange(len(y)), task), scores[:, 0]
 
@@ -170,6 +171,7 @@ def _refuse_supervised_steps(estimator, X, y):
     before, last = estimator[:-1], estimator.steps[-1][1]
     if not len(before):
         return _refuse_supervised_steps(last, X, y)
+    # Fit the steps with and without y: equal features prove that y is not used.
     features, error = clone(before).fit(X, y).transform(X), None
     try:
         uses_y = _hash(clone(before).fit(X).transform(X)) != _hash(features)

@@ -72,6 +72,7 @@ def search_rates(samples, criterion, tolerance, callback):
 
 def _narrow_gap(samples, criterion, tolerance, callback):
     """Bisect for the widest gap between the groups' rates whose scores keep the tolerance."""
+    # First without any limit on the gap: if that keeps the tolerance, nothing has fewer errors.
     best = _evaluate_gap(samples, criterion, tolerance, samples.rates, 1.0)
     if callback(best) or not best.excess:
         return best
@@ -79,6 +80,7 @@ def _narrow_gap(samples, criterion, tolerance, callback):
     for n_tries in range(2, N_TRIES + 1):
         gap = (feasible + infeasible) / 2
         latest = _evaluate_gap(samples, criterion, tolerance, samples.rates, gap)
+        # Prefer what keeps the tolerance, then fewer errors.
         best = min((best, latest), key=lambda rates: (rates.excess, rates.error))
         best = best._replace(n_tries=n_tries)
         if callback(best):
@@ -89,6 +91,7 @@ def _narrow_gap(samples, criterion, tolerance, callback):
 
 def _evaluate_gap(samples, criterion, tolerance, positions, gap):
     """The best rates with positions at most a gap apart, as `ShiftedRates`."""
+    # Rates with the fewest errors within the gap, then scores that are 0 at these ranks.
     zeros = best_rates(samples.rates, positions, samples.gain, gap)
     center = (zeros.min() + zeros.max()) / 2
     scores = shift_ranks(samples.ranks, zeros[samples.groups.codes], center)
@@ -107,6 +110,8 @@ def search_with_guarantee(samples, bound, confidence, search, clusters=None):
         ranks = ranks_in_groups(subset.curves, samples.y_score, codes)
 
         def fit(tolerances):
+            # Rates are searched on the rows, and all samples are scored by them, ranked among the
+            # rows.
             best = search(subset, float(tolerances[0]))
             return best._replace(scores=shift_ranks(ranks, best.zeros[codes], best.center))
 

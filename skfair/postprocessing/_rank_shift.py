@@ -73,12 +73,15 @@ def best_rates(rates, positions, gain, gap):
     Each argument has one row per group and one column per threshold of the scores, positions
     ascending from 0. Every window of length ``gap`` that begins at a position is searched.
     """
+    # A best window begins at a position: moved to the next one, it loses none of its positions.
     starts = np.unique(positions)
     total, choices = np.zeros(len(starts)), []
     for group_positions, group_gain in zip(positions, gain, strict=True):
         first = np.searchsorted(group_positions, starts, side="left")
         stop = np.searchsorted(group_positions, starts + gap + _ROUNDING, side="right")
         choice = _argmax_in_ranges(group_gain, first, stop)
+        # The groups choose independently within a window; without a position in it they rule it
+        # out.
         total += np.where(stop > first, group_gain[choice], -np.inf)
         choices.append(choice)
     window = np.argmax(total)

@@ -53,6 +53,7 @@ def _partition_scores(partition, estimator):
 
 def probability_scores(probabilities):
     """Log-odds of the columns of predict_proba, softened to be finite everywhere."""
+    # Shrink towards 1/2, then take the log-odds: finite, and in the same order.
     softened = _SOFTENING + (1.0 - 2.0 * _SOFTENING) * _drop_first_of_two(probabilities)
     return np.log(softened / (1.0 - softened))
 
@@ -68,6 +69,7 @@ def predict_probabilities(estimator, X):
             f"shape {shape}, but it returned shape {probabilities.shape}. Return them in the order "
             "of classes_, also that of the first of two."
         )
+    # Rounding is clipped; anything farther outside is on another scale.
     low, high = probabilities.min(initial=0.0), probabilities.max(initial=1.0)
     if low < -_ROUNDING or high > 1.0 + _ROUNDING:
         raise ValueError(
@@ -153,6 +155,7 @@ def unique_levels(scores):
 
 def snap_to_levels(scores, levels):
     """Scores, those equal to one of the `unique_levels` up to rounding replaced by it."""
+    # The nearest level is the next one above or below.
     above = np.minimum(np.searchsorted(levels, scores), len(levels) - 1)
     tolerance = _rounding(levels)
     for position in (above, np.maximum(above - 1, 0)):

@@ -200,6 +200,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
             no two groups can be compared; the message says what must hold.
         """
         validate_params(self)
+        # One constraint or several, as objects or by name.
         constraints = [] if self.constraint is None else self.constraint
         constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
         constraints = [
@@ -210,12 +211,15 @@ class ConstrainedRanker(ConstrainedLinearModel):
         X_, y_, query, documents = _check_documents(
             self, X, y, query_id, metadata, request if constraints else None
         )
+        # A pair of documents is a sample: the difference of features, of target +1.
         training = _make_training_pairs(X_, y_, query, documents, self._draw_pairs)
         if constraints:
             _warn_of_small_groups(documents)
+        # Fit the linear model to the pairs, under constraints on pairs of groups.
         lacks_groups = bool(constraints) and sensitive_features is None
         self._fit(X, y, training._replace(lacks_groups=lacks_groups), constraints)
         self.n_pairs_, self.groups_ = len(training.target), documents.groups.summary
+        # Coefficients of 0 satisfy every parity, and rank nothing.
         if not np.any(self.coef_):
             warn(
                 "All documents have the same score: no other order was found that keeps the "
@@ -228,6 +232,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         if n_pairs <= self.max_pairs:
             return np.arange(n_pairs)
         random_state = check_random_state(self.random_state)
+        # Drawn without replacement, in the order in which all pairs are numbered.
         pairs = sample_without_replacement(n_pairs, self.max_pairs, random_state=random_state)
         return np.sort(pairs)
 
@@ -270,6 +275,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
 
 def _check_documents(ranker, X, y, query_id, metadata, request):
     """Features, relevance, queries, and groups and weights of documents of positive weight."""
+    # Metadata are aligned with X as it was passed: an index is lost by the conversion.
     by_row = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, estimator=ranker)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
@@ -287,6 +293,7 @@ def _make_training_pairs(X, y, query, documents, draw):
     pairs = _make_pairs(y, query)
     better, worse = pairs[draw(len(pairs))].T
     groups = _pair_groups(documents.groups, query, better, worse)
+    # Pairs with a document of a small group count in the loss, but are not compared.
     is_large = dict(zip(documents.groups.names, documents.is_large(documents.groups), strict=True))
     large = [number for number, (_, a, b) in enumerate(groups.labels) if is_large[a] & is_large[b]]
     groups = groups if all(is_large.values()) else groups.select(np.array(large, dtype=np.intp))
@@ -334,6 +341,7 @@ def _make_pairs(y, query):
 def _pair_groups(groups, query, better, worse):
     """Query, and the groups of the more and of the less relevant document."""
     shape = len(query.names), len(groups.names), len(groups.names)
+    # Number the combinations that occur among all that could.
     codes = np.ravel_multi_index(
         (query.codes[better], groups.codes[better], groups.codes[worse]), shape
     )

@@ -168,6 +168,7 @@ class ConstrainedERMRegressor(LinearRegressor):
             says what must hold.
         """
         validate_params(self)
+        # Refuse constraints on classes before any data are read.
         constraints = resolve_constraints(self.constraint)
         for constraint in constraints:
             _check_constraint(constraint)
@@ -176,6 +177,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         return self._train(X, y, metadata, constraints, request)
 
     def _predictor(self, model, parameters, training):
+        # Coefficients are in the units of y; the scale shows what tolerances are relative to.
         predictor = super()._predictor(model, parameters, training)
         return predictor | {"target_scale_": training.unit.spread}
 

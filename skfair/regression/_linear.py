@@ -38,10 +38,12 @@ class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
 
         The target is in units of its standard deviation, and so are the thresholds of constraints.
         """
+        # Partitioned data are fitted by sums over partitions, or collected if they are few.
         if is_partitioned(X, y, *metadata.values()):
             return fit_collected(self, X, y, metadata, constraints)
         request = request if constraints else None
         training = check_real_training(self, X, y, metadata, request)
+        # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.
         training = standardize_target(training, self.fit_intercept)
         constraints = [_rescale_threshold(constraint, training.unit) for constraint in constraints]
         return self._fit(X, y, training, constraints)
@@ -49,6 +51,8 @@ class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
 
 def _rescale_threshold(constraint, unit):
     """The constraint on a target in other units."""
+    # Parities of means and ranks have no threshold in the unit of y.
     if not hasattr(constraint, "threshold"):
         return constraint
+    # A copy: the parameter of the estimator keeps the unit of y.
     return clone(constraint).set_params(threshold=unit.to_unit(constraint.threshold))

@@ -169,6 +169,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
             interval; the message says what must hold.
         """
         validate_params(self)
+        # One criterion on an interval of percentiles is the only constraint.
         criterion = make_criterion(self.criterion, self.interval)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         return self._train(X, y, metadata, [criterion], self._request)

@@ -178,7 +178,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     def _check_training(estimator, X, y, metadata, request):
         """`check_training` for samples of any shape."""
         samples = X if is_dataset(X) else _check_samples(X, estimator)
-        positions = np.arange(len(samples))[:, np.newaxis]  # stand for the samples
+        # Classes, groups and weights are checked with row numbers in place of features.
+        positions = np.arange(len(samples))[:, np.newaxis]
         training = check_training(estimator, positions, y, metadata, request)
         rows = training.X[:, 0].astype(np.intp)
         if is_dataset(X):
@@ -188,12 +189,14 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         return training._replace(X=samples[rows], samples=training.samples._replace(X=features))
 
     def _fit(self, X, y, training, constraints, loss_weights=1.0):
+        # Initial weights and dropout are drawn from PyTorch's own generators, seeded for this fit.
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         with torch_seed(seed, check_device(self.device)):
             return super()._fit(X, y, training, constraints, loss_weights)
 
     def _model(self, training):
         model = TorchModel(self._network(training), training.X, self.device).astype(np.float64)
+        # A module that overflows at its start would fail later, with a message about the solver.
         scores = model.evaluate(model.initial()).scores
         if not np.isfinite(scores).all():
             worst = int(np.flatnonzero(~np.isfinite(scores))[0])
@@ -229,6 +232,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         return model.estimate_batch_norm(parameters)
 
     def _predictor(self, model, parameters, training):
+        # Rescale the last layer, which is linear: stored scores are of the second class.
         parameters = parameters.copy()
         parameters[-model.n_last :] *= training.unit.spread
         return {

@@ -21,6 +21,7 @@ class FlatModule:
         self.output_name = output_name
         self.modes = list(zip(module.modules(), is_training, strict=True))
         self.output_layer = module.get_submodule(output_name)
+        # Sort the trained tensors, stably: those of the output layer come last.
         output_ids = {id(self.output_layer.weight), id(self.output_layer.bias)}
         trained = [pair for pair in module.named_parameters() if pair[1].requires_grad]
         self.tensors = dict(sorted(trained, key=lambda pair: id(pair[1]) in output_ids))
@@ -51,6 +52,7 @@ class FlatModule:
 
     def load(self, parameters):
         """Set the parameters of the module, (n_parameters,)."""
+        # Evaluations at the same parameters follow one another: do not copy them again.
         if self._loaded is not None and np.array_equal(self._loaded, parameters):
             return
         torch = require_torch()
@@ -71,6 +73,7 @@ class FlatModule:
 
     def output_layer_inputs(self, inputs):
         """Inputs of the output layer in evaluation mode, (n_samples, n_units), as a tensor."""
+        # A hook sees what the output layer gets, wherever in the module it is.
         caught = []
         handle = self.output_layer.register_forward_pre_hook(lambda _, args: caught.append(*args))
         try:

@@ -66,6 +66,7 @@ class TorchModel:
         module = copy.deepcopy(module).to(device)
         like = next(module.parameters(), None)
         dtype = require_torch().float32 if like is None else like.dtype
+        # Two samples show the shape of what the module returns.
         module, output = ensure_output_layer(module, self.samples.read(slice(0, 2), dtype))
         output_name = next(name for name, layer in module.named_modules() if layer is output)
         modes = [submodule.training for submodule in module.modules()]
@@ -228,6 +229,7 @@ class TorchModel:
         model : LinearModel
             Its parameters are the last ones of this model.
         """
+        # Hidden units are used as they are, so that parameters are those of the module's layer.
         hidden = self.evaluate(parameters).hidden
         n_units = hidden.shape[1]
         return LinearModel(hidden, np.zeros(n_units), np.ones(n_units), fit_intercept=True)
@@ -256,6 +258,7 @@ class TorchModel:
         learner = self._replace(network=FlatModule(network.module, network.output_name, is_norm))
         norms = [layer for layer, training in learner.network.modes if training]
         momenta = [norm.momentum for norm in norms]
+        # Running means start again, and weigh all batches equally.
         for norm in norms:
             norm.reset_running_stats()
             norm.momentum = None  # the mean of all batches

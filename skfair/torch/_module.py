@@ -34,6 +34,7 @@ def check_device(device):
 def torch_seed(seed, device):
     """Context with seeded generators of the CPU and a device, which restores their states."""
     torch = require_torch()
+    # The CPU's generator is always forked; others are named.
     others = [] if device.type == "cpu" else [device]
     with torch.random.fork_rng(devices=others, device_type=others[0].type if others else "cuda"):
         torch.manual_seed(seed)
@@ -54,14 +55,17 @@ def ensure_output_layer(module, inputs):
     is initialised to the identity. The module is probed on ``inputs``, some samples.
     """
     torch = require_torch()
+    # Find a last linear layer by what the module returns: its name or place says nothing.
     outputs, layers = _probe(module, inputs)
     _check_outputs(module, outputs, len(inputs))
     if len(layers) == 1:
         return module, layers[0]
     nn = torch.nn
+    # Append a layer of the module's dtype, on its device.
     like = next(module.parameters(), outputs)
     n_columns = outputs[0].numel()
     layer = nn.Linear(n_columns, 1, device=like.device, dtype=like.dtype)
+    # The identity: training starts from the scores of the module as it was passed.
     if n_columns == 1:
         nn.init.ones_(layer.weight)
         nn.init.zeros_(layer.bias)

@@ -23,6 +23,7 @@ class TorchPoint:
         """Scores as a tensor with its graph."""
         network = self.model.network
         network.load(self.parameters)
+        # Another point has loaded its parameters since: the graph is gone.
         if self._version != network.version:
             self._outputs = network.outputs(self._inputs, self.model.is_training)
             self._version = network.version
@@ -38,6 +39,7 @@ class TorchPoint:
         if self.model.is_training:  # the gradient of these scores is needed next
             return as_float64(self._graph())
         self.model.network.load(self.parameters)
+        # No gradient is needed next: skip the graph.
         with require_torch().inference_mode():
             return as_float64(self.model.network.outputs(self._inputs, is_training=False))
 

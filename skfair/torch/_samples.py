@@ -15,6 +15,7 @@ def make_samples(X, device):
     torch = require_torch()
     if is_dataset(X):
         return DatasetSamples(X, device, np.arange(len(X)))
+    # Real numbers become float32; integers, such as those of tokens, stay.
     X = X if isinstance(X, torch.Tensor) else torch.as_tensor(np.asarray(X, dtype=np.float32))
     return TensorSamples(X.to(device, torch.float32 if X.is_floating_point() else None))
 

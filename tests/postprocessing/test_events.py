@@ -12,7 +12,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.groups import Samples, check_groups
-from skfair.postprocessing._events import check_folds_cover, find_events, group_codes
+from skfair.postprocessing._events import find_events, group_codes
 from skfair.training import Training
 
 TARGET = np.array([1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
@@ -114,4 +114,4 @@ def test_a_fold_without_a_group():
     rows = np.arange(6)
     with pytest.raises(ValueError, match="Fold 1 of 2 leaves no positives of group 'b'"):
         folds = [(rows, rows), (rows[:5], rows[5:])]
-        check_folds_cover(events, folds, data.groups)
+        events.check_folds(folds, data.groups)
