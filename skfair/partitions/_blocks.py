@@ -154,9 +154,9 @@ def open_blocks(path):
     >>> import numpy as np
     >>> from skfair.datasets import open_blocks
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.save(Path(folder) / "people.npy", np.arange(6.0).reshape(3, 2))
-    ...     people = open_blocks(Path(folder) / "people.npy")
-    ...     people, people[1].read(0)
+    ...     np.save(Path(folder) / "table.npy", np.arange(6.0).reshape(3, 2))
+    ...     table = open_blocks(Path(folder) / "table.npy")
+    ...     table, table[1].read(0)
     (<1 blocks of shape (3, 2)>, array([1., 3., 5.]))
     """
     path = Path(path)
@@ -370,7 +370,8 @@ def _folder_values(folders):
     # A column of integers only if all files agree; missing values are left out.
     for name in {name for row in columns for name in row}:
         present = [row for row in columns if row.get(name) is not None]
-        if all(_is_integer(row[name]) for row in present):
+        # As Python writes them: "01" is a name.
+        if all(re.fullmatch("0|-?[1-9][0-9]*", row[name]) for row in present):
             for row in present:
                 row[name] = int(row[name])
     return columns
@@ -379,11 +380,6 @@ def _folder_values(folders):
 def _unquote(text):
     """The value of a folder; None where Hive marks it as missing."""
     return None if text == "__HIVE_DEFAULT_PARTITION__" else unquote(text)
-
-
-def _is_integer(text):
-    """Whether text is an integer as Python writes it: "01" is a name."""
-    return re.fullmatch("0|-?[1-9][0-9]*", text) is not None
 
 
 def _check_same_columns(files):

@@ -74,7 +74,7 @@ class DaskWorkers:
         import dask.array as da
         from dask import delayed
 
-        chunks = self.client.map(_concatenate, self._submit(task, others), pure=False)
+        chunks = self.client.map(np.concatenate, self._submit(task, others), pure=False)
         chunks = zip(map(delayed, chunks), lengths, strict=True)
         inner = empty.shape[1:]
         return da.concatenate(
@@ -218,10 +218,6 @@ def check_workers(client):
 
 def _identity(task):
     return task
-
-
-def _concatenate(arrays):
-    return np.concatenate(arrays)
 
 
 def _call(task, *columns):

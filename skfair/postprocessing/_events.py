@@ -37,18 +37,16 @@ class ConstraintEvents:
         """Refuse folds whose training rows lack an event."""
         nouns = {"all": "samples", "learned": "samples of the constraint's cell"}
         is_weighed = self.table.any(axis=(0, 3))  # (n_subsets, n_codes)
-        for subset, (_, source), weighed in zip(
-            self.subsets, self.sources, is_weighed, strict=True
-        ):
+        columns = zip(self.subsets, self.sources, is_weighed, strict=True)
+        for subset, (_, source), weighed in columns:
             # Only groups with a weight in some feature need a model.
             present = np.intersect1d(self.codes[subset], np.flatnonzero(weighed))
             for number, (train, _) in enumerate(folds):
                 missing = np.setdiff1d(present, self.codes[train][subset[train]])
                 if len(missing):
                     first = np.flatnonzero(self.codes == missing[0])[0]
-                    names = join_names(
-                        repr(groups.names[g]) for g in groups.matrix[[first]].indices
-                    )
+                    members = groups.matrix[[first]].indices
+                    names = join_names(repr(groups.names[code]) for code in members)
                     raise ValueError(
                         f"Fold {number} of {len(folds)} leaves no {nouns.get(source, source)} of "
                         f"group {names} to learn from. Pass fewer folds or another splitter, "

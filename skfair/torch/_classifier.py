@@ -177,7 +177,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     @staticmethod
     def _check_training(estimator, X, y, metadata, request):
         """`check_training` for samples of any shape."""
-        samples = X if is_dataset(X) else _check_samples(X, estimator)
+        samples = X
+        if not is_dataset(X):
+            samples = _move_to_cpu(X)
+            samples = check_array(samples, dtype=np.float32, allow_nd=True, estimator=estimator)
         # Classes, groups and weights are checked with row numbers in place of features.
         positions = np.arange(len(samples))[:, np.newaxis]
         training = check_training(estimator, positions, y, metadata, request)
@@ -254,11 +257,6 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         tags.input_tags.sparse = False
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _check_samples(X, estimator):
-    """An array of samples, float32."""
-    return check_array(_move_to_cpu(X), dtype=np.float32, allow_nd=True, estimator=estimator)
 
 
 def _move_to_cpu(X):
