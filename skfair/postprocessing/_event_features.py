@@ -174,8 +174,8 @@ class EventFeatures:
         by_subset = _subset_probabilities(self.sources, expit(odds))
         factors = by_subset, probabilities, self.table
         features = np.einsum("ip,ipg,cpgr->cir", *factors, optimize=True)
-        # Ranks and losses depend on the size of scores: the weight of an event varies with the log-
-        # odds.
+        # Ranks and losses depend on the size of scores: the weight of an event varies with the
+        # log-odds.
         products = [log_odds * features] if self.compares_scores else []
         return np.concatenate((log_odds, features, *products), axis=2)
 
