@@ -58,12 +58,18 @@ _SUBMODULES = (
 __all__ = ["__version__", "warm_up", *_SUBMODULES]
 
 
-def warm_up():
-    """Compile the kernels that fits with default settings need, and cache them on disk.
+def warm_up(verbose=0):
+    """Compile the kernels that fits with default settings need, and store them on disk.
 
     The first fit of an estimator after an install compiles the code of its inner loops, which takes
     some seconds; later processes load it. This compiles it for all estimators at once, for example
-    when a container image is built. Without a writable cache it serves the current process only.
+    when a container image is built; ``python -m skfair warm-up`` does so in a shell. Where no
+    folder can be written it serves the current process only.
+
+    Parameters
+    ----------
+    verbose : int, default=0
+        Above 0, a line is printed for every kernel that is compiled, with the time that it took.
 
     Returns
     -------
@@ -74,7 +80,7 @@ def warm_up():
     >>> import skfair
     >>> skfair.warm_up()
     """
-    importlib.import_module("skfair._warm_up").fit_all()
+    importlib.import_module("skfair._warm_up").fit_all(verbose)
 
 
 def __getattr__(name):

@@ -1,8 +1,58 @@
-"""``python -m skfair report FILE ...``: audit predictions of any tool."""
+"""Commands of the shell: ``python -m skfair report FILE ...`` and ``python -m skfair warm-up``."""
 
 import sys
+from argparse import ArgumentParser
 
-from skfair.audit import main
+from skfair.audit import add_report_command
+
+
+class _Parser(ArgumentParser):
+    """A parser whose errors are one sentence."""
+
+    def error(self, message):
+        sentence = " ".join(message.split())
+        self.exit(2, f"{self.prog}: error: {sentence}\n")
+
+
+def main(arguments):
+    """Run the command in the arguments after ``python -m skfair``; return the exit status.
+
+    The status is 0 on success. Errors in the arguments or in a file exit with 2, one sentence and
+    nothing written. ``warm-up`` returns 1 if compiled kernels cannot be stored.
+    """
+    parser = _Parser(prog="python -m skfair", description="Audit predictions, compile kernels.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    add_report_command(commands)
+    _add_warm_up_command(commands)
+    options = parser.parse_args(arguments)
+    return options.run(options)
+
+
+def _add_warm_up_command(commands):
+    """Add the command ``warm-up`` to a parser."""
+    command = commands.add_parser(
+        "warm-up",
+        help="compile the kernels of all estimators, and store them on disk",
+        description="Compile the kernels that fits with default settings need, and store them next "
+        "to the package, or where NUMBA_CACHE_DIR says. Later processes load them. The exit status "
+        "is 1 if no folder can be written.",
+    )
+    command.set_defaults(run=_warm_up)
+
+
+def _warm_up(options):
+    """Compile all kernels, and report where they are stored."""
+    from skfair._warm_up import check_stored, fit_all  # takes a second: `report` need not wait
+
+    fit_all(verbose=1)
+    try:
+        folders = check_stored()
+    except OSError as error:
+        print(f"python -m skfair warm-up: error: {error}", file=sys.stderr)
+        return 1
+    print("All kernels are stored in", " and ".join(folders))
+    return 0
+
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

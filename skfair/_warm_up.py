@@ -1,9 +1,11 @@
 """Fits that compile the kernels of fits with default settings."""
 
+import sys
 import warnings
 
 import numpy as np
 
+from skfair._kernels import announce_compilation, is_kernel
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
@@ -12,10 +14,10 @@ from skfair.solvers import SQP
 N_LARGE = 150_000  # samples from which on kernels count decisions
 
 
-def fit_all():
+def fit_all(verbose):
     """Fit every estimator that has kernels, on small or large data of two groups."""
     X, y, metadata = _draw(300)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), announce_compilation(verbose):
         warnings.simplefilter("ignore")
         FairKMeans(4, random_state=0).fit(X, **metadata)
         # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.
@@ -37,3 +39,20 @@ def _draw(n_samples):
     X[:, 0] += 1.5 * groups
     y = X.sum(axis=1) + rng.logistic(size=n_samples) > 0.5
     return X, y, {"sensitive_features": groups}
+
+
+def check_stored():
+    """Folders of the kernels that this process has used; an error unless later ones find them."""
+    modules = [
+        module for name, module in sys.modules.items() if name.startswith("skfair._kernels.")
+    ]
+    kernels = {item for module in modules for item in vars(module).values() if is_kernel(item)}
+    used = [kernel for kernel in kernels if kernel.signatures]
+    for kernel in used:
+        # Read the file: a full disk and a read-only folder leave none.
+        if not all(kernel._cache.load_overload(sig, kernel.targetctx) for sig in kernel.signatures):
+            raise OSError(
+                "Compiled kernels must be written to a folder, but they cannot be written to "
+                f"{kernel.stats.cache_path}; set NUMBA_CACHE_DIR to a folder with space."
+            )
+    return sorted({kernel.stats.cache_path for kernel in used})

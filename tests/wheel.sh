@@ -15,7 +15,8 @@ unset PYTHONPATH
 export PATH="$place/venv/bin:$PATH" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
 python -m pip install --quiet --disable-pip-version-check "$wheel"
-python -c 'import skfair; skfair.warm_up(); print("tested:", skfair.__file__)'
+python -c 'import skfair; print("tested:", skfair.__file__)'
+python -m skfair warm-up
 python -m skfair --help
 
 python -m pip install --quiet --disable-pip-version-check "$wheel[test]"

@@ -11,6 +11,7 @@ import gc
 import os
 import threading
 from concurrent.futures import Future
+from time import perf_counter
 
 import numpy as np
 
@@ -25,7 +26,6 @@ def jit(function):
     """Compile a kernel at its first call and cache it on disk.
 
     Kernels run without the interpreter lock, and a division by zero gives inf or nan as in numpy.
-    Where the cache folder is read-only, every process compiles again.
     """
     import numba  # takes .25 s: imported here so that fits without kernels do not wait for it
 
@@ -34,9 +34,9 @@ def jit(function):
         return function
     kernel = numba.njit(**options)(function)
     if CACHE:
-        with contextlib.suppress(RuntimeError):  # no writable cache folder
-            kernel.enable_caching()
-            _use_cache_file(kernel._cache)
+        from skfair._kernels._cache import KernelCache
+
+        kernel._cache = KernelCache(function)
     return _compile_in_thread(kernel)
 
 
@@ -64,13 +64,6 @@ def _compile_helper(function, **options):
     return numba.njit(
         error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
     )(function)
-
-
-def _use_cache_file(cache):
-    """Cache a kernel in files that are valid as long as no kernel source changes."""
-    from skfair._kernels._cache import KernelCacheFile
-
-    cache._cache_file = KernelCacheFile(cache)
 
 
 def _compile_in_thread(kernel):
@@ -125,17 +118,22 @@ def announce_compilation(verbose):
     class Announcer(event.Listener):
         def on_start(self, event):
             kernel = event.data["dispatcher"]
-            if _is_kernel(kernel):
-                storage = "kept on disk" if CACHE else "for this process"
-                print(f"compiling {kernel.__name__.lstrip('_')}, once ({storage})", flush=True)
+            if is_kernel(kernel):
+                self.start = perf_counter()
+                storage = "stored on disk" if CACHE else "for this process"
+                name = kernel.__name__.lstrip("_")
+                print(f"compiling {name}, once ({storage}) ...", end=" ", flush=True)
 
         def on_end(self, event):
-            pass
+            if is_kernel(event.data["dispatcher"]):
+                print(f"{perf_counter() - self.start:.1f} s", flush=True)
 
     return event.install_listener("numba:compile", Announcer())
 
 
-def _is_kernel(dispatcher):
-    """Whether a compiled function is a kernel of this package and not a helper of one."""
-    is_ours = dispatcher.__module__.startswith(__name__)
-    return is_ours and not dispatcher.targetoptions.get("no_cpython_wrapper")
+def is_kernel(item):
+    """Whether an object is a kernel of this package, and not a helper or plain function."""
+    options = getattr(item, "targetoptions", None)
+    if options is None or options.get("no_cpython_wrapper"):
+        return False
+    return item.__module__.startswith(__name__)

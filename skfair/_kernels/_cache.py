@@ -5,17 +5,64 @@ import functools
 import hashlib
 from importlib.resources import files
 
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
 
-class KernelCacheFile(IndexDataCacheFile):
-    """The cache files of one kernel. If they are damaged, the kernel is compiled again."""
+def _read_only(locator):
+    """A variant of a numba locator that accepts a folder that cannot be written."""
+    return type(locator.__name__, (locator,), {"ensure_cache_path": lambda self: None})
 
-    def __init__(self, cache):
+
+class _KernelFolders(CompileResultCacheImpl):
+    """The folders of a kernel's files: the first that can be written, and those only read."""
+
+    # numba's first two are NUMBA_CACHE_DIR and the folder of the sources. It would ignore both
+    # where they cannot be written, as in a container that has compiled the kernels at its build.
+    read_only = [_read_only(locator) for locator in CompileResultCacheImpl._locator_classes[:2]]
+    _locator_classes = [*CompileResultCacheImpl._locator_classes, *read_only]
+
+
+class KernelCache(FunctionCache):
+    """The cache of one kernel."""
+
+    _impl_class = _KernelFolders
+
+    def __init__(self, kernel):
+        super().__init__(kernel)
+        locators = [
+            one.from_function(kernel, kernel.__code__.co_filename)
+            for one in _KernelFolders.read_only
+        ]
+        paths = [self.cache_path, *(one.get_cache_path() for one in locators if one is not None)]
+        self._cache_file = _KernelFiles(dict.fromkeys(paths), self._impl.filename_base)
+
+    def save_overload(self, sig, data):
+        with contextlib.suppress(OSError):  # full disk or read-only folder
+            super().save_overload(sig, data)
+
+
+class _KernelFiles:
+    """The files of one kernel in several folders, of which the first is written."""
+
+    def __init__(self, paths, name):
+        self._files = [_FolderFiles(path, name) for path in paths]
+
+    def load(self, key):
+        stored = (file.load(key) for file in self._files)
+        return next((data for data in stored if data is not None), None)
+
+    def save(self, key, data):
+        self._files[0].save(key, data)
+
+
+class _FolderFiles(IndexDataCacheFile):
+    """The cache files of one kernel in a folder; a damaged file counts as missing."""
+
+    def __init__(self, path, name):
         # numba stamps a cache with the source of one kernel (before 0.68 with its modification
         # time), but the helpers of a kernel are in other files. numba compares the version before
         # it unpickles the rest, which may name classes that no longer exist.
-        super().__init__(cache.cache_path, cache._impl.filename_base, source_stamp=None)
+        super().__init__(path, name, source_stamp=None)
         self._version = self._version, digest()
 
     def load(self, key):
@@ -27,8 +74,7 @@ class KernelCacheFile(IndexDataCacheFile):
         return data if stored_for == (self._version, key) else None
 
     def save(self, key, data):
-        with contextlib.suppress(OSError):  # full disk or read-only folder
-            super().save(key, ((self._version, key), data))
+        super().save(key, ((self._version, key), data))
 
     def _load_index(self):
         try:

@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from argparse import ArgumentParser
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -36,37 +36,11 @@ _BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
 """Spellings of booleans."""
 
 
-class _Parser(ArgumentParser):
-    """A parser whose errors are one sentence."""
-
-    def error(self, message):
-        sentence = " ".join(message.split())
-        self.exit(2, f"{self.prog}: error: {sentence}\n")
-
-
-def main(arguments):
-    """Run the command line on the arguments after ``python -m skfair``; return the exit status.
-
-    The status is 0 on success. Errors in the arguments or the file exit with 2, one sentence and
-    nothing written.
-    """
-    parser, options = _parse(arguments)
-    try:
-        _check_options(options)
-        _check_output(options.out, options.file)
-        report = _build_report(options)
-        report.to_html(options.out)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
-    print(*report.findings, f"The whole report is in {options.out}.", sep="\n")
-    return 0
-
-
-def _parse(arguments):
-    """The parser of the subcommand, and the options."""
-    parser = _Parser(prog="python -m skfair", description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    report = commands.add_parser("report", help="audit predictions in CSV or Parquet files")
+def add_report_command(commands):
+    """Add the command ``report`` to the subparsers of ``python -m skfair``."""
+    report = commands.add_parser(
+        "report", help="audit predictions in CSV or Parquet files", description=__doc__
+    )
     add = report.add_argument
     add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
     add("--target", help="column of the truth; left out for a clustering")
@@ -91,7 +65,20 @@ def _parse(arguments):
     add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
     add("--title", default="Fairness report", help="heading of the page")
     add("--out", type=Path, default=Path("report.html"), help="the page (default report.html)")
-    return report, parser.parse_args(arguments)
+    report.set_defaults(run=partial(_run, report))
+
+
+def _run(parser, options):
+    """Write the report that the options ask for; return the exit status."""
+    try:
+        _check_options(options)
+        _check_output(options.out, options.file)
+        report = _build_report(options)
+        report.to_html(options.out)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        parser.error(str(error))
+    print(*report.findings, f"The whole report is in {options.out}.", sep="\n")
+    return 0
 
 
 def _name_options(message):

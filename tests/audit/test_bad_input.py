@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.audit import main
+from skfair.__main__ import main
 
 ROWS = 40
 GOOD = "y,p,score,sex\n" + "".join(

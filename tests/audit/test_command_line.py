@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.audit import main
+from skfair.__main__ import main
 
 RNG = np.random.default_rng(0)
 N = 400

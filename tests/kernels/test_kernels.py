@@ -6,6 +6,7 @@ import importlib
 import os
 import pickle
 import pkgutil
+import re
 import shutil
 import signal
 import subprocess
@@ -64,9 +65,7 @@ def make_data(name, n_samples):
 def all_kernels():
     for module in pkgutil.iter_modules(_kernels.__path__):
         content = vars(importlib.import_module(f"skfair._kernels.{module.name}"))
-        for kernel in content.values():
-            if hasattr(kernel, "py_func") and "no_cpython_wrapper" not in kernel.targetoptions:
-                yield kernel
+        yield from filter(_kernels.is_kernel, content.values())
 
 
 def is_number(returned):
@@ -152,15 +151,6 @@ def test_an_interrupt_amid_compilation_is_heard_and_the_kernel_is_finished():
     assert len(kernel.signatures) == 1
 
 
-@compiled
-def test_kernels_are_compiled_without_a_cache_where_nothing_can_be_written(monkeypatch):
-    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
-    monkeypatch.delenv("NUMBA_CACHE_LOCATOR_CLASSES", raising=False)
-    kernel = _kernels.jit(lambda x: x + 1)
-    assert kernel(1) == 2
-    assert kernel.stats.cache_path is None
-
-
 def plus_one(x):
     return x + 1
 
@@ -175,6 +165,58 @@ def cached(monkeypatch, tmp_path):
 
 def files_of(kernel, ending):
     return sorted(Path(kernel.stats.cache_path).glob(f"*.{ending}"))
+
+
+@pytest.fixture
+def read_only(monkeypatch):
+    """A function after which no folder can be written."""
+
+    def refuse(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    def make_read_only():
+        for locator in caching.FunctionCache._impl_class._locator_classes:
+            monkeypatch.setattr(locator, "ensure_cache_path", refuse)
+        monkeypatch.setattr(caching.IndexDataCacheFile, "_open_for_write", refuse)
+
+    return make_read_only
+
+
+@compiled
+def test_kernels_are_compiled_where_no_folder_can_be_written(cached, read_only):
+    read_only()
+    kernel = cached()
+    assert kernel(1) == 2
+    assert not files_of(kernel, "nb*")
+
+
+@compiled
+def test_stored_kernels_are_loaded_from_a_read_only_folder(cached, read_only):
+    # As in a container that has compiled them at its build.
+    assert cached()(1) == 2
+    read_only()
+    kernel = cached()
+    assert kernel(1) == 2
+    assert kernel.stats.cache_hits
+
+
+@compiled
+def test_a_process_with_another_writable_folder_loads_what_the_package_brings(
+    cached, monkeypatch, tmp_path
+):
+    assert cached()(1) == 2
+    (tmp_path / "other").mkdir()
+    provided = caching.FunctionCache._impl_class._locator_classes[0]
+
+    class Other(provided):
+        def get_cache_path(self):
+            return str(tmp_path / "other")
+
+    monkeypatch.setattr(_cache._KernelFolders, "_locator_classes", [Other])
+    kernel = cached()
+    assert (kernel(1), kernel(1.5)) == (2, 2.5)
+    assert sum(kernel.stats.cache_hits.values()) == 1
+    assert len(files_of(kernel, "nbc")) == 1  # the signature that the package lacks
 
 
 @compiled
@@ -232,9 +274,10 @@ def test_files_that_may_not_be_read_are_no_obstacle(cached):
 @compiled
 def test_an_edit_of_any_kernel_file_makes_all_of_the_cache_stale(monkeypatch, tmp_path):
     versions = {
-        kernel._cache._cache_file._version
+        files._version
         for kernel in all_kernels()
         if kernel.stats.cache_path is not None
+        for files in kernel._cache._cache_file._files
     }
     assert versions <= {(numba.__version__, digest())}
     shutil.copytree(Path(_kernels.__file__).parent, tmp_path / "copy")
@@ -338,4 +381,5 @@ def test_a_verbose_fit_says_what_is_compiled_for_it(monkeypatch, capsys):
     doubler.verbose = 1
     for _ in range(2):
         doubler.fit(told, np.ones(3))
-    assert capsys.readouterr().out == "compiling double, once (for this process)\n"
+    (line,) = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"compiling double, once \(for this process\) \.\.\. \d+\.\d s", line)
