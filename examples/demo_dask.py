@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from distributed import Client, LocalCluster
 
+import skfair
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.metrics import balance_score, demographic_parity_difference, group_report
@@ -39,6 +40,8 @@ KEEP_MEMORY = {
 
 def main(n_people):
     """Write the data, fit the models, print the table."""
+    # Workers on other machines would need `client.run(skfair.warm_up)`: they find no files here.
+    skfair.warm_up(verbose=1)
     folder = write_people(n_people)
     print(f"{n_people:,} people in {folder}, {n_people * BYTES / 1e9:.1f} GB in memory;")
     print(f"2 workers of {MEMORY / 1e9:.1f} GB and one thread.\n")
