@@ -7,7 +7,7 @@ from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
 from skfair.training import CONFIDENCE_LEVELS, document, resolve_constraints
-from skfair.utils._fit import restore_on_failure
+from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 
@@ -135,6 +135,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.verbose = verbose
 
     @restore_on_failure
+    @limit_blas
     @with_callbacks
     @document
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):

@@ -7,7 +7,7 @@ from skfair.constraints import PARTIAL_CRITERIA
 from skfair.losses import AUCLoss
 from skfair.solvers import IDCA
 from skfair.training import CONFIDENCE_LEVELS, PartialParityModel, document, make_criterion
-from skfair.utils._fit import restore_on_failure
+from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._sklearn import StrOptions, validate_params, with_callbacks
 
 
@@ -219,6 +219,7 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
         return cls(constraint, **(settings | changes))
 
     @restore_on_failure
+    @limit_blas
     @with_callbacks
     @document
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):

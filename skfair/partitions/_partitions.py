@@ -5,7 +5,7 @@ Partitions of this process are stored, or read for every pass.
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache, partial, reduce
+from functools import partial, reduce
 from itertools import chain, count, starmap
 from operator import add
 from threading import Event
@@ -13,7 +13,8 @@ from threading import Event
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
+
+from skfair.utils._threads import single_threaded_blas
 
 BLOCK = 1 << 16
 """Rows of a block: few enough to stay in a processor's cache."""
@@ -316,7 +317,7 @@ class Threads:
             return
         n_threads = min(n_threads_of(self.n_jobs), len(self))
         # Sums of BLAS depend on the number of its threads, which would be too many anyway.
-        with _blas().limit(limits=1, user_api="blas"), _open_map(n_threads) as mapped:
+        with single_threaded_blas(), _open_map(n_threads) as mapped:
             yield from mapped(evaluate, range(len(self)))
 
     def reduce(self, task, others):
@@ -360,11 +361,6 @@ def make_partitions(blocks, n_jobs=None):
 
 def _evaluate(task, engines, number):
     return task(*[engine.partitions[number] for engine in engines])
-
-
-@lru_cache(maxsize=1)
-def _blas():
-    return ThreadpoolController()
 
 
 def n_threads_of(n_jobs):

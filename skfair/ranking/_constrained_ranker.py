@@ -12,7 +12,7 @@ from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_sa
 from skfair.losses import LOSSES
 from skfair.surrogates import SURROGATES
 from skfair.training import ConstrainedLinearModel, Training, document
-from skfair.utils._fit import restore_on_failure
+from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._messages import resolve_name, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
@@ -168,6 +168,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         self.verbose = verbose
 
     @restore_on_failure
+    @limit_blas
     @with_callbacks
     def fit(self, X, y, *, query_id=None, sensitive_features=None, sample_weight=None):
         """Train the ranker.

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from skfair.constraints import CONSTRAINTS, Constraint, refuse_inapplicable
 from skfair.regression._linear import LinearRegressor
 from skfair.training import document, resolve_constraints
-from skfair.utils._fit import restore_on_failure
+from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
 
 _NAMES = ["loss_parity", "mean_parity", "partial_group_auc", "partial_statistical_parity"]
@@ -139,6 +139,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         self.verbose = verbose
 
     @restore_on_failure
+    @limit_blas
     @with_callbacks
     @document
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None):

@@ -5,7 +5,7 @@ from numbers import Integral
 from skfair.constraints import PartialDemographicParity, PartialStatisticalParity
 from skfair.regression._linear import LinearRegressor
 from skfair.training import PartialParityModel, document, make_criterion
-from skfair.utils._fit import restore_on_failure
+from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._sklearn import StrOptions, validate_params, with_callbacks
 
 
@@ -143,6 +143,7 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
         self.verbose = verbose
 
     @restore_on_failure
+    @limit_blas
     @with_callbacks
     @document
     def fit(self, X, y, *, sensitive_features=None, sample_weight=None):

@@ -1,8 +1,14 @@
-"""A fit that raises leaves no trace."""
+"""A fit that raises leaves no trace; BLAS has one thread in a fit of many samples."""
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from skfair.utils._fit import restore_on_failure
+from skfair.classification import ConstrainedERMClassifier
+from skfair.cluster import FairKMeans
+from skfair.losses import LOSSES
+from skfair.utils import _fit
+from skfair.utils._fit import limit_blas, restore_on_failure
 
 
 class Model:
@@ -31,3 +37,63 @@ def test_what_raises_leaves_the_earlier_fit_whole(error):
 def test_it_is_the_same_method_to_those_who_look():
     assert Model.fit.__doc__.startswith("Set two")
     assert Model.fit.__name__ == "fit"
+
+
+def blas_threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+@pytest.fixture
+def two_threads():
+    with threadpool_limits(2, user_api="blas"):
+        if blas_threads() != {2}:
+            pytest.skip("this BLAS has no two threads")
+        yield
+
+
+class Counter:
+    @limit_blas
+    def fit(self, X):
+        """Count the threads of BLAS."""
+        self.n_threads_ = blas_threads()
+        return self
+
+
+def test_blas_has_one_thread_in_large_fits_only(two_threads):
+    assert Counter().fit(np.zeros(_fit._LARGE)).n_threads_ == {2}
+    assert Counter().fit(X=np.zeros((_fit._LARGE + 1, 1))).n_threads_ == {1}
+    assert Counter().fit([[0.0], [1.0]]).n_threads_ == {2}
+    assert blas_threads() == {2}
+
+
+def test_rows_of_unknown_number_limit_nothing(two_threads):
+    class Lazy:
+        shape = (np.nan, 3)
+
+    assert Counter().fit(Lazy()).n_threads_ == {2}
+
+
+def test_an_error_in_a_fit_lifts_the_limit(two_threads):
+    class Model:
+        @limit_blas
+        def fit(self, X):
+            raise ValueError
+
+    with pytest.raises(ValueError):
+        Model().fit(np.zeros(_fit._LARGE + 1))
+    assert blas_threads() == {2}
+
+
+def test_fits_of_this_package_are_limited(two_threads, monkeypatch):
+    monkeypatch.setattr(_fit, "_LARGE", 50)
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(60, 2)), np.arange(60) % 2
+    inside = []
+
+    def loss(scores, y):
+        inside.append(blas_threads())
+        return LOSSES["logistic"]()(scores, y)
+
+    ConstrainedERMClassifier(loss=loss).fit(X, X[:, 0] > 0, sensitive_features=groups)
+    assert inside and all(threads == {1} for threads in inside)
+    assert FairKMeans(2).fit(X, sensitive_features=groups).labels_.shape == (60,)

@@ -14,7 +14,7 @@ from skfair.cluster.kmeans._input import check_input
 from skfair.cluster.kmeans._lloyd import check_runs
 from skfair.groups import check_alignment, encode_known_groups, encode_known_values
 from skfair.partitions import row_by_row
-from skfair.utils._fit import restore_on_failure
+from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._messages import resolve_name
 from skfair.utils._sklearn import (
     Interval,
@@ -253,6 +253,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         self.verbose = verbose
 
     @restore_on_failure
+    @limit_blas
     @with_callbacks
     def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
         """Cluster the rows of X.
