@@ -293,7 +293,7 @@ def check_groups(sensitive_features, n_samples, *, overlapping=False):
     # Codes of the first attribute, then of its combinations with the others.
     columns = attribute_columns(sensitive_features)
     _check_length(len(columns[0]), n_samples)
-    names = _attribute_names(sensitive_features) or list(range(len(columns)))
+    names = attribute_names(sensitive_features) or list(range(len(columns)))
     values, codes = encode(columns[0], names[0])
     labels = values[:, np.newaxis]
     for name, column in zip(names[1:], columns[1:], strict=True):
@@ -346,7 +346,7 @@ def _is_number(label):
     return isinstance(label, Real) and not isinstance(label, bool)
 
 
-def _attribute_names(sensitive_features):
+def attribute_names(sensitive_features):
     """Names of the columns of a table, or the name of a Series; None where there is none."""
     if hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
         names = list(sensitive_features.column_names)
@@ -419,6 +419,6 @@ def to_pandas_index(labels, sensitive_features):
     """Groups as an index of a DataFrame, named as the attributes of sensitive_features are."""
     import pandas as pd
 
-    names = _attribute_names(sensitive_features) or [None] * labels.shape[1]
+    names = attribute_names(sensitive_features) or [None] * labels.shape[1]
     index = pd.MultiIndex.from_arrays(list(labels.T), names=names)
     return index.get_level_values(0) if index.nlevels == 1 else index
