@@ -3,21 +3,25 @@
 import os
 import re
 import tempfile
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
-from skfair.audit._prediction_file import read_columns
+from skfair.audit._prediction_file import file_digest, read_columns
+from skfair.audit._provenance import FACTS
 from skfair.audit._report import FairnessReport
 from skfair.inference import check_level
 from skfair.utils._messages import join_names
 
-MISSING = "(missing)"
-"""Name of the group of people whose group is not recorded."""
-
 _OPTIONS = {
     'kind="regression"': "--kind regression",
+    'kind="clustering"': "--kind clustering",
+    'missing="exclude"': "--missing exclude",
+    'missing="group"': "--missing group",
+    "min_share": "--min-share",
+    "provenance": "--provenance",
     "pos_label=...": "--positive",
     "pos_label": "--positive",
     "y_true": "--target",
@@ -43,8 +47,12 @@ def add_report_command(commands):
     )
     add = report.add_argument
     add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
-    add("--target", help="column of the truth; left out for a clustering")
-    add("--prediction", required=True, help="column of predicted classes, values or clusters")
+    add("--target", help="column of the truth; left out if outcomes are not known")
+    add(
+        "--prediction",
+        required=True,
+        help="column of decisions, classes, scores, values or clusters",
+    )
     add("--probability", help="column of the probability of the positive class")
     add(
         "--sensitive",
@@ -57,14 +65,26 @@ def add_report_command(commands):
     add(
         "--kind",
         choices=["classification", "regression", "clustering"],
-        help="what the predictions are (default: regression if the target has decimals, "
-        "clustering without a target)",
+        help="what the predictions are (default: regression if the target has decimals)",
     )
+    add(
+        "--missing",
+        choices=["exclude", "group", "error"],
+        help="what happens to empty groups (default: group, or exclude for a summary)",
+    )
+    add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
+    add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
+    add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
     add("--positive", help="the class that means success, as it is written in the file")
     add("--threshold", type=float, help="scores above it are positive (default .5)")
     add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
     add("--title", default="Fairness report", help="heading of the page")
-    add("--out", type=Path, default=Path("report.html"), help="the page (default report.html)")
+    add(
+        "--out",
+        type=Path,
+        default=Path("report.html"),
+        help="page, .html, .md or .json (report.html)",
+    )
     report.set_defaults(run=partial(_run, report))
 
 
@@ -74,11 +94,26 @@ def _run(parser, options):
         _check_options(options)
         _check_output(options.out, options.file)
         report = _build_report(options)
-        report.to_html(options.out)
+        missing = _write_report(report, options)
     except (OSError, ValueError, TypeError, ImportError) as error:
         parser.error(str(error))
-    print(*report.findings, f"The whole report is in {options.out}.", sep="\n")
+    print(*report.findings, f"The whole report is in {options.out}.", *missing, sep="\n")
     return 0
+
+
+def _write_report(report, options):
+    """Write the report in the format of the file, and return what a summary lacks."""
+    missing = []
+    if options.summary is not None:
+        with _explain_options():
+            missing = report.missing_fields(options.summary)
+    if options.out.suffix.lower() == ".json":
+        report.to_json(options.out)
+    elif options.out.suffix.lower() == ".md":
+        report.to_markdown(options.out, summary=options.summary)
+    else:
+        report.to_html(options.out, summary=options.summary)
+    return [f"Missing in the summary: {_name_options(sentence)}" for sentence in missing]
 
 
 def _name_options(message):
@@ -87,20 +122,34 @@ def _name_options(message):
     return re.sub(names, lambda match: _OPTIONS[match[0]], message)
 
 
+@contextmanager
+def _explain_options():
+    """Turn errors about parameters of the library into errors about options."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ValueError(_name_options(str(error))) from error
+
+
 def _check_options(options):
     """Refuse options that contradict each other, before anything is read."""
     check_level(options.confidence, "--confidence")
     named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
+    if options.summary is not None and options.out.suffix.lower() == ".json":
+        raise ValueError("--summary is a page: --out must end in .html, .htm or .md.")
     repeated = {name for name in named if name is not None and named.count(name) > 1}
     if repeated:
         raise ValueError(
             f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
             "twice among --target, --prediction, --probability and --sensitive."
         )
-    if options.target is None and options.kind in ("classification", "regression"):
-        raise ValueError(f"--kind {options.kind} needs --target, the column of the truth.")
     if options.target is not None and options.kind == "clustering":
         raise ValueError("--kind clustering has no truth to compare with; leave out --target.")
+    if options.target is None and options.threshold is not None and options.positive is not None:
+        raise ValueError(
+            "--positive names a class, but without --target --threshold makes the decisions: "
+            "scores above it are positive. Leave one of the two out."
+        )
     if options.kind == "regression":
         class_options = ("positive", "threshold", "probability")
         unused = [f"--{name}" for name in class_options if getattr(options, name) is not None]
@@ -116,10 +165,10 @@ def _check_output(out, file):
             f"--out must not be a file that is read, but {out} is: the report would overwrite the "
             "predictions. Choose another name."
         )
-    if out.suffix.lower() not in (".html", ".htm"):
+    if out.suffix.lower() not in (".html", ".htm", ".md", ".json"):
         raise ValueError(
-            f"--out must end in .html or .htm, since the report is a page of HTML; got {out}. A "
-            "browser prints the page to PDF."
+            "--out must end in .html or .htm for a page, in .md for Markdown or in .json for "
+            f"data; got {out}. A browser prints the page to PDF."
         )
     # Try to write, before the work of the report.
     folder = Path(os.path.realpath(out)).parent
@@ -136,20 +185,6 @@ def _check_output(out, file):
             tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise OSError(f"--out must be writable, but {out} is not ({error.strerror}).") from None
-
-
-def _groups(table):
-    """Groups as text, with a separate group for missing entries."""
-    is_missing = table.isna()
-    ambiguous = [
-        name for name in table if is_missing[name].any() and (table[name] == MISSING).any()
-    ]
-    if ambiguous:
-        raise ValueError(
-            f"Empty entries are reported as the group {MISSING!r}, but "
-            f"{join_names(map(repr, ambiguous))} also has a group of this name; rename it."
-        )
-    return table.where(~is_missing, MISSING).astype(str)
 
 
 def _build_report(options):
@@ -169,20 +204,41 @@ def _build_report(options):
         name = "y_proba" if y_pred.between(0.0, 1.0).all() else "y_score"
         columns[name], y_pred = y_pred, _apply_threshold(y_pred, y_true, threshold, positive)
     _check_same_notation(y_true, y_pred)
-    groups = _groups(table[options.sensitive].astype(object))
-    try:
+    groups = table[options.sensitive].astype(object)
+    with _explain_options():
         return FairnessReport.from_predictions(
             y_true,
             y_pred,
-            sensitive_features=groups,
+            sensitive_features=groups.map(str).where(groups.notna(), None),
             kind=options.kind,
+            missing=options.missing or ("group" if options.summary is None else "exclude"),
+            min_share=options.min_share,
             pos_label=positive,
             confidence_level=options.confidence,
             title=options.title,
+            provenance=_provenance(options, len(table), threshold),
             **columns,
         )
-    except (ValueError, TypeError) as error:
-        raise ValueError(_name_options(str(error))) from error
+
+
+def _provenance(options, n_rows, threshold):
+    """Facts on the file and the options, and those that the user states."""
+    roles = ("target", "prediction", "probability", "weight")
+    named = [f"{role} {name}" for role in roles if (name := getattr(options, role)) is not None]
+    named.append(f"sensitive {', '.join(options.sensitive)}")
+    facts = {"file": options.file.name, "sha256": file_digest(options.file)}
+    facts |= {"columns": "; ".join(named), "rows": f"{n_rows:,}"}
+    if threshold is not None:
+        facts["threshold"] = f"{threshold:g}: scores above it are positive"
+    for text in options.provenance:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise ValueError(
+                f"--provenance must be NAME=TEXT, such as source='applications of 2025'; got "
+                f"{text!r}. Known names are {join_names(FACTS, len(FACTS))}."
+            )
+        facts[name.strip()] = value.strip()
+    return facts
 
 
 def _column(table, name):
@@ -338,8 +394,10 @@ def _threshold(options, y_true, y_pred):
 
 
 def _apply_threshold(scores, y_true, threshold, positive):
-    """Classes of scores: positive above the threshold."""
-    labels = sorted(y_true.unique().tolist(), key=str) if y_true is not None else []
+    """Classes of scores: positive above the threshold; booleans without a target."""
+    if y_true is None:
+        return scores > threshold
+    labels = sorted(y_true.unique().tolist(), key=str)
     if len(labels) != 2:
         raise ValueError(
             "--threshold turns scores into decisions between two classes, but the target has "

@@ -27,7 +27,7 @@ MEASURES = {
     "positive_predictive_value": ("Precision", "truly positive, of those selected"),
     "accuracy": ("Accuracy", "judged rightly, of all"),
     "scoring_rate": ("Scoring rate", "predicted above the median of all"),
-    "auc": ("Area under the ROC curve", "how well scores order the people of the group"),
+    "auc": ("Area under the ROC curve", "how well scores order the samples of the group"),
     "mean_probability": ("Mean predicted probability", "what the model expects of the group"),
     "calibration_error": ("Calibration", "observed minus predicted share of positives"),
     "mean_target": ("Mean target", "true value"),
@@ -49,7 +49,7 @@ def describe_measure(name):
         title, meaning = MEASURES[rate]
         return f"{title} of class {label}", f"{meaning}; positive is {label}"
     if name.startswith("share of cluster "):
-        return name[0].upper() + name[1:], "of all people of the group"
+        return name[0].upper() + name[1:], "of all samples of the group"
     return name, _USER_METRIC
 
 
@@ -64,13 +64,21 @@ def is_user_metric(name):
 def binary_measures(is_true, is_selected, y_proba):
     """Measures of a classifier of two classes, from masks of the positive class, by name.
 
-    `y_proba` is the probability of the positive class, or None.
+    `is_true` is None without a target. `y_proba` is the probability of the positive class, or None.
     """
-    measures = _rates(is_true, is_selected, SHARES)
+    measures = _selection_rate(is_selected)
+    if is_true is not None:
+        measures = _rates(is_true, is_selected, SHARES)
     if y_proba is not None:
         measures["mean_probability"] = y_proba, None
+    if y_proba is not None and is_true is not None:
         measures["calibration_error"] = is_true - y_proba, None
     return measures
+
+
+def _selection_rate(is_selected, ending=""):
+    """The measure that needs no target."""
+    return {f"selection_rate{ending}": (is_selected, None)}
 
 
 def _rates(is_true, is_selected, names, ending=""):
@@ -85,9 +93,16 @@ def _rates(is_true, is_selected, names, ending=""):
 
 
 def multiclass_measures(y_true, y_pred):
-    """Measures of a classifier of many classes, each class against the rest, by name."""
-    classes = sorted(set(np.unique(y_true).tolist()) | set(np.unique(y_pred).tolist()), key=str)
+    """Measures of a classifier of many classes, each class against the rest, by name.
+
+    `y_true` is None without a target.
+    """
+    columns = [y_pred] if y_true is None else [y_true, y_pred]
+    classes = sorted(set().union(*(np.unique(column).tolist() for column in columns)), key=str)
     _check_number_of_labels(classes, "classes")
+    if y_true is None:
+        rates = (_selection_rate(y_pred == label, f" of class {label}") for label in classes)
+        return {name: measure for rate in rates for name, measure in rate.items()}
     measures = {"accuracy": (y_true == y_pred, None)}
     for label in classes:
         names = ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value")
@@ -95,11 +110,18 @@ def multiclass_measures(y_true, y_pred):
     return measures
 
 
+def score_measures(scores):
+    """Scoring rate: whether a score is above the median of all samples."""
+    return {"scoring_rate": (scores > np.median(scores), None)}
+
+
 def regression_measures(y_true, y_pred):
-    """Measures of predictions of real numbers, by name."""
+    """Measures of predictions of real numbers, by name; `y_true` is None without a target."""
+    measures = score_measures(y_pred)
+    if y_true is None:
+        return measures | {"mean_prediction": (y_pred, None)}
     errors = y_pred - y_true
-    return {
-        "scoring_rate": (y_pred > np.median(y_pred), None),
+    return measures | {
         "mean_target": (y_true, None),
         "mean_prediction": (y_pred, None),
         "mean_error": (errors, None),
@@ -108,7 +130,7 @@ def regression_measures(y_true, y_pred):
 
 
 def clustering_measures(labels):
-    """Share of people in each cluster, by name."""
+    """Share of samples in each cluster, by name."""
     clusters = np.unique(labels).tolist()
     _check_number_of_labels(clusters, "clusters")
     return {f"share of cluster {label}": (labels == label, None) for label in clusters}

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import hashlib
 import zlib
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -46,6 +47,16 @@ def read_columns(path, names):
         return load_rows(table[names])
     with _explain_text_errors(path):
         return _read_text(path, names)
+
+
+def file_digest(path):
+    """SHA-256 digest of a file; of a folder, that of the names and digests of its files."""
+    if not path.is_dir():
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    files = sorted(one for one in path.rglob("*") if one.is_file())
+    lines = [f"{file_digest(one)}  {one.relative_to(path).as_posix()}\n" for one in files]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _first_bytes(path, count):

@@ -1,4 +1,4 @@
-"""Fairness report of a model of any package: how it treats groups of people."""
+"""Fairness report of the predictions of any model: rates and errors by protected attributes."""
 
 import warnings
 from functools import partial
@@ -8,26 +8,36 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.multiclass import type_of_target
 
+from skfair.audit._adverse_impact import adverse_impact
+from skfair.audit._json import report_fields, report_to_json
+from skfair.audit._local_law_144 import missing_fields, summary_sections
+from skfair.audit._markdown import render_markdown
 from skfair.audit._measures import (
     binary_measures,
     clustering_measures,
     is_user_metric,
     multiclass_measures,
     regression_measures,
+    score_measures,
 )
 from skfair.audit._model_predictions import check_model, to_numbers
 from skfair.audit._page import render_fragment, render_page
+from skfair.audit._provenance import collect_facts
+from skfair.audit._sections import report_sections
 from skfair.audit._sentences import findings, open_questions
 from skfair.audit._tables import (
     OVERALL,
+    count_missing,
     estimate_areas,
     estimate_means,
     evaluate_user_metric,
+    exclude_missing,
     groupings,
+    has_missing,
     name_as_text,
     tabulate,
 )
-from skfair.groups import Groups, check_columns
+from skfair.groups import Groups, check_columns, fill_missing
 from skfair.inference import balance_limit, check_level
 from skfair.metrics import PREDICTIONS, find_positive
 
@@ -64,13 +74,21 @@ class FairnessReport:
     kind : {"classification", "regression", "clustering"}
         Task of the predictions.
     n_samples : int
-        Number of people of positive weight.
+        Number of samples of positive weight.
     confidence_level : float
         Probability with which each interval holds.
     min_group_size : int
-        Number of people below which a group is marked as small.
+        Number of samples below which a group is marked as small.
+    min_share : float
+        Share of all samples below which a group is left out of :meth:`adverse_impact`.
     title : str
         Heading of the page.
+    n_missing : dict of str to int
+        Number of samples of unknown group, by attribute.
+    counts_samples : bool
+        Whether groups are disjoint and samples weigh equally, as counts of selections require.
+    provenance : dict of str to str
+        What was audited: facts that the page states.
     balance : Interval, default=None
         Balance of a clustering.
 
@@ -79,7 +97,7 @@ class FairnessReport:
     attributes : list of str
         Names of the groupings: every attribute, and all together.
     findings : list of str
-        The main results, in three sentences.
+        The main results, in two or three sentences.
     open_questions : list of str
         What these data cannot decide.
 
@@ -107,12 +125,18 @@ class FairnessReport:
         n_samples,
         confidence_level,
         min_group_size,
+        min_share,
         title,
+        n_missing,
+        counts_samples,
+        provenance,
         balance=None,
     ):
         self.frame, self.gaps, self.balance = frame, gaps, balance
         self.kind, self.n_samples, self.title = kind, n_samples, title
         self.confidence_level, self.min_group_size = confidence_level, min_group_size
+        self.min_share, self.n_missing, self.counts_samples = min_share, n_missing, counts_samples
+        self.provenance = provenance
 
     @property
     def attributes(self):
@@ -134,7 +158,8 @@ class FairnessReport:
         X : array-like of shape (n_samples, n_features)
             Held-out data.
         y : array-like of shape (n_samples,), default=None
-            True classes or values; not used for a clusterer.
+            True classes or values; not used for a clusterer. None reports decisions or scores
+            alone.
         sensitive_features : array-like or sparse matrix
             Group of each sample, one column per attribute.
         pos_label : label, default=None
@@ -159,7 +184,7 @@ class FairnessReport:
         if is_regressor(estimator):
             return cls.from_predictions(y, y_pred, kind="regression", **settings)
         if not is_classifier(estimator):
-            return cls.from_predictions(None, y_pred, **settings)
+            return cls.from_predictions(None, y_pred, kind="clustering", **settings)
         if len(estimator.classes_) == 2:
             # Decisions of the positive class, and scores if there are any.
             (_, y_pred), params = PREDICTIONS["classification"](
@@ -190,16 +215,24 @@ class FairnessReport:
         metrics=None,
         confidence_level=0.95,
         min_group_size=30,
+        min_share=0.02,
+        missing="error",
+        provenance=None,
         title="Fairness report",
     ):
         """Report of any predictions.
 
+        Without a target it has the rates that need none: selection rates of decisions, or of each
+        class, and the scoring rate of scores, which is the share above the median of all samples.
+
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
-            True classes or values; None for a clustering.
+            True classes or values; None for a clustering, and for decisions or scores whose
+            outcomes are not known.
         y_pred : array-like of shape (n_samples,)
-            Predicted classes or values, or clusters.
+            Predicted classes or values, or clusters. Without a target numbers with decimals are
+            scores.
         sensitive_features : array-like or sparse matrix
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
             of booleans is one of overlapping groups.
@@ -208,7 +241,8 @@ class FairnessReport:
         y_score : array-like of shape (n_samples,), default=None
             Scores on any scale, for areas under curves alone.
         kind : {"classification", "regression", "clustering"}, default=None
-            Task of the predictions; None infers it: a target of real numbers means regression.
+            Task of the predictions; None infers it: a target of real numbers means regression,
+            anything else classification. Clusterings are never inferred.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sampling weights; a sample of weight zero counts as absent. Intervals
             rest on effective sample sizes, as in :func:`skfair.inference.gap_interval`.
@@ -227,7 +261,20 @@ class FairnessReport:
             Probability with which each interval of a group or gap holds, and with which all
             intervals of comparisons with groups chosen from the data hold together.
         min_group_size : int, default=30
-            Number of people below which a group is marked as small, and left out of gaps.
+            Number of samples below which a group is marked as small, and left out of gaps.
+        min_share : float, default=0.02
+            Share of all samples below which a group is left out of :meth:`adverse_impact` and of
+            the impact ratios of a bias audit; 0 keeps all.
+        missing : {"error", "group", "exclude"}, default="error"
+            What happens to missing values of ``sensitive_features``. "group" reports them as the
+            group "(missing)". "exclude" leaves these samples out of the groups of the attribute and
+            of its combinations, but not out of the overall row or the median. The page states their
+            number.
+        provenance : dict of str to str, default=None
+            Facts that the page states under "What was audited", such as ``{"source":
+            "applications of 2025"}``. Known names are ``file``, ``sha256``, ``columns``,
+            ``rows``, ``threshold``, ``date``, ``source``, ``explanation``, ``distribution_date``
+            and ``justification``. The date, the versions and the positive label are added.
         title : str, default="Fairness report"
             Heading of the page.
 
@@ -241,26 +288,21 @@ class FairnessReport:
             If inputs differ in length or in their pandas index, hold missing values, predictions
             are of another type than the truth, probabilities are outside [0, 1], groups are too
             many, or a reference does not occur.
+        TypeError
+            If ``provenance`` is not a dict of text.
 
         Warns
         -----
         UserWarning
             If weights are so uneven that intervals are too narrow.
         """
-        level = check_level(confidence_level)
         columns = {"y_pred": y_pred, "y_true": y_true, "y_proba": y_proba, "y_score": y_score}
-        columns = {name: column for name, column in columns.items() if column is not None}
-        samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
-        columns = dict(zip(columns, arrays, strict=True))
-        kind = _check_kind(kind, columns)
-        # Estimators of all measures, by name: functions of groups and weights.
-        estimators = _MEASURES[kind](columns, pos_label)
-        for name, metric in (metrics or {}).items():
-            _check_metric_name(name, estimators)
-            estimators[name] = partial(
-                evaluate_user_metric, metric, columns.get("y_true"), columns["y_pred"]
-            )
-        frame, gaps = _tables(estimators, samples, reference, level, min_group_size)
+        samples, columns = _check_input(columns, sensitive_features, sample_weight, missing)
+        kind, level = _check_kind(kind, columns), check_level(confidence_level)
+        positive = _positive_label(kind, columns, pos_label)
+        estimators = _estimators(kind, columns, positive, metrics)
+        by, n_missing = _groupings(samples.groups, missing)
+        frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
         return cls(
             frame,
             gaps,
@@ -268,13 +310,17 @@ class FairnessReport:
             n_samples=len(samples.weights),
             confidence_level=level,
             min_group_size=min_group_size,
+            min_share=_check_share(min_share),
             title=title,
-            balance=_balance(kind, columns, samples, level),
+            n_missing=n_missing,
+            counts_samples=samples.groups.is_disjoint and not np.ptp(samples.weights),
+            provenance=collect_facts(provenance, positive_label=positive),
+            balance=_balance(kind, columns, samples, level, missing),
         )
 
     @property
     def findings(self):
-        """The main results, in three sentences."""
+        """The main results, in two or three sentences."""
         return findings(self)
 
     @property
@@ -296,8 +342,105 @@ class FairnessReport:
         """
         return self.frame.copy()
 
-    def to_html(self, path=None):
+    def adverse_impact(self):
+        """Selections of each group against those of the most selected, as in 29 CFR 1607.4(D).
+
+        The most selected group has the largest rate among those with at least ``min_share`` of all
+        samples. With n and m the sizes of a group and of the most selected, s and t their
+        selections, and p = (s + t) / (n + m), the columns are computed from unrounded counts:
+
+        - ``impact_ratio``: (s / n) / (t / m). Below .8, four fifths, it is evidence of adverse
+          impact.
+        - ``standard_deviations``: (s / n - t / m) / sqrt(p (1 - p) (1 / n + 1 / m)). More than two
+          are held to be significant.
+        - ``p_value``: of Fisher's exact test, two-sided, which holds for any number of samples.
+        - ``shortfall``: the smallest number of further selections that would make the rate of the
+          group at least as large, ceil(n t / m) - s.
+
+        Returns
+        -------
+        table : DataFrame
+            One row for each group, attribute and rate (``selection_rate``, that of each class, or
+            ``scoring_rate``), with ``n``, ``n_selected``, ``rate`` and the columns above. They are
+            nan for groups that ``is_excluded`` marks. It is empty if the report has no such rate.
+
+        Raises
+        ------
+        ValueError
+            If groups overlap or samples have different weights.
+
+        Examples
+        --------
+        >>> from skfair.audit import FairnessReport
+        >>> decisions = [1] * 48 + [0] * 72 + [1] * 60 + [0] * 40
+        >>> sex = ["f"] * 120 + ["m"] * 100
+        >>> report = FairnessReport.from_predictions(None, decisions, sensitive_features=sex)
+        >>> table = report.adverse_impact().set_index("group")
+        >>> print(f"{table.loc['f', 'impact_ratio']:.3f}", int(table.loc["f", "shortfall"]))
+        0.667 24
+        """
+        if not self.counts_samples:
+            raise ValueError(
+                "Adverse impact is computed from counts of selections, so groups must not overlap "
+                "and all samples must have the same weight. Leave out sample_weight, and pass "
+                "columns of attributes as sensitive_features. impact_ratio in to_frame() has "
+                "weighted ratios."
+            )
+        return adverse_impact(self.frame, self.n_samples, self.min_share)
+
+    def missing_fields(self, summary="ll144"):
+        """What the law requires of a summary and the report does not have, one sentence each.
+
+        Parameters
+        ----------
+        summary : {"ll144"}, default="ll144"
+            As in :meth:`to_html`.
+
+        Returns
+        -------
+        missing : list of str
+            It is empty if the summary is complete.
+        """
+        _check_summary(summary)
+        return missing_fields(self)
+
+    def to_html(self, path=None, *, summary=None):
         """The report as one self-contained page: no network, no scripts.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+        summary : {"ll144"}, default=None
+            "ll144" makes the summary of a bias audit that New York City's Local Law 144 requires
+            to be published (6 RCNY 5-301 and 5-303) instead of the report.
+
+        Returns
+        -------
+        html : str
+            The page.
+        """
+        return _write(render_page(self.title, self._sections(summary)), path)
+
+    def to_markdown(self, path=None, *, summary=None):
+        """The report as Markdown, such as a section of a model card; without pictures.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+        summary : {"ll144"}, default=None
+            As in :meth:`to_html`.
+
+        Returns
+        -------
+        markdown : str
+            The text.
+        """
+        return _write(render_markdown(self.title, self._sections(summary)), path)
+
+    def to_json(self, path=None):
+        """The report as JSON, from which :meth:`from_json` rebuilds it; see :ref:`report_schema`.
 
         Parameters
         ----------
@@ -306,41 +449,121 @@ class FairnessReport:
 
         Returns
         -------
-        html : str
-            The page.
+        text : str
+            The JSON.
         """
-        html = render_page(self)
-        if path is not None:
-            Path(path).write_text(html, encoding="utf-8")
-        return html
+        return _write(report_to_json(self), path)
+
+    @classmethod
+    def from_json(cls, text):
+        """The report that :meth:`to_json` wrote, with the same page and tables.
+
+        Parameters
+        ----------
+        text : str
+            The JSON.
+
+        Returns
+        -------
+        report : FairnessReport
+
+        Raises
+        ------
+        ValueError
+            If the text is not the JSON of a report, or of another version of the schema.
+        """
+        return cls(**report_fields(text))
+
+    def _sections(self, summary):
+        """Sections of the report, or of a summary."""
+        _check_summary(summary, None)
+        return report_sections(self) if summary is None else summary_sections(self)
 
     def _repr_html_(self):
-        return render_fragment(self)
+        return render_fragment(self.title, self._sections(None))
 
 
-def _tables(estimators, samples, reference, level, min_group_size):
+def _check_summary(summary, *others):
+    """Refuse an unknown summary."""
+    if summary not in ("ll144", *others):
+        raise ValueError(f'summary must be "ll144"; got {summary!r}.')
+
+
+def _check_share(min_share):
+    """A share in [0, 1)."""
+    if not 0.0 <= min_share < 1.0:
+        raise ValueError(
+            f"min_share must be a share in [0, 1), such as 0.02 for 2 %; got {min_share!r}."
+        )
+    return float(min_share)
+
+
+def _write(text, path):
+    """Write text to a file, if there is a path, and return it."""
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def _check_input(columns, sensitive_features, sample_weight, missing):
+    """Samples of positive weight, and the columns that were passed."""
+    if missing not in ("error", "group", "exclude"):
+        raise ValueError(f'missing must be "error", "group" or "exclude"; got {missing!r}.')
+    if missing != "error":
+        sensitive_features = fill_missing(sensitive_features)
+    columns = {name: column for name, column in columns.items() if column is not None}
+    samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
+    return samples, dict(zip(columns, arrays, strict=True))
+
+
+def _groupings(groups, missing):
+    """Groups by each attribute and by all together, and the number of missing values of each."""
+    by = groupings(groups)
+    if not groups.is_disjoint:
+        return by, {}
+    if missing == "error":
+        return by, dict.fromkeys(by, 0)
+    n_missing = count_missing(by)
+    return (exclude_missing(by) if missing == "exclude" else by), n_missing
+
+
+def _estimators(kind, columns, positive, metrics):
+    """Estimators of all measures by name: functions of groups and weights."""
+    estimators = _MEASURES[kind](columns, positive)
+    for name, metric in (metrics or {}).items():
+        _check_metric_name(name, estimators)
+        estimators[name] = partial(
+            evaluate_user_metric, metric, columns.get("y_true"), columns["y_pred"]
+        )
+    return estimators
+
+
+def _tables(estimators, by, weights, reference, level, min_group_size):
     """Rows and gaps of all groupings, and rows of all samples."""
-    by, n_samples = groupings(samples.groups), len(samples.weights)
     chosen = _check_reference(reference, list(by))
-    overall = Groups.single(n_samples, OVERALL)
+    overall = Groups.single(len(weights), OVERALL)
     # Warn of uneven weights once, and not for each measure.
-    estimate_means((np.ones(n_samples), None), overall, samples.weights)
+    estimate_means((np.ones(len(weights)), None), overall, weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         groups = {OVERALL: overall} | by
-        return tabulate(estimators, groups, samples.weights, level, min_group_size, chosen)
+        return tabulate(estimators, groups, weights, level, min_group_size, chosen)
 
 
-def _balance(kind, columns, samples, level):
+def _balance(kind, columns, samples, level, missing):
     """Limit of the balance of a clustering; None of other predictions and of overlapping groups."""
     if kind != "clustering" or not samples.groups.is_disjoint:
         return None
+    codes, labels, weights = samples.groups.codes, columns["y_pred"], samples.weights
+    if missing == "exclude":
+        rows = ~has_missing(samples.groups)[codes]
+        codes, labels, weights = codes[rows], labels[rows], weights[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
         return balance_limit(
-            columns["y_pred"],
-            sensitive_features=samples.groups.codes,
-            sample_weight=samples.weights,
+            labels,
+            sensitive_features=codes,
+            sample_weight=weights,
             confidence_level=level,
         )
 
@@ -371,13 +594,10 @@ def _check_kind(kind, columns):
     if kind not in (None, *_MEASURES):
         raise ValueError(f"kind must be one of {list(_MEASURES)} or None; got {kind!r}.")
     if "y_true" not in columns:
-        if kind not in (None, "clustering"):
-            raise ValueError(f"A report of a {kind} needs y_true, but None was passed.")
-        return "clustering"
+        return kind or "classification"
     # Infer the task from the target.
-    is_real = type_of_target(columns["y_true"]) == "continuous"
-    kind = kind or ("regression" if is_real else "classification")
-    if kind == "classification" and type_of_target(columns["y_pred"]) == "continuous":
+    kind = kind or ("regression" if _has_scores(columns["y_true"]) else "classification")
+    if kind == "classification" and _has_scores(columns["y_pred"]):
         raise ValueError(
             "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
             f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_proba > 0.5, "
@@ -386,36 +606,68 @@ def _check_kind(kind, columns):
     return kind
 
 
-def _classification(columns, pos_label):
-    """Estimators of the measures of a classifier, by name."""
-    truth, predicted = columns["y_true"], columns["y_pred"]
-    n_labels = len(set(np.unique(truth).tolist()) | set(np.unique(predicted).tolist()))
-    if n_labels > 2 and pos_label is None:
-        return _means(multiclass_measures(truth, predicted))
-    positive = find_positive(truth, predicted, pos_label=pos_label)
-    is_true, y_proba = truth == positive, columns.get("y_proba")
-    if y_proba is not None:
-        y_proba = to_numbers(y_proba, "y_proba")
-        if y_proba.min() < 0.0 or y_proba.max() > 1.0:
-            wrong = y_proba[(y_proba < 0.0) | (y_proba > 1.0)][0]
+def _has_scores(column):
+    """Whether a column holds numbers with decimals."""
+    return type_of_target(column) == "continuous"
+
+
+def _positive_label(kind, columns, pos_label):
+    """The positive class of two; None for several classes, and where there are no classes."""
+    if kind != "classification":
+        return None
+    if "y_true" not in columns and _has_scores(columns["y_pred"]):
+        if pos_label is not None:
             raise ValueError(
-                f"y_proba must be probabilities in [0, 1], but {wrong:g} was passed; pass scores "
-                "on another scale as y_score."
+                f"pos_label names a class, but y_pred holds scores, the first of them "
+                f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred."
             )
-    estimators = _means(binary_measures(is_true, predicted == positive, y_proba))
+        return None
+    labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
+    n_labels = len(set().union(*(np.unique(column).tolist() for column in labels)))
+    if n_labels > 2 and pos_label is None:
+        return None
+    return find_positive(*labels, pos_label=pos_label)
+
+
+def _classification(columns, positive):
+    """Estimators of the measures of a classifier, by name; without a target also of scores."""
+    truth, predicted = columns.get("y_true"), columns["y_pred"]
+    if truth is None and _has_scores(predicted):
+        return _means(score_measures(to_numbers(predicted, "y_pred")))
+    if positive is None:
+        return _means(multiclass_measures(truth, predicted))
+    y_proba = _check_probabilities(columns.get("y_proba"))
     scores = y_proba if "y_score" not in columns else to_numbers(columns["y_score"], "y_score")
-    if scores is not None:
-        estimators["auc"] = partial(estimate_areas, is_true, scores)
-    return estimators
+    is_true = None if truth is None else truth == positive
+    measures = binary_measures(is_true, predicted == positive, y_proba)
+    if scores is None:
+        return _means(measures)
+    if truth is None:
+        return _means(measures | score_measures(scores))
+    return _means(measures) | {"auc": partial(estimate_areas, is_true, scores)}
 
 
-def _regression(columns, pos_label):
+def _check_probabilities(y_proba):
+    """Probabilities as numbers in [0, 1]; None unchanged."""
+    if y_proba is None:
+        return None
+    y_proba = to_numbers(y_proba, "y_proba")
+    if y_proba.min() < 0.0 or y_proba.max() > 1.0:
+        wrong = y_proba[(y_proba < 0.0) | (y_proba > 1.0)][0]
+        raise ValueError(
+            f"y_proba must be probabilities in [0, 1], but {wrong:g} was passed; pass scores "
+            "on another scale as y_score."
+        )
+    return y_proba
+
+
+def _regression(columns, positive):
     """Estimators of the measures of a regressor, by name."""
-    numbers = (to_numbers(columns[name], name) for name in ("y_true", "y_pred"))
-    return _means(regression_measures(*numbers))
+    truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
+    return _means(regression_measures(truth, to_numbers(columns["y_pred"], "y_pred")))
 
 
-def _clustering(columns, pos_label):
+def _clustering(columns, positive):
     """Estimators of the measures of a clustering, by name."""
     return _means(clustering_measures(columns["y_pred"]))
 

@@ -4,18 +4,18 @@ import numpy as np
 import pandas as pd
 
 from skfair.audit._measures import describe_measure, is_user_metric
-from skfair.audit._tables import OVERALL
+from skfair.audit._tables import OUTCOMES, OVERALL
 from skfair.utils._messages import join_names
 
 FOUR_FIFTHS = 0.8
 """Four-fifths (80 %) rule: ratio of selection rates below which the Uniform Guidelines on Employee
 Selection Procedures of the United States see evidence of adverse impact."""
 
-RATIOS = ("selection_rate", "scoring_rate")
-"""Rates with impact ratios: of decisions, and of scores above the median."""
 
-_OUTCOMES = ("selection_rate", "mean_prediction")
-"""Outcomes for people; the first that a report has is its main measure."""
+def has_impact_ratio(measure):
+    """Whether the law compares this rate by ratios: of decisions, or of scores above the median."""
+    return measure.split(" of class ")[0] in ("selection_rate", "scoring_rate")
+
 
 _ERRORS = (
     "true_positive_rate",
@@ -74,7 +74,7 @@ def gap_text(gap, measure, unit=" percentage points"):
 
 
 def findings(report):
-    """Three sentences: the data, the largest gap in outcomes, and the largest gap in errors."""
+    """Sentences on the data, the largest gap in outcomes, and the largest gap in errors."""
     gaps = report.gaps.dropna(subset=["gap"])
     sentences = [_describe_sample(report)]
     if not len(gaps):
@@ -83,7 +83,7 @@ def findings(report):
     outcomes = gaps[gaps["measure"].isin(_primary_measures(gaps))]
     sentences.append(_describe_gap(report, _largest_gap(outcomes, "gap")))
     # The error gap that is largest beyond doubt, by its lower limit.
-    errors = gaps[[name.split(" of class ")[0] in _ERRORS for name in gaps["measure"]]]
+    errors = gaps[_is_error(gaps)]
     if len(errors):
         sentences.append(_describe_gap(report, _largest_gap(errors, "gap_low")))
     if report.kind == "clustering":
@@ -96,6 +96,11 @@ def findings(report):
     return sentences
 
 
+def _is_error(frame):
+    """Mask of the rows on measures of errors, which need a target."""
+    return [name.split(" of class ")[0] in _ERRORS for name in frame["measure"]]
+
+
 def _largest_gap(gaps, column):
     """The gap that is largest by a column, of the significant ones if there are any."""
     significant = gaps[gaps["is_significant"]]
@@ -106,7 +111,7 @@ def _largest_gap(gaps, column):
 def _primary_measures(gaps):
     """Names of the measures of outcomes that gaps are claimed of."""
     names = gaps["measure"].unique().tolist()
-    for outcome in _OUTCOMES:
+    for outcome in OUTCOMES:
         if outcome in names:
             return [outcome]
     return [name for name in names if name.startswith(("share of", "selection_rate of"))]
@@ -148,7 +153,7 @@ def _describe_gap(report, gap):
         f"{title} ({meaning}) differs most by {gap['attribute']}: {high} for {gap['highest']} and "
         f"{low} for {gap['lowest']}, a gap of {gap_text(gap, name)}"
     )
-    if name in RATIOS and not np.isnan(gap["ratio"]):
+    if has_impact_ratio(name) and not np.isnan(gap["ratio"]):
         text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths(gap)}"
     if not gap["is_significant"]:
         text += f"; {_chance_clause(report, gap)}"
@@ -196,15 +201,19 @@ def open_questions(report):
                 f"Whether the {title} differs by {by} at all: the gap is "
                 f"{gap_text(gap, name)}, and {_chance_clause(report, gap)}."
             )
-        if name in RATIOS and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
+        if has_impact_ratio(name) and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
             questions.append(
                 f"Whether the {title} by {by} keeps four fifths: the ratio of "
                 f"{gap['ratio']:.2f} has an interval of "
                 f"{gap['ratio_low']:.2f} to {gap['ratio_high']:.2f}."
             )
-    if report.kind != "clustering":
+    if any(_is_error(report.frame)):
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
+        )
+    elif report.kind != "clustering":
+        questions.append(
+            "Whether the predictions are right: without recorded outcomes there are no error rates."
         )
     questions += [
         "How the model treats people who are not in the data, or groups that were not recorded.",

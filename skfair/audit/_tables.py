@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skfair.groups import Events, Groups
+from skfair.groups import MISSING, Events, Groups
 from skfair.inference import (
     AUCs,
     Estimates,
@@ -18,6 +18,9 @@ from skfair.inference import (
 
 OVERALL = "overall"
 """Name of the grouping of all samples."""
+
+OUTCOMES = ("selection_rate", "mean_prediction", "scoring_rate")
+"""Measures of outcomes; the first that a report has is its main measure."""
 
 MAX_GROUPS = 1000
 """Maximum number of groups of one grouping in a report."""
@@ -50,6 +53,34 @@ def groupings(groups):
                 "pd.cut(values, 5)."
             )
     return by_name
+
+
+def exclude_missing(by_name):
+    """The same groupings without the groups of missing values."""
+    return {name: _select_known(name, groups) for name, groups in by_name.items()}
+
+
+def _select_known(name, groups):
+    """Groups whose attributes are all known; other samples are in none."""
+    is_known = ~has_missing(groups)
+    if is_known.all():
+        return groups
+    if not is_known.any():
+        raise ValueError(
+            f"No sample has a known group by {name}, so there is nothing to report. Leave the "
+            'attribute out, or pass missing="group".'
+        )
+    return groups.select(np.flatnonzero(is_known))
+
+
+def has_missing(groups):
+    """Mask of the groups with a missing value of an attribute."""
+    return (groups.labels == MISSING).any(axis=1)
+
+
+def count_missing(by_name):
+    """Number of samples with a missing value, by grouping."""
+    return {name: int(groups.counts[has_missing(groups)].sum()) for name, groups in by_name.items()}
 
 
 def _title(name, number):
@@ -334,7 +365,7 @@ def _reference_group(names, measures, attribute, min_group_size, chosen):
             )
         return at[0]
     # The group with the best outcome, if the report has one.
-    for measure in ("selection_rate", "mean_prediction"):
+    for measure in OUTCOMES:
         if measure in measures:
             estimates, present = measures[measure]
             large = estimates.counts >= min_group_size

@@ -119,11 +119,48 @@ TEXTS = {
         "--probability must be probabilities in [0, 1], but 1.1 was passed",
     ),
     "an unknown kind": (GOOD, ["--kind", "ranking"], "invalid choice: 'ranking'"),
-    "a regression without truth": (
+    "two ways to make decisions without truth": (
         GOOD,
-        ["--kind", "regression", "--target", ""],
-        "--kind regression needs --target",
+        ["--target", "", "--prediction", "score", "--threshold", "0.5", "--positive", "1"],
+        "Leave one of the two out",
     ),
+    "a class of scores": (
+        GOOD,
+        ["--target", "", "--prediction", "score", "--positive", "0.5"],
+        "--positive names a class, but --prediction holds scores",
+    ),
+    "a share in percent": (GOOD, ["--min-share", "2"], "--min-share must be a share in [0, 1)"),
+    "a fact without a name": (
+        GOOD,
+        ["--provenance", "applications of 2025"],
+        "--provenance must be NAME=TEXT",
+    ),
+    "empty groups that are refused": (
+        GOOD + "1,1,0.5,\n",
+        ["--missing", "error"],
+        "--sensitive has 1 missing value(s)",
+    ),
+    "groups that are all empty": (
+        "y,p,sex\n1,1,\n0,1,\n",
+        ["--missing", "exclude"],
+        "No sample has a known group by sex",
+    ),
+    "a summary of a clustering": (
+        GOOD,
+        ["--target", "", "--kind", "clustering", "--summary", "ll144"],
+        "needs selection rates of decisions or scoring rates of scores",
+    ),
+    "a summary of weighted samples": (
+        GOOD,
+        ["--weight", "score", "--summary", "ll144"],
+        "Leave out --weight",
+    ),
+    "a summary with unknown groups in ratios": (
+        GOOD + "1,1,0.5,\n",
+        ["--missing", "group", "--summary", "ll144"],
+        "make it with --missing exclude",
+    ),
+    "a summary as data": (GOOD, ["--summary", "ll144", "--out", "r.json"], "--summary is a page"),
     "a clustering with a truth": (GOOD, ["--kind", "clustering"], "leave out --target"),
     "a threshold of a regression": (
         GOOD,
