@@ -3,6 +3,7 @@
 import json
 from math import isnan
 
+import numpy as np
 import pandas as pd
 
 from skfair.inference import Interval
@@ -77,11 +78,11 @@ def _decode_table(columns):
 
 
 def _decode_column(name, values):
-    """A column of a table with its type."""
+    """A column of a table: text, flags, integers or real numbers."""
     if name in _TEXT:
-        return pd.Series(values, dtype=object)
+        return np.array(values, dtype=object)
     if name in _FLAGS:
-        return pd.Series(values, dtype=bool)
-    if all(isinstance(value, int) for value in values):
-        return pd.Series(values, dtype="int64")
-    return pd.Series([float("nan") if value is None else float(value) for value in values])
+        return np.array(values, dtype=bool)
+    if values and all(isinstance(value, int) for value in values):
+        return np.array(values)
+    return np.array([np.nan if value is None else float(value) for value in values])

@@ -29,8 +29,8 @@ def _render(element):
             ["---"] * len(titles),
             *(map(_cell, cells) for cells, _ in rows),
         ]
-        head, rule, *body = (f"| {' | '.join(line)} |" for line in map(list, lines))
-        yield "\n".join([head, rule, *body])
+        header, rule, *rows = (f"| {' | '.join(line)} |" for line in map(list, lines))
+        yield "\n".join([header, rule, *rows])
 
 
 def _cell(cell):

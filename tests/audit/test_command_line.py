@@ -1,3 +1,4 @@
+import hashlib
 import re
 import subprocess
 import sys
@@ -8,6 +9,8 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
+from skfair.audit import FairnessReport
+from skfair.audit._prediction_file import file_digest
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -239,3 +242,60 @@ def test_an_index_of_pandas_and_columns_of_folders(path):
         folder.mkdir(parents=True)
         rows.drop(columns="sex").to_parquet(folder / "0.parquet")
     assert run(path.parent / "people") == expected
+
+
+def test_decisions_without_a_target(path):
+    columns = ["--prediction", "p", "--sensitive", "sex", "race"]
+    html = run(path, columns=columns)
+    assert "Impact ratios by sex × race" in html and "Share of cluster" not in html
+    assert "True positive rate" not in html
+    scores = run(path, columns=["--prediction", "score", "--sensitive", "sex"])
+    assert "Scoring rate" in scores and "Selection rate" not in scores
+    decided = run(path, "--threshold", "0.5", columns=["--prediction", "score", *columns[2:]])
+    assert "Selection rate" in decided and "0.5: scores above it are positive" in decided
+
+
+def test_missing_groups_are_a_group_or_left_out(path):
+    TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
+    assert "(missing)" not in run(path, "--missing", "exclude")
+    assert "41 by sex" in run(path, "--missing", "exclude")
+    assert run(path, "--missing", "group") == run(path)
+
+
+def test_the_summary_of_a_bias_audit_names_what_is_missing(path, capsys):
+    TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
+    columns = ["--prediction", "p", "--sensitive", "sex", "race", "--summary", "ll144"]
+    html = run(path, columns=columns)
+    assert "Number of applicants</th>\n<td>400</td>" in html
+    assert "unknown category by sex</th>\n<td>41</td>" in html
+    said = capsys.readouterr().out
+    assert "Missing in the summary: Source of the data: state it in --provenance" in said
+    facts = ["source=applications of 2025", "explanation=all", "distribution_date=2025-01-01"]
+    html = run(path, "--provenance", *facts, columns=columns)
+    assert "Missing" not in capsys.readouterr().out
+    assert "applications of 2025" in html and "not stated" not in html
+
+
+def test_the_page_states_file_digest_and_columns(path):
+    out = path.with_suffix(".html")
+    run(path, "--positive", "1")
+    html = out.read_text(encoding="utf-8")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    for text in ("predictions.csv", digest, "target y; prediction p; sensitive sex, race", "400"):
+        assert f"<td>{text}</td>" in html
+    folder = path.parent / "data"
+    folder.mkdir()
+    path.rename(folder / "a.csv")
+    line = f"{digest}  a.csv\n".encode()
+    assert file_digest(folder) == hashlib.sha256(line).hexdigest()
+
+
+def test_json_and_markdown(path):
+    run(path)
+    html = path.with_suffix(".html").read_text(encoding="utf-8")
+    for suffix in (".json", ".md"):
+        out = path.with_suffix(suffix)
+        assert main(["report", str(path), *COLUMNS, "--out", str(out)]) == 0
+    report = FairnessReport.from_json(path.with_suffix(".json").read_text(encoding="utf-8"))
+    assert report.to_html() == html
+    assert report.to_markdown() == path.with_suffix(".md").read_text(encoding="utf-8")

@@ -1,0 +1,92 @@
+"""29 CFR 1607.4(D): four fifths, Fisher's exact test, standard deviations and shortfall."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skfair.audit import FairnessReport
+
+
+def table_of(groups, **settings):
+    """Adverse impact by group, from pairs (selected, number) by group."""
+    decisions = np.concatenate([np.arange(n) < selected for selected, n in groups.values()])
+    names = np.repeat(list(groups), [n for _, n in groups.values()])
+    report = FairnessReport.from_predictions(None, decisions, sensitive_features=names, **settings)
+    return report.adverse_impact().set_index("group")
+
+
+def test_two_groups_by_hand():
+    """Rates .4 and .6, ratio 2/3; 72 selections of 120 would be .6, 24 more than 48.
+
+    Pooled rate 108/220, standard error sqrt(108/220 * 112/220 * (1/120 + 1/100)) = .067689, and
+    -.2 / .067689 = -2.9547.
+    """
+    row = table_of({"f": (48, 120), "m": (60, 100)}).loc["f"]
+    assert (row["n"], row["n_selected"], row["rate"]) == (120, 48, 0.4)
+    assert row["impact_ratio"] == pytest.approx(2 / 3)
+    assert row["standard_deviations"] == pytest.approx(-2.9547, abs=5e-5)
+    assert row["shortfall"] == 24
+
+
+def test_fishers_exact_test_by_hand():
+    """1 of 10 and 11 of 14: tables with 0, 1, 9 or 10 selections are as rare or rarer.
+
+    Of C(24, 10) = 1961256 draws of 10, C(12, 0) C(12, 10) = 66 have none selected and
+    C(12, 1) C(12, 9) = 2640 one; as many have 10 and 9. The p-value is 5412 / 1961256 = .0027595.
+    A rate of 11/14 needs 7.86 selections of 10, so 8, which are 7 more than 1.
+    """
+    row = table_of({"f": (1, 10), "m": (11, 14)}).loc["f"]
+    assert row["p_value"] == pytest.approx(5412 / 1961256)
+    assert row["shortfall"] == 7
+
+
+def test_exactly_four_fifths_is_not_below():
+    report = FairnessReport.from_predictions(
+        None,
+        [1] * 48 + [0] * 52 + [1] * 60 + [0] * 40,
+        sensitive_features=list("f" * 100 + "m" * 100),
+    )
+    row = report.adverse_impact().set_index("group").loc["f"]
+    assert row["impact_ratio"] == 0.8
+    # -.12 / sqrt(.54 * .46 / 50) = -1.7025; 60 selections of 100 would be equal.
+    cells = f"| f | 100 | 48 | 0.800 | no | -1.70 | {row['p_value']:.3g} | 12 |"
+    assert cells in report.to_markdown()
+
+
+def test_small_shares_are_left_out():
+    """3 of 200 are less than 2 %, 4 of 200 are not; the rate of the small group is no reference."""
+    groups = {"f": (40, 97), "m": (50, 100), "x": (3, 3)}
+    table = table_of(groups)
+    assert table["is_excluded"].to_dict() == {"f": False, "m": False, "x": True}
+    assert np.isnan(table.loc["x", "impact_ratio"]) and table.loc["m", "impact_ratio"] == 1.0
+    assert table_of(groups, min_share=0.0).loc["x", "impact_ratio"] == 1.0
+    assert not table_of({"f": (40, 96), "m": (50, 100), "x": (3, 4)})["is_excluded"].any()
+
+
+def test_no_selections_at_all():
+    table = table_of({"f": (0, 50), "m": (0, 50)})
+    assert table[["impact_ratio", "standard_deviations"]].isna().all(axis=None)
+    assert table["p_value"].tolist() == [1.0, 1.0] and table["shortfall"].tolist() == [0, 0]
+
+
+def test_counts_need_equal_weights_and_disjoint_groups():
+    decisions, groups = [0, 1] * 50, list("ab") * 50
+    for settings in (
+        {"sensitive_features": groups, "sample_weight": np.arange(1, 101)},
+        {"sensitive_features": sparse.csr_array(np.ones((100, 2), dtype=bool))},
+    ):
+        report = FairnessReport.from_predictions(None, decisions, **settings)
+        with pytest.raises(ValueError, match="groups must not overlap and all samples"):
+            report.adverse_impact()
+        assert "1607.4(D)" not in report.to_html()
+    equal = FairnessReport.from_predictions(
+        None, decisions, sensitive_features=groups, sample_weight=np.full(100, 3.0)
+    )
+    assert equal.adverse_impact()["n"].tolist() == [50, 50]
+
+
+def test_reports_without_such_rates_have_an_empty_table():
+    report = FairnessReport.from_predictions(
+        None, [0, 1] * 50, sensitive_features=list("ab") * 50, kind="clustering"
+    )
+    assert report.adverse_impact().empty

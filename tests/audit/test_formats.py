@@ -1,0 +1,145 @@
+"""Reports as JSON with a published schema, and as Markdown; what was audited."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.audit import FairnessReport
+
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "doc/_static/fairness_report.schema.json").read_text("utf-8")
+)
+TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "number": (int, float),
+    "integer": int,
+    "boolean": bool,
+    "null": type(None),
+}
+N = 300
+
+
+def violations(value, schema, path="report"):
+    """Places where a value is not as the schema says: the keywords that the schema uses."""
+    if "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+    if "const" in schema and value != schema["const"]:
+        yield path
+    if "enum" in schema and value not in schema["enum"]:
+        yield path
+    types = schema.get("type", list(TYPES))
+    types = [types] if isinstance(types, str) else types
+    is_flag = isinstance(value, bool)
+    if not any(isinstance(value, TYPES[t]) and (t == "boolean") >= is_flag for t in types):
+        yield f"{path}: {value!r} is not {types}"
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from violations(item, schema.get("items", {}), f"{path}[{number}]")
+    if isinstance(value, dict):
+        yield from (f"{path} lacks {name}" for name in {*schema.get("required", [])} - {*value})
+        others = schema.get("additionalProperties", {})
+        for name, item in value.items():
+            known = schema.get("properties", {}).get(name, others)
+            if known is False:
+                yield f"{path} has {name}"
+            else:
+                yield from violations(item, known, f"{path}.{name}")
+
+
+def make(name):
+    rng = np.random.default_rng(0)
+    groups = pd.DataFrame({"sex": rng.choice(["f", "m"], N), "race": rng.choice(list("ab"), N)})
+    y, p, scores = rng.integers(2, size=N), rng.integers(2, size=N), rng.random(N)
+    inputs, settings = {
+        "classification": ((y, p), {"y_proba": scores, "metrics": {"hits": lambda y, p: y @ p}}),
+        "regression": ((scores, scores + rng.normal(size=N)), {}),
+        "clustering": ((None, p), {"kind": "clustering"}),
+        "decisions": ((None, p), {"provenance": {"source": "a | b", "own": "fact"}}),
+        "weights": ((y, p), {"sample_weight": scores + 0.1}),
+        "nobody selected": ((y, 0 * p), {"pos_label": 1}),
+        "one group": ((y, p), {"sensitive_features": ["x"] * N}),
+    }[name]
+    return FairnessReport.from_predictions(*inputs, **{"sensitive_features": groups} | settings)
+
+
+NAMES = ["classification", "regression", "clustering", "decisions", "weights"]
+NAMES += ["nobody selected", "one group"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json_has_the_schema_and_rebuilds_page_and_tables(name, tmp_path):
+    report = make(name)
+    text = report.to_json(tmp_path / "report.json")
+    assert (tmp_path / "report.json").read_text("utf-8") == text
+    assert list(violations(json.loads(text), SCHEMA)) == []
+    again = FairnessReport.from_json(text)
+    assert again.to_json() == text
+    assert again.to_html() == report.to_html() and again.to_markdown() == report.to_markdown()
+    pd.testing.assert_frame_equal(again.to_frame(), report.to_frame())
+    pd.testing.assert_frame_equal(again.gaps, report.gaps)
+    assert again.balance == report.balance
+
+
+def test_the_schema_check_finds_violations():
+    content = json.loads(make("one group").to_json())
+    content["kind"], content["n_samples"], content["more"] = "ranking", True, 1
+    del content["title"]
+    content["frame"]["n"][0] = []
+    assert len(list(violations(content, SCHEMA))) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[:-2], r"it is not JSON .* Path\('report.json'\).read_text\(\)"),
+        (lambda text: "[]", "this is other JSON"),
+        (lambda text: text.replace("skfair.FairnessReport", "other"), "this is other JSON"),
+        (lambda text: text.replace('"version": 1', '"version": 9'), "has version 9"),
+        (lambda text: text.replace('"gaps"', '"gap"'), "must have the fields gaps"),
+        (lambda text: None, "it is not JSON"),
+    ],
+)
+def test_other_text_is_refused(change, message):
+    text = make("one group").to_json()
+    assert change(text) != text
+    with pytest.raises(ValueError, match=message):
+        FairnessReport.from_json(change(text))
+
+
+def test_markdown_has_all_tables_and_shows_names_as_they_are_written(tmp_path):
+    groups = pd.Series(np.resize(["a|b", "*c*", "<d>"], N), name="my_group")
+    report = FairnessReport.from_predictions(
+        None, np.arange(N) % 2, sensitive_features=groups, title="Loans\n2025"
+    )
+    text = report.to_markdown(tmp_path / "report.md")
+    assert (tmp_path / "report.md").read_text("utf-8") == text
+    assert text.startswith("# Loans 2025\n\n## Findings\n")
+    for name in (r"| a\|b |", r"| \*c\* (reference) |", r"| \<d\> |", r"## By my\_group"):
+        assert name in text.replace(r"\*c\* |", r"\*c\* (reference) |")
+    html = report.to_html()
+    assert text.count("\n| --- |") == html.count("<table")
+    assert html.count("<h2>") == text.count("\n## ")
+    # Every row has as many cells as the titles of its table.
+    for table in text.split("\n\n"):
+        if table.startswith("| "):
+            widths = {line.replace(r"\|", "").count("|") for line in table.splitlines()}
+            assert len(widths) == 1
+
+
+def test_the_page_states_what_was_audited():
+    report = make("decisions")
+    facts = report.provenance
+    assert facts["source"] == "a | b" and facts["positive_label"] == "1"
+    assert facts["date"].count("-") == 2 and facts["versions"].startswith("skfair ")
+    html = report.to_html()
+    for title in ("Task", "Samples", "Positive label", "Date of the audit", "Versions", "own"):
+        assert f'<th scope="row">{title}</th>' in html
+    dated = FairnessReport.from_predictions(
+        None, [0, 1], sensitive_features=["a", "b"], provenance={"date": "2025-03-01"}
+    )
+    assert dated.provenance["date"] == "2025-03-01"

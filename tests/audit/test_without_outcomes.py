@@ -1,0 +1,187 @@
+"""Reports of decisions and scores whose outcomes are not known, and missing groups."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from skfair.audit import FairnessReport
+from skfair.inference import balance_limit, gap_interval, ratio_interval
+
+RNG = np.random.default_rng(0)
+N = 600
+SEX = pd.Series(RNG.choice(["f", "m"], size=N), name="sex")
+DECISIONS = (RNG.random(N) < np.where(SEX == "f", 0.3, 0.5)).astype(int)
+SCORES = RNG.random(N) + 0.2 * (SEX == "m").to_numpy()
+
+
+def rows(report, attribute="sex"):
+    """Rows of the frame by measure and group."""
+    frame = report.to_frame()
+    return frame[frame["attribute"] == attribute].set_index(["measure", "group"])
+
+
+def test_decisions_alone_have_selection_rates_gaps_and_ratios():
+    report = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=SEX)
+    assert report.kind == "classification" and report.balance is None
+    assert report.frame["measure"].unique().tolist() == ["selection_rate"]
+    gap = report.gaps.iloc[0]
+    expected = gap_interval(DECISIONS, sensitive_features=SEX)
+    assert gap[["gap", "gap_low", "gap_high"]].tolist() == pytest.approx(list(expected))
+    expected = ratio_interval(DECISIONS, sensitive_features=SEX)
+    assert gap[["ratio", "ratio_low", "ratio_high"]].tolist() == pytest.approx(list(expected))
+    assert len(report.findings) == 2 and "four fifths" in report.findings[1]
+    assert any("without recorded outcomes" in text for text in report.open_questions)
+    assert "Share of cluster" not in report.to_html()
+
+
+def test_decisions_in_words_need_the_positive_one():
+    words = np.where(DECISIONS, "hired", "rejected")
+    with pytest.raises(ValueError, match="Pass pos_label"):
+        FairnessReport.from_predictions(None, words, sensitive_features=SEX)
+    report = FairnessReport.from_predictions(None, words, sensitive_features=SEX, pos_label="hired")
+    expected = DECISIONS[SEX == "f"].mean()
+    assert rows(report).loc[("selection_rate", "f"), "value"] == pytest.approx(expected)
+    assert report.provenance["positive_label"] == "hired"
+
+
+def test_scores_have_the_share_above_the_median_of_all():
+    """Of .1 to .6 with median .35, two of three of b and one of three of a are above."""
+    scores, groups = [0.1, 0.2, 0.4, 0.3, 0.5, 0.6], list("aaabbb")
+    report = FairnessReport.from_predictions(None, scores, sensitive_features=groups)
+    rates = rows(report, "attribute 1")["value"]
+    assert report.kind == "classification"
+    assert rates.to_dict() == {
+        ("scoring_rate", "a"): pytest.approx(1 / 3),
+        ("scoring_rate", "b"): pytest.approx(2 / 3),
+    }
+    assert "Impact ratios by attribute 1" in report.to_html()
+    with pytest.raises(ValueError, match="pos_label names a class, but y_pred holds scores"):
+        FairnessReport.from_predictions(None, scores, sensitive_features=groups, pos_label=1)
+
+
+def test_scores_in_addition_to_decisions():
+    report = FairnessReport.from_predictions(
+        None, DECISIONS, sensitive_features=SEX, y_score=SCORES
+    )
+    above = (SCORES > np.median(SCORES))[SEX == "f"].mean()
+    assert rows(report).loc[("scoring_rate", "f"), "value"] == pytest.approx(above)
+    html = report.to_html()
+    assert "Impact ratios of the scoring rate by sex" in html
+    assert "Impact ratios of the selection rate by sex" in html
+
+
+def test_several_classes_have_a_selection_rate_each():
+    classes = np.array(["x", "y", "z"])[RNG.integers(3, size=N)]
+    report = FairnessReport.from_predictions(None, classes, sensitive_features=SEX)
+    rate = rows(report).loc[("selection_rate of class y", "f"), "value"]
+    assert rate == pytest.approx(np.mean(classes[SEX == "f"] == "y"))
+    assert set(report.adverse_impact()["measure"]) == {
+        f"selection_rate of class {name}" for name in "xyz"
+    }
+
+
+def test_quantities_without_a_target():
+    report = FairnessReport.from_predictions(
+        None, np.arange(N), sensitive_features=SEX, kind="regression"
+    )
+    mean = rows(report).loc[("mean_prediction", "f"), "value"]
+    assert mean == pytest.approx(np.flatnonzero(SEX == "f").mean())
+    assert set(report.frame["measure"]) == {"scoring_rate", "mean_prediction"}
+
+
+def test_models_without_outcomes():
+    X = SCORES[:, np.newaxis]
+    model = LogisticRegression().fit(X, DECISIONS)
+    report = FairnessReport.from_estimator(model, X, sensitive_features=SEX)
+    assert set(report.frame["measure"]) == {"selection_rate", "mean_probability", "scoring_rate"}
+    assert rows(report).loc[("selection_rate", "f"), "value"] == pytest.approx(
+        model.predict(X)[SEX == "f"].mean()
+    )
+    report = FairnessReport.from_estimator(
+        LinearRegression().fit(X, DECISIONS), X, sensitive_features=SEX
+    )
+    assert report.kind == "regression"
+
+
+def with_missing():
+    """Two attributes; sex is missing in rows 0 to 9 and race in rows 5 to 24."""
+    race = pd.Series(RNG.choice(["a", "b"], size=N), dtype=object)
+    table = pd.DataFrame({"sex": SEX.astype(object), "race": race})
+    table.loc[:9, "sex"], table.loc[5:24, "race"] = None, None
+    return table
+
+
+def report_of(table, **settings):
+    return FairnessReport.from_predictions(None, DECISIONS, sensitive_features=table, **settings)
+
+
+def test_missing_groups_are_refused_by_default():
+    with pytest.raises(ValueError, match="'sex' of sensitive_features has 10 missing"):
+        report_of(with_missing())
+    with pytest.raises(ValueError, match='missing must be "error", "group" or "exclude"'):
+        report_of(with_missing(), missing="drop")
+
+
+def test_missing_groups_are_counted_and_left_out_of_their_attribute_alone():
+    """Excluding by sex equals dropping these rows; the overall row has all samples."""
+    table = with_missing()
+    report = report_of(table, missing="exclude", reference={"sex": "m", "race": "a"})
+    assert report.n_missing == {"sex": 10, "race": 20, "sex × race": 25}
+    assert rows(report, "overall")["n"].tolist() == [N]
+    for name in ("sex", "race"):
+        is_known = table[name].notna().to_numpy()
+        expected = FairnessReport.from_predictions(
+            None,
+            DECISIONS[is_known],
+            sensitive_features=table.loc[is_known, name].to_numpy(),
+            reference={"attribute 1": {"sex": "m", "race": "a"}[name]},
+        )
+        columns = ["n", "value", "low", "high", "difference", "ratio_low", "ratio_high"]
+        pd.testing.assert_frame_equal(
+            rows(report, name)[columns], rows(expected, "attribute 1")[columns]
+        )
+    assert "10 by sex, 20 by race, 25 by sex × race" in report.to_html()
+    assert "(missing)" not in report.to_html()
+
+
+def test_missing_groups_as_a_group():
+    report = report_of(with_missing(), missing="group")
+    row = rows(report).loc[("selection_rate", "(missing)")]
+    assert row["n"] == 10 and row["value"] == DECISIONS[:10].mean()
+    assert report.n_missing["sex × race"] == 25
+
+
+def test_numbers_with_missing_entries_keep_their_names():
+    grades = np.where(np.arange(N) < 3, np.nan, np.arange(N) % 2 + 1)
+    for table in (grades, grades.tolist(), pd.Series(grades)):
+        report = report_of(table, missing="exclude")
+        assert rows(report, "attribute 1").index.get_level_values(1).tolist() == ["1", "2"]
+
+
+def test_complete_groups_are_the_same_under_all_settings():
+    reports = [report_of(SEX, missing=missing) for missing in ("error", "group", "exclude")]
+    for report in reports:
+        pd.testing.assert_frame_equal(report.frame, reports[0].frame)
+        assert report.n_missing == {"sex": 0}
+    members = sparse.csr_array(np.column_stack((SEX == "f", np.arange(N) < 300)))
+    assert report_of(members, missing="exclude").n_missing == {}
+
+
+def test_a_group_called_like_the_missing_ones():
+    table = with_missing()
+    table.loc[30, "sex"] = "(missing)"
+    with pytest.raises(ValueError, match="also has a group of this name; rename it"):
+        report_of(table, missing="exclude")
+    # Without missing entries it is a name like others.
+    assert report_of(SEX.replace("f", "(missing)"), missing="error").n_missing == {"sex": 0}
+
+
+def test_the_balance_of_a_clustering_leaves_missing_groups_out():
+    table, settings = with_missing(), {"kind": "clustering", "missing": "exclude"}
+    is_known = table.notna().all(axis=1).to_numpy()
+    expected = balance_limit(
+        DECISIONS[is_known], sensitive_features=table[is_known].astype(str).to_numpy()
+    )
+    assert report_of(table, **settings).balance == pytest.approx(expected)
