@@ -1,26 +1,18 @@
 """Fairness report of the predictions of any model: rates and errors by protected attributes."""
 
 import warnings
-from functools import partial
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils.multiclass import type_of_target
 
 from skfair.audit._adverse_impact import adverse_impact
+from skfair.audit._estimators import estimators_by_name, find_positive_label, infer_kind
 from skfair.audit._json import report_fields, report_to_json
 from skfair.audit._local_law_144 import missing_fields, summary_sections
 from skfair.audit._markdown import render_markdown
-from skfair.audit._measures import (
-    binary_measures,
-    clustering_measures,
-    is_user_metric,
-    multiclass_measures,
-    regression_measures,
-    score_measures,
-)
-from skfair.audit._model_predictions import check_model, to_numbers
+from skfair.audit._model_predictions import check_model
 from skfair.audit._page import render_fragment, render_page
 from skfair.audit._provenance import collect_facts
 from skfair.audit._sections import report_sections
@@ -28,9 +20,7 @@ from skfair.audit._sentences import findings, open_questions
 from skfair.audit._tables import (
     OVERALL,
     count_missing,
-    estimate_areas,
     estimate_means,
-    evaluate_user_metric,
     exclude_missing,
     groupings,
     has_missing,
@@ -39,7 +29,7 @@ from skfair.audit._tables import (
 )
 from skfair.groups import Groups, check_columns, fill_missing
 from skfair.inference import balance_limit, check_level
-from skfair.metrics import PREDICTIONS, find_positive
+from skfair.metrics import PREDICTIONS
 
 
 class FairnessReport:
@@ -47,9 +37,10 @@ class FairnessReport:
 
     Made by :meth:`from_estimator` or :meth:`from_predictions`, for classifiers of two or more
     classes, regressors and clusterings. Groups are those of every single protected attribute, and
-    the intersections of all. The gap of the selection rate is the statistical parity difference;
-    ratios of it are the impact ratios of the four-fifths (80 %) rule on adverse impact (disparate
-    impact). The page is self-contained, so that it can be attached to a model card.
+    the intersections of all. The gap of the selection rate is the statistical parity difference.
+    Ratios of it are the impact ratios of the four-fifths (80 %) rule on adverse impact (disparate
+    impact). Decisions and scores without outcomes have reports too, and summaries of bias audits.
+    The page is self-contained, so that it can be attached to a model card.
 
     Intervals are Wilson's for rates, or exact ones for few successes or failures, Student's or
     Hall's for means, and DeLong's for areas. Those of differences and ratios are computed from
@@ -298,9 +289,9 @@ class FairnessReport:
         """
         columns = {"y_pred": y_pred, "y_true": y_true, "y_proba": y_proba, "y_score": y_score}
         samples, columns = _check_input(columns, sensitive_features, sample_weight, missing)
-        kind, level = _check_kind(kind, columns), check_level(confidence_level)
-        positive = _positive_label(kind, columns, pos_label)
-        estimators = _estimators(kind, columns, positive, metrics)
+        kind, level = infer_kind(kind, columns), check_level(confidence_level)
+        positive = find_positive_label(kind, columns, pos_label)
+        estimators = estimators_by_name(kind, columns, positive, metrics)
         by, n_missing = _groupings(samples.groups, missing)
         frame, gaps = _tables(estimators, by, samples.weights, reference, level, min_group_size)
         return cls(
@@ -491,7 +482,7 @@ def _check_summary(summary, *others):
 
 def _check_share(min_share):
     """A share in [0, 1)."""
-    if not 0.0 <= min_share < 1.0:
+    if not isinstance(min_share, Real) or not 0.0 <= min_share < 1.0:
         raise ValueError(
             f"min_share must be a share in [0, 1), such as 0.02 for 2 %; got {min_share!r}."
         )
@@ -511,6 +502,8 @@ def _check_input(columns, sensitive_features, sample_weight, missing):
         raise ValueError(f'missing must be "error", "group" or "exclude"; got {missing!r}.')
     if missing != "error":
         sensitive_features = fill_missing(sensitive_features)
+    if columns["y_pred"] is None:
+        raise ValueError("y_pred must hold predictions, one per sample, but None was passed.")
     columns = {name: column for name, column in columns.items() if column is not None}
     samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
     return samples, dict(zip(columns, arrays, strict=True))
@@ -525,17 +518,6 @@ def _groupings(groups, missing):
         return by, dict.fromkeys(by, 0)
     n_missing = count_missing(by)
     return (exclude_missing(by) if missing == "exclude" else by), n_missing
-
-
-def _estimators(kind, columns, positive, metrics):
-    """Estimators of all measures by name: functions of groups and weights."""
-    estimators = _MEASURES[kind](columns, positive)
-    for name, metric in (metrics or {}).items():
-        _check_metric_name(name, estimators)
-        estimators[name] = partial(
-            evaluate_user_metric, metric, columns.get("y_true"), columns["y_pred"]
-        )
-    return estimators
 
 
 def _tables(estimators, by, weights, reference, level, min_group_size):
@@ -568,15 +550,6 @@ def _balance(kind, columns, samples, level, missing):
         )
 
 
-def _check_metric_name(name, estimators):
-    """Refuse a passed metric with the name of a measure of the report."""
-    if name in estimators or not is_user_metric(name):
-        raise ValueError(
-            f"metrics must have other names than the measures of the report, but {name!r} is one "
-            f"of them; rename it, as in metrics={{'own {name}': ...}}."
-        )
-
-
 def _check_reference(reference, attributes):
     """Reference groups by attribute, as text."""
     chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
@@ -587,99 +560,3 @@ def _check_reference(reference, attributes):
             f"attributes are {attributes}."
         )
     return chosen
-
-
-def _check_kind(kind, columns):
-    """The task of the predictions, which must fit the truth."""
-    if kind not in (None, *_MEASURES):
-        raise ValueError(f"kind must be one of {list(_MEASURES)} or None; got {kind!r}.")
-    if "y_true" not in columns:
-        return kind or "classification"
-    # Infer the task from the target.
-    kind = kind or ("regression" if _has_scores(columns["y_true"]) else "classification")
-    if kind == "classification" and _has_scores(columns["y_pred"]):
-        raise ValueError(
-            "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
-            f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_proba > 0.5, "
-            'and these as y_proba or y_score; or pass kind="regression".'
-        )
-    return kind
-
-
-def _has_scores(column):
-    """Whether a column holds numbers with decimals."""
-    return type_of_target(column) == "continuous"
-
-
-def _positive_label(kind, columns, pos_label):
-    """The positive class of two; None for several classes, and where there are no classes."""
-    if kind != "classification":
-        return None
-    if "y_true" not in columns and _has_scores(columns["y_pred"]):
-        if pos_label is not None:
-            raise ValueError(
-                f"pos_label names a class, but y_pred holds scores, the first of them "
-                f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred."
-            )
-        return None
-    labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
-    n_labels = len(set().union(*(np.unique(column).tolist() for column in labels)))
-    if n_labels > 2 and pos_label is None:
-        return None
-    return find_positive(*labels, pos_label=pos_label)
-
-
-def _classification(columns, positive):
-    """Estimators of the measures of a classifier, by name; without a target also of scores."""
-    truth, predicted = columns.get("y_true"), columns["y_pred"]
-    if truth is None and _has_scores(predicted):
-        return _means(score_measures(to_numbers(predicted, "y_pred")))
-    if positive is None:
-        return _means(multiclass_measures(truth, predicted))
-    y_proba = _check_probabilities(columns.get("y_proba"))
-    scores = y_proba if "y_score" not in columns else to_numbers(columns["y_score"], "y_score")
-    is_true = None if truth is None else truth == positive
-    measures = binary_measures(is_true, predicted == positive, y_proba)
-    if scores is None:
-        return _means(measures)
-    if truth is None:
-        return _means(measures | score_measures(scores))
-    return _means(measures) | {"auc": partial(estimate_areas, is_true, scores)}
-
-
-def _check_probabilities(y_proba):
-    """Probabilities as numbers in [0, 1]; None unchanged."""
-    if y_proba is None:
-        return None
-    y_proba = to_numbers(y_proba, "y_proba")
-    if y_proba.min() < 0.0 or y_proba.max() > 1.0:
-        wrong = y_proba[(y_proba < 0.0) | (y_proba > 1.0)][0]
-        raise ValueError(
-            f"y_proba must be probabilities in [0, 1], but {wrong:g} was passed; pass scores "
-            "on another scale as y_score."
-        )
-    return y_proba
-
-
-def _regression(columns, positive):
-    """Estimators of the measures of a regressor, by name."""
-    truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
-    return _means(regression_measures(truth, to_numbers(columns["y_pred"], "y_pred")))
-
-
-def _clustering(columns, positive):
-    """Estimators of the measures of a clustering, by name."""
-    return _means(clustering_measures(columns["y_pred"]))
-
-
-def _means(measures):
-    """Estimators of the means of measures, by name."""
-    return {name: partial(estimate_means, measure) for name, measure in measures.items()}
-
-
-_MEASURES = {
-    "classification": _classification,
-    "regression": _regression,
-    "clustering": _clustering,
-}
-"""Task -> function that returns estimators of its measures by name."""

@@ -12,9 +12,13 @@ FOUR_FIFTHS = 0.8
 Selection Procedures of the United States see evidence of adverse impact."""
 
 
+_RATIOS = ("selection_rate", "scoring_rate")
+"""Rates that the law compares by ratios: of decisions, and of scores above the median."""
+
+
 def has_impact_ratio(measure):
-    """Whether the law compares this rate by ratios: of decisions, or of scores above the median."""
-    return measure.split(" of class ")[0] in ("selection_rate", "scoring_rate")
+    """Whether a measure is a rate that the law compares by ratios, perhaps of one class."""
+    return measure.split(" of class ")[0] in _RATIOS
 
 
 _ERRORS = (
@@ -153,7 +157,7 @@ def _describe_gap(report, gap):
         f"{title} ({meaning}) differs most by {gap['attribute']}: {high} for {gap['highest']} and "
         f"{low} for {gap['lowest']}, a gap of {gap_text(gap, name)}"
     )
-    if has_impact_ratio(name) and not np.isnan(gap["ratio"]):
+    if name in _RATIOS and not np.isnan(gap["ratio"]):
         text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths(gap)}"
     if not gap["is_significant"]:
         text += f"; {_chance_clause(report, gap)}"
@@ -201,7 +205,7 @@ def open_questions(report):
                 f"Whether the {title} differs by {by} at all: the gap is "
                 f"{gap_text(gap, name)}, and {_chance_clause(report, gap)}."
             )
-        if has_impact_ratio(name) and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
+        if name in _RATIOS and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
             questions.append(
                 f"Whether the {title} by {by} keeps four fifths: the ratio of "
                 f"{gap['ratio']:.2f} has an interval of "
