@@ -203,7 +203,7 @@ def test_text(name, tmp_path, capsys, monkeypatch):
 def link(make, path, other):
     try:
         make(path, other)
-    except (OSError, NotImplementedError):  # not everybody may, on every system
+    except (OSError, NotImplementedError):  # not permitted on every system
         pytest.skip("no links here")
 
 

@@ -57,10 +57,10 @@ def fresh(**settings):
 
 @pytest.mark.parametrize("name", CERTIFIABLE)
 def test_every_constraint_can_be_certified(name):
-    found = fresh(constraint=CERTIFIABLE[name], tolerance=5.0 if "loss" in name else 0.9)
-    assert found.certified and found.required_sample_size is None
-    assert found.gap <= found.limit + 1e-12
-    kept = fresh(constraint=CERTIFIABLE[name], tolerance=found.limit * 0.9 + 1e-6)
+    certificate = fresh(constraint=CERTIFIABLE[name], tolerance=5.0 if "loss" in name else 0.9)
+    assert certificate.certified and certificate.required_sample_size is None
+    assert certificate.gap <= certificate.limit + 1e-12
+    kept = fresh(constraint=CERTIFIABLE[name], tolerance=certificate.limit * 0.9 + 1e-6)
     assert not kept.certified
 
 
@@ -79,11 +79,11 @@ def test_the_gap_is_that_of_the_public_metric(name):
 
 
 def test_demographic_parity_is_the_gap_of_decisions():
-    found = fresh(tolerance=0.5)
+    certificate = fresh(tolerance=0.5)
     decisions = MODEL.predict(FRESH[0])
     two_sided = gap_interval(decisions, sensitive_features=FRESH_GROUP, confidence_level=0.9)
-    assert found.limit == pytest.approx(two_sided.high)
-    assert found.is_exact
+    assert certificate.limit == pytest.approx(two_sided.high)
+    assert certificate.is_exact
 
 
 def _decided(hits, n):
@@ -123,11 +123,11 @@ def test_certificates_are_wrong_in_five_percent_at_most(n, difference):
 def test_the_people_needed_are_named_and_do():
     decisions, groups = _decided((40, 40), (200, 200))
     y = np.arange(400) % 2
-    found = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05)
-    assert not found.certified
-    assert found.required_sample_size == required_sample_size(0.05, rate=0.2)
-    assert f"{found.required_sample_size} people of each group suffice" in str(found)
-    n = 4 * found.required_sample_size
+    certificate = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05)
+    assert not certificate.certified
+    assert certificate.required_sample_size == required_sample_size(0.05, rate=0.2)
+    assert f"{certificate.required_sample_size} people of each group suffice" in str(certificate)
+    n = 4 * certificate.required_sample_size
     decisions, groups = _decided((n // 5, n // 5), (n, n))
     y = np.arange(2 * n) % 2
     assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).certified
@@ -136,20 +136,22 @@ def test_the_people_needed_are_named_and_do():
 def test_the_people_needed_are_those_of_the_groups_whatever_the_cells():
     decisions, groups = _decided((50, 50), (100, 100))
     settings = {"sensitive_features": groups, "tolerance": 0.1, "constraint": "equalized_odds"}
-    found = certify(FIXED, decisions, np.arange(200) % 2, **settings)
-    assert found.gap == 0.0 and found.required_sample_size == required_sample_size(0.1, n_groups=2)
+    certificate = certify(FIXED, decisions, np.arange(200) % 2, **settings)
+    assert certificate.gap == 0.0 and certificate.required_sample_size == required_sample_size(
+        0.1, n_groups=2
+    )
 
 
 def test_the_people_needed_are_exact_at_small_rates():
     """No success of 50: not certified at .05, but with the 59 that are named."""
     decisions, groups = _decided((0, 0), (50, 50))
     with pytest.warns(UserWarning, match="fewer than 59"):
-        found = certify(
+        certificate = certify(
             FIXED, decisions, np.arange(100) % 2, sensitive_features=groups, tolerance=0.05
         )
-    assert not found.certified
-    assert found.required_sample_size == required_sample_size(0.05, rate=0.5 / 51) >= 59
-    n = found.required_sample_size
+    assert not certificate.certified
+    assert certificate.required_sample_size == required_sample_size(0.05, rate=0.5 / 51) >= 59
+    n = certificate.required_sample_size
     decisions, groups = _decided((0, 0), (n, n))
     y = np.arange(2 * n) % 2
     assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).certified
@@ -158,17 +160,19 @@ def test_the_people_needed_are_exact_at_small_rates():
 def test_a_gap_above_the_tolerance_needs_no_more_people():
     decisions, groups = _decided((60, 20), (100, 100))
     y = np.arange(200) % 2
-    found = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.1)
-    assert found.required_sample_size is None and "no sample size suffices" in str(found)
+    certificate = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.1)
+    assert certificate.required_sample_size is None and "no sample size suffices" in str(
+        certificate
+    )
 
 
 def test_groups_that_are_too_small_are_named_with_the_number_needed():
     decisions, groups = _decided((10, 10, 1), (100, 100, 20))
     with pytest.warns(UserWarning, match=r"fewer than 59 people.*: 2 \(20\)"):
-        found = certify(
+        certificate = certify(
             FIXED, decisions, np.arange(220) % 2, sensitive_features=groups, tolerance=0.05
         )
-    assert not found.certified
+    assert not certificate.certified
 
 
 def test_the_number_that_is_named_is_right():
@@ -178,26 +182,30 @@ def test_the_number_that_is_named_is_right():
 
 def test_regressors():
     model = LinearRegression().fit(X[:300], X[:300, 0] * 2.0)
-    found = certify(
+    certificate = certify(
         model, X, X[:, 0] * 2.0, sensitive_features=GROUP, constraint="mean_parity", tolerance=1.0
     )
     means = pd.Series(model.predict(X)).groupby(GROUP).mean()
-    assert found.gap == pytest.approx(np.ptp(means)) and found.certified and not found.is_exact
+    assert (
+        certificate.gap == pytest.approx(np.ptp(means))
+        and certificate.certified
+        and not certificate.is_exact
+    )
 
 
 def test_weights_and_overlapping_groups_are_asymptotic():
     weights = np.random.default_rng(1).uniform(0.5, 1.5, size=len(FRESH_GROUP))
     assert not fresh(tolerance=0.3, sample_weight=weights).is_exact
     overlapping = sparse.csr_array(np.column_stack((FRESH_GROUP == "a", FRESH_GROUP != "c")))
-    found = fresh(tolerance=0.3, sensitive_features=overlapping)
-    assert not found.is_exact and found.gap < found.limit
+    certificate = fresh(tolerance=0.3, sensitive_features=overlapping)
+    assert not certificate.is_exact and certificate.gap < certificate.limit
 
 
 def test_people_of_weight_zero_are_absent():
     weights = (np.arange(len(FRESH_GROUP)) % 3 > 0).astype(float)
     kept = weights > 0
     constraint = ConditionalDemographicParity(lambda X: X[:, 1] > 0)
-    found = fresh(tolerance=0.3, sample_weight=weights, constraint=constraint)
+    certificate = fresh(tolerance=0.3, sample_weight=weights, constraint=constraint)
     alone = certify(
         MODEL,
         FRESH[0][kept],
@@ -206,7 +214,7 @@ def test_people_of_weight_zero_are_absent():
         tolerance=0.3,
         constraint=constraint,
     )
-    assert found == alone
+    assert certificate == alone
 
 
 def test_people_of_the_fit_are_refused():
@@ -257,10 +265,10 @@ def test_partial_limits_hold():
 def test_limits_are_metrics_of_which_scorers_are_made():
     limit = limit_metric("equal_opportunity", confidence_level=0.9)
     scorer = get_scorer(limit)
-    found = scorer(MODEL, *FRESH, sensitive_features=FRESH_GROUP)
+    certificate = scorer(MODEL, *FRESH, sensitive_features=FRESH_GROUP)
     expected = fresh(tolerance=0.3, constraint="equal_opportunity", confidence_level=0.9)
-    assert found == pytest.approx(-expected.limit)
-    assert -found > METRICS["equal_opportunity_difference"](
+    assert certificate == pytest.approx(-expected.limit)
+    assert -certificate > METRICS["equal_opportunity_difference"](
         FRESH[1], MODEL.predict(FRESH[0]), sensitive_features=FRESH_GROUP
     )
 
@@ -273,15 +281,15 @@ def test_certificates_say_themselves_in_words():
 def test_each_of_many_classes_is_certified_against_the_rest():
     three = np.array(["x", "y", "z"])[(X[:, 0] > 0).astype(int) + (X[:, 0] > 1)]
     model = LogisticRegression().fit(X[:300], three[:300])
-    people = {"sensitive_features": FRESH_GROUP, "tolerance": 0.5}
-    found = certify(model, X[300:], three[300:], **people)
-    alone = [certify(model, X[300:], three[300:], pos_label=label, **people) for label in "xyz"]
-    assert found.certified and found.is_exact
-    assert found.limit == max(one.limit for one in alone)
+    settings = {"sensitive_features": FRESH_GROUP, "tolerance": 0.5}
+    certificate = certify(model, X[300:], three[300:], **settings)
+    alone = [certify(model, X[300:], three[300:], pos_label=label, **settings) for label in "xyz"]
+    assert certificate.certified and certificate.is_exact
+    assert certificate.limit == max(one.limit for one in alone)
     shares = pd.crosstab(FRESH_GROUP, model.predict(X[300:]), normalize="index")
-    assert found.gap == pytest.approx(np.ptp(shares, axis=0).max())
-    people["tolerance"] = (alone[0].limit + found.limit) / 2  # one of them does not keep it
-    assert not certify(model, X[300:], three[300:], **people).certified
+    assert certificate.gap == pytest.approx(np.ptp(shares, axis=0).max())
+    settings["tolerance"] = (alone[0].limit + certificate.limit) / 2  # one of them does not keep it
+    assert not certify(model, X[300:], three[300:], **settings).certified
 
 
 def test_models_of_another_kind_are_told_where_to_go():
@@ -290,8 +298,8 @@ def test_models_of_another_kind_are_told_where_to_go():
 
 
 def test_what_an_exact_test_does_not_confirm_is_said():
-    found = fresh(tolerance=0.5)._replace(certified=False, limit=0.49)
-    assert "which an exact test does not confirm" in str(found)
+    certificate = fresh(tolerance=0.5)._replace(certified=False, limit=0.49)
+    assert "which an exact test does not confirm" in str(certificate)
 
 
 def test_losses_too_skewed_for_their_number_are_said_to_be_uncertain():
@@ -330,15 +338,17 @@ def test_targets_of_a_regressor_are_numbers():
 
 
 def test_losses_of_a_regressor_are_those_that_are_named():
-    """A false certificate before: the logistic loss of predictions above 0 is alike."""
+    """A false certificate before: the logistic loss of predictions above 0 is equal."""
     errors = REGRESSOR.predict(FRESH[0]) - TARGET
     for loss, values in {"squared": errors**2 / 2, "absolute": np.abs(errors)}.items():
         means = pd.Series(values).groupby(FRESH_GROUP).mean()
         for given in ({"loss": loss}, {"constraint": LossParity(loss=loss)}):
-            found = certify_numbers(**({"constraint": "loss_parity", "tolerance": 0.05} | given))
+            certificate = certify_numbers(
+                **({"constraint": "loss_parity", "tolerance": 0.05} | given)
+            )
             if loss == "squared" or "loss" in given:
-                assert found.gap == pytest.approx(np.ptp(means))
-            assert not found.certified
+                assert certificate.gap == pytest.approx(np.ptp(means))
+            assert not certificate.certified
     with pytest.raises(ValueError, match="Pass loss='squared'"):
         certify_numbers(constraint="loss_parity", tolerance=0.05)
     with pytest.raises(ValueError, match="loss of classes"):
@@ -356,19 +366,19 @@ def test_a_regressor_of_this_package_is_judged_by_the_loss_of_its_fit(loss):
     """On its own training data the gap is that of its report, in units of the target."""
     model = ConstrainedERMRegressor("loss_parity", loss=loss)
     model.fit(FRESH[0], TARGET, sensitive_features=FRESH_GROUP)
-    found = certify_numbers(model, constraint="loss_parity", tolerance=100.0)
+    certificate = certify_numbers(model, constraint="loss_parity", tolerance=100.0)
     unit = model.target_scale_ ** (2 if loss == "squared" else 1)
-    assert found.fit_unit == pytest.approx(unit)
+    assert certificate.fit_unit == pytest.approx(unit)
     gap = model.constraint_report_["gap"].iloc[0]
-    assert found.gap / unit == pytest.approx(gap)
-    assert f"{100 / unit:.3g} in units of the fit" in str(found)
+    assert certificate.gap / unit == pytest.approx(gap)
+    assert f"{100 / unit:.3g} in units of the fit" in str(certificate)
     inside = make_pipeline("passthrough", model)
-    assert certify_numbers(inside, constraint="loss_parity", tolerance=100.0) == found
+    assert certify_numbers(inside, constraint="loss_parity", tolerance=100.0) == certificate
 
 
 def test_a_certificate_says_its_units():
-    found = certify_numbers(constraint="mean_parity", tolerance=9.0)
-    assert "at most 9 units of the target, with" in str(found)
+    certificate = certify_numbers(constraint="mean_parity", tolerance=9.0)
+    assert "at most 9 units of the target, with" in str(certificate)
     assert "at most 0.5 (50 percentage points), with" in str(fresh(tolerance=0.5))
     partial = fresh(tolerance=0.5, constraint="partial_statistical_parity")
     assert "50 percentage points of those ranked in the interval" in str(partial)
@@ -382,10 +392,10 @@ def test_a_certificate_says_its_units():
 def test_a_classifier_of_this_package_is_judged_by_the_loss_of_its_fit():
     model = ConstrainedERMClassifier("loss_parity", loss="hinge")
     model.fit(*FRESH, sensitive_features=FRESH_GROUP)
-    found = certify(
+    certificate = certify(
         model, *FRESH, sensitive_features=FRESH_GROUP, constraint="loss_parity", tolerance=1.0
     )
-    assert found.gap == pytest.approx(model.constraint_report_["gap"].iloc[0])
+    assert certificate.gap == pytest.approx(model.constraint_report_["gap"].iloc[0])
 
 
 def test_losses_have_known_names():
@@ -410,8 +420,8 @@ def test_models_without_the_scores_that_are_compared_are_refused():
 
 
 class _HighScoreParity(Constraint):
-    def cells(self, people):
-        return {"all": np.ones(len(people.target), dtype=bool)}
+    def cells(self, samples):
+        return {"all": np.ones(len(samples.target), dtype=bool)}
 
     def rate(self, surrogate, loss):
         return lambda scores, target: surrogate(scores - 0.5)
@@ -419,11 +429,13 @@ class _HighScoreParity(Constraint):
 
 def test_a_constraint_without_a_public_metric_can_be_certified():
     high = pd.Series(MODEL.decision_function(FRESH[0]) > 0.5).groupby(FRESH_GROUP).mean()
-    found = fresh(constraint=_HighScoreParity(), tolerance=0.5)
-    assert found.gap == pytest.approx(np.ptp(high))
+    certificate = fresh(constraint=_HighScoreParity(), tolerance=0.5)
+    assert certificate.gap == pytest.approx(np.ptp(high))
 
 
 def test_a_gap_within_the_tolerance_may_be_shown_by_more_people():
-    found = certify_numbers(constraint="mean_parity", tolerance=9.0)
-    near = certify_numbers(constraint="mean_parity", tolerance=(found.gap + found.limit) / 2)
+    certificate = certify_numbers(constraint="mean_parity", tolerance=9.0)
+    near = certify_numbers(
+        constraint="mean_parity", tolerance=(certificate.gap + certificate.limit) / 2
+    )
     assert not near.certified and "a larger sample may suffice" in str(near)

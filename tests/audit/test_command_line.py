@@ -102,7 +102,7 @@ def test_missing_entries(path, capsys):
         path, capsys
     )
     TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
-    assert "(missing)" in run(path)  # people of unknown group are one
+    assert "(missing)" in run(path)
 
 
 def test_words_need_the_positive_one(path, capsys):
@@ -147,7 +147,7 @@ def test_parquet(path):
 def test_a_folder_of_parquet(path):
     pytest.importorskip("pyarrow")
     expected = run(path)
-    folder = path.parent / "people"
+    folder = path.parent / "data"
     folder.mkdir()
     half = len(TABLE) // 2
     TABLE[:half].to_parquet(folder / "0.parquet")
@@ -191,7 +191,7 @@ def test_gzip_and_other_names_of_parquet(path):
     assert run(path.with_suffix(".parquet")) == expected
     TABLE.to_csv(path.with_suffix(".csv.gz"), index=False)
     assert run(path.with_suffix(".csv.gz")) == expected
-    path.with_suffix(".csv.gz").rename(path)  # what it is, is told by its first bytes
+    path.with_suffix(".csv.gz").rename(path)  # its first bytes identify the format
     assert run(path) == expected
     pytest.importorskip("pyarrow")
     TABLE.to_parquet(path)
@@ -238,10 +238,10 @@ def test_an_index_of_pandas_and_columns_of_folders(path):
     TABLE.sort_values("sex", kind="stable").to_csv(path, index=False)
     expected = run(path)
     for sex, rows in TABLE.set_index(TABLE.index[::-1]).groupby("sex"):
-        folder = path.parent / "people" / f"sex={sex}"
+        folder = path.parent / "data" / f"sex={sex}"
         folder.mkdir(parents=True)
         rows.drop(columns="sex").to_parquet(folder / "0.parquet")
-    assert run(path.parent / "people") == expected
+    assert run(path.parent / "data") == expected
 
 
 def test_decisions_without_a_target(path):

@@ -14,7 +14,7 @@ from skfair.metrics import demographic_parity_difference, equal_opportunity_diff
 
 
 @pytest.fixture(scope="module")
-def people():
+def data():
     rng = np.random.default_rng(0)
     groups = rng.choice(["a", "b", "c"], size=900)
     X = rng.normal(size=(900, 3)) + 0.8 * (groups == "a")[:, np.newaxis]
@@ -28,8 +28,8 @@ def people():
         ("equal_opportunity", equal_opportunity_difference),
     ],
 )
-def test_decisions_are_those_of_cross_validation(people, constraint, metric):
-    X, y, groups = people
+def test_decisions_are_those_of_cross_validation(data, constraint, metric):
+    X, y, groups = data
     model, folds = LogisticRegression(), KFold(4, shuffle=True, random_state=0)
     front = fairness_front(
         model, X, y, sensitive_features=groups, constraint=constraint, cv=folds
@@ -40,8 +40,8 @@ def test_decisions_are_those_of_cross_validation(people, constraint, metric):
     assert np.isnan(front["tolerance"])
 
 
-def test_intervals_hold_what_they_are_of(people):
-    X, y, groups = people
+def test_intervals_hold_what_they_are_of(data):
+    X, y, groups = data
     front = fairness_front(
         ConstrainedERMClassifier(), X, y, sensitive_features=groups, tolerances=[0.3, 0.05], cv=3
     )
@@ -56,8 +56,8 @@ def test_intervals_hold_what_they_are_of(people):
     np.testing.assert_allclose(width, 2 * 1.96 * error, rtol=0.01)
 
 
-def test_pipelines_name_their_parameter(people):
-    X, y, groups = people
+def test_pipelines_name_their_parameter(data):
+    X, y, groups = data
     pipeline = make_pipeline(StandardScaler(), ConstrainedERMClassifier())
     with sklearn.config_context(enable_metadata_routing=True):
         front = fairness_front(
@@ -72,8 +72,8 @@ def test_pipelines_name_their_parameter(people):
     assert front["gap"][0] < 0.2
 
 
-def test_weights_count_in_fits_and_rates(people):
-    X, y, groups = people
+def test_weights_count_in_fits_and_rates(data):
+    X, y, groups = data
     weights = np.random.default_rng(1).uniform(0.2, 3.0, 900)
     model, folds = LogisticRegression(), KFold(3)
     front = fairness_front(
@@ -81,12 +81,12 @@ def test_weights_count_in_fits_and_rates(people):
     ).iloc[0]
     decisions = cross_val_predict(model, X, y, cv=folds, params={"sample_weight": weights})
     assert front["accuracy"] == pytest.approx(np.average(decisions == y, weights=weights))
-    people = {"sensitive_features": groups, "sample_weight": weights}
-    assert front["gap"] == pytest.approx(demographic_parity_difference(y, decisions, **people))
+    settings = {"sensitive_features": groups, "sample_weight": weights}
+    assert front["gap"] == pytest.approx(demographic_parity_difference(y, decisions, **settings))
 
 
-def test_of_several_classes_the_widest_gap_counts(people):
-    X, y, groups = people
+def test_of_several_classes_the_widest_gap_counts(data):
+    X, y, groups = data
     y, folds = y + (X[:, 0] > 1), KFold(3)
     front = fairness_front(LogisticRegression(), X, y, sensitive_features=groups, cv=folds).iloc[0]
     decisions = cross_val_predict(LogisticRegression(), X, y, cv=folds)
@@ -98,8 +98,8 @@ def test_of_several_classes_the_widest_gap_counts(people):
     assert front["accuracy"] == pytest.approx(np.mean(decisions == y))
 
 
-def test_what_is_refused_says_why(people):
-    X, y, groups = people
+def test_what_is_refused_says_why(data):
+    X, y, groups = data
     options = {"sensitive_features": groups}
     with pytest.raises(ValueError, match="LossParity compares losses or ranks"):
         fairness_front(LogisticRegression(), X, y, constraint="loss_parity", **options)

@@ -61,14 +61,14 @@ def make(name):
         "clustering": ((None, p), {"kind": "clustering"}),
         "decisions": ((None, p), {"provenance": {"source": "a | b", "own": "fact"}}),
         "weights": ((y, p), {"sample_weight": scores + 0.1}),
-        "nobody selected": ((y, 0 * p), {"pos_label": 1}),
+        "no selections": ((y, 0 * p), {"pos_label": 1}),
         "one group": ((y, p), {"sensitive_features": ["x"] * N}),
     }[name]
     return FairnessReport.from_predictions(*inputs, **{"sensitive_features": groups} | settings)
 
 
 NAMES = ["classification", "regression", "clustering", "decisions", "weights"]
-NAMES += ["nobody selected", "one group"]
+NAMES += ["no selections", "one group"]
 
 
 @pytest.mark.parametrize("name", NAMES)

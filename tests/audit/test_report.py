@@ -26,22 +26,22 @@ from skfair.metrics import group_report
 
 RNG = np.random.default_rng(0)
 N = 1200
-PEOPLE = pd.DataFrame(
+ATTRIBUTES = pd.DataFrame(
     {"sex": RNG.choice(["f", "m"], size=N), "race": RNG.choice(["a", "b", "c"], size=N)}
 )
-X = RNG.normal(size=(N, 2)) + 0.4 * (PEOPLE[["sex"]] == "m").to_numpy()
+X = RNG.normal(size=(N, 2)) + 0.4 * (ATTRIBUTES[["sex"]] == "m").to_numpy()
 Y = (X[:, 0] + RNG.logistic(size=N) > 0).astype(int)
 MODEL = LogisticRegression().fit(X, Y)
 DECISIONS, PROBABILITIES = MODEL.predict(X), MODEL.predict_proba(X)[:, 1]
 
 
-def report(**settings):
-    given = {"sensitive_features": PEOPLE, "y_proba": PROBABILITIES} | settings
-    return FairnessReport.from_predictions(Y, DECISIONS, **given)
+def make_report(**settings):
+    settings = {"sensitive_features": ATTRIBUTES, "y_proba": PROBABILITIES} | settings
+    return FairnessReport.from_predictions(Y, DECISIONS, **settings)
 
 
-def cell(found, attribute, group, measure):
-    frame = found.to_frame()
+def cell(report, attribute, group, measure):
+    frame = report.to_frame()
     row = frame[
         (frame["attribute"] == attribute)
         & (frame["group"] == group)
@@ -51,17 +51,17 @@ def cell(found, attribute, group, measure):
 
 
 def test_rates_and_intervals_are_those_of_the_group_report():
-    found, rates = report(), group_report(Y, DECISIONS, sensitive_features=PEOPLE["sex"])
+    report, rates = make_report(), group_report(Y, DECISIONS, sensitive_features=ATTRIBUTES["sex"])
     for name in ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value"):
         for group, label in {"f": "f", "m": "m"}.items():
-            row = cell(found, "sex", group, name)
+            row = cell(report, "sex", group, name)
             expected = rates.loc[label, [name, f"{name}_n", f"{name}_low", f"{name}_high"]]
             assert row[["value", "n", "low", "high"]].tolist() == pytest.approx(expected.tolist())
 
 
 def test_gaps_and_ratios_are_those_of_the_inference():
-    gaps = report().gaps.set_index(["attribute", "measure"])
-    for attribute, groups in {"race": PEOPLE["race"], "sex × race": PEOPLE}.items():
+    gaps = make_report().gaps.set_index(["attribute", "measure"])
+    for attribute, groups in {"race": ATTRIBUTES["race"], "sex × race": ATTRIBUTES}.items():
         row = gaps.loc[(attribute, "selection_rate")]
         gap = gap_interval(DECISIONS, sensitive_features=groups)
         ratio = ratio_interval(DECISIONS, sensitive_features=groups)
@@ -70,26 +70,30 @@ def test_gaps_and_ratios_are_those_of_the_inference():
 
 
 def test_a_difference_to_a_named_reference_is_the_gap_of_two_groups():
-    found = report(reference={"sex": "m"})
-    row = cell(found, "sex", "f", "selection_rate")
-    gap = gap_interval(DECISIONS, sensitive_features=PEOPLE["sex"])
+    report = make_report(reference={"sex": "m"})
+    row = cell(report, "sex", "f", "selection_rate")
+    gap = gap_interval(DECISIONS, sensitive_features=ATTRIBUTES["sex"])
     assert row["difference"] == pytest.approx(-gap.estimate)
     assert (row["difference_low"], row["difference_high"]) == pytest.approx((-gap.high, -gap.low))
-    assert cell(found, "sex", "m", "selection_rate")["is_reference"]
+    assert cell(report, "sex", "m", "selection_rate")["is_reference"]
 
 
 def test_differences_to_a_reference_chosen_from_the_data_hold_together():
     """Bonferroni over all measures of all attributes, and over all pairs of groups of each."""
-    found = report()
-    n_tables = len(found.gaps)
+    report = make_report()
+    n_tables = len(report.gaps)
     assert n_tables == 27
     for attribute, n_pairs in {"sex": 1, "race": 3, "sex × race": 15}.items():
-        rows = found.frame[
-            (found.frame["attribute"] == attribute) & (found.frame["measure"] == "selection_rate")
+        rows = report.frame[
+            (report.frame["attribute"] == attribute) & (report.frame["measure"] == "selection_rate")
         ]
         reference = rows.loc[rows["is_reference"], "group"].item()
         row = rows[~rows["is_reference"]].iloc[0]
-        by = PEOPLE["sex"] + " × " + PEOPLE["race"] if "×" in attribute else PEOPLE[attribute]
+        by = (
+            ATTRIBUTES["sex"] + " × " + ATTRIBUTES["race"]
+            if "×" in attribute
+            else ATTRIBUTES[attribute]
+        )
         two = by.isin([reference, row["group"]])
         gap = gap_interval(
             DECISIONS[two],
@@ -104,140 +108,144 @@ def test_differences_to_a_reference_chosen_from_the_data_hold_together():
 
 
 def test_the_reference_can_be_chosen():
-    row = cell(report(reference={"sex": "f"}), "sex", "m", "selection_rate")
+    row = cell(make_report(reference={"sex": "f"}), "sex", "m", "selection_rate")
     assert row["difference"] > 0 and not row["is_reference"]
     with pytest.raises(ValueError, match=r"names the group 'x' of sex, but its groups are \['f'"):
-        report(reference={"sex": "x"})
+        make_report(reference={"sex": "x"})
     with pytest.raises(ValueError, match="the attributes are"):
-        report(reference={"age": "x"})
+        make_report(reference={"age": "x"})
 
 
 def test_scores_have_areas_and_calibration():
-    found, female = report(), (PEOPLE["sex"] == "f").to_numpy()
-    auc = cell(found, "sex", "f", "auc")
+    report, female = make_report(), (ATTRIBUTES["sex"] == "f").to_numpy()
+    auc = cell(report, "sex", "f", "auc")
     assert auc["value"] == pytest.approx(roc_auc_score(Y[female], PROBABILITIES[female]))
-    error = cell(found, "sex", "f", "calibration_error")
+    error = cell(report, "sex", "f", "calibration_error")
     assert error["value"] == pytest.approx(np.mean(Y[female] - PROBABILITIES[female]))
 
 
-def test_a_metric_of_ones_own():
-    found, female = report(metrics={"f1": f1_score}), (PEOPLE["sex"] == "f").to_numpy()
-    row = cell(found, "sex", "f", "f1")
+def test_a_user_metric():
+    report, female = make_report(metrics={"f1": f1_score}), (ATTRIBUTES["sex"] == "f").to_numpy()
+    row = cell(report, "sex", "f", "f1")
     assert row["value"] == pytest.approx(f1_score(Y[female], DECISIONS[female]))
     assert np.isnan(row["low"])
-    gap = found.gaps.set_index(["attribute", "measure"]).loc[("sex", "f1")]
+    gap = report.gaps.set_index(["attribute", "measure"]).loc[("sex", "f1")]
     assert gap["gap"] > 0 and np.isnan(gap["gap_high"])
-    assert "f1" in found.to_html()
+    assert "f1" in report.to_html()
 
 
-def test_estimators_are_asked_for_what_they_predict():
-    found = FairnessReport.from_estimator(MODEL, X, Y, sensitive_features=PEOPLE)
-    pd.testing.assert_frame_equal(found.to_frame(), report().to_frame())
-    margins = FairnessReport.from_estimator(LinearSVC().fit(X, Y), X, Y, sensitive_features=PEOPLE)
+def test_reports_of_estimators_are_those_of_their_predictions():
+    report = FairnessReport.from_estimator(MODEL, X, Y, sensitive_features=ATTRIBUTES)
+    pd.testing.assert_frame_equal(report.to_frame(), make_report().to_frame())
+    margins = FairnessReport.from_estimator(
+        LinearSVC().fit(X, Y), X, Y, sensitive_features=ATTRIBUTES
+    )
     assert "auc" in set(margins.frame["measure"])
     assert "calibration_error" not in set(margins.frame["measure"])
     with pytest.raises(NotFittedError):
-        FairnessReport.from_estimator(LogisticRegression(), X, Y, sensitive_features=PEOPLE)
+        FairnessReport.from_estimator(LogisticRegression(), X, Y, sensitive_features=ATTRIBUTES)
 
 
-def test_words_as_classes():
+def test_text_labels():
     words = np.array(["no", "yes"])
     model = LogisticRegression().fit(X, words[Y])
-    found = FairnessReport.from_estimator(
-        model, X, words[Y], sensitive_features=PEOPLE, pos_label="yes"
+    report = FairnessReport.from_estimator(
+        model, X, words[Y], sensitive_features=ATTRIBUTES, pos_label="yes"
     )
-    pd.testing.assert_frame_equal(found.to_frame(), report().to_frame())
+    pd.testing.assert_frame_equal(report.to_frame(), make_report().to_frame())
 
 
 def test_many_classes():
     three = np.array(["x", "y", "z"])[(X[:, 0] > 0).astype(int) + (X[:, 0] > 1)]
-    found = FairnessReport.from_estimator(
-        LogisticRegression().fit(X, three), X, three, sensitive_features=PEOPLE
+    report = FairnessReport.from_estimator(
+        LogisticRegression().fit(X, three), X, three, sensitive_features=ATTRIBUTES
     )
-    female = (PEOPLE["sex"] == "f").to_numpy()
-    row = cell(found, "sex", "f", "base_rate of class y")
+    female = (ATTRIBUTES["sex"] == "f").to_numpy()
+    row = cell(report, "sex", "f", "base_rate of class y")
     assert row["value"] == pytest.approx(np.mean(three[female] == "y"))
-    assert "of class z" in found.to_html() and len(found.findings) == 3
+    assert "of class z" in report.to_html() and len(report.findings) == 3
 
 
 def test_regressions():
     truth = X[:, 0] + RNG.normal(size=N)
     model = LinearRegression().fit(X, truth)
-    found = FairnessReport.from_estimator(model, X, truth, sensitive_features=PEOPLE)
-    female = (PEOPLE["sex"] == "f").to_numpy()
+    report = FairnessReport.from_estimator(model, X, truth, sensitive_features=ATTRIBUTES)
+    female = (ATTRIBUTES["sex"] == "f").to_numpy()
     errors = (model.predict(X) - truth)[female]
-    assert cell(found, "sex", "f", "mean_error")["value"] == pytest.approx(errors.mean())
-    row = cell(found, "sex", "f", "mean_absolute_error")
+    assert cell(report, "sex", "f", "mean_error")["value"] == pytest.approx(errors.mean())
+    row = cell(report, "sex", "f", "mean_absolute_error")
     assert row["value"] == pytest.approx(np.abs(errors).mean())
-    assert "Mean prediction" in found.findings[1]
+    assert "Mean prediction" in report.findings[1]
     above = model.predict(X) > np.median(model.predict(X))
-    assert cell(found, "sex", "f", "scoring_rate")["value"] == pytest.approx(above[female].mean())
-    assert "Impact ratios by sex × race" in found.to_html()
+    assert cell(report, "sex", "f", "scoring_rate")["value"] == pytest.approx(above[female].mean())
+    assert "Impact ratios by sex × race" in report.to_html()
 
 
 def test_impact_ratios_are_by_each_attribute_and_by_both():
-    html = report().to_html()
-    rates = pd.Series(DECISIONS).groupby(PEOPLE["race"]).mean()
+    html = make_report().to_html()
+    rates = pd.Series(DECISIONS).groupby(ATTRIBUTES["race"]).mean()
     table = html[html.index("Impact ratios by race") :]
     row = re.search(r'<th scope="row">a</th>(.*?)</tr>', table, flags=re.DOTALL)
-    found = re.sub(r"<[^>]*>", " ", row.group(1)).split()
-    n = (PEOPLE["race"] == "a").sum()
-    assert found[:2] == [f"{n}", f"{DECISIONS[PEOPLE['race'] == 'a'].sum()}"]
-    assert f"{rates['a'] / rates.max():.2f}" in found
+    cells = re.sub(r"<[^>]*>", " ", row.group(1)).split()
+    n = (ATTRIBUTES["race"] == "a").sum()
+    assert cells[:2] == [f"{n}", f"{DECISIONS[ATTRIBUTES['race'] == 'a'].sum()}"]
+    assert f"{rates['a'] / rates.max():.2f}" in cells
     assert all(f"Impact ratios by {name}" in html for name in ("sex", "race", "sex × race"))
 
 
 def test_clusterings():
-    found = FairnessReport.from_estimator(
-        KMeans(3, n_init=1, random_state=0).fit(X), X, sensitive_features=PEOPLE
+    report = FairnessReport.from_estimator(
+        KMeans(3, n_init=1, random_state=0).fit(X), X, sensitive_features=ATTRIBUTES
     )
-    assert found.kind == "clustering" and "balance" in found.findings[-1]
+    assert report.kind == "clustering" and "balance" in report.findings[-1]
     labels = KMeans(3, n_init=1, random_state=0).fit(X).predict(X)
-    assert found.balance == balance_limit(labels, sensitive_features=PEOPLE)
-    row = cell(found, "sex", "f", "share of cluster 0")
-    assert row["value"] == pytest.approx(np.mean(labels[PEOPLE["sex"] == "f"] == 0))
+    assert report.balance == balance_limit(labels, sensitive_features=ATTRIBUTES)
+    row = cell(report, "sex", "f", "share of cluster 0")
+    assert row["value"] == pytest.approx(np.mean(labels[ATTRIBUTES["sex"] == "f"] == 0))
 
 
 def test_small_groups_are_shown_and_not_compared():
-    race = PEOPLE["race"].where(np.arange(N) > 7, "few")
-    found = report(sensitive_features=PEOPLE.assign(race=race))
-    assert cell(found, "race", "few", "selection_rate")["is_small"]
-    gaps = found.gaps[found.gaps["attribute"] == "race"]
+    race = ATTRIBUTES["race"].where(np.arange(N) > 7, "few")
+    report = make_report(sensitive_features=ATTRIBUTES.assign(race=race))
+    assert cell(report, "race", "few", "selection_rate")["is_small"]
+    gaps = report.gaps[report.gaps["attribute"] == "race"]
     assert "few" not in set(gaps["lowest"]) | set(gaps["highest"])
-    assert any("few (" in text for text in found.open_questions)
-    assert "<small>small</small>" in found.to_html()
+    assert any("few (" in text for text in report.open_questions)
+    assert "<small>small</small>" in report.to_html()
 
 
-def test_what_was_found_is_said_in_three_sentences():
-    found = report().findings
-    assert len(found) == 3 and all(text.endswith(".") for text in found)
-    assert found[0].startswith("1,200 people in 6 combinations of sex and race were audited")
-    assert "four fifths" in found[1]
+def test_three_findings():
+    findings = make_report().findings
+    assert len(findings) == 3 and all(text.endswith(".") for text in findings)
+    assert findings[0].startswith("1,200 people in 6 combinations of sex and race were audited")
+    assert "four fifths" in findings[1]
 
 
-def test_groups_without_anybody_of_a_class_are_left_out_of_its_rates():
-    truth = np.where(PEOPLE["sex"] == "f", 0, Y)
-    found = FairnessReport.from_predictions(truth, DECISIONS, sensitive_features=PEOPLE["sex"])
-    names = found.frame[found.frame["measure"] == "true_positive_rate"]["group"].tolist()
+def test_groups_without_samples_of_a_class_are_left_out_of_its_rates():
+    truth = np.where(ATTRIBUTES["sex"] == "f", 0, Y)
+    report = FairnessReport.from_predictions(truth, DECISIONS, sensitive_features=ATTRIBUTES["sex"])
+    names = report.frame[report.frame["measure"] == "true_positive_rate"]["group"].tolist()
     assert names == ["overall", "m"]
 
 
 def test_weights_and_overlapping_groups():
-    members = sparse.csr_array(np.column_stack((PEOPLE["sex"] == "f", PEOPLE["race"] != "a")))
-    found = report(sensitive_features=members, sample_weight=RNG.uniform(0.5, 1.5, size=N))
-    row = cell(found, "group", "0", "selection_rate")
+    members = sparse.csr_array(
+        np.column_stack((ATTRIBUTES["sex"] == "f", ATTRIBUTES["race"] != "a"))
+    )
+    report = make_report(sensitive_features=members, sample_weight=RNG.uniform(0.5, 1.5, size=N))
+    row = cell(report, "group", "0", "selection_rate")
     assert row["low"] < row["value"] < row["high"]
 
 
 def test_weighted_rates_and_gaps_are_those_of_the_inference():
     weights = np.random.default_rng(0).gamma(1.0, 100.0, size=N)
-    found = report(sample_weight=weights)
-    gap = gap_interval(DECISIONS, sensitive_features=PEOPLE["race"], sample_weight=weights)
-    row = found.gaps.set_index(["attribute", "measure"]).loc[("race", "selection_rate")]
+    report = make_report(sample_weight=weights)
+    gap = gap_interval(DECISIONS, sensitive_features=ATTRIBUTES["race"], sample_weight=weights)
+    row = report.gaps.set_index(["attribute", "measure"]).loc[("race", "selection_rate")]
     assert row[["gap", "gap_low", "gap_high"]].tolist() == pytest.approx(list(gap))
-    rates = group_report(Y, DECISIONS, sensitive_features=PEOPLE["sex"], sample_weight=weights)
+    rates = group_report(Y, DECISIONS, sensitive_features=ATTRIBUTES["sex"], sample_weight=weights)
     for name in ("base_rate", "selection_rate", "true_positive_rate"):
-        row = cell(found, "sex", "f", name)
+        row = cell(report, "sex", "f", name)
         expected = rates.loc["f", [name, f"{name}_low", f"{name}_high"]]
         assert row[["value", "low", "high"]].tolist() == pytest.approx(expected.tolist())
         assert rates.loc["f", f"{name}_n"] < 0.7 * row["n"]
@@ -245,10 +253,10 @@ def test_weighted_rates_and_gaps_are_those_of_the_inference():
 
 def test_weights_count_in_the_balance_of_a_clustering():
     labels, weights = (X[:, 0] > 0).astype(int), RNG.gamma(1.0, 100.0, size=N)
-    given = {"sensitive_features": PEOPLE, "sample_weight": weights}
-    found = FairnessReport.from_predictions(None, labels, kind="clustering", **given)
-    assert found.balance == pytest.approx(balance_limit(labels, **given))
-    assert found.balance.low < balance_limit(labels, sensitive_features=PEOPLE).low
+    settings = {"sensitive_features": ATTRIBUTES, "sample_weight": weights}
+    report = FairnessReport.from_predictions(None, labels, kind="clustering", **settings)
+    assert report.balance == pytest.approx(balance_limit(labels, **settings))
+    assert report.balance.low < balance_limit(labels, sensitive_features=ATTRIBUTES).low
 
 
 def holm(p_values, error):
@@ -288,20 +296,22 @@ def test_significant_gaps_are_those_of_holms_procedure(apart, expected):
         hits = np.array([200.0, 200.0 + more, 210.0])[: 2 + (more > 50)]
         sums = [np.repeat(counts[:, np.newaxis], 3, axis=1) for counts in (hits, 400 - hits)]
         compared.append((Rates.from_sums(*sums), np.arange(len(hits))))
-    found = significant_gaps(compared, 0.95)
+    is_significant = significant_gaps(compared, 0.95)
     p_values = np.array([gap_p_value(rates) for rates, _ in compared])
-    assert found.tolist() == holm(p_values, 0.05).tolist() == expected
+    assert is_significant.tolist() == holm(p_values, 0.05).tolist() == expected
 
 
 def test_gaps_of_a_report_share_one_level():
-    found = report()
-    for _, gap in found.gaps.iterrows():
-        by = {"sex": PEOPLE["sex"], "race": PEOPLE["race"], "sex × race": PEOPLE}[gap["attribute"]]
+    report = make_report()
+    for _, gap in report.gaps.iterrows():
+        by = {"sex": ATTRIBUTES["sex"], "race": ATTRIBUTES["race"], "sex × race": ATTRIBUTES}[
+            gap["attribute"]
+        ]
         if gap["measure"] != "selection_rate":
             continue
         alone, last = (
             gap_interval(DECISIONS, sensitive_features=by, confidence_level=1.0 - 0.05 / n)
-            for n in (len(found.gaps), 1)
+            for n in (len(report.gaps), 1)
         )
         assert (alone.low > 0) <= gap["is_significant"] <= (last.low > 0)
 
@@ -329,24 +339,24 @@ def test_a_gap_that_is_one_of_many_may_be_chance():
     groups = np.repeat([0, 1], n)
     decisions = np.concatenate([np.arange(n) < hits for hits in (200, 230)]).astype(int)
     truth = np.tile([0, 1], n)
-    found = FairnessReport.from_predictions(truth, decisions, sensitive_features=groups)
-    gap = found.gaps.set_index("measure").loc["selection_rate"]
+    report = FairnessReport.from_predictions(truth, decisions, sensitive_features=groups)
+    gap = report.gaps.set_index("measure").loc["selection_rate"]
     assert gap["gap_low"] > 0 and not gap["is_significant"]
-    assert found.findings[1].endswith("; as one of 6 gaps it may be chance.")
-    assert any("as one of 6 gaps it may be chance" in text for text in found.open_questions)
-    assert "Holm’s" in found.to_html()
+    assert report.findings[1].endswith("; as one of 6 gaps it may be chance.")
+    assert any("as one of 6 gaps it may be chance" in text for text in report.open_questions)
+    assert "Holm’s" in report.to_html()
 
 
-def test_uneven_weights_are_warned_of_once():
+def test_uneven_weights_warn_once():
     with pytest.warns(UserWarning, match="design effect above 4") as warned:
-        report(sample_weight=RNG.exponential(size=N) ** 4)
+        make_report(sample_weight=RNG.exponential(size=N) ** 4)
     assert len(warned) == 1
 
 
 def test_one_group_has_nothing_to_compare():
-    found = report(sensitive_features=["all"] * N)
-    assert "No two groups" in found.findings[1]
-    found.to_html()
+    report = make_report(sensitive_features=["all"] * N)
+    assert "No two groups" in report.findings[1]
+    report.to_html()
 
 
 @pytest.mark.parametrize(
@@ -356,26 +366,28 @@ def test_one_group_has_nothing_to_compare():
         ({"y_proba": PROBABILITIES[:-1]}, "inconsistent numbers of samples"),
         ({"confidence_level": 95}, "confidence_level must be a probability"),
         ({"kind": "forecast"}, "kind must be one of"),
-        ({"sensitive_features": PEOPLE.where(PEOPLE != "a")}, "missing"),
-        ({"sensitive_features": PEOPLE.iloc[:-1]}, "rows|index"),
+        ({"sensitive_features": ATTRIBUTES.where(ATTRIBUTES != "a")}, "missing"),
+        ({"sensitive_features": ATTRIBUTES.iloc[:-1]}, "rows|index"),
         ({"sensitive_features": np.arange(N)}, "by attribute 1 there are 1200, more than 1000"),
     ],
 )
-def test_bad_input_identify_groups_what_to_do(settings, message):
+def test_bad_input(settings, message):
     with pytest.raises(ValueError, match=message):
-        report(**settings)
+        make_report(**settings)
 
 
 def test_predictions_of_the_wrong_kind_or_length():
     with pytest.raises(ValueError, match="y_proba or y_score"):
-        FairnessReport.from_predictions(Y, PROBABILITIES, sensitive_features=PEOPLE)
+        FairnessReport.from_predictions(Y, PROBABILITIES, sensitive_features=ATTRIBUTES)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        FairnessReport.from_predictions(Y, DECISIONS[:-1], sensitive_features=PEOPLE)
+        FairnessReport.from_predictions(Y, DECISIONS[:-1], sensitive_features=ATTRIBUTES)
     words = np.where(Y, "yes", "no")
     with pytest.raises(ValueError, match="y_true must be numbers, .* but holds"):
-        FairnessReport.from_predictions(words, words, sensitive_features=PEOPLE, kind="regression")
+        FairnessReport.from_predictions(
+            words, words, sensitive_features=ATTRIBUTES, kind="regression"
+        )
     with pytest.raises(ValueError, match="there are 1200"):
-        FairnessReport.from_predictions(None, np.arange(N), sensitive_features=PEOPLE)
+        FairnessReport.from_predictions(None, np.arange(N), sensitive_features=ATTRIBUTES)
 
 
 def test_a_million_groups_are_refused():
@@ -388,78 +400,82 @@ def test_a_million_groups_are_refused():
 
 @pytest.mark.parametrize(
     "one",
-    [PEOPLE["sex"], PEOPLE[["sex"]], pl.Series("sex", PEOPLE["sex"].to_numpy())],
+    [ATTRIBUTES["sex"], ATTRIBUTES[["sex"]], pl.Series("sex", ATTRIBUTES["sex"].to_numpy())],
     ids=["Series", "one column", "polars Series"],
 )
 def test_one_attribute_is_called_by_its_name(one):
-    found = report(sensitive_features=one, reference={"sex": "f"})
-    assert found.attributes == ["sex"] and "by sex" in found.findings[1]
-    assert cell(found, "sex", "f", "selection_rate")["is_reference"]
-    assert report(sensitive_features=PEOPLE["sex"].to_numpy()).attributes == ["attribute 1"]
+    report = make_report(sensitive_features=one, reference={"sex": "f"})
+    assert report.attributes == ["sex"] and "by sex" in report.findings[1]
+    assert cell(report, "sex", "f", "selection_rate")["is_reference"]
+    assert make_report(sensitive_features=ATTRIBUTES["sex"].to_numpy()).attributes == [
+        "attribute 1"
+    ]
 
 
 def test_an_attribute_may_have_the_name_of_all_samples_together():
-    found = report(sensitive_features=PEOPLE["sex"].rename("overall"), reference={"overall": "f"})
-    assert found.attributes == ["'overall'"]
-    overall = cell(found, "overall", "overall", "selection_rate")
+    report = make_report(
+        sensitive_features=ATTRIBUTES["sex"].rename("overall"), reference={"overall": "f"}
+    )
+    assert report.attributes == ["'overall'"]
+    overall = cell(report, "overall", "overall", "selection_rate")
     assert overall["value"] == pytest.approx(DECISIONS.mean())
-    assert "Selection rate by &#x27;overall&#x27;" in found.to_html()
+    assert "Selection rate by &#x27;overall&#x27;" in report.to_html()
 
 
 def test_attributes_of_one_name_are_refused():
     with pytest.raises(ValueError, match="2 are called 'sex'"):
-        report(sensitive_features=PEOPLE.set_axis(["sex", "sex"], axis=1))
+        make_report(sensitive_features=ATTRIBUTES.set_axis(["sex", "sex"], axis=1))
     with pytest.raises(ValueError, match="differ in name as text"):
-        report(sensitive_features=PEOPLE.set_axis([1.5, "1.5"], axis=1))
+        make_report(sensitive_features=ATTRIBUTES.set_axis([1.5, "1.5"], axis=1))
 
 
 def test_combinations_of_other_labels_have_other_names():
     labels = [("a", "b × c"), ("a × b", "c"), ("a × 'b", "c'"), ("a ×", "b"), ("a", "× b")]
     assert len({group_text(label) for label in labels}) == len(labels)
     of = RNG.integers(2, size=N)
-    people = pd.DataFrame(np.array(labels)[of], columns=["u", "v"])
-    rows = report(sensitive_features=people).frame.query("attribute == 'u × v'")
+    table = pd.DataFrame(np.array(labels)[of], columns=["u", "v"])
+    rows = make_report(sensitive_features=table).frame.query("attribute == 'u × v'")
     rates = rows[rows["measure"] == "selection_rate"].set_index("group")["value"]
     for number, label in enumerate(labels[:2]):
         assert rates[group_text(label)] == pytest.approx(DECISIONS[of == number].mean())
-    chosen = report(sensitive_features=people, reference={"u × v": ("a × b", "c")}).frame
+    chosen = make_report(sensitive_features=table, reference={"u × v": ("a × b", "c")}).frame
     marked = chosen[(chosen["attribute"] == "u × v") & chosen["is_reference"]]
     assert set(marked["group"]) == {group_text(("a × b", "c"))}
 
 
 @pytest.mark.parametrize("name", ["accuracy", "auc", "share of cluster 0", "accuracy of class x"])
-def test_a_metric_of_ones_own_replaces_no_measure(name):
+def test_a_user_metric_replaces_no_measure(name):
     with pytest.raises(ValueError, match=f"other names .* but '{name}' is one of them"):
-        report(metrics={name: f1_score})
+        make_report(metrics={name: f1_score})
 
 
-def test_a_metric_of_ones_own_may_name_a_class():
-    assert "f1 of class x" in report(metrics={"f1 of class x": f1_score}).to_html()
+def test_a_user_metric_may_name_a_class():
+    assert "f1 of class x" in make_report(metrics={"f1 of class x": f1_score}).to_html()
 
 
-def test_a_model_that_selects_nobody_has_a_report():
-    nobody = np.zeros(N, dtype=int)
-    found = FairnessReport.from_predictions(
-        Y, nobody, sensitive_features=PEOPLE, pos_label=1, y_proba=PROBABILITIES
+def test_a_model_without_selections_has_a_report():
+    none_selected = np.zeros(N, dtype=int)
+    report = FairnessReport.from_predictions(
+        Y, none_selected, sensitive_features=ATTRIBUTES, pos_label=1, y_proba=PROBABILITIES
     )
-    assert cell(found, "sex", "f", "selection_rate")["value"] == 0.0
-    assert "positive_predictive_value" not in set(found.frame["measure"])
-    assert "Selection rate (selected, of all) is 0.0 % for all groups" in found.findings[1]
-    assert np.isnan(cell(found, "sex", "f", "selection_rate")["impact_ratio"])
-    assert "undecided" in impact_table(found.to_html(), "sex")
+    assert cell(report, "sex", "f", "selection_rate")["value"] == 0.0
+    assert "positive_predictive_value" not in set(report.frame["measure"])
+    assert "Selection rate (selected, of all) is 0.0 % for all groups" in report.findings[1]
+    assert np.isnan(cell(report, "sex", "f", "selection_rate")["impact_ratio"])
+    assert "undecided" in impact_table(report.to_html(), "sex")
     neither = FairnessReport.from_predictions(
-        nobody, nobody, sensitive_features=PEOPLE, pos_label=1
+        none_selected, none_selected, sensitive_features=ATTRIBUTES, pos_label=1
     )
     assert "true_positive_rate" not in set(neither.frame["measure"])
     neither.to_html()
 
 
 def test_equal_groups_do_not_differ_most():
-    found = FairnessReport.from_predictions(Y, Y, sensitive_features=PEOPLE["sex"])
-    equal = found.findings[2]
+    report = FairnessReport.from_predictions(Y, Y, sensitive_features=ATTRIBUTES["sex"])
+    equal = report.findings[2]
     assert "is 100.0 % for all groups by sex; in the population a gap of up to" in equal
-    assert not any("differs most" in text and "100.0 % for" in text for text in found.findings)
-    gaps = found.gaps.set_index("measure")
+    assert not any("differs most" in text and "100.0 % for" in text for text in report.findings)
+    gaps = report.gaps.set_index("measure")
     assert gaps.loc["accuracy", "gap"] == 0.0 and pd.isna(gaps.loc["accuracy", "highest"])
 
 
@@ -480,15 +496,15 @@ def impact_table(html, attribute):
 def test_four_fifths_are_kept_only_if_the_interval_says_so(rates, n, verdict):
     decisions = np.concatenate([np.arange(n) < round(rate * n) for rate in rates]).astype(int)
     groups = np.repeat(["best", "other"], n)
-    found = FairnessReport.from_predictions(
+    report = FairnessReport.from_predictions(
         decisions, decisions, sensitive_features=groups, reference={"attribute 1": "other"}
     )
-    row = cell(found, "attribute 1", "other", "selection_rate")
-    each = 1.0 - 0.05 / len(found.gaps)
+    row = cell(report, "attribute 1", "other", "selection_rate")
+    each = 1.0 - 0.05 / len(report.gaps)
     ratio = ratio_interval(decisions, sensitive_features=groups, confidence_level=each)
     assert row["impact_ratio"] == pytest.approx(rates[1] / rates[0])
     assert row["impact_ratio_low"] == pytest.approx(ratio.low)
-    words = impact_table(found.to_html(), "attribute 1").split(" other ")[1]
+    words = impact_table(report.to_html(), "attribute 1").split(" other ")[1]
     assert verdict in words and "largest rate" not in words
     assert {"kept", "below four fifths", "undecided"} & {verdict} == {
         one for one in ("kept", "below four fifths", "undecided") if one in words
