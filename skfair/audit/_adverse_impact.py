@@ -5,10 +5,13 @@
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from skfair.audit._sentences import has_impact_ratio
 from skfair.audit._tables import OVERALL
+
+_ROUNDING = 1e-7
+"""Difference of log probabilities up to which they are equal, as in scipy.stats.fisher_exact."""
 
 
 def adverse_impact(frame, n_samples, min_share):
@@ -30,11 +33,11 @@ def _compare_groups(table):
     included = table[~table["is_excluded"]]
     columns = {name: np.full(len(table), np.nan) for name in _COMPARISONS}
     if len(included):
-        best = included.loc[included["rate"].idxmax(), ["n", "n_selected"]].tolist()
+        counts = table[["n", "n_selected"]].to_numpy().tolist()
+        best = counts[included["rate"].idxmax()]
         for row in included.index:
-            counts = table.loc[row, ["n", "n_selected"]].tolist()
             for name, compare in _COMPARISONS.items():
-                columns[name][row] = compare(*counts, *best)
+                columns[name][row] = compare(*counts[row], *best)
     return pd.DataFrame(columns)
 
 
@@ -52,8 +55,15 @@ def _standard_deviations(n, selected, n_best, selected_best):
 
 def _fisher_p_value(n, selected, n_best, selected_best):
     """Two-sided p-value of Fisher's exact test of equal rates."""
-    counts = [[selected, n - selected], [selected_best, n_best - selected_best]]
-    return stats.fisher_exact(counts).pvalue
+    total = selected + selected_best
+    # Log probabilities, up to a constant, of all selections of the group with the same total.
+    possible = np.arange(max(0, total - n_best), min(n, total) + 1)
+    counts = np.stack((possible, n - possible, total - possible, n_best - total + possible))
+    logs = -special.gammaln(counts + 1.0).sum(axis=0)
+    # Sum those that are as rare as the observed one, or rarer, with a margin for rounding.
+    probabilities = np.exp(logs - logs.max())
+    is_rare = logs <= logs[selected - possible[0]] + _ROUNDING
+    return probabilities[is_rare].sum() / probabilities.sum()
 
 
 def _shortfall(n, selected, n_best, selected_best):

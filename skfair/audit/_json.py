@@ -13,8 +13,10 @@ FORMAT = "skfair.FairnessReport"
 VERSION = 1
 """Version of the schema; a change of the meaning of a field raises it."""
 
-FIELDS = ("title", "kind", "n_samples", "confidence_level", "min_group_size", "min_share")
-FIELDS += ("n_missing", "counts_samples", "balance", "provenance")
+FIELDS = (
+    *("title", "kind", "n_samples", "confidence_level", "min_group_size", "min_share"),
+    *("n_missing", "counts_samples", "balance", "provenance"),
+)
 """Arguments of the constructor, besides the two tables."""
 
 _TEXT = ("attribute", "group", "measure", "lowest", "highest")

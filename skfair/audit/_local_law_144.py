@@ -9,7 +9,7 @@ and explanation of the data, the number of applicants, and the distribution date
 
 from skfair.audit._measures import describe_measure
 from skfair.audit._provenance import FACTS
-from skfair.audit._sections import audited_facts, facts_table
+from skfair.audit._sections import audited_facts, count_title, facts_table
 from skfair.groups import MISSING
 from skfair.utils._messages import join_names
 
@@ -93,8 +93,7 @@ def _table(report, measure, attribute, rows):
     note = f"{title}: {meaning}. Impact ratio: {title.lower()} over that of the category where it "
     note += f"is highest. {report.n_missing[attribute]:,} applicants of unknown category are left "
     note += "out."
-    selected = "Selected" if measure.startswith("selection_rate") else "Scoring above the median"
-    titles = ("Category", "Applicants", selected, title, "Impact ratio")
+    titles = ("Category", "Applicants", count_title(measure), title, "Impact ratio")
     cells = [(_cells(row, best), row["impact_ratio"] == 1.0) for _, row in rows.iterrows()]
     return f"{title} and impact ratio by {attribute}", note, titles, cells
 

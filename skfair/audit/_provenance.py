@@ -2,6 +2,7 @@
 
 import platform
 from datetime import date
+from functools import cache
 from importlib.metadata import version
 
 from skfair import __version__
@@ -26,12 +27,17 @@ FACTS = {
 
 def collect_facts(provenance, **known):
     """Facts as text by name: the date and versions, known ones, and those of the user."""
-    packages = ("numpy", "pandas", "scipy", "scikit-learn")
-    versions = [f"skfair {__version__}", f"Python {platform.python_version()}"]
-    versions += [f"{name} {version(name)}" for name in packages]
-    facts = {"date": date.today().isoformat(), "versions": ", ".join(versions)}
+    facts = {"date": date.today().isoformat(), "versions": _versions()}
     facts |= {name: str(value) for name, value in known.items() if value is not None}
     return facts | _check_provenance(provenance)
+
+
+@cache
+def _versions():
+    """Versions of the packages that compute a report; reading them takes milliseconds."""
+    versions = [f"skfair {__version__}", f"Python {platform.python_version()}"]
+    packages = ("numpy", "pandas", "scipy", "scikit-learn")
+    return ", ".join([*versions, *(f"{name} {version(name)}" for name in packages)])
 
 
 def _check_provenance(provenance):

@@ -82,11 +82,16 @@ def _impact_tables(report, measures):
             "Local Law 144. Kept: the whole interval is at least 0.8. Below: the whole interval is "
             "less. Undecided: the interval contains 0.8."
         )
-        titles = ("Group", "Samples", "Of them", title, "Impact ratio", "Four fifths")
+        titles = ("Group", "Samples", count_title(measure), title, "Impact ratio", "Four fifths")
         for attribute in report.attributes:
             rows = _largest_groups(_rows(report.frame, attribute, measure))
             cells = [(_impact_cells(row), row["is_reference"]) for _, row in rows.iterrows()]
             yield f"{name} by {attribute}", note, titles, cells
+
+
+def count_title(measure):
+    """Title of the number of samples that a rate with impact ratios counts."""
+    return "Above the median" if measure == "scoring_rate" else "Selected"
 
 
 def _rows(frame, attribute, measure):
@@ -133,12 +138,12 @@ def _adverse_impact_tables(report):
         "held to be significant. P-value: Fisher's exact test, two-sided. Shortfall: further "
         "selections that would make the rate equal."
     )
-    titles = ("Group", "Samples", "Of them", "Impact ratio", "Below four fifths")
-    titles += ("Standard deviations", "P-value", "Shortfall")
+    comparisons = ("Impact ratio", "Below four fifths", "Standard deviations", "P-value")
     for (measure, attribute), rows in report.adverse_impact().groupby(
         ["measure", "attribute"], sort=False
     ):
         caption = f"Adverse impact by {attribute}: {describe_measure(measure)[0].lower()}"
+        titles = ("Group", "Samples", count_title(measure), *comparisons, "Shortfall")
         rows = _largest_groups(rows)
         cells = [(_adverse_impact_cells(row), False) for _, row in rows.iterrows()]
         yield caption, note, titles, cells

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import fisher_exact
 
 from skfair.audit import FairnessReport
 
@@ -38,6 +39,16 @@ def test_fishers_exact_test_by_hand():
     row = table_of({"f": (1, 10), "m": (11, 14)}).loc["f"]
     assert row["p_value"] == pytest.approx(5412 / 1961256)
     assert row["shortfall"] == 7
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [((0, 5), (3, 4)), ((5, 5), (1, 9)), ((30, 100), (45, 100)), ((900, 4000), (700, 2500))],
+)
+def test_fishers_exact_test_is_that_of_scipy(counts):
+    table = [[selected, n - selected] for selected, n in counts]
+    rows = table_of(dict(zip("ab", counts, strict=True)), min_share=0.0)
+    assert rows["p_value"].min() == pytest.approx(fisher_exact(table).pvalue)
 
 
 def test_exactly_four_fifths_is_not_below():
