@@ -186,9 +186,8 @@ class TotalRange(Range):
         for block in self.blocks:
             differences = _differences(block, n_events)
             first = np.repeat(np.arange(total.shape[0]), differences.shape[0])
-            total = (
-                total[first] + differences[np.tile(np.arange(differences.shape[0]), total.shape[0])]
-            )
+            second = np.tile(np.arange(differences.shape[0]), total.shape[0])
+            total = total[first] + differences[second]
         return total
 
     def unknowns(self, means):

@@ -96,7 +96,7 @@ class RankingParity(DecisionRateParity):
         if not is_crossed.any():
             return groups  # all documents are of one group
         # Each pair of groups counts as often as the rarer of its two orders.
-        number = {tuple(label): at for at, label in enumerate(groups.labels)}
+        number = {tuple(label): code for code, label in enumerate(groups.labels)}
         partners = np.array([number.get((q, b, a), -1) for q, a, b in groups.labels])
         counts = np.append(groups.counts, 0)
         is_large = is_crossed & (np.minimum(counts[:-1], counts[partners]) >= self.min_pairs)
@@ -109,9 +109,9 @@ class RankingParity(DecisionRateParity):
         return groups.select(np.flatnonzero(is_large))
 
     def _gap(self, events):
-        number = {label: at for at, (_, label) in enumerate(events.labels)}
+        number = {label: code for code, (_, label) in enumerate(events.labels)}
         # Each order of a pair of groups is compared with the other one.
-        blocks = ((at, number[q, b, a]) for (q, a, b), at in number.items())
+        blocks = ((code, number[q, b, a]) for (q, a, b), code in number.items())
         return Range(tuple(block for block in blocks if block[0] < block[1]))
 
 

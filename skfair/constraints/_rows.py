@@ -375,8 +375,9 @@ def _stack(values, n_samples):
     def rows_at_shift(shift):
         # Each constraint has cells of its own, which move independently of the others.
         shifts = split(shift, [one.jacobian.combine.shape[1] for one in values])
-        rows = [_rows_at(one, move) for one, move in zip(values, shifts, strict=True)]
-        return concatenate(at for at, _ in rows), block_diagonal([combine for _, combine in rows])
+        pairs = (_rows_at(one, move) for one, move in zip(values, shifts, strict=True))
+        moved, combines = zip(*pairs, strict=True)
+        return np.concatenate(moved), block_diagonal(combines)
 
     is_linear = all(one.aux_curvature is None for one in values)
     return ConstraintValues(

@@ -90,7 +90,7 @@ def _evaluate_in_blocks(evaluate, columns):
     for start in range(0, n_samples, _BLOCK):
         block = slice(start, start + _BLOCK)
         result = evaluate(*(column[block] for column in columns))
-        if [np.shape(part) for part in result] != [full.value[block].shape] * 3:
+        if [np.shape(values) for values in result] != [full.value[block].shape] * 3:
             return evaluate(*columns)  # not pointwise: `as_pointwise` raises the error
         for all_values, values in zip(full, result, strict=True):
             all_values[block] = values

@@ -220,7 +220,7 @@ class MLPModel:
         intercepts[0] = intercepts[0] + np.broadcast_to(self.center, len(coefs[0])) @ coefs[0]
         coefs[0] = coefs[0] * np.reshape(self.scale, (-1, 1))
         pairs = zip(coefs, intercepts, strict=True)
-        return np.concatenate([np.ravel(part) for pair in pairs for part in pair])
+        return np.concatenate([np.ravel(array) for pair in pairs for array in pair])
 
     def initial(self, random_state=None):
         """Random initial parameters, uniform as in scikit-learn (X. Glorot and Y. Bengio, 2010).

@@ -118,12 +118,13 @@ class _Interior(NamedTuple):
 
     def move(self, step, length):
         """The point after a step of a length."""
-        return _Interior(*(value + length * by for value, by in zip(self, step, strict=True)))
+        pairs = zip(self, step, strict=True)
+        return _Interior(*(value + length * change for value, change in pairs))
 
     def max_step(self, step):
         """Maximum length up to 1 at which all positive vectors remain non-negative."""
-        positive, by = np.concatenate(self[1:]), np.concatenate(step[1:])
-        return 1.0 / max(1.0, (-by / positive).max())
+        positive, change = np.concatenate(self[1:]), np.concatenate(step[1:])
+        return 1.0 / max(1.0, (-change / positive).max())
 
     @property
     def mean_product(self):
@@ -135,12 +136,13 @@ class _Interior(NamedTuple):
 class _NewtonSystem:
     """Newton's equations at an interior point, factored once for predictor and corrector."""
 
-    def __init__(self, at, h, G, b):
-        self.at, self.G = at, G
-        self.stationarity = h * at.z + G.T @ at.dual
-        self.primal = at.slack + G @ at.z - b - at.violation
+    def __init__(self, point, h, G, b):
+        z, slack, violation, dual, violation_dual = point
+        self.point, self.G = point, G
+        self.stationarity = h * z + G.T @ dual
+        self.primal = slack + G @ z - b - violation
         # Eliminate slacks, violations and duals: equations of z, a weight per bound.
-        self.weight = 1.0 / (at.slack / at.dual + at.violation / at.violation_dual)
+        self.weight = 1.0 / (slack / dual + violation / violation_dual)
         # LAPACK without SciPy's checks, as the matrices are small and many.
         self.factor, failed = dpotrf(np.diag(h) + (G.T * self.weight) @ G, lower=1)
         if failed:
@@ -148,14 +150,14 @@ class _NewtonSystem:
 
     def step(self, bound_products, violation_products):
         """Step that changes dual * slack and violation_dual * violation by these amounts."""
-        at = self.at
-        shift = self.primal + bound_products / at.dual - violation_products / at.violation_dual
+        _, slack, violation, dual, violation_dual = self.point
+        shift = self.primal + bound_products / dual - violation_products / violation_dual
         push = -self.stationarity - self.G.T @ (self.weight * shift)
         # Back substitution: z, then the duals, then the primal quantities.
         dz = dpotrs(self.factor, push, lower=1)[0]
         ddual = self.weight * (self.G @ dz + shift)
-        dslack = (bound_products - at.slack * ddual) / at.dual
-        dviolation = (violation_products + at.violation * ddual) / at.violation_dual
+        dslack = (bound_products - slack * ddual) / dual
+        dviolation = (violation_products + violation * ddual) / violation_dual
         return _Interior(dz, dslack, dviolation, ddual, -ddual)
 
 
@@ -167,29 +169,31 @@ def _interior_point(h, G, b, penalty, tol):
     # Start with violations that leave every slack positive, and duals between 0 and the penalty.
     violation = np.maximum(0.0, -b) + max(1e-3, np.abs(b).max())
     dual = np.full(len(b), min(1.0, penalty / 2))
-    at = _Interior(z, b + violation, violation, dual, penalty - dual)
+    point = _Interior(z, b + violation, violation, dual, penalty - dual)
     residual = np.inf
     for _ in range(_MAX_ITER):
         try:
-            system = _NewtonSystem(at, h, G, b)
+            system = _NewtonSystem(point, h, G, b)
         except LinAlgError:  # the complementarity products underflow
             break
         # Stop when the stationarity residual no longer decreases: an unknown of little curvature
         # moves far by a small residual.
         previous, residual = residual, np.abs(system.stationarity).max(initial=0.0)
-        if at.mean_product <= tol * penalty and (
+        if point.mean_product <= tol * penalty and (
             residual <= 1e-11 * penalty or residual > previous / 2
         ):
             break
         # Predictor: Newton step to zero products; its progress determines the corrector's aim.
-        predictor = system.step(-at.dual * at.slack, -at.violation_dual * at.violation)
-        predicted = at.move(predictor, at.max_step(predictor)).mean_product
+        products = point.dual * point.slack
+        violation_products = point.violation_dual * point.violation
+        predictor = system.step(-products, -violation_products)
+        predicted = point.move(predictor, point.max_step(predictor)).mean_product
         # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
-        aim = at.mean_product * (predicted / at.mean_product) ** 3
+        aim = point.mean_product * (predicted / point.mean_product) ** 3
         corrector = system.step(
-            aim - at.dual * at.slack - predictor.dual * predictor.slack,
-            aim - at.violation_dual * at.violation - predictor.violation_dual * predictor.violation,
+            aim - products - predictor.dual * predictor.slack,
+            aim - violation_products - predictor.violation_dual * predictor.violation,
         )
         # Stop just short of the boundary, where a positive vector would vanish.
-        at = at.move(corrector, 0.995 * at.max_step(corrector))
-    return at.dual, at.z
+        point = point.move(corrector, 0.995 * point.max_step(corrector))
+    return point.dual, point.z

@@ -188,9 +188,9 @@ class _QuadraticModel:
 
     def predicted_reduction(self, penalty, step):
         """Reduction of the merit in the model."""
-        here = self.evaluation
-        reduction = _total_violation(here.problem, here.values) - self.violation_after(step)
-        return penalty * reduction - here.grad @ step.direction - step.quadratic_term
+        current = self.evaluation
+        reduction = _total_violation(current.problem, current.values) - self.violation_after(step)
+        return penalty * reduction - current.grad @ step.direction - step.quadratic_term
 
     def raise_penalty(self, penalty, step, tol):
         """A penalty that removes most of the violation, or as much as the tenfold penalty would.
@@ -198,14 +198,14 @@ class _QuadraticModel:
         It is not raised further, as a penalty far above the multipliers keeps all later steps close
         to curved rows. Returns the penalty and its step.
         """
-        here = self.evaluation
-        goal = max(tol, 0.1 * _total_violation(here.problem, here.values))
+        current = self.evaluation
+        goal = max(tol, 0.1 * _total_violation(current.problem, current.values))
         while penalty < _LARGEST_PENALTY:
             violation = self.violation_after(step)
             # Multipliers below the penalty mean that it does not bind.
             if violation <= goal or np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty:
                 break
-            steeper = self.minimise(here.values, 10.0 * penalty)
+            steeper = self.minimise(current.values, 10.0 * penalty)
             if self.violation_after(steeper) > 0.9 * violation:
                 break
             penalty, step = 10.0 * penalty, steeper
@@ -216,19 +216,19 @@ class _QuadraticModel:
 
         The evaluation is None if the merit falls by less than a tenth of the prediction.
         """
-        here = self.evaluation
-        merit = _merit(here, penalty)
+        current = self.evaluation
+        merit = _merit(current, penalty)
         # Differences below the rounding error of the merit are ignored.
         noise = 1e-14 * (abs(merit) + 1.0)
         for attempt in ("step", "correction"):
-            there = here.problem.evaluate(here.x + step.direction, step.multipliers)
-            reduction = merit - _merit(there, penalty)
+            trial = current.problem.evaluate(current.x + step.direction, step.multipliers)
+            reduction = merit - _merit(trial, penalty)
             if reduction >= 0.1 * predicted_reduction - noise:
-                return there, reduction / max(predicted_reduction, noise)
+                return trial, reduction / max(predicted_reduction, noise)
             if attempt == "step":
                 # Second-order correction: the rows evaluated at the end of the step.
-                linear = here.jacobian @ step.direction
-                step = self.minimise(there.values - linear, penalty)
+                linear = current.jacobian @ step.direction
+                step = self.minimise(trial.values - linear, penalty)
         return None, 0.0
 
 

@@ -18,22 +18,20 @@ class Smoothness(NamedTuple):
     rows: float  # M_G, largest norm of the Jacobian of the one-sided rows
 
     @classmethod
-    def estimate(cls, here, one_sided):
+    def estimate(cls, start, one_sided):
         """Estimate the constants around a starting point.
 
         Surrogates of decisions are steepest at the score 0, hence at the usual start. A gap that is
         0 there has no gradient, so the point after one gradient step counts too.
         """
-        problem = here.problem
-        curvature = _largest_eigenvalue(here.point, problem.share) * _largest_curvature(problem)
+        problem = start.problem
+        curvature = _largest_eigenvalue(start.point, problem.share) * _largest_curvature(problem)
         objective = curvature + problem.ridge.max(initial=_TINY)
         # M_G: the larger norm at the start and after a gradient step.
-        next_evaluation = problem.evaluate(here.x - here.grad / objective)
-        jacobians = [
-            one_sided.jacobian(evaluation.jacobian) for evaluation in (here, next_evaluation)
-        ]
+        next_evaluation = problem.evaluate(start.x - start.grad / objective)
+        jacobians = (one_sided.jacobian(one.jacobian) for one in (start, next_evaluation))
         rows = max(np.linalg.norm(J, 2) for J in jacobians) if len(one_sided.rows) else 0.0
-        gram = _largest_eigenvalue(here.point, np.ones_like(problem.share))
+        gram = _largest_eigenvalue(start.point, np.ones_like(problem.share))
         return cls(float(objective), gram, float(rows))
 
     def lagrangian(self, evaluation, multipliers):

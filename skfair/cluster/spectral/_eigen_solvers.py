@@ -56,7 +56,7 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
         image = operator(V[:, start:size])
         MV[:, start:size] = image - fixed @ (fixed.T @ image)
         T[:size, start:size] = V[:, :size].T @ MV[:, start:size]
-        values, S = (part[..., :n_ritz] for part in _ritz_pairs(T[:size, :size]))
+        values, S = (pairs[..., :n_ritz] for pairs in _ritz_pairs(T[:size, :size]))
         residuals = MV[:, :size] @ S - V[:, :size] @ (values * S)
         errors = _errors(values, residuals)
         # Stop test: the mean error of the n_pairs leading pairs relative to their mean.

@@ -84,9 +84,9 @@ class PartitionSums:
             cuts = _divide(cuts, divisible)
         # Each other bin stands for its events at its mean score, within its ends despite rounding.
         event, number = np.nonzero(weights * ~divisible)
-        at = scored[number] / weights.sum(axis=0)[number]
-        at = np.clip(at, *_ends(cuts)[:, number])
-        pieces = [(at, event, weights[event, number])]
+        mean_scores = scored[number] / weights.sum(axis=0)[number]
+        mean_scores = np.clip(mean_scores, *_ends(cuts)[:, number])
+        pieces = [(mean_scores, event, weights[event, number])]
         if divisible.any():
             pieces += collect(cuts, divisible)
         scores, events, weights = map(np.concatenate, zip(*pieces, strict=True))

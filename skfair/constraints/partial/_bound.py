@@ -92,9 +92,8 @@ class BoundPartialParity:
     def linearize_at(self, scores):
         """The same constraint with the rows that suit scores near the given ones."""
         uncompared = self.uncompared and self.uncompared.linearize_at(scores)
-        return replace(
-            self, ranked=self.ranked.linearize_at(scores), offset=0.0, uncompared=uncompared
-        )
+        ranked = self.ranked.linearize_at(scores)
+        return replace(self, ranked=ranked, offset=0.0, uncompared=uncompared)
 
     def take(self, rows):
         """The same constraint on a subset of the samples; one that is too small is refused."""
@@ -112,9 +111,8 @@ class BoundPartialParity:
     def subset(self, rows, factors=1.0, target=None):
         """A partition's share, as in `Events.subset`: rows of partitions add up."""
         uncompared = self.uncompared and self.uncompared.subset(rows, factors, target)
-        return replace(
-            self, ranked=self.ranked.subset(rows, factors, target), uncompared=uncompared
-        )
+        ranked = self.ranked.subset(rows, factors, target)
+        return replace(self, ranked=ranked, uncompared=uncompared)
 
     def report(self, scores=None, moments=None):
         """One row per event and threshold that is compared, with the columns `REPORT_COLUMNS`.

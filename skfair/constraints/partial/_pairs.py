@@ -209,8 +209,8 @@ class PairRows:
         def curvature(v):
             # The ramp's convex corner is where it begins, or where it ends if it counts negatively.
             convex = [
-                (abs(weight), [both[int(weight < 0)]])
-                for weight, both in zip(v, corners, strict=True)
+                (abs(weight), [begin_and_end[int(weight < 0)]])
+                for weight, begin_and_end in zip(v, corners, strict=True)
             ]
             return _sum_curvatures(convex, scores)
 
@@ -246,8 +246,8 @@ class PairMajorant(Majorant):
         """Rows and their derivatives, as `ConstraintValues`."""
         parts, moved = self.original.convex_parts(scores), scores - self.scores
         lines = [
-            tuple([one.line(moved) for one in half] for half in both)
-            for both in self._parts_at_point
+            tuple([one.line(moved) for one in functions] for functions in row)
+            for row in self._parts_at_point
         ]
         pairs = list(zip(parts, lines, strict=True))
         # Upper bounds keep what is added, lower bounds what is subtracted.
@@ -268,8 +268,8 @@ def _rows(functions, n_samples, curvature):
     # Added functions count positively, subtracted ones negatively.
     signed = [
         (row, sign, one)
-        for row, both in enumerate(functions)
-        for sign, half in zip((1.0, -1.0), both, strict=True)
+        for row, halves in enumerate(functions)
+        for sign, half in zip((1.0, -1.0), halves, strict=True)
         for one in half
     ]
     values = np.zeros(len(functions))

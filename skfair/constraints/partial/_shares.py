@@ -272,18 +272,18 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
     lower, upper = np.full(len(begin), -np.inf), np.full(len(begin), np.inf)
     selected = ranked.totals * widths
 
-    def positions(scores):
+    def share_positions(scores):
         """Positions of the shares in their intervals."""
         breakpoints = threshold + width * np.array([-0.5, 0.5])
         convex = convex_means(events, scores, breakpoints, convex_means.rounding * width)
         return (convex.values @ [1.0, -1.0] / width - begin) / widths
 
     # Choose a case for each block.
-    at, with_level = positions(scores), []
+    positions, with_level = share_positions(scores), []
     for block in np.unique(ranked.blocks):
         in_block = ranked.blocks == block
         event = (
-            at[in_block],
+            positions[in_block],
             tolerances[in_block],
             begin[in_block],
             widths[in_block],
@@ -298,9 +298,9 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
 
     def initial_levels(scores):
         # Half-way between the lowest level that the highest share allows, and the lowest share.
-        at = positions(scores)
+        positions = share_positions(scores)
         ends = [
-            at[in_block].min() + at[in_block].max() - tolerances[in_block].min()
+            positions[in_block].min() + positions[in_block].max() - tolerances[in_block].min()
             for in_block in with_level
         ]
         return np.array(ends, dtype=np.float64) / 2
@@ -318,18 +318,18 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
     )
 
 
-def _nearest_case(at, tolerances, begin, widths, floor, ceiling, selected):
+def _nearest_case(positions, tolerances, begin, widths, floor, ceiling, selected):
     """Bounds of the case for which the fewest samples change sides; whether it has a free level.
 
     To move a share across all of its interval, samples of weight `selected` change sides.
     """
     # The best level has a share at it, or a tolerance above it.
-    levels = np.concatenate((at, at - tolerances))[:, np.newaxis]
+    levels = np.concatenate((positions, positions - tolerances))[:, np.newaxis]
     # Distance of each share from the bounds of the case, 0 inside.
     off = (
-        np.maximum(levels - at, at - levels - tolerances),
-        [at - (ceiling - begin) / widths],
-        [(floor - begin) / widths - at],
+        np.maximum(levels - positions, positions - levels - tolerances),
+        [positions - (ceiling - begin) / widths],
+        [(floor - begin) / widths - positions],
     )
     cases = (
         (begin, begin + tolerances * widths, True),  # between a level and a tolerance above it

@@ -25,35 +25,35 @@ def proximal_step(start, multipliers, eta):
     :math:`\langle \lambda, c \rangle`; a round that does not descend is damped. A row of negative
     multiplier is concave and is replaced by its piece at the latest point.
     """
-    here, damping = start, 0.0
+    current, damping = start, 0.0
     value = multipliers @ start.values + start.grad @ start.x
     for _ in range(_MAX_ROUNDS):
         # Minimum with the means linearised at the latest point, damped towards it.
         curvature = 1.0 / eta + damping
-        center = (start.x / eta + damping * here.x - start.grad) / curvature
-        x = center - _row_slope(here, multipliers, center, 1.0 / curvature) / curvature
+        center = (start.x / eta + damping * current.x - start.grad) / curvature
+        x = center - _row_slope(current, multipliers, center, 1.0 / curvature) / curvature
         step = np.linalg.norm(x - start.x)
-        if np.linalg.norm(x - here.x) <= _SHARE * step:
+        if np.linalg.norm(x - current.x) <= _SHARE * step:
             break
         # Accept the round if the true function descends, else damp the next one.
-        there = start.problem.evaluate(x)
-        new_value = multipliers @ there.values + start.grad @ x + step**2 / (2.0 * eta)
+        trial = start.problem.evaluate(x)
+        new_value = multipliers @ trial.values + start.grad @ x + step**2 / (2.0 * eta)
         if new_value <= value + _ROUNDING * (1.0 + abs(value)):
-            here, value = there, new_value
+            current, value = trial, new_value
         else:
             damping = max(2.0 * damping, 1.0 / eta)
-    return here
+    return current
 
 
-def _row_slope(here, multipliers, center, eta):
+def _row_slope(current, multipliers, center, eta):
     """Gradient of the weighted rows at the minimum of their model and the proximal term."""
-    if here.rows_at_shift is None:
-        return here.pull_back(multipliers)
-    cells = here.cell_jacobian
+    if current.rows_at_shift is None:
+        return current.pull_back(multipliers)
+    cells = current.cell_jacobian
     # Means move linearly with x: offset at the centre, and eta J J' per weight of the means.
-    offset = cells @ (center - here.x)[: cells.shape[1]]
-    weights = _cell_weights(here.rows_at_shift, multipliers, offset, eta * cells @ cells.T)
-    return np.append(cells.T @ weights, multipliers @ here.aux_jacobian)
+    offset = cells @ (center - current.x)[: cells.shape[1]]
+    weights = _cell_weights(current.rows_at_shift, multipliers, offset, eta * cells @ cells.T)
+    return np.append(cells.T @ weights, multipliers @ current.aux_jacobian)
 
 
 def _cell_weights(rows_at_shift, multipliers, offset, gram):
@@ -67,10 +67,10 @@ def _cell_weights(rows_at_shift, multipliers, offset, gram):
 
     def piece(shift):
         """Value and gradient of the weighted rows at a shift of the means."""
-        there, slopes_at_shift = rows_at_shift(shift)
+        moved, slopes_at_shift = rows_at_shift(shift)
         # Concave rows are replaced by their piece at the latest point.
-        there = np.where(concave, values + combine @ shift, there)
-        return multipliers @ there, multipliers @ np.where(
+        moved = np.where(concave, values + combine @ shift, moved)
+        return multipliers @ moved, multipliers @ np.where(
             concave[:, np.newaxis], combine, slopes_at_shift
         )
 
