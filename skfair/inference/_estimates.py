@@ -214,7 +214,8 @@ class Means(_EventMeans):
 
     def limits(self, level):
         """Limits of each mean, as in `Estimates.limits`; infinite for a single sample."""
-        t = special.stdtrit(np.maximum(self.sizes - 1.0, 1e-300), level)
+        # With almost no degrees of freedom the quantile may be infinite, whose multiples are nan.
+        t = np.minimum(special.stdtrit(np.maximum(self.sizes - 1.0, 1e-300), level), 1e100)
         errors = np.sqrt(self._variances)
         skewness = self.skewness * (1.0 + 2.0 * np.abs(self.skewness))
         low, high = (
@@ -238,7 +239,7 @@ def _hall_quantile(t, skewness):
     """Distance of Hall's upper limit from the mean in standard errors, where Student's is t."""
     is_symmetric = np.abs(skewness) < 1e-6
     # There g (t + g / 6) is 9 / 8. For an even larger skewness the distance would decrease again.
-    largest = 3.0 * (np.sqrt(t**2 + 0.75) - t)
+    largest = 2.25 / (np.sqrt(t**2 + 0.75) + t)
     g = np.where(is_symmetric, 1.0, np.minimum(skewness, largest))
     return np.where(is_symmetric, t, 3.0 / g * (1.0 - np.cbrt(1.0 - g * (t + g / 6.0))))
 

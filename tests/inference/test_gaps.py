@@ -132,6 +132,12 @@ def test_limits_of_means_do_not_come_nearer_with_skewness(level):
     assert reach[-1] >= 0.97 * free.max()
 
 
+@pytest.mark.parametrize("t", [1e3, 1e8, 1e50, 1e100])
+def test_a_limit_of_a_skewed_mean_is_at_most_four_large_quantiles_away(t):
+    distances = _hall_quantile(np.full(3, t), np.array([0.01, 0.5, 5.0]))
+    assert distances == pytest.approx(np.full(3, 4.0 * t), rel=1e-4)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Limits of means")
 @pytest.mark.parametrize("n", [(200, 200), (300, 30), (100, 1000)])
