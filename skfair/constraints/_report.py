@@ -80,7 +80,8 @@ def _report_event(name, ranked, event, thresholds, sums, bounds):
         "threshold": thresholds,
         "rate": interval.position_of(above),
         "standard_error": errors / interval.width,
-        "gap": gap,
-        "tolerance": tolerance,
+        # Whole columns: of a single nan pandas makes a column of objects.
+        "gap": np.full(len(thresholds), gap, dtype=np.float64),
+        "tolerance": np.full(len(thresholds), tolerance, dtype=np.float64),
     }
     return pd.DataFrame(columns, columns=list(REPORT_COLUMNS))

@@ -118,6 +118,7 @@ def test_the_postprocessor_does_not_compare_tiny_groups(data):
     assert set(report.dropna()["group"]) == {"a", "b"}
     tiny = report[report["group"] == "tiny"]
     assert len(tiny) and tiny["n"].eq(11).all() and tiny["gap"].isna().all()
+    assert report["gap"].dtype == report["tolerance"].dtype == np.float64
     largest = max("ab", key=lambda one: (groups == one).sum())
     as_largest = np.where(groups == "tiny", largest, groups)
     np.testing.assert_array_equal(
