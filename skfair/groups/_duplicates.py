@@ -130,13 +130,22 @@ def _attribute_arrays(sensitive_features):
 
 def _plain_array(column):
     """A column as an array of numpy, or of pandas where that has codes."""
-    if has_codes(column):
+    if has_codes(column) or _holds_strings(column):
         return getattr(column, "array", column)
     array = column.to_numpy() if hasattr(column, "iloc") else column
     is_plain = type(array) in (np.ndarray, np.memmap) and array.ndim == 1
     if not is_plain or array.dtype.kind not in "biufUS":
         raise _NotMergeableError
     return array
+
+
+def _holds_strings(column):
+    """Whether a pandas column holds strings as objects, which is the default before pandas 3."""
+    if not hasattr(column, "iloc") or column.dtype != object:
+        return False
+    import pandas as pd
+
+    return pd.api.types.infer_dtype(column, skipna=False) == "string"
 
 
 def _merge_block(arrays, weights, block):

@@ -34,6 +34,7 @@ GROUPS = {
     "strings": NAMES,
     "Series": pd.Series(CODES, name="code"),
     "strings of pandas": pd.Series(NAMES),
+    "strings as objects": pd.Series(NAMES, dtype=object),
     "categories": pd.Series(pd.Categorical(NAMES, categories=["none", "cyan", "blue", "amber"])),
     "Categorical": pd.Categorical(NAMES),
     "nullable": pd.Series(CODES, dtype="Int64"),
