@@ -10,6 +10,7 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 :mod:`skfair.inference`        confidence intervals of rates, means and gaps
 :mod:`skfair.metrics`          fairness metrics, quality of fronts, scorers
 :mod:`skfair.model_selection`  selection of the best model within a fairness bound
+:mod:`skfair.monitoring`       monitors of gaps over time, valid at every look
 :mod:`skfair.groups`           groups, and the samples that constraints are bound to
 :mod:`skfair.plotting`         plots of fronts, groups and convergence
 :mod:`skfair.ranking`          rankers under fairness constraints
@@ -45,6 +46,7 @@ _SUBMODULES = (
     "metrics",
     "model_selection",
     "models",
+    "monitoring",
     "groups",
     "plotting",
     "problems",

@@ -5,6 +5,7 @@ from skfair.inference._balance import balance_limit
 from skfair.inference._contrasts import all_pairs
 from skfair.inference._curves import Curves, curve_pairs
 from skfair.inference._estimates import Estimates, LogRates, Means, Rates, estimates_of
+from skfair.inference._exact import _constrained_rate as constrained_rate
 from skfair.inference._exact import exact_pair_test
 from skfair.inference._gap_posterior import (
     CurvePosterior,

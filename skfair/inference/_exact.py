@@ -118,7 +118,7 @@ def _score(x1, n1, x2, n2, difference):
 def _constrained_rate(x1, n1, x2, n2, difference):
     """Maximum likelihood second rate if the first is larger by the difference: a cubic's root."""
     n, x = n1 + n2, x1 + x2
-    cubic = float(n)
+    cubic = 1.0 * n
     square = (n1 + 2.0 * n2) * difference - n - x
     linear = (n2 * difference - n - 2.0 * x2) * difference + x
     constant = x2 * difference * (1.0 - difference)

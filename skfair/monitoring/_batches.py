@@ -1,0 +1,179 @@
+"""From predictions to the values that are averaged, and to counts by cell and group."""
+
+import numpy as np
+
+from skfair.groups import Groups, check_columns, check_equal_label_types
+from skfair.losses import LogisticLoss
+from skfair.metrics import find_positive
+from skfair.surrogates import Step
+from skfair.utils._messages import join_names
+from skfair.utils._sklearn import safe_indexing
+
+_FIRST_BLOCK = 32
+"""Samples of the first block of a batch about which nothing is known."""
+
+
+def check_batch(columns, sensitive_features, sample_weight, X, attributes):
+    """The present samples of a batch without target, their columns, and X of these rows.
+
+    `columns` is a dict of y_pred and so on. `attributes` are the names that the first batch had, or
+    None: the columns of sensitive_features may come in another order.
+    """
+    n_samples = len(next(iter(columns.values())))
+    rows = np.arange(n_samples)
+    samples, (*columns, rows) = check_columns(
+        sensitive_features, sample_weight, **columns, rows=rows
+    )
+    if not samples.groups.is_disjoint:
+        raise ValueError(
+            "sensitive_features must have one column per attribute, but a sparse matrix of "
+            "overlapping groups was passed. To compare the values of each attribute, pass the "
+            'columns and attributes="each" to the constraint.'
+        )
+    if X is not None and len(rows) < n_samples:
+        X = safe_indexing(X, rows)
+    return samples._replace(groups=_order_attributes(samples.groups, attributes), X=X), columns
+
+
+def _order_attributes(groups, attributes):
+    """Groups with their attributes in the order of the first batch."""
+    if attributes is None or groups.attributes == attributes:
+        return groups
+    if len(groups.attributes) != len(attributes) or (
+        set(groups.attributes) != set(attributes) and _are_named(groups.attributes, attributes)
+    ):
+        raise ValueError(
+            f"sensitive_features must have the attributes of the first batch, "
+            f"{join_names(map(repr, attributes))}, but this batch has "
+            f"{join_names(map(repr, groups.attributes))}. Pass the same columns, in any order."
+        )
+    if set(groups.attributes) != set(attributes):
+        return Groups.disjoint(groups.codes, groups.labels, attributes)
+    labels = groups.labels[:, [groups.attributes.index(name) for name in attributes]]
+    return Groups.disjoint(groups.codes, labels, attributes)
+
+
+def _are_named(*attributes):
+    return all(names != list(range(len(names))) for names in attributes)
+
+
+def to_scores(constraint, y_pred, known_labels, pos_label):
+    """Scores that the constraint decides on: -1 and +1 for classes, else the numbers themselves.
+
+    `known_labels` are other columns with the same classes.
+    """
+    if not constraint.counts_decisions:
+        return _to_numbers(y_pred, "y_pred")
+    positive = find_positive(y_pred, *known_labels, pos_label=pos_label)
+    return np.where(y_pred == positive, 1.0, -1.0)
+
+
+def to_target(constraint, y_true, pos_label):
+    """Classes as -1 and +1; real targets, of losses of numbers, as they are."""
+    is_real = "numbers" in constraint.applies_to and getattr(constraint, "loss", None) is not None
+    if is_real and pos_label is None:
+        return _to_numbers(y_true, "y_true")
+    return np.where(y_true == find_positive(y_true, pos_label=pos_label), 1.0, -1.0)
+
+
+def _to_numbers(column, name):
+    try:
+        return np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, but holds {column.flat[0]!r}.") from None
+
+
+def evaluate(constraint, samples, scores):
+    """Masks of the constraint's cells, and the value that it averages for each sample."""
+    cells = {name: np.asarray(mask) for name, mask in constraint.cells(samples).items()}
+    if sum(mask.astype(int) for mask in cells.values()).max(initial=0) > 1:
+        raise ValueError(
+            f"The cells of {constraint} must be disjoint to be monitored together, but one sample "
+            "is in several of them. Use one monitor per cell."
+        )
+    rate = constraint.rate(Step(), LogisticLoss())(scores, samples.target)
+    return cells, np.broadcast_to(np.asarray(rate.value, dtype=np.float64), scores.shape)
+
+
+def outcome_use(constraint, samples, scores):
+    """What of a constraint depends on the outcome: "nothing", its "cells" or its "values"."""
+    evaluations = [
+        evaluate(constraint, samples._replace(target=np.full(len(scores), outcome)), scores)
+        for outcome in (1.0, -1.0)
+    ]
+    (cells, values), (other_cells, other_values) = evaluations
+    if not np.array_equal(values, other_values):
+        return "values"
+    same = cells.keys() == other_cells.keys() and all(
+        np.array_equal(cells[name], other_cells[name]) for name in cells
+    )
+    return "nothing" if same else "cells"
+
+
+def scale_values(values, value_range):
+    """Values between the ends of their range, as numbers between 0 and 1."""
+    low, high = value_range
+    if not ((values >= low) & (values <= high)).all():
+        wrong = values[~((values >= low) & (values <= high))][0]
+        raise ValueError(
+            f"Values that are averaged must be in value_range={low, high}, since a mean of "
+            f"unbounded values cannot be monitored, but one is {wrong:g}. Pass a wider range, a "
+            "bounded loss, or clip the predictions."
+        )
+    return (values - low) / (high - low)
+
+
+def attribute_codes(groups, attributes):
+    """For each comparison its name, and the code of each sample with the names of the groups.
+
+    `attributes` is the constraint's: "each" compares the values of every attribute separately.
+    """
+    if attributes == "intersections" or groups.labels.shape[1] == 1:
+        name = ", ".join(map(str, groups.attributes)) if groups.attributes != [0] else "group"
+        yield name, groups.codes, groups.names
+        return
+    for name, column in zip(groups.attributes, groups.labels.T, strict=True):
+        values = sorted(set(column))
+        position = {value: code for code, value in enumerate(values)}
+        codes = np.array([position[value] for value in column], dtype=np.intp)
+        yield str(name), codes[groups.codes], values
+
+
+def check_names(known, names):
+    """Refuse groups whose labels are of another type than those of earlier batches."""
+    labels = [name if isinstance(name, tuple) else (name,) for name in (*known, *names)]
+    check_equal_label_types(labels)
+
+
+def tabulate(codes, values, weights, n_groups):
+    """Counts, weights and weighted sums of values by group, (3, n_groups), equal for any order."""
+    order = np.lexsort((weights, values, codes))
+    columns = (None, weights[order], (weights * values)[order])
+    return np.array([np.bincount(codes[order], one, n_groups) for one in columns], dtype=float)
+
+
+def draw_blocks(codes, values, weights, n_groups, n_known, rng):
+    """Counts and sums by group, (2, n_groups), of random blocks of a batch.
+
+    A sample of weight w is drawn with probability w: those drawn are a sample without weights of
+    the weighted population. The order is random whatever that of the batch is. No block is larger
+    than the number of samples that are known before it, so that a large batch is not spent on the
+    first predictions.
+    """
+    # A canonical order, and random numbers by it, do not depend on the order of the batch.
+    order = np.lexsort((weights, values, codes))
+    if not (weights == 1.0).all():
+        order = order[rng.random(len(order)) < weights[order]]
+    edges, size = [], max(n_known, _FIRST_BLOCK)
+    if size < len(order):
+        order = rng.permutation(order)
+    while size < len(order):
+        edges.append(size)
+        size += n_known + size
+    for rows in np.split(order, edges):
+        yield np.array(
+            [
+                np.bincount(codes[rows], one, n_groups).astype(np.float64)
+                for one in (None, values[rows])
+            ]
+        )

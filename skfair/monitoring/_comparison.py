@@ -1,0 +1,119 @@
+"""The groups of one attribute: their totals, their evidence, and what it says of the gap."""
+
+import numpy as np
+
+from skfair.groups import AUTO_MIN_GROUP_SIZE
+from skfair.monitoring._batches import draw_blocks, tabulate
+from skfair.monitoring._evidence import WINDOWS, CellEvidence, GapEvidence
+
+
+class Comparison:
+    """Groups of one attribute (or of combinations of attributes), compared within cells.
+
+    Attributes
+    ----------
+    groups : list
+        Names of the groups in the order in which they joined.
+    totals : dict of str to ndarray of shape (3, n_groups)
+        Samples, weight and weighted sum of values of each group in each cell.
+    cells : dict of str to CellEvidence
+        Evidence of each cell.
+    gap : GapEvidence
+        Evidence of all cells together, which hold different samples.
+    """
+
+    def __init__(self, hypothesis, levels, tolerance):
+        self.hypothesis, self.levels, self.tolerance = hypothesis, levels, tolerance
+        self.groups, self.totals, self.cells = [], {}, {}
+        self.gap = GapEvidence(len(levels))
+
+    def update(self, codes, names, cells, values, weights, min_group_size, rng):
+        """Count a batch and bet on it.
+
+        Parameters
+        ----------
+        codes, names : ndarray of int, list
+            Group of each sample, as a position in `names`.
+        cells : dict of str to ndarray of bool
+            Masks of the samples.
+        values, weights : ndarray of shape (n_samples,)
+            Between 0 and 1.
+        min_group_size : int, "auto" or None
+            Groups with fewer samples so far do not enter bets.
+        rng : Generator
+            Order of the blocks, and draws by weight.
+
+        Returns
+        -------
+        tables : dict of str to ndarray of shape (3, n_groups)
+            What was added to the totals.
+        """
+        self._add_groups([name for name in names if name not in self.groups], cells)
+        position = {name: code for code, name in enumerate(self.groups)}
+        codes = np.array([position[name] for name in names], dtype=np.intp)[codes]
+        n_groups, tables = len(self.groups), {}
+        for cell, mask in cells.items():
+            columns = codes[mask], values[mask], weights[mask], n_groups
+            tables[cell] = tabulate(*columns)
+            self.totals[cell] = self.totals[cell] + tables[cell]
+        # Sizes do not depend on outcomes, so that leaving small groups out keeps e-values valid.
+        is_large = self.is_large(min_group_size)
+        log_e, log_e_windows = np.zeros(len(self.levels)), np.zeros(len(WINDOWS))
+        for cell, mask in sorted(cells.items()):
+            evidence = self.cells[cell]
+            columns = codes[mask], values[mask], weights[mask], n_groups
+            for n, x in draw_blocks(*columns, int(evidence.counts[0].sum()), rng):
+                increments = evidence.update(n * is_large, x * is_large)
+                log_e, log_e_windows = log_e + increments[0], log_e_windows + increments[1]
+        if any(mask.any() for mask in cells.values()):
+            self.gap.update(log_e, log_e_windows)
+        return tables
+
+    def restart(self, is_detector):
+        """Forget the past after an alarm: the totals and certificates, or the detector too."""
+        for cell in self.cells:
+            self.cells[cell].restart()
+            self.totals[cell] = np.zeros_like(self.totals[cell])
+        self.gap.restart(is_detector)
+
+    def _add_groups(self, names, cells):
+        """Let groups and cells join that have not occurred before."""
+        self.groups = self.groups + names
+        for cell in cells:
+            if cell not in self.cells:
+                self.cells[cell] = CellEvidence(self.hypothesis, self.levels, self.tolerance)
+                self.totals[cell] = np.zeros((3, 0))
+        for cell, evidence in self.cells.items():
+            if n_new := len(self.groups) - self.totals[cell].shape[1]:
+                evidence.add_groups(n_new)
+                self.totals[cell] = np.pad(self.totals[cell], ((0, 0), (0, n_new)))
+
+    def is_large(self, min_group_size):
+        """Whether each group has enough samples so far to be compared."""
+        counts = sum(total[0] for total in self.totals.values())
+        if min_group_size == "auto":
+            return counts >= min(AUTO_MIN_GROUP_SIZE, 0.01 * counts.sum())
+        return counts >= (min_group_size or 1)
+
+    def compared(self, cell, min_group_size):
+        """Whether each group is compared within a cell."""
+        return self.is_large(min_group_size) & (self.totals[cell][1] > 0)
+
+    def estimate(self, min_group_size):
+        """The largest gap of a cell in all samples so far, between 0 and 1."""
+        gaps = [0.0]
+        for cell, (_, weight, weighted_sum) in self.totals.items():
+            compared = self.compared(cell, min_group_size)
+            gaps.append(self.hypothesis.gap(weighted_sum[compared] / weight[compared]))
+        return max(gaps)
+
+    def log_certificates(self, min_group_size):
+        """Evidence that the gap is below each level, (n_levels,); inf without a contrast."""
+        return np.min(
+            [
+                one.log_certificates(self.compared(cell, min_group_size))
+                for cell, one in self.cells.items()
+            ],
+            axis=0,
+            initial=np.inf,
+        )

@@ -1,0 +1,180 @@
+"""E-processes and e-detectors: what the batches so far say for and against a tolerance."""
+
+import numpy as np
+
+from skfair.monitoring._hypotheses import log_e_gap, plug_in
+
+WINDOWS = np.array([200.0, 1000.0, 5000.0])
+"""Samples of a group after which the weight of past samples has fallen to 1 / e."""
+
+_ENOUGH = np.log(1e12)
+"""Evidence after which a certificate needs no further bets."""
+
+_SHARE = 0.75
+"""How far toward the predicted means a detector bets."""
+
+
+class CellEvidence:
+    """Counts of disjoint groups in one cell, and for each contrast an e-process on the levels.
+
+    Arrays may have leading axes: one entry per stream that is monitored at once.
+
+    Parameters
+    ----------
+    hypothesis : Differences or Bounds
+        What is compared.
+    levels : ndarray of shape (n_levels,)
+        Levels of the gap, ascending.
+    tolerance : int
+        Position of the tolerance among them.
+    streams : tuple of int, default=()
+        Shape of the leading axes.
+    """
+
+    def __init__(self, hypothesis, levels, tolerance, streams=()):
+        self.hypothesis, self.levels, self.tolerance = hypothesis, levels, tolerance
+        self.counts = np.zeros((2, *streams, 0))
+        self.windows = np.zeros((2, *streams, len(WINDOWS), 0))
+        self.log_e = np.zeros((*streams, 0, 0 if hypothesis.is_paired else 1, len(levels)))
+        self.log_max = self.log_e.copy()
+
+    def add_groups(self, n_groups):
+        """Let groups join, of which nothing is known."""
+        self.counts, self.windows = (_pad(one, -1, n_groups) for one in (self.counts, self.windows))
+        self.log_e, self.log_max = (_pad(one, -3, n_groups) for one in (self.log_e, self.log_max))
+        if self.hypothesis.is_paired:
+            self.log_e, self.log_max = (
+                _pad(one, -2, n_groups) for one in (self.log_e, self.log_max)
+            )
+
+    def update(self, n, x):
+        """Bet on a batch with predictions from the past, and learn from it.
+
+        Parameters
+        ----------
+        n, x : ndarray of shape (*streams, n_groups)
+            Samples of each group, and the sum of their values, which lie in [0, 1].
+
+        Returns
+        -------
+        log_e : ndarray of shape (*streams, n_levels)
+            Logarithm of the e-value of the batch against "the gap is at most the level".
+        log_e_windows : ndarray of shape (*streams, n_windows)
+            Those against the tolerance, with predictions from the recent past.
+        """
+        # Certificates: every contrast bets against a difference of at least each level.
+        q = plug_in(self.counts[1], self.counts[0])
+        is_open = self.log_max < _ENOUGH
+        self.log_e = self.log_e + self.hypothesis.log_e_contrasts(x, n, q, self.levels, is_open)
+        self.log_max = np.maximum(self.log_max, self.log_e)
+        # Alarms: one bet of all groups against a gap of at most the level, by all past samples
+        # for each level, and by recent ones for the tolerance.
+        row, n_levels = (..., np.newaxis, slice(None)), len(self.levels)
+        q = np.repeat(q[row], n_levels, axis=-2)
+        q = np.concatenate((q, plug_in(self.windows[1], self.windows[0])), axis=-2)
+        level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
+        share = np.where(np.arange(len(level)) < n_levels, 1.0, _SHARE)[:, np.newaxis]
+        log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, share)
+        self._count(n, x)
+        return log_e[..., :n_levels], log_e[..., n_levels:]
+
+    def restart(self):
+        """Forget counts and certificates; recent means remain predictions of the detectors."""
+        self.counts = np.zeros_like(self.counts)
+        self.log_e, self.log_max = np.zeros_like(self.log_e), np.zeros_like(self.log_max)
+
+    def _count(self, n, x):
+        """Add a batch to the counts, and to exponential windows that do not know its order."""
+        batch = np.stack((n, x))
+        self.counts = self.counts + batch
+        n = n[..., np.newaxis, :]
+        width = WINDOWS[:, np.newaxis]
+        weight = -width * np.expm1(-n / width) / np.maximum(n, 1.0)
+        self.windows = self.windows * np.exp(-n / width) + batch[..., np.newaxis, :] * weight
+
+    def log_certificates(self, compared):
+        """Smallest of the contrasts' largest evidence against each level, (*streams, n_levels).
+
+        `compared` is a mask of groups; inf if there is no contrast between them.
+        """
+        mask = compared[..., np.newaxis]
+        if self.hypothesis.is_paired:
+            mask = mask & compared[..., np.newaxis, :] & ~np.eye(compared.shape[-1], dtype=bool)
+        mask = np.broadcast_to(mask[..., np.newaxis], self.log_max.shape)
+        return np.min(self.log_max, axis=(-3, -2), initial=np.inf, where=mask)
+
+
+def _pad(array, axis, n):
+    """An array with n entries 0 more at the end of an axis."""
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (0, n)
+    return np.pad(array, widths)
+
+
+class GapEvidence:
+    """Evidence that a gap exceeds its levels: from the start, and since any later batch.
+
+    For e-values e_t of batches, the e-process is their product E. A detector mixes starts:
+    A_t = e_t (A_{t-1} + w_t) with w_t = 1 / (t (t + 1)), an e-process together with the weight
+    1 / (t + 1) of later starts, and Shiryaev and Roberts' R_t = e_t (R_{t-1} + 1).
+
+    Parameters
+    ----------
+    n_levels : int
+        Number of levels of the e-process.
+    streams : tuple of int, default=()
+        Shape of leading axes, as in `CellEvidence`.
+    """
+
+    def __init__(self, n_levels, streams=()):
+        shape = (*streams, len(WINDOWS))
+        self.n_batches = 0
+        self.log_e = np.zeros((*streams, n_levels))
+        self.log_max = np.zeros((*streams, n_levels))
+        # log(A_t + w_{t+1}) and log(R_t + 1), by which the next batch is multiplied.
+        self.log_mixture_stake = np.full(shape, np.log(0.5))
+        self.log_change_stake = np.zeros(shape)
+        self.log_mixture = np.zeros(shape)  # log(A_t + 1 / (t + 1))
+        self.log_best = np.zeros(shape)  # of the best start, a CUSUM
+        self.starts = np.zeros(shape, dtype=np.int64)
+
+    def update(self, log_e, log_e_windows):
+        """Multiply by the e-values of one batch, as `CellEvidence.update` returns them."""
+        self.log_e = self.log_e + log_e
+        self.log_max = np.maximum(self.log_max, self.log_e)
+        # The best start so far goes on, unless the batch before had used up its evidence.
+        restarts = self.log_best <= 0.0
+        self.starts = np.where(restarts, self.n_batches, self.starts)
+        self.log_best = np.where(restarts, 0.0, self.log_best) + log_e_windows
+        self.n_batches = t = self.n_batches + 1
+        log_mixture = self.log_mixture_stake + log_e_windows
+        self.log_mixture_stake = np.logaddexp(log_mixture, -np.log((t + 1.0) * (t + 2.0)))
+        self.log_mixture = np.logaddexp(log_mixture, -np.log(t + 1.0))
+        self.log_change_stake = np.logaddexp(self.log_change_stake + log_e_windows, 0.0)
+
+    def restart(self, is_detector):
+        """Forget the e-process from the start, and the starts of the detector if it restarts."""
+        self.log_e, self.log_max = np.zeros_like(self.log_e), np.zeros_like(self.log_max)
+        if is_detector:
+            self.log_change_stake = np.zeros_like(self.log_change_stake)
+            self.log_best = np.zeros_like(self.log_best)
+
+
+def log_mean(logs):
+    """Logarithm of the mean over the last axis of numbers with these logarithms."""
+    largest = logs.max(axis=-1, keepdims=True)
+    return (largest + np.log(np.exp(logs - largest).mean(axis=-1, keepdims=True)))[..., 0]
+
+
+def log_evidence_against(gaps):
+    """Logarithm of an e-process against "no gap was ever above the tolerance".
+
+    Attributes share samples. Their e-processes are averaged, which is valid under any dependence.
+    """
+    return log_mean(np.concatenate([one.log_mixture for one in gaps], axis=-1))
+
+
+def change_evidence(gaps):
+    """Shiryaev and Roberts' statistic R of a gap above the tolerance since some batch."""
+    stakes = log_mean(np.concatenate([one.log_change_stake for one in gaps], axis=-1))
+    return np.expm1(np.minimum(stakes, 700.0))

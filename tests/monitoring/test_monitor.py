@@ -1,0 +1,344 @@
+"""GapMonitor: what it counts, what it refuses, and that its state is never lost."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from skfair.constraints import (
+    BoundedGroupLoss,
+    ConditionalDemographicParity,
+    Constraint,
+    DemographicParity,
+    LossParity,
+    MeanParity,
+)
+from skfair.losses import Pointwise
+from skfair.monitoring import GapMonitor
+
+
+def draw(rng, n, rates=(0.3, 0.3), names="abcdef"):
+    """Decisions of groups with these selection rates."""
+    codes = rng.integers(len(rates), size=n)
+    decisions = (rng.random(n) < np.asarray(rates)[codes]).astype(int)
+    return decisions, np.array(list(names))[codes]
+
+
+def monitored(rates, n_batches=8, n=500, tolerance=0.1, seed=0, **params):
+    rng, monitor = np.random.default_rng(seed), GapMonitor("demographic_parity", tolerance)
+    monitor.set_params(**params)
+    for _ in range(n_batches):
+        decisions, groups = draw(rng, n, rates)
+        monitor.update(decisions, sensitive_features=groups)
+    return monitor
+
+
+def same(first, second):
+    """Whether two monitors have the same state, to the last bit."""
+    return first.to_json() == second.to_json()
+
+
+def test_equal_rates_are_certified_and_different_ones_raise_an_alarm():
+    assert monitored((0.3, 0.3)).status_ == "certified"
+    monitor = monitored((0.5, 0.3))
+    assert monitor.status_ == "alarm" and monitor.was_exceeded_
+    assert monitor.evidence_against_ >= 20
+    assert monitored((0.3, 0.2), n_batches=2).status_ == "monitoring"
+
+
+def test_the_frames_have_what_was_counted():
+    monitor = GapMonitor("demographic_parity", 0.2)
+    monitor.update([1, 1, 0, 0, 1], sensitive_features=list("aaabb"), time="2026-01-01")
+    monitor.update([0, 1, 0], sensitive_features=list("bab"), time="2026-02-01")
+    frame = monitor.to_frame()
+    assert frame["n"].tolist() == [3, 2, 1, 2]
+    np.testing.assert_allclose(frame["rate"], [2 / 3, 1 / 2, 1.0, 0.0])
+    assert frame["time"].iloc[-1] == pd.Timestamp("2026-02-01")
+    summary = monitor.summary()
+    np.testing.assert_allclose(summary["gap"], [2 / 3 - 1 / 2, 1.0])
+    np.testing.assert_allclose(summary["estimate"], [2 / 3 - 1 / 2, 3 / 4 - 1 / 4])
+    assert monitor.interval().estimate == pytest.approx(0.5)
+    assert summary["n"].tolist() == [5, 3]
+
+
+def test_the_interval_contains_the_gap_and_shrinks():
+    monitor = monitored((0.4, 0.3), n_batches=20, tolerance=0.25)
+    summary = monitor.summary()
+    assert ((summary["low"] <= 0.1) & (summary["high"] >= 0.1)).all()
+    assert summary["high"].iloc[-1] < 0.25 < summary["high"].iloc[0]
+    assert (summary["high"].diff().dropna() <= 0).all()
+
+
+def test_interval_and_status_need_a_batch():
+    with pytest.raises(NotFittedError):
+        GapMonitor("demographic_parity", 0.1).interval()
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+def test_the_order_of_samples_in_a_batch_does_not_matter(seed, is_weighted, has_values):
+    rng = np.random.default_rng(seed)
+    constraint = MeanParity() if has_values else DemographicParity()
+    one, other = GapMonitor(constraint, 0.1), GapMonitor(constraint, 0.1)
+    for _ in range(3):
+        decisions, groups = draw(rng, 80, (0.5, 0.3, 0.1))
+        values = np.round(rng.random(80), 2) if has_values else decisions
+        weights = rng.random(80) if is_weighted else np.ones(80)
+        order = rng.permutation(80)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            one.update(values, sensitive_features=groups, sample_weight=weights)
+            other.update(
+                values[order], sensitive_features=groups[order], sample_weight=weights[order]
+            )
+    assert same(one, other)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["json", "pickle"]))
+def test_a_monitor_that_is_stored_after_each_batch_goes_on_equally(seed, how):
+    rng = np.random.default_rng(seed)
+    params = {"delay": 2, "run_length": 50}
+    one = GapMonitor("error_rate_parity", 0.1, **params)
+    other = clone(one)
+    for time in range(5):
+        decisions, groups = draw(rng, 30)
+        ids = [f"{time}-{i}" for i in range(30)]
+        for monitor in (one, other):
+            monitor.update(decisions, sensitive_features=groups, time=time, ids=ids)
+            monitor.update_labels(ids, 1 - decisions if time % 2 else decisions)
+        if how == "json":
+            other = GapMonitor.from_json(other.to_json())
+        else:
+            other = pickle.loads(pickle.dumps(other))
+    assert same(one, other)
+    pd.testing.assert_frame_equal(one.summary(), other.summary())
+
+
+def test_skops_stores_a_monitor():
+    skops = pytest.importorskip("skops.io")
+    monitor = monitored((0.3, 0.2, 0.4), n_batches=2)
+    stored = skops.dumps(monitor)
+    restored = skops.loads(stored, trusted=skops.get_untrusted_types(data=stored))
+    assert same(monitor, restored)
+
+
+def test_json_of_something_else_is_refused():
+    with pytest.raises(ValueError, match="to_json"):
+        GapMonitor.from_json("[]")
+    with pytest.raises(ValueError, match="pickle"):
+        GapMonitor(LossParity(loss=lambda scores, target: None), 0.1).to_json()
+
+
+def test_a_large_first_batch_counts_as_its_samples_would_in_several():
+    rng = np.random.default_rng(0)
+    decisions, groups = draw(rng, 6000)
+    monitor = GapMonitor("demographic_parity", 0.1)
+    assert monitor.update(decisions, sensitive_features=groups).status_ == "certified"
+
+
+def test_a_change_raises_the_alarm_and_names_its_time():
+    rng, monitor = np.random.default_rng(1), GapMonitor("demographic_parity", 0.05, run_length=500)
+    alarms = []
+    for time in range(60):
+        decisions, groups = draw(rng, 400, (0.4, 0.4 if time < 30 else 0.2))
+        if monitor.update(decisions, sensitive_features=groups, time=time).status_ == "alarm":
+            alarms.append(time)
+            assert 28 <= monitor.since_ <= 50
+    assert alarms and 30 <= alarms[0] <= 40
+    # The detector restarts after each alarm, and so does the interval.
+    assert len(alarms) >= 3
+    assert monitor.interval().low > 0.05
+
+
+def test_rates_that_change_together_are_no_alarm():
+    rng, monitor = np.random.default_rng(2), GapMonitor("demographic_parity", 0.05)
+    for time in range(60):
+        rate = 0.5 + 0.4 * np.sin(time / 4)
+        decisions, groups = draw(rng, 200 + 100 * (time % 3), (rate, rate))
+        monitor.update(decisions, sensitive_features=groups)
+    assert monitor.status_ != "alarm"
+
+
+def test_three_groups_with_unequal_odds_raise_an_alarm_about_one_class():
+    rng, monitor = np.random.default_rng(3), GapMonitor("equalized_odds", 0.1)
+    for _ in range(10):
+        groups, y_true = rng.integers(3, size=600), rng.integers(2, size=600)
+        rate = np.where(y_true == 1, 0.6, np.where(groups == 2, 0.5, 0.2))
+        monitor.update((rng.random(600) < rate).astype(int), y_true, sensitive_features=groups)
+    assert monitor.status_ == "alarm"
+    rates = monitor.to_frame().groupby(["cell", "group"])["rate"].mean()
+    assert rates["negatives", 2] > 0.4 > rates["negatives", 0]
+
+
+def test_each_attribute_is_compared_by_itself():
+    rng = np.random.default_rng(4)
+    monitor = GapMonitor(DemographicParity(attributes="each"), 0.1)
+    for _ in range(10):
+        table = pd.DataFrame({"sex": rng.choice(["f", "m"], 600), "age": rng.integers(3, size=600)})
+        rate = np.where(table["sex"] == "f", 0.5, 0.2)
+        monitor.update((rng.random(600) < rate).astype(int), sensitive_features=table)
+    assert monitor.status_ == "alarm"
+    assert set(monitor.to_frame()["attribute"]) == {"sex", "age"}
+    intersections = GapMonitor("demographic_parity", 0.1)
+    intersections.update([0, 1], sensitive_features=[["f", 1], ["m", 2]])
+    assert intersections.to_frame()["group"].tolist() == [("f", 1), ("m", 2)]
+
+
+def test_columns_may_come_in_another_order_but_not_others():
+    table = pd.DataFrame({"sex": ["f", "m", "f"], "age": [1, 1, 2]})
+    one, other = GapMonitor("demographic_parity", 0.1), GapMonitor("demographic_parity", 0.1)
+    for _ in range(2):
+        one.update([1, 0, 1], sensitive_features=table)
+    other.update([1, 0, 1], sensitive_features=table)
+    other.update([1, 0, 1], sensitive_features=table[["age", "sex"]])
+    assert same(one, other)
+    with pytest.raises(ValueError, match="first batch"):
+        one.update([1, 0, 1], sensitive_features=table.rename(columns={"age": "race"}))
+    with pytest.raises(ValueError, match="first batch"):
+        one.update([1, 0, 1], sensitive_features=table["sex"])
+
+
+def test_strata_are_compared_within():
+    rng = np.random.default_rng(5)
+    monitor = GapMonitor(ConditionalDemographicParity(strata=0), 0.1)
+    for _ in range(10):
+        X, groups = rng.integers(2, size=(800, 1)), rng.choice(["a", "b"], 800)
+        rate = np.where(X[:, 0] == 0, 0.2, 0.6)
+        decisions = (rng.random(800) < rate).astype(int)
+        monitor.update(decisions, sensitive_features=groups, X=X)
+    assert monitor.status_ == "certified"
+    assert set(monitor.to_frame()["cell"]) == {"stratum 0", "stratum 1"}
+
+
+def test_bounded_losses_and_means_keep_their_units():
+    rng = np.random.default_rng(6)
+
+    def squared(scores, target):
+        return Pointwise((scores - target) ** 2, 2 * (scores - target), 2 * np.ones(len(scores)))
+
+    monitor = GapMonitor(BoundedGroupLoss(3.0, loss=squared), 3.0, value_range=(0.0, 9.0))
+    means = GapMonitor("mean_parity", 2.0, value_range=(-5.0, 5.0))
+    for _ in range(10):
+        y, groups = rng.uniform(-1, 1, 500), rng.choice(["a", "b"], 500)
+        predicted = y + rng.uniform(-1, 1, 500)
+        monitor.update(predicted, y, sensitive_features=groups)
+        means.update(predicted, sensitive_features=groups)
+    assert monitor.status_ == means.status_ == "certified"
+    assert monitor.interval().estimate == pytest.approx(1 / 3, abs=0.05)
+    assert monitor.interval().high < 3.0 and means.interval().high < 2.5
+    with pytest.raises(ValueError, match="value_range"):
+        means.update([7.0, 0.0], sensitive_features=["a", "b"])
+
+
+def test_weights_count_samples_of_the_weighted_population():
+    # Half of those selected in group a were drawn with half the probability.
+    rng = np.random.default_rng(7)
+    monitor = GapMonitor("demographic_parity", 0.1, max_weight=2.0)
+    for _ in range(20):
+        decisions, groups = draw(rng, 600, (0.4, 0.25))
+        weights = np.where((groups == "a") & (decisions == 1), 0.5, 1.0)  # .2 / .8 = .25
+        monitor.update(decisions, sensitive_features=groups, sample_weight=weights)
+    assert monitor.status_ == "certified"
+    assert monitor.interval().estimate < 0.06
+    with pytest.raises(ValueError, match="max_weight"):
+        monitor.update([1, 0], sensitive_features=["a", "b"], sample_weight=[3.0, 1.0])
+
+
+def test_samples_of_weight_zero_and_empty_batches_are_absent():
+    one, other = GapMonitor("demographic_parity", 0.1), GapMonitor("demographic_parity", 0.1)
+    one.update([1, 0, 1], sensitive_features=["a", "b", "c"], sample_weight=[1, 1, 0])
+    other.update([1, 0], sensitive_features=["a", "b"])
+    assert same(one, other)
+    evidence = one.evidence_for_, one.evidence_against_
+    one.update([], sensitive_features=[])
+    assert (one.evidence_for_, one.evidence_against_) == evidence
+    assert one.n_batches_ == 2 and np.isnan(one.summary()["gap"].iloc[-1])
+
+
+def test_the_first_batch_may_be_empty_or_without_a_group():
+    monitor = GapMonitor("demographic_parity", 0.1)
+    assert monitor.update([], sensitive_features=[]).status_ == "monitoring"
+    monitor.update([1], sensitive_features=["a"])
+    assert monitor.status_ == "monitoring" and monitor.interval().high == 1.0
+
+
+def test_a_group_that_joins_is_named_and_a_missing_one_is_no_matter():
+    monitor = monitored((0.3, 0.3))
+    assert monitor.status_ == "certified"
+    with pytest.warns(UserWarning, match="'c' did not occur"):
+        monitor.update([1, 0, 1], sensitive_features=["a", "b", "c"])
+    assert monitor.status_ == "monitoring"  # nothing is known of c
+    monitor.update([1, 0], sensitive_features=["a", "a"])
+    with pytest.raises(TypeError, match="one type|one kind"):
+        monitor.update([1, 0], sensitive_features=[1, 2])
+
+
+def test_small_groups_are_compared_when_they_have_enough_samples():
+    monitor = GapMonitor(DemographicParity(min_group_size=20), 0.15)
+    rng = np.random.default_rng(8)
+    for _ in range(6):
+        decisions, groups = draw(rng, 500)
+        monitor.update(np.append(decisions, [1]), sensitive_features=np.append(groups, ["z"]))
+    assert monitor.status_ == "certified"
+
+
+def test_time_may_not_run_backwards_and_the_state_is_kept():
+    monitor = GapMonitor("demographic_parity", 0.1)
+    monitor.update([1, 0], sensitive_features=["a", "b"], time="2026-02-01")
+    stored = monitor.to_json()
+    for time, match in [("2026-01-01", "backwards"), (3, "one type"), (None, "every batch")]:
+        with pytest.raises(ValueError, match=match):
+            monitor.update([1, 0], sensitive_features=["a", "b"], time=time)
+    with pytest.raises(ValueError, match="number or a date"):
+        monitor.update([1, 0], sensitive_features=["a", "b"], time="soon")
+    assert monitor.to_json() == stored
+
+
+class OverlappingCells(Constraint):
+    """Not to be monitored together."""
+
+    def cells(self, samples):
+        everything = np.ones(len(samples.target), dtype=bool)
+        return {"one": everything, "two": everything}
+
+    def rate(self, surrogate, loss):
+        return lambda scores, target: surrogate(scores)
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"constraint": DemographicParity(reference="overall")}, "largest difference"),
+        ({"constraint": DemographicParity(aggregate="sum")}, "largest difference"),
+        ({"constraint": "partial_demographic_parity"}, "largest difference"),
+        ({"constraint": "no_such_parity"}, "must be one of"),
+        ({"constraint": OverlappingCells()}, "disjoint"),
+        ({"tolerance": 1.0}, "tolerance"),
+        ({"tolerance": -0.1}, "tolerance"),
+        ({"confidence_level": 95}, "confidence_level"),
+        ({"run_length": 1}, "run_length"),
+        ({"value_range": (1.0, 0.0)}, "value_range"),
+        ({"max_weight": 0.0}, "max_weight"),
+        ({"delay": 3}, "delay"),
+        ({"delay": "90 days"}, "delay"),
+    ],
+)
+def test_parameters_are_checked_with_the_first_batch(params, match):
+    monitor = GapMonitor("demographic_parity", 0.1).set_params(**params)
+    with pytest.raises(ValueError, match=match):
+        monitor.update([1, 0], sensitive_features=["a", "b"])
+    assert not hasattr(monitor, "status_")
+
+
+def test_a_class_of_text_needs_a_positive_one():
+    with pytest.raises(ValueError, match="pos_label"):
+        GapMonitor("demographic_parity", 0.1).update(["yes"], sensitive_features=["a"])
+    monitor = GapMonitor("demographic_parity", 0.1, pos_label="yes")
+    monitor.update(["no", "no"], sensitive_features=["a", "b"])
+    monitor.update(["yes", "no"], sensitive_features=["a", "b"])
+    assert monitor.to_frame()["rate"].tolist() == [0.0, 0.0, 1.0, 0.0]
