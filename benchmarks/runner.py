@@ -7,6 +7,7 @@ from benchmarks.guarantees.any_model_splits import any_model_splits
 from benchmarks.guarantees.coverage import coverage
 from benchmarks.guarantees.coverage_statistics import coverage_kinds
 from benchmarks.guarantees.false_claims import reports
+from benchmarks.guarantees.monitoring import monitoring
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.overfitting import overfitting
 from benchmarks.guarantees.redraws import redraws
@@ -79,6 +80,7 @@ BENCHMARKS = {
     "report": report,
     "reports": reports,
     "selection": selection,
+    "monitoring": monitoring,
     "sample-size": sample_size,
     "exact-balance": exact_balance,
     "peers": peer_methods,

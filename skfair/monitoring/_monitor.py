@@ -324,12 +324,12 @@ class GapMonitor(BaseEstimator):
         """
         self._check_updated()
         size = self._constraint().min_group_size
-        estimate = max(one.estimate(size) for one in self._comparisons.values())
+        estimate = max((one.estimate(size) for one in self._comparisons.values()), default=0.0)
         # The levels that are not rejected are a confidence set for the gap.
         threshold = np.log(2.0 / (1.0 - self.confidence_level))
         is_rejected = self._log_certificates() >= threshold
         high = np.append(self._levels, 1.0)[_end_of_last(~is_rejected)]
-        threshold += np.log(len(self._comparisons))
+        threshold += np.log(max(len(self._comparisons), 1))
         low = 0.0
         for one in self._comparisons.values():
             n_rejected = int((one.gap.log_max < threshold).argmax())

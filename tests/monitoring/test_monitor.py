@@ -71,7 +71,7 @@ def test_the_interval_contains_the_gap_and_shrinks():
     monitor = monitored((0.4, 0.3), n_batches=20, tolerance=0.25)
     summary = monitor.summary()
     assert ((summary["low"] <= 0.1) & (summary["high"] >= 0.1)).all()
-    assert summary["high"].iloc[-1] < 0.25 < summary["high"].iloc[0]
+    assert summary["high"].iloc[-1] < 0.15 < summary["high"].iloc[0]
     assert (summary["high"].diff().dropna() <= 0).all()
 
 
@@ -148,7 +148,7 @@ def test_a_change_raises_the_alarm_and_names_its_time():
         decisions, groups = draw(rng, 400, (0.4, 0.4 if time < 30 else 0.2))
         if monitor.update(decisions, sensitive_features=groups, time=time).status_ == "alarm":
             alarms.append(time)
-            assert 28 <= monitor.since_ <= 50
+            assert 28 <= monitor.since_ <= time
     assert alarms and 30 <= alarms[0] <= 40
     # The detector restarts after each alarm, and so does the interval.
     assert len(alarms) >= 3
