@@ -20,18 +20,18 @@ def check_batch(columns, sensitive_features, sample_weight, X, attributes):
     None: the columns of sensitive_features may come in another order.
     """
     n_samples = len(next(iter(columns.values())))
-    rows = np.arange(n_samples)
-    samples, (*columns, rows) = check_columns(
-        sensitive_features, sample_weight, **columns, rows=rows
-    )
+    if X is not None:
+        columns = columns | {"rows": np.arange(n_samples)}
+    samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
+    columns = dict(zip(columns, arrays, strict=True))
     if not samples.groups.is_disjoint:
         raise ValueError(
             "sensitive_features must have one column per attribute, but a sparse matrix of "
             "overlapping groups was passed. To compare the values of each attribute, pass the "
             'columns and attributes="each" to the constraint.'
         )
-    if X is not None and len(rows) < n_samples:
-        X = safe_indexing(X, rows)
+    if X is not None and len(columns["rows"]) < n_samples:
+        X = safe_indexing(X, columns["rows"])
     return samples._replace(groups=_order_attributes(samples.groups, attributes), X=X), columns
 
 
@@ -145,35 +145,36 @@ def check_names(known, names):
     check_equal_label_types(labels)
 
 
-def tabulate(codes, values, weights, n_groups):
-    """Counts, weights and weighted sums of values by group, (3, n_groups), equal for any order."""
+def sort_samples(codes, values, weights):
+    """The columns in an order that does not depend on that of the batch."""
     order = np.lexsort((weights, values, codes))
-    columns = (None, weights[order], (weights * values)[order])
-    return np.array([np.bincount(codes[order], one, n_groups) for one in columns], dtype=float)
+    return codes[order], values[order], weights[order]
+
+
+def tabulate(codes, values, weights, n_groups):
+    """Counts, weights and weighted sums of values by group, (3, n_groups)."""
+    columns = (None, weights, weights * values)
+    return np.array([np.bincount(codes, one, n_groups) for one in columns], dtype=float)
 
 
 def draw_blocks(codes, values, weights, n_groups, n_known, rng):
-    """Counts and sums by group, (2, n_groups), of random blocks of a batch.
+    """Counts and sums by group, (2, n_groups), of random blocks of sorted samples.
 
     A sample of weight w is drawn with probability w: those drawn are a sample without weights of
-    the weighted population. The order is random whatever that of the batch is. No block is larger
-    than the number of samples that are known before it, so that a large batch is not spent on the
-    first predictions.
+    the weighted population. The order is random, and no block is larger than the number of samples
+    that are known before it, so that a large batch is not spent on the first predictions.
     """
-    # A canonical order, and random numbers by it, do not depend on the order of the batch.
-    order = np.lexsort((weights, values, codes))
+    rows = np.arange(len(codes))
     if not (weights == 1.0).all():
-        order = order[rng.random(len(order)) < weights[order]]
+        rows = rows[rng.random(len(rows)) < weights]
     edges, size = [], max(n_known, _FIRST_BLOCK)
-    if size < len(order):
-        order = rng.permutation(order)
-    while size < len(order):
+    if size < len(rows):
+        rows = rng.permutation(rows)
+    while size < len(rows):
         edges.append(size)
         size += n_known + size
-    for rows in np.split(order, edges):
+    for block in np.split(rows, edges):
+        own = codes[block]
         yield np.array(
-            [
-                np.bincount(codes[rows], one, n_groups).astype(np.float64)
-                for one in (None, values[rows])
-            ]
+            [np.bincount(own, None, n_groups), np.bincount(own, values[block], n_groups)], dtype=float
         )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skfair.groups import AUTO_MIN_GROUP_SIZE
-from skfair.monitoring._batches import draw_blocks, tabulate
+from skfair.monitoring._batches import draw_blocks, sort_samples, tabulate
 from skfair.monitoring._evidence import WINDOWS, CellEvidence, GapEvidence
 
 
@@ -51,18 +51,17 @@ class Comparison:
         self._add_groups([name for name in names if name not in self.groups], cells)
         position = {name: code for code, name in enumerate(self.groups)}
         codes = np.array([position[name] for name in names], dtype=np.intp)[codes]
-        n_groups, tables = len(self.groups), {}
+        n_groups, tables, columns = len(self.groups), {}, {}
         for cell, mask in cells.items():
-            columns = codes[mask], values[mask], weights[mask], n_groups
-            tables[cell] = tabulate(*columns)
+            columns[cell] = *sort_samples(codes[mask], values[mask], weights[mask]), n_groups
+            tables[cell] = tabulate(*columns[cell])
             self.totals[cell] = self.totals[cell] + tables[cell]
         # Sizes do not depend on outcomes, so that leaving small groups out keeps e-values valid.
         is_large = self.is_large(min_group_size)
         log_e, log_e_windows = np.zeros(len(self.levels)), np.zeros(len(WINDOWS))
-        for cell, mask in sorted(cells.items()):
+        for cell in sorted(cells):
             evidence = self.cells[cell]
-            columns = codes[mask], values[mask], weights[mask], n_groups
-            for n, x in draw_blocks(*columns, int(evidence.counts[0].sum()), rng):
+            for n, x in draw_blocks(*columns[cell], int(evidence.counts[0].sum()), rng):
                 increments = evidence.update(n * is_large, x * is_large)
                 log_e, log_e_windows = log_e + increments[0], log_e_windows + increments[1]
         if any(mask.any() for mask in cells.values()):

@@ -239,29 +239,30 @@ class GapMonitor(BaseEstimator):
         constraint = self._check_parameters()
         time = self._check_time(time)
         outstanding, counted = self._complete_cohorts(time)
-        if not len(y_pred):
+        if not len(y_pred) or (sample_weight is not None and not np.any(sample_weight)):
             return self._count(constraint, counted, time, outstanding)
         columns = {"y_pred": y_pred, "y_true": y_true, "ids": ids}
         columns = {name: column for name, column in columns.items() if column is not None}
-        samples, arrays = check_batch(
+        samples, columns = check_batch(
             columns, sensitive_features, sample_weight, X, getattr(self, "_attributes", None)
         )
-        columns = dict(zip(columns, arrays, strict=True))
         samples = samples._replace(weights=self._check_weights(samples.weights))
         scores, target = self._encode(constraint, columns)
         unknown = samples._replace(target=np.ones(len(scores)))
-        use = outcome_use(constraint, unknown, scores)
+        use = getattr(self, "_outcome_use", None) or outcome_use(constraint, unknown, scores)
         if use == "nothing" or (target is not None and self.delay is None):
             samples = unknown if target is None else unknown._replace(target=target)
             counted = [*counted, (time, samples, scores)]
-            return self._count(constraint, counted, time, outstanding)
-        # Late outcomes: keep the samples until these come, or until the delay has passed.
-        ids = self._check_late(use, columns.get("ids"), X, time, target)
-        if target is not None:
-            self._evaluate(constraint, samples._replace(target=target), scores)
-        outstanding.check_new(ids)
-        outstanding = outstanding.with_samples(ids, time, samples, scores, target)
-        return self._count(constraint, counted, time, outstanding, samples.groups.attributes)
+        else:
+            # Late outcomes: keep the samples until these come, or until the delay has passed.
+            ids = self._check_late(use, columns.get("ids"), X, time, target)
+            if target is not None:
+                self._evaluate(constraint, samples._replace(target=target), scores)
+            outstanding.check_new(ids)
+            outstanding = outstanding.with_samples(ids, time, samples, scores, target)
+        self._count(constraint, counted, time, outstanding, samples.groups.attributes)
+        self._outcome_use = use
+        return self
 
     def update_labels(self, ids, y_true, *, time=None):
         """Read late outcomes of samples that `update` has been passed with their ids.
@@ -400,8 +401,10 @@ class GapMonitor(BaseEstimator):
         return read_state(cls, text)
 
     def _check_parameters(self):
-        """The constraint, if all parameters are in range."""
+        """The constraint, if all parameters are in range; they are read with the first batch."""
         constraint = self._constraint()
+        if hasattr(self, "status_"):
+            return constraint
         constraint._check_parameters()
         check_level(self.confidence_level)
         low, high = self.value_range
@@ -424,6 +427,8 @@ class GapMonitor(BaseEstimator):
 
     def _constraint(self):
         """The constraint, if it is a difference of means or a bound on them."""
+        if hasattr(self, "_resolved"):
+            return self._resolved
         constraint = resolve_name(CONSTRAINTS, self.constraint, "constraint", Constraint)
         is_supported = (
             not isinstance(constraint, (*PARTIAL_CRITERIA.values(), RankingParity))
@@ -570,6 +575,7 @@ class GapMonitor(BaseEstimator):
     def _start(self):
         """The state before the first batch."""
         # Levels are denser near 0, where tolerances are.
+        self._resolved = self._constraint()
         tolerance = self._scaled_tolerance()
         levels = {*((np.arange(_N_LEVELS) / _N_LEVELS) ** 2).tolist(), tolerance}
         self._levels = np.array(sorted(levels))
