@@ -1,9 +1,9 @@
-"""Commands of the shell: ``python -m skfair report FILE ...`` and ``python -m skfair warm-up``."""
+"""Commands of the shell: ``python -m skfair report``, ``monitor`` and ``warm-up``."""
 
 import sys
 from argparse import ArgumentParser
 
-from skfair.audit import add_report_command
+from skfair.audit import add_monitor_command, add_report_command
 
 
 class _Parser(ArgumentParser):
@@ -20,9 +20,12 @@ def main(arguments):
     The status is 0 on success. Errors in the arguments or in a file exit with 2, one sentence and
     nothing written. ``warm-up`` returns 1 if compiled kernels cannot be stored.
     """
-    parser = _Parser(prog="python -m skfair", description="Audit predictions, compile kernels.")
+    parser = _Parser(
+        prog="python -m skfair", description="Audit and monitor predictions, compile kernels."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     add_report_command(commands)
+    add_monitor_command(commands)
     _add_warm_up_command(commands)
     options = parser.parse_args(arguments)
     return options.run(options)

@@ -45,7 +45,7 @@ class Streams:
         self.shape, self.n_groups, self.rng = (n_streams,), n_groups, rng
         self.cell = CellEvidence(Differences(), np.asarray(levels), tolerance, self.shape)
         self.cell.add_groups(n_groups)
-        self.gap = GapEvidence(len(levels), self.shape)
+        self.gap = GapEvidence(len(levels), tolerance, self.shape)
 
     def step(self, rates, shares, batch):
         """Draw one batch of each stream and bet on it."""

@@ -92,7 +92,7 @@ def _run(parser, options):
     """Write the report that the options ask for; return the exit status."""
     try:
         _check_options(options)
-        _check_output(options.out, options.file)
+        check_output(options.out, options.file)
         report = _build_report(options)
         missing = _write_report(report, options)
     except (OSError, ValueError, TypeError, ImportError) as error:
@@ -105,7 +105,7 @@ def _write_report(report, options):
     """Write the report in the format of the file, and return what a summary lacks."""
     missing = []
     if options.summary is not None:
-        with _explain_options():
+        with explain_options():
             missing = report.missing_fields(options.summary)
     if options.out.suffix.lower() == ".json":
         report.to_json(options.out)
@@ -123,7 +123,7 @@ def _name_options(message):
 
 
 @contextmanager
-def _explain_options():
+def explain_options():
     """Turn errors about parameters of the library into errors about options."""
     try:
         yield
@@ -157,7 +157,7 @@ def _check_options(options):
             raise ValueError(f"--kind regression has no classes; leave out {join_names(unused)}.")
 
 
-def _check_output(out, file):
+def check_output(out, file, suffixes=(".html", ".htm", ".md", ".json")):
     """Refuse an output that cannot be written, or that is one of the input files."""
     inputs = file.rglob("*") if file.is_dir() else [file]
     if out.exists() and any(out.samefile(one) for one in inputs if one.is_file()):
@@ -165,10 +165,10 @@ def _check_output(out, file):
             f"--out must not be a file that is read, but {out} is: the report would overwrite the "
             "predictions. Choose another name."
         )
-    if out.suffix.lower() not in (".html", ".htm", ".md", ".json"):
+    if out.suffix.lower() not in suffixes:
         raise ValueError(
-            "--out must end in .html or .htm for a page, in .md for Markdown or in .json for "
-            f"data; got {out}. A browser prints the page to PDF."
+            f"--out must end in one of {join_names(suffixes)}, got {out}. .html is a page, .md "
+            "Markdown and .json data; a browser prints the page to PDF."
         )
     # Try to write, before the work of the report.
     folder = Path(os.path.realpath(out)).parent
@@ -193,19 +193,19 @@ def _build_report(options):
     names = [name for name in (*roles, *options.sensitive) if name is not None]
     # Read the columns as numbers, booleans or text, and check what each must hold.
     table = read_columns(options.file, list(dict.fromkeys(names)))
-    y_true, y_pred, y_proba, weights = (_column(table, name) for name in roles)
-    _check_missing_classes(y_true, y_pred)
+    y_true, y_pred, y_proba, weights = (complete_column(table, name) for name in roles)
+    check_missing_classes(y_true, y_pred)
     _check_numbers(options, y_true, y_pred, y_proba, weights)
-    positive = _find_label(options.positive, y_true if y_true is not None else y_pred)
+    positive = find_label(options.positive, y_true if y_true is not None else y_pred)
     columns = {"y_proba": y_proba, "sample_weight": weights}
     # Turn scores into decisions, if the predictions are scores.
     threshold = _threshold(options, y_true, y_pred)
     if threshold is not None:
         name = "y_proba" if y_pred.between(0.0, 1.0).all() else "y_score"
         columns[name], y_pred = y_pred, _apply_threshold(y_pred, y_true, threshold, positive)
-    _check_same_notation(y_true, y_pred)
+    check_same_notation(y_true, y_pred)
     groups = table[options.sensitive].astype(object)
-    with _explain_options():
+    with explain_options():
         return FairnessReport.from_predictions(
             y_true,
             y_pred,
@@ -241,7 +241,7 @@ def _provenance(options, n_rows, threshold):
     return facts
 
 
-def _column(table, name):
+def complete_column(table, name):
     """A column of numbers or classes, which must be complete; None without a name."""
     if name is None:
         return None
@@ -295,7 +295,7 @@ def _replace_decimal_commas(texts):
     return texts.str.replace(",", ".", regex=False)
 
 
-def _check_missing_classes(*columns):
+def check_missing_classes(*columns):
     """Refuse a mark of a missing value as a class, unless truth and predictions both have it."""
     columns = [column for column in columns if column is not None]
     texts = [{label for label in column.unique() if isinstance(label, str)} for column in columns]
@@ -338,7 +338,7 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
         )
 
 
-def _check_same_notation(y_true, y_pred):
+def check_same_notation(y_true, y_pred):
     """Refuse classes that are numbers in one column and text in the other."""
     if y_true is None:
         return
@@ -359,7 +359,7 @@ def _has_decimals(column):
     return pd.api.types.is_float_dtype(column) and bool((column % 1 != 0).any())
 
 
-def _find_label(label, column):
+def find_label(label, column):
     """A label of the command line as the column has it: numbers are numbers there."""
     if label is None:
         return None

@@ -34,10 +34,10 @@ def _render(element):
     elif isinstance(element, list):
         yield "".join(("<ul>", *(f"<li>{escape(text)}</li>" for text in element), "</ul>"))
     else:
-        yield from _table(*element)
+        yield from render_table(*element)
 
 
-def _table(caption, note, titles, rows):
+def render_table(caption, note, titles, rows):
     """A table that scrolls within its frame, by keyboard too, where the page is narrow."""
     yield f'<div class="frame" role="region" aria-label="{escape(caption)}" tabindex="0"><table>'
     small = f"<small>{escape(note)}</small>" if note else ""

@@ -176,5 +176,6 @@ def draw_blocks(codes, values, weights, n_groups, n_known, rng):
     for block in np.split(rows, edges):
         own = codes[block]
         yield np.array(
-            [np.bincount(own, None, n_groups), np.bincount(own, values[block], n_groups)], dtype=float
+            [np.bincount(own, None, n_groups), np.bincount(own, values[block], n_groups)],
+            dtype=float,
         )

@@ -25,7 +25,7 @@ class Comparison:
     def __init__(self, hypothesis, levels, tolerance):
         self.hypothesis, self.levels, self.tolerance = hypothesis, levels, tolerance
         self.groups, self.totals, self.cells = [], {}, {}
-        self.gap = GapEvidence(len(levels))
+        self.gap = GapEvidence(len(levels), tolerance)
 
     def update(self, codes, names, cells, values, weights, min_group_size, rng):
         """Count a batch and bet on it.

@@ -120,15 +120,16 @@ class GapEvidence:
 
     Parameters
     ----------
-    n_levels : int
-        Number of levels of the e-process.
+    n_levels, tolerance : int
+        Number of levels of the e-process, and position of the tolerance among them.
     streams : tuple of int, default=()
         Shape of leading axes, as in `CellEvidence`.
     """
 
-    def __init__(self, n_levels, streams=()):
+    def __init__(self, n_levels, tolerance, streams=()):
         shape = (*streams, len(WINDOWS))
-        self.n_batches = 0
+        self.n_batches, self.tolerance = 0, tolerance
+        self.log_start = np.zeros((*streams, 1))  # log E at the tolerance, which never restarts
         self.log_e = np.zeros((*streams, n_levels))
         self.log_max = np.zeros((*streams, n_levels))
         # log(A_t + w_{t+1}) and log(R_t + 1), by which the next batch is multiplied.
@@ -142,6 +143,7 @@ class GapEvidence:
         """Multiply by the e-values of one batch, as `CellEvidence.update` returns them."""
         self.log_e = self.log_e + log_e
         self.log_max = np.maximum(self.log_max, self.log_e)
+        self.log_start = self.log_start + log_e[..., self.tolerance, np.newaxis]
         # The best start so far goes on, unless the batch before had used up its evidence.
         restarts = self.log_best <= 0.0
         self.starts = np.where(restarts, self.n_batches, self.starts)
@@ -169,9 +171,12 @@ def log_mean(logs):
 def log_evidence_against(gaps):
     """Logarithm of an e-process against "no gap was ever above the tolerance".
 
-    Attributes share samples. Their e-processes are averaged, which is valid under any dependence.
+    It is the mean of the e-process from the start and of the mixtures over starts. Attributes share
+    samples; a mean of their e-processes is valid under any dependence.
     """
-    return log_mean(np.concatenate([one.log_mixture for one in gaps], axis=-1))
+    names = ("log_start", "log_mixture")
+    logs = [np.concatenate([getattr(one, name) for one in gaps], axis=-1) for name in names]
+    return np.logaddexp(*map(log_mean, logs)) - np.log(2.0)
 
 
 def change_evidence(gaps):

@@ -29,7 +29,13 @@ from skfair.monitoring._evidence import change_evidence, log_evidence_against
 from skfair.monitoring._hypotheses import Bounds, Differences
 from skfair.monitoring._outstanding import Outstanding, check_ids, known_outcomes
 from skfair.monitoring._state import read_state, write_state
-from skfair.monitoring._times import check_delay, check_order, normalize_time, restore_times, to_point
+from skfair.monitoring._times import (
+    check_delay,
+    check_order,
+    normalize_time,
+    restore_times,
+    to_point,
+)
 from skfair.utils._messages import join_names, resolve_name, warn
 
 _N_LEVELS = 60
@@ -627,7 +633,10 @@ class GapMonitor(BaseEstimator):
         self.change_evidence_ = float(change_evidence(gaps)) if gaps else 0.0
         threshold = -np.log1p(-self.confidence_level)
         self.was_exceeded_ = bool(self.was_exceeded_ or log_against >= threshold)
-        is_alarm, self._is_new_alarm = self.was_exceeded_, self.was_exceeded_ and self.since_ is None
+        is_alarm, self._is_new_alarm = (
+            self.was_exceeded_,
+            self.was_exceeded_ and self.since_ is None,
+        )
         if self.run_length is not None:
             is_alarm = self._is_new_alarm = self.change_evidence_ >= self.run_length
         if self._is_new_alarm:
@@ -650,7 +659,11 @@ class GapMonitor(BaseEstimator):
             low, high = self._range()
             for group, mean in zip(present, means, strict=True):
                 own = (self._comparisons[name].groups[group], int(counts[group]))
-                own = (*own, float(weights[group]) * self.max_weight, float(low + mean * (high - low)))
+                own = (
+                    *own,
+                    float(weights[group]) * self.max_weight,
+                    float(low + mean * (high - low)),
+                )
                 row = (self.n_batches_, self._time, name, cell, *own)
                 for column, value in zip(_RATE_COLUMNS, row, strict=True):
                     self._rates[column].append(value)

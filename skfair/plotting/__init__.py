@@ -7,6 +7,7 @@ hatches in grey. matplotlib is imported when something is drawn.
 
 from skfair.plotting._cluster_composition import ClusterCompositionDisplay
 from skfair.plotting._convergence import ConvergenceDisplay
+from skfair.plotting._gap_monitor import GapMonitorDisplay
 from skfair.plotting._group_rate_curve import GroupRateCurveDisplay
 from skfair.plotting._group_rates import GroupRateDisplay
 from skfair.plotting._group_scores import GroupScoreDisplay
@@ -16,6 +17,7 @@ from skfair.plotting._tradeoff import TradeoffDisplay
 __all__ = [
     "ClusterCompositionDisplay",
     "ConvergenceDisplay",
+    "GapMonitorDisplay",
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
     "GroupScoreDisplay",

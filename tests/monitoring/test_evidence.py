@@ -16,18 +16,19 @@ from skfair.monitoring._hypotheses import Bounds, Differences
 
 
 def test_detectors_follow_their_recursions():
-    gap, e_values = GapEvidence(1), [1.5, 0.4, 3.0, 2.0]
+    gap, e_values = GapEvidence(1, 0), [1.5, 0.4, 3.0, 2.0]
     mixture, change = 0.0, 0.0
     for t, e in enumerate(e_values, start=1):
         gap.update(np.log([e]), np.log(np.full(3, e)))
         mixture, change = e * (mixture + 1 / (t * (t + 1))), e * (change + 1)
-        assert np.exp(log_evidence_against([gap])) == pytest.approx(mixture + 1 / (t + 1))
+        against = (np.prod(e_values[:t]) + mixture + 1 / (t + 1)) / 2
+        assert np.exp(log_evidence_against([gap])) == pytest.approx(against)
         assert change_evidence([gap]) == pytest.approx(change)
     assert np.exp(gap.log_e[0]) == pytest.approx(np.prod(e_values))
     assert gap.starts.tolist() == [2, 2, 2]  # after the batch that lost
     gap.restart(is_detector=True)
     assert change_evidence([gap]) == 0.0
-    assert np.exp(log_evidence_against([gap])) == pytest.approx(mixture + 1 / 5)
+    assert np.exp(log_evidence_against([gap])) == pytest.approx(against)
 
 
 def test_a_mean_of_logarithms_does_not_overflow():
@@ -61,7 +62,7 @@ def streams(rates, n_streams, n_batches, tolerance, batch=10, seed=0):
     """Evidence of streams of batches: the largest for and against at any look."""
     rng, levels = np.random.default_rng(seed), np.array([tolerance])
     shape, rates = (n_streams,), np.asarray(rates)
-    cell, gap = CellEvidence(Differences(), levels, 0, shape), GapEvidence(1, shape)
+    cell, gap = CellEvidence(Differences(), levels, 0, shape), GapEvidence(1, 0, shape)
     cell.add_groups(len(rates))
     n = np.full((n_streams, len(rates)), float(batch))
     against = np.full(n_streams, -np.inf)

@@ -22,8 +22,11 @@ def expectation(log_e, x, n, p):
     return (np.exp(log_e) * np.prod(stats.binom.pmf(x, n, p), axis=1)).sum()
 
 
-def test_a_rate_of_one_half_is_predicted_without_data():
-    assert plug_in(np.array([0.0, 3.0]), np.array([0.0, 3.0])).tolist() == [0.5, 0.875]
+def test_predictions_by_hand():
+    assert plug_in(np.zeros(2), np.zeros(2)).tolist() == [0.5, 0.5]
+    # All groups: (3 + 1/2) / (3 + 1). A group: x + 1/2 + 10 * 3.5 / 4, of n + 11.
+    predicted = plug_in(np.array([0.0, 3.0]), np.array([0.0, 3.0]))
+    np.testing.assert_allclose(predicted, [9.25 / 11, 12.25 / 14])
 
 
 def test_the_return_of_a_bet_is_that_of_its_samples_by_hand():
