@@ -50,6 +50,8 @@ class Certificate(NamedTuple):
     required_sample_size : int or None
         Where it is not certified: samples of each group with which four of five certificates would
         succeed, if the population's gap is the observed one; None where no number suffices.
+        Drawing so many more until it succeeds is a repeated look, which errs more often
+        (:ref:`monitoring`).
     unit : str
         Unit of gap, limit and tolerance. "percentage points" are stored as fractions: 0.05 are
         five of them.
@@ -123,7 +125,9 @@ def certify(
     confidence level: no correction for their number is needed ([1]_). Differences of rates of
     unweighted samples in disjoint groups are tested exactly: where Clopper and Pearson's limits do
     not decide, by Berger and Boos's test. Other limits
-    are those of :func:`skfair.inference.gap_interval`, which hold for large samples.
+    are those of :func:`skfair.inference.gap_interval`, which hold for large samples. The level is
+    that of one certificate, read once: of 24 monthly ones on the edge of the tolerance at least one
+    is false in 71 % of cases. To look repeatedly use :class:`skfair.monitoring.GapMonitor`.
 
     Parameters
     ----------

@@ -174,8 +174,5 @@ def draw_blocks(codes, values, weights, n_groups, n_known, rng):
         edges.append(size)
         size += n_known + size
     for block in np.split(rows, edges):
-        own = codes[block]
-        yield np.array(
-            [np.bincount(own, None, n_groups), np.bincount(own, values[block], n_groups)],
-            dtype=float,
-        )
+        columns = (None, values[block])
+        yield np.array([np.bincount(codes[block], one, n_groups) for one in columns], dtype=float)

@@ -28,25 +28,11 @@ class Comparison:
         self.gap = GapEvidence(len(levels), tolerance)
 
     def update(self, codes, names, cells, values, weights, min_group_size, rng):
-        """Count a batch and bet on it.
+        """Count a batch, bet on it, and return what was added to the totals.
 
-        Parameters
-        ----------
-        codes, names : ndarray of int, list
-            Group of each sample, as a position in `names`.
-        cells : dict of str to ndarray of bool
-            Masks of the samples.
-        values, weights : ndarray of shape (n_samples,)
-            Between 0 and 1.
-        min_group_size : int, "auto" or None
-            Groups with fewer samples so far do not enter bets.
-        rng : Generator
-            Order of the blocks, and draws by weight.
-
-        Returns
-        -------
-        tables : dict of str to ndarray of shape (3, n_groups)
-            What was added to the totals.
+        `codes` are positions in `names`, `cells` masks of the samples by name, and values and
+        weights between 0 and 1. Groups with fewer samples so far than `min_group_size` do not enter
+        bets. `rng` orders the blocks, and draws by weight.
         """
         self._add_groups([name for name in names if name not in self.groups], cells)
         position = {name: code for code, name in enumerate(self.groups)}
@@ -94,7 +80,7 @@ class Comparison:
             return counts >= min(AUTO_MIN_GROUP_SIZE, 0.01 * counts.sum())
         return counts >= (min_group_size or 1)
 
-    def compared(self, cell, min_group_size):
+    def compared_groups(self, cell, min_group_size):
         """Whether each group is compared within a cell."""
         return self.is_large(min_group_size) & (self.totals[cell][1] > 0)
 
@@ -102,7 +88,7 @@ class Comparison:
         """The largest gap of a cell in all samples so far, between 0 and 1."""
         gaps = [0.0]
         for cell, (_, weight, weighted_sum) in self.totals.items():
-            compared = self.compared(cell, min_group_size)
+            compared = self.compared_groups(cell, min_group_size)
             gaps.append(self.hypothesis.gap(weighted_sum[compared] / weight[compared]))
         return max(gaps)
 
@@ -110,7 +96,7 @@ class Comparison:
         """Evidence that the gap is below each level, (n_levels,); inf without a contrast."""
         return np.min(
             [
-                one.log_certificates(self.compared(cell, min_group_size))
+                one.log_certificates(self.compared_groups(cell, min_group_size))
                 for cell, one in self.cells.items()
             ],
             axis=0,

@@ -17,18 +17,8 @@ _SHARE = 0.75
 class CellEvidence:
     """Counts of disjoint groups in one cell, and for each contrast an e-process on the levels.
 
-    Arrays may have leading axes: one entry per stream that is monitored at once.
-
-    Parameters
-    ----------
-    hypothesis : Differences or Bounds
-        What is compared.
-    levels : ndarray of shape (n_levels,)
-        Levels of the gap, ascending.
-    tolerance : int
-        Position of the tolerance among them.
-    streams : tuple of int, default=()
-        Shape of the leading axes.
+    `levels` of the gap ascend, and `tolerance` is a position among them. Arrays may have leading
+    axes of shape `streams`: one entry per stream that is monitored at once.
     """
 
     def __init__(self, hypothesis, levels, tolerance, streams=()):
@@ -48,19 +38,11 @@ class CellEvidence:
             )
 
     def update(self, n, x):
-        """Bet on a batch with predictions from the past, and learn from it.
+        """Bet on a batch by predictions from the past, and count it.
 
-        Parameters
-        ----------
-        n, x : ndarray of shape (*streams, n_groups)
-            Samples of each group, and the sum of their values, which lie in [0, 1].
-
-        Returns
-        -------
-        log_e : ndarray of shape (*streams, n_levels)
-            Logarithm of the e-value of the batch against "the gap is at most the level".
-        log_e_windows : ndarray of shape (*streams, n_windows)
-            Those against the tolerance, with predictions from the recent past.
+        `n` and `x`, (*streams, n_groups), are the samples of each group and sums of their values in
+        [0, 1]. Returns logarithms of e-values of the batch: against "the gap is at most the level",
+        (*streams, n_levels), and by recent means against the tolerance, (*streams, n_windows).
         """
         # Certificates: every contrast bets against a difference of at least each level.
         q = plug_in(self.counts[1], self.counts[0])
@@ -118,12 +100,8 @@ class GapEvidence:
     A_t = e_t (A_{t-1} + w_t) with w_t = 1 / (t (t + 1)), an e-process together with the weight
     1 / (t + 1) of later starts, and Shiryaev and Roberts' R_t = e_t (R_{t-1} + 1).
 
-    Parameters
-    ----------
-    n_levels, tolerance : int
-        Number of levels of the e-process, and position of the tolerance among them.
-    streams : tuple of int, default=()
-        Shape of leading axes, as in `CellEvidence`.
+    `n_levels` are levels of the e-process, `tolerance` is a position among them, and `streams` the
+    shape of leading axes.
     """
 
     def __init__(self, n_levels, tolerance, streams=()):

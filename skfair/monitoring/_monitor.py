@@ -26,7 +26,7 @@ from skfair.monitoring._batches import (
 )
 from skfair.monitoring._comparison import Comparison
 from skfair.monitoring._evidence import change_evidence, log_evidence_against
-from skfair.monitoring._hypotheses import Bounds, Differences
+from skfair.monitoring._hypotheses import Differences, UpperBounds
 from skfair.monitoring._outstanding import Outstanding, check_ids, known_outcomes
 from skfair.monitoring._state import read_state, write_state
 from skfair.monitoring._times import (
@@ -265,7 +265,7 @@ class GapMonitor(BaseEstimator):
             if target is not None:
                 self._evaluate(constraint, samples._replace(target=target), scores)
             outstanding.check_new(ids)
-            outstanding = outstanding.with_samples(ids, time, samples, scores, target)
+            outstanding = outstanding.add_samples(ids, time, samples, scores, target)
         self._count(constraint, counted, time, outstanding, samples.groups.attributes)
         self._outcome_use = use
         return self
@@ -304,11 +304,11 @@ class GapMonitor(BaseEstimator):
         counted, outstanding = [], self._outstanding
         if positions:
             target = to_target(constraint, y_true, self.pos_label)
-            outstanding = outstanding.with_targets(positions, target.tolist())
+            outstanding = outstanding.add_targets(positions, target.tolist())
             samples, scores = outstanding.samples(positions, self._attributes)
             self._evaluate(constraint, samples, scores)
             if self.delay is None:
-                outstanding = outstanding.without(positions)
+                outstanding = outstanding.remove(positions)
                 counted = [(time, samples, scores)]
         outstanding, matured = self._complete_cohorts(time, outstanding)
         return self._count(constraint, [*counted, *matured], time, outstanding)
@@ -416,7 +416,8 @@ class GapMonitor(BaseEstimator):
         low, high = self.value_range
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
             raise ValueError(
-                f"value_range must be two finite numbers, the smaller first; got {self.value_range}."
+                "value_range must be two finite numbers, the smaller first; got "
+                f"{self.value_range}."
             )
         if not self.max_weight > 0:
             raise ValueError(f"max_weight must be positive; got {self.max_weight!r}.")
@@ -450,7 +451,7 @@ class GapMonitor(BaseEstimator):
         return constraint
 
     def _hypothesis(self):
-        return Bounds() if isinstance(self._constraint(), BoundedGroupLoss) else Differences()
+        return UpperBounds() if isinstance(self._constraint(), BoundedGroupLoss) else Differences()
 
     def _range(self):
         """Smallest and largest value that is averaged."""
@@ -538,7 +539,7 @@ class GapMonitor(BaseEstimator):
                 gone += positions
                 if known := known_outcomes(outstanding, positions):
                     counted.append((start, *outstanding.samples(known, self._attributes)))
-        return outstanding.without(gone) if gone else outstanding, counted
+        return outstanding.remove(gone) if gone else outstanding, counted
 
     def _count(self, constraint, counted, time, outstanding, attributes=None):
         """Count samples, bet on them, and report; nothing fails after the state has changed."""
@@ -633,10 +634,8 @@ class GapMonitor(BaseEstimator):
         self.change_evidence_ = float(change_evidence(gaps)) if gaps else 0.0
         threshold = -np.log1p(-self.confidence_level)
         self.was_exceeded_ = bool(self.was_exceeded_ or log_against >= threshold)
-        is_alarm, self._is_new_alarm = (
-            self.was_exceeded_,
-            self.was_exceeded_ and self.since_ is None,
-        )
+        is_alarm = self.was_exceeded_
+        self._is_new_alarm = is_alarm and self.since_ is None
         if self.run_length is not None:
             is_alarm = self._is_new_alarm = self.change_evidence_ >= self.run_length
         if self._is_new_alarm:
@@ -658,13 +657,9 @@ class GapMonitor(BaseEstimator):
             n_samples[name] += int(counts.sum())
             low, high = self._range()
             for group, mean in zip(present, means, strict=True):
-                own = (self._comparisons[name].groups[group], int(counts[group]))
-                own = (
-                    *own,
-                    float(weights[group]) * self.max_weight,
-                    float(low + mean * (high - low)),
-                )
-                row = (self.n_batches_, self._time, name, cell, *own)
+                row = (self.n_batches_, self._time, name, cell)
+                row += (self._comparisons[name].groups[group], int(counts[group]))
+                row += (float(weights[group]) * self.max_weight, float(low + mean * (high - low)))
                 for column, value in zip(_RATE_COLUMNS, row, strict=True):
                     self._rates[column].append(value)
         gap = self._unscale(max(gaps)) if gaps else float("nan")

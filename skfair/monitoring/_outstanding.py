@@ -50,7 +50,7 @@ class Outstanding:
                 "batch was counted."
             )
 
-    def with_samples(self, ids, time, samples, scores, target):
+    def add_samples(self, ids, time, samples, scores, target):
         """The table with samples of one batch; `target` is None or has one entry per sample."""
         labels = samples.groups.labels[samples.groups.codes]
         added = (
@@ -62,7 +62,7 @@ class Outstanding:
             [list(row) for row in labels],
         )
         return Outstanding(
-            {name: self.columns[name] + own for name, own in zip(_COLUMNS, added, strict=True)}
+            {name: self.columns[name] + one for name, one in zip(_COLUMNS, added, strict=True)}
         )
 
     def positions(self, ids):
@@ -85,14 +85,14 @@ class Outstanding:
             )
         return [known[one] for one in ids]
 
-    def with_targets(self, positions, target):
+    def add_targets(self, positions, target):
         """The table with outcomes of samples that stay in it."""
         targets = list(self.columns["target"])
         for position, value in zip(positions, target, strict=True):
             targets[position] = value
         return Outstanding(self.columns | {"target": targets})
 
-    def without(self, positions):
+    def remove(self, positions):
         """The table without the samples at these positions."""
         gone = set(positions)
         return Outstanding(
@@ -106,8 +106,8 @@ class Outstanding:
         """Samples and scores at these positions, of which the outcome has come."""
         taken = {name: [column[i] for i in positions] for name, column in self.columns.items()}
         labels = np.empty((len(positions), len(attributes)), dtype=object)
-        for row, own in zip(labels, taken["labels"], strict=True):
-            row[:] = own
+        for row, values in zip(labels, taken["labels"], strict=True):
+            row[:] = values
         groups = check_groups(labels, len(positions))
         groups = Groups.disjoint(groups.codes, groups.labels, attributes)
         target, weights, scores = (
@@ -120,7 +120,7 @@ class Outstanding:
         times = self.columns["time"]
         for time in dict.fromkeys(times):
             if end_of_delay(time, delay) <= to_point(now):
-                yield time, [i for i, own in enumerate(times) if own == time]
+                yield time, [i for i, other in enumerate(times) if other == time]
 
 
 def known_outcomes(outstanding, positions):

@@ -8,7 +8,7 @@ import numpy as np
 from skfair import constraints
 from skfair.monitoring._comparison import Comparison
 from skfair.monitoring._evidence import CellEvidence, GapEvidence
-from skfair.monitoring._hypotheses import Bounds, Differences
+from skfair.monitoring._hypotheses import Differences, UpperBounds
 from skfair.monitoring._outstanding import Outstanding
 from skfair.monitoring._times import to_point
 
@@ -17,7 +17,7 @@ _VERSION = 1
 
 _CLASSES = {
     one.__name__: one
-    for one in (Bounds, CellEvidence, Comparison, Differences, GapEvidence, Outstanding)
+    for one in (UpperBounds, CellEvidence, Comparison, Differences, GapEvidence, Outstanding)
 }
 """Classes that a file may name, besides the public constraints."""
 
@@ -59,8 +59,8 @@ def _encode(value):
         pairs = [[_encode(key), _encode(one)] for key, one in value.items()]
         return {"type": "dict", "value": pairs}
     if isinstance(value, np.ndarray):
-        own = {"dtype": str(value.dtype), "shape": list(value.shape)}
-        return {"type": "array", **own, "value": value.ravel().tolist()}
+        layout = {"dtype": str(value.dtype), "shape": list(value.shape)}
+        return {"type": "array", **layout, "value": value.ravel().tolist()}
     if hasattr(value, "isoformat"):
         return {"type": "time", "value": value.isoformat()}
     name, content = type(value).__name__, None

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.audit import main
+from skfair.__main__ import main
 
 RNG = np.random.default_rng(0)
 N = 3600
@@ -35,9 +35,8 @@ def path(request, tmp_path):
 
 def run(path, *more):
     out = path.with_suffix(".html")
-    assert (
-        main(["monitor", str(path), *COLUMNS, "--positive", "yes", "--out", str(out), *more]) == 0
-    )
+    options = [*COLUMNS, "--positive", "yes", "--out", str(out), *more]
+    assert main(["monitor", str(path), *options]) == 0
     return out.read_text(encoding="utf-8")
 
 

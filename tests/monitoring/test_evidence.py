@@ -12,7 +12,7 @@ from skfair.monitoring._evidence import (
     log_evidence_against,
     log_mean,
 )
-from skfair.monitoring._hypotheses import Bounds, Differences
+from skfair.monitoring._hypotheses import Differences, UpperBounds
 
 
 def test_detectors_follow_their_recursions():
@@ -92,7 +92,7 @@ def test_streams_far_from_the_edge_are_certified_or_raise_an_alarm():
 
 
 def test_a_bound_is_certified_from_above():
-    cell = CellEvidence(Bounds(), np.array([0.3]), 0)
+    cell = CellEvidence(UpperBounds(), np.array([0.3]), 0)
     cell.add_groups(1)
     for _ in range(20):
         cell.update(np.array([50.0]), np.array([10.0]))

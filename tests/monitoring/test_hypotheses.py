@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from skfair.monitoring._hypotheses import Bounds, Differences, log_e_gap, log_ratio, plug_in
+from skfair.monitoring._hypotheses import Differences, UpperBounds, log_e_gap, log_ratio, plug_in
 
 
 def divergence(p, q, n):
@@ -53,7 +53,7 @@ def test_the_projection_on_small_gaps_is_the_nearest_point(seed):
 def test_means_within_the_hypothesis_are_not_moved():
     q = np.array([0.3, 0.35, 0.4])
     assert Differences().project_gap(q, np.full(3, 10.0), 0.1).tolist() == q.tolist()
-    assert Bounds().project_gap(q, np.full(3, 10.0), 0.4).tolist() == q.tolist()
+    assert UpperBounds().project_gap(q, np.full(3, 10.0), 0.4).tolist() == q.tolist()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -67,7 +67,7 @@ def test_an_alarm_bet_has_an_expectation_of_at_most_one(seed, share):
         low = rng.uniform(0, 1 - gap)
         p = low + gap * rng.choice([0.0, 1.0, rng.random()], 3)
         assert expectation(log_e, x, n, p) <= 1 + 1e-9
-    log_e = log_e_gap(Bounds(), x, n, q, np.full(len(x), gap), share)
+    log_e = log_e_gap(UpperBounds(), x, n, q, np.full(len(x), gap), share)
     for p in rng.uniform(0, gap, (20, 3)):
         assert expectation(log_e, x, n, p) <= 1 + 1e-9
 
@@ -79,7 +79,7 @@ def test_a_certificate_bet_has_an_expectation_of_at_most_one(seed):
     gap = np.array([rng.uniform(0.01, 0.6)])
     x, is_open = counts_up_to(n), np.array(True)
     pairs = Differences().log_e_contrasts(x, np.broadcast_to(n, x.shape), q[None], gap, is_open)
-    singles = Bounds().log_e_contrasts(x, np.broadcast_to(n, x.shape), q[None], gap, is_open)
+    singles = UpperBounds().log_e_contrasts(x, np.broadcast_to(n, x.shape), q[None], gap, is_open)
     for low in np.linspace(0, 1 - gap[0], 15):
         for excess in (0.0, 0.4 * (1 - gap[0] - low)):
             p = np.array([low + gap[0] + excess, low])
@@ -98,5 +98,5 @@ def test_values_between_0_and_1_bet_no_better_than_rates_of_the_same_mean():
     # x = sum of values: the bet on half of the samples at 0 and half at 1 is the same.
     n, q = np.array([2.0, 0.0]), np.array([0.9, 0.5])
     x = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
-    e = np.exp(log_e_gap(Bounds(), x, n, q, np.full(3, 0.5), 1.0))
+    e = np.exp(log_e_gap(UpperBounds(), x, n, q, np.full(3, 0.5), 1.0))
     assert e[1] <= (e[0] + e[2]) / 2
