@@ -15,6 +15,7 @@ from skfair.audit._command_line import (
 )
 from skfair.audit._monitor_page import monitor_findings, render_monitor
 from skfair.audit._prediction_file import read_columns
+from skfair.constraints import constraints_on
 from skfair.groups import fill_missing
 from skfair.inference import check_level
 from skfair.monitoring import GapMonitor
@@ -73,6 +74,11 @@ def _monitor(options):
     periods = _periods(table[options.time], options.by)
     groups = table[options.sensitive].astype(object)
     default = "demographic_parity" if y_true is None else "equalized_odds"
+    if options.constraint not in (None, *constraints_on("decisions")):
+        raise ValueError(
+            f"--constraint must be one of {constraints_on('decisions')}; got "
+            f"{options.constraint!r}."
+        )
     with explain_options():
         groups = fill_missing(groups.map(str).where(groups.notna(), None))
         monitor = GapMonitor(

@@ -43,8 +43,9 @@ def monitor_findings(monitor):
         f"to {last}."
     )
     estimate, low, high = monitor.interval()
+    start = "so far" if monitor.since_ is None else "since the last alarm"
     yield (
-        f"The largest gap is {_points(estimate)} so far, between {_points(low)} and "
+        f"The largest gap is {_points(estimate)} {start}, between {_points(low)} and "
         f"{_points(high)} at all times with {100 * monitor.confidence_level:g} % confidence if "
         f"rates do not change; the tolerance is {_points(monitor.tolerance)}."
     )

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -342,3 +343,28 @@ def test_a_class_of_text_needs_a_positive_one():
     monitor.update(["no", "no"], sensitive_features=["a", "b"])
     monitor.update(["yes", "no"], sensitive_features=["a", "b"])
     assert monitor.to_frame()["rate"].tolist() == [0.0, 0.0, 1.0, 0.0]
+
+
+def test_an_interval_begins_again_after_an_alarm():
+    rng, monitor = np.random.default_rng(9), GapMonitor("demographic_parity", 0.1)
+    for time in range(20):
+        decisions, groups = draw(rng, 1000, (0.4, 0.4 if time < 10 else 0.15))
+        monitor.update(decisions, sensitive_features=groups, time=time)
+    summary = monitor.summary()
+    assert summary["high"].iloc[9] < 0.1 < summary["low"].iloc[-1]
+    assert monitor.interval().estimate == pytest.approx(0.25, abs=0.05)
+
+
+@pytest.mark.slow
+def test_monitors_of_few_streams_on_the_edge_raise_no_more_alarms_than_the_level_allows():
+    n_streams, alarms, certified = 100, 0, 0
+    for seed in range(n_streams):
+        rng, monitor = np.random.default_rng(seed), GapMonitor("demographic_parity", 0.05)
+        statuses = set()
+        for _ in range(30):
+            decisions, groups = draw(rng, int(rng.integers(20, 300)), (0.25, 0.2))
+            statuses.add(monitor.update(decisions, sensitive_features=groups).status_)
+        alarms, certified = alarms + ("alarm" in statuses), certified + ("certified" in statuses)
+    # Binomial limit that is passed in one of 10,000 runs.
+    limit = stats.binom.isf(1e-4, n_streams, 0.05)
+    assert alarms <= limit and certified <= limit
