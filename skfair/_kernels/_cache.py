@@ -29,11 +29,11 @@ class KernelCache(FunctionCache):
 
     def __init__(self, kernel):
         super().__init__(kernel)
-        locators = [
-            one.from_function(kernel, kernel.__code__.co_filename)
-            for one in _KernelFolders.read_only
-        ]
-        paths = [self.cache_path, *(one.get_cache_path() for one in locators if one is not None)]
+        source = kernel.__code__.co_filename
+        locators = (one.from_function(kernel, source) for one in _KernelFolders.read_only)
+        # In addition to the folder that is written, read NUMBA_CACHE_DIR, or else the package's.
+        read = [one.get_cache_path() for one in locators if one is not None][:1]
+        paths = [self.cache_path, *read]
         self._cache_file = _KernelFiles(dict.fromkeys(paths), self._impl.filename_base)
 
     def save_overload(self, sig, data):
