@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import hashlib
-from importlib.resources import files
+from pathlib import Path
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
@@ -66,6 +66,8 @@ class _FolderFiles(IndexDataCacheFile):
         self._version = self._version, digest()
 
     def load(self, key):
+        if not _sources_are_unchanged():
+            return None
         try:
             stored_for, data = super().load(key) or (None, None)
         except Exception:  # truncated or unreadable file
@@ -74,7 +76,8 @@ class _FolderFiles(IndexDataCacheFile):
         return data if stored_for == (self._version, key) else None
 
     def save(self, key, data):
-        super().save(key, ((self._version, key), data))
+        if _sources_are_unchanged():
+            super().save(key, ((self._version, key), data))
 
     def _load_index(self):
         try:
@@ -83,11 +86,33 @@ class _FolderFiles(IndexDataCacheFile):
             return {}
 
 
+def _sources():
+    """Files of all kernels, in the order of their names."""
+    return sorted(Path(__file__).parent.glob("*.py"))
+
+
 @functools.cache
 def digest():
-    """Digest of the sources of all kernels."""
-    sources = [file for file in files(__package__).iterdir() if file.name.endswith(".py")]
-    sources.sort(key=lambda file: file.name)
-    names = "/".join(file.name for file in sources)
-    contents = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in sources)
+    """Digest of the sources of all kernels, as they were when it was first asked for."""
+    names = "/".join(file.name for file in _sources())
+    contents = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in _sources())
     return hashlib.sha256(names.encode() + contents).hexdigest()
+
+
+def _state_of_sources():
+    """Size and modification time of each source."""
+    return [(file.name, (stat := file.stat()).st_size, stat.st_mtime_ns) for file in _sources()]
+
+
+_STATE_AT_IMPORT = _state_of_sources()
+
+
+def _sources_are_unchanged():
+    """Whether the sources are those that this process has imported.
+
+    An update may replace them while the process runs. Its kernels must not be stored under the
+    digest of the new sources, nor may it load kernels whose structs have other fields.
+    """
+    with contextlib.suppress(OSError):
+        return _state_of_sources() == _STATE_AT_IMPORT
+    return False

@@ -281,11 +281,23 @@ def test_an_edit_of_any_kernel_file_makes_all_of_the_cache_stale(monkeypatch, tm
     }
     assert versions <= {(numba.__version__, digest())}
     shutil.copytree(Path(_kernels.__file__).parent, tmp_path / "copy")
-    monkeypatch.setattr(_cache, "files", lambda package: tmp_path / "copy")
+    copies = sorted((tmp_path / "copy").glob("*.py"))
+    monkeypatch.setattr(_cache, "_sources", lambda: copies)
     assert digest.__wrapped__() == digest()  # modification times do not count
     with (tmp_path / "copy" / "kmeans.py").open("a") as file:
         file.write("# edited")
     assert digest.__wrapped__() != digest()
+
+
+@compiled
+def test_kernels_of_replaced_sources_are_neither_stored_nor_loaded(cached, monkeypatch):
+    """A process that runs while its package is updated has the old functions."""
+    cached()(1)
+    monkeypatch.setattr(_cache, "_STATE_AT_IMPORT", [])
+    kernel = cached()
+    assert kernel(1) == 2 and not kernel.stats.cache_hits
+    n_files = len(files_of(kernel, "nbc"))
+    assert kernel(1.5) == 2.5 and len(files_of(kernel, "nbc")) == n_files
 
 
 @compiled
