@@ -82,6 +82,7 @@ copybutton_selector = "div:not(.sphx-glr-script-out) > div.highlight > pre"
 
 autosummary_generate = True
 autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # docstrings state types with shapes
 numpydoc_show_class_members = False
 
 plot_formats = [("png", 110)]

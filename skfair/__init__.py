@@ -60,7 +60,7 @@ _SUBMODULES = (
 __all__ = ["__version__", "warm_up", *_SUBMODULES]
 
 
-def warm_up(verbose=0):
+def warm_up(verbose: int = 0) -> None:
     """Compile the kernels that fits with default settings need, and store them on disk.
 
     The first fit of an estimator after an install compiles the code of its inner loops, which takes

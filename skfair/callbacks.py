@@ -1,8 +1,16 @@
 """Callbacks: record objective and fairness at every iteration of a fit."""
 
+from __future__ import annotations
+
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from skfair.utils._sklearn import can_reuse_listener, open_listener, send
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.base import BaseEstimator
+
 
 __all__ = ["FairnessMonitor"]
 
@@ -78,18 +86,19 @@ class FairnessMonitor:
             self._listen()
 
     @property
-    def log(self):
+    def log(self) -> pd.DataFrame:
         """All rows so far as a new DataFrame."""
         import pandas as pd
 
-        runs, rows = {}, []
+        runs: dict[tuple, int] = {}
+        rows = []
         for path, seconds, values in list(self._records):
             *run, iteration = path
             rows.append((runs.setdefault(tuple(run), len(runs)), iteration, seconds, *values))
         frame = pd.DataFrame(rows, columns=["run", "iteration", "seconds", *_QUANTITIES])
         return frame.sort_values(["run", "iteration"], ignore_index=True)
 
-    def setup(self, estimator, context):
+    def setup(self, estimator: BaseEstimator, context: Any) -> None:
         """Do nothing: a monitor is ready from the start.
 
         Parameters
@@ -100,7 +109,7 @@ class FairnessMonitor:
             The task of the whole fit.
         """
 
-    def teardown(self, estimator, context):
+    def teardown(self, estimator: BaseEstimator, context: Any) -> None:
         """Do nothing: a monitor stays open for the next fit.
 
         Parameters
@@ -111,7 +120,7 @@ class FairnessMonitor:
             The task of the whole fit.
         """
 
-    def on_fit_task_begin(self, estimator, context):
+    def on_fit_task_begin(self, estimator: BaseEstimator, context: Any) -> None:
         """Do nothing: values are recorded at the end of a task.
 
         Parameters
@@ -122,7 +131,13 @@ class FairnessMonitor:
             The task of the part of the fit that begins.
         """
 
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+    def on_fit_task_end(
+        self,
+        estimator: BaseEstimator,
+        context: Any,
+        *,
+        fitted_estimator: BaseEstimator | None = None,
+    ) -> None:
         """Record an iteration, as it ends.
 
         Parameters

@@ -2,6 +2,7 @@
 
 import numbers
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,14 @@ from skfair.utils._messages import warn
 __all__ = ["best_subject_to"]
 
 
-def best_subject_to(metric, bound, *, objective=None, margin=0.0, confidence_level=None):
+def best_subject_to(
+    metric: str,
+    bound: float,
+    *,
+    objective: str | None = None,
+    margin: float = 0.0,
+    confidence_level: float | None = None,
+) -> Callable:
     r"""Make the `refit` of a search: the best candidate among those that keep a fairness bound.
 
     For `sklearn.model_selection.GridSearchCV` and its relatives with several scorers. Candidates

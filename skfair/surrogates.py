@@ -40,7 +40,7 @@ class Sigmoid(ScoreFunction):
     array([0.25])
     """
 
-    def __init__(self, temperature=1.0):
+    def __init__(self, temperature: float = 1.0):
         self.temperature = temperature
 
     def _evaluate(self, scores):
@@ -66,7 +66,7 @@ class Ramp(ScoreFunction):
     array([0.  , 0.75, 1.  ])
     """
 
-    def __init__(self, width=1.0):
+    def __init__(self, width: float = 1.0):
         self.width = width
 
     def _evaluate(self, scores):

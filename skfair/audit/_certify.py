@@ -1,9 +1,13 @@
 """Certificates: held-out data show that a model meets a tolerance in the population."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair.audit._certificate_units import RATE, resolve_units
 from skfair.audit._model_predictions import (
@@ -29,6 +33,12 @@ from skfair.surrogates import Step
 from skfair.utils._held_out import refuse_training_data
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import safe_indexing
+from skfair.utils._types import Label, MatrixLike
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints import Constraint
 
 
 class Certificate(NamedTuple):
@@ -105,19 +115,19 @@ limit 0.04; exact).
 
 
 def certify(
-    estimator,
-    X,
-    y,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
     *,
-    sensitive_features,
-    constraint="demographic_parity",
-    tolerance,
-    confidence_level=0.95,
-    sample_weight=None,
-    pos_label=None,
-    X_fit=None,
-    loss=None,
-):
+    sensitive_features: MatrixLike,
+    constraint: str | Constraint = "demographic_parity",
+    tolerance: float,
+    confidence_level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    X_fit: MatrixLike | None = None,
+    loss: str | Callable | None = None,
+) -> Certificate:
     r"""Certify on held-out data that a model's gap in the population is within a tolerance.
 
     The gap is the largest of many differences, such as the statistical parity differences of all
@@ -218,7 +228,7 @@ def certify(
     refuse_training_data(X, X_fit)
     per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
     certificates = [
-        _certify_gap(
+        _certify_gap(  # type: ignore[misc]
             *bind_constraint(
                 constraint, predictions, sensitive_features, sample_weight, X=X, **params
             ),
@@ -262,7 +272,7 @@ def _combine_classes(certificates):
     )
 
 
-def limit_metric(constraint, *, confidence_level=0.95):
+def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95) -> Metric:
     """The upper limit of a gap as a metric, so that a scorer can be made of it.
 
     A search by it prefers models whose gap is *shown* to be small by the test folds, and not those

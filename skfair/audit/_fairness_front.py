@@ -1,7 +1,12 @@
 """Out-of-fold accuracy and gap of a classifier at several tolerances."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import clone, is_clusterer, is_regressor
 from sklearn.model_selection import check_cv
@@ -16,23 +21,29 @@ from skfair.groups import Events, check_alignment
 from skfair.inference import check_level, contrast_interval, estimates_of
 from skfair.utils._held_out import check_disjoint_folds
 from skfair.utils._sklearn import check_method_params, safe_indexing
+from skfair.utils._types import Label, MatrixLike
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from skfair.constraints import Constraint
 
 
 def fairness_front(
-    estimator,
-    X,
-    y,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
     *,
-    sensitive_features,
-    tolerances=None,
-    constraint="demographic_parity",
-    parameter="tolerance",
-    cv=5,
-    sample_weight=None,
-    pos_label=None,
-    confidence_level=0.95,
-    n_jobs=None,
-):
+    sensitive_features: MatrixLike,
+    tolerances: list[float] | None = None,
+    constraint: str | Constraint = "demographic_parity",
+    parameter: str = "tolerance",
+    cv: Any = 5,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    confidence_level: float = 0.95,
+    n_jobs: int | None = None,
+) -> pd.DataFrame:
     """Out-of-fold accuracy and gap of a classifier at several tolerances.
 
     Each sample is decided by a model that was fitted without its fold, and the decisions of all

@@ -1,10 +1,16 @@
 """Fairness report of the predictions of any model: rates and errors by protected attributes."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
 from numbers import Real
+from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier, is_regressor
 
 from skfair.audit._adverse_impact import adverse_impact
@@ -30,6 +36,13 @@ from skfair.audit._tables import (
 from skfair.groups import Groups, check_columns, fill_missing
 from skfair.inference import balance_limit, check_level
 from skfair.metrics import PREDICTIONS
+from skfair.utils._types import Label, MatrixLike
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.base import BaseEstimator
+
+    from skfair.inference import Interval
 
 
 class FairnessReport:
@@ -109,19 +122,19 @@ class FairnessReport:
 
     def __init__(
         self,
-        frame,
-        gaps,
+        frame: pd.DataFrame,
+        gaps: pd.DataFrame,
         *,
-        kind,
-        n_samples,
-        confidence_level,
-        min_group_size,
-        min_share,
-        title,
-        n_missing,
-        counts_samples,
-        provenance,
-        balance=None,
+        kind: str,
+        n_samples: int,
+        confidence_level: float,
+        min_group_size: int,
+        min_share: float,
+        title: str,
+        n_missing: dict[str, int],
+        counts_samples: bool,
+        provenance: dict[str, str],
+        balance: Interval | None = None,
     ):
         self.frame, self.gaps, self.balance = frame, gaps, balance
         self.kind, self.n_samples, self.title = kind, n_samples, title
@@ -130,14 +143,21 @@ class FairnessReport:
         self.provenance = provenance
 
     @property
-    def attributes(self):
+    def attributes(self) -> list[str]:
         """Names of the groupings: every attribute, and all together."""
         return [name for name in self.frame["attribute"].unique().tolist() if name != OVERALL]
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, y=None, *, sensitive_features, pos_label=None, **settings
-    ):
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: MatrixLike,
+        pos_label: Label | None = None,
+        **settings: Any,
+    ) -> Self:
         """Report of a fitted model on held-out data.
 
         Parameters
@@ -193,24 +213,24 @@ class FairnessReport:
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_pred,
+        y_true: ArrayLike | None,
+        y_pred: ArrayLike,
         *,
-        sensitive_features,
-        y_proba=None,
-        y_score=None,
-        kind=None,
-        sample_weight=None,
-        pos_label=None,
-        reference=None,
-        metrics=None,
-        confidence_level=0.95,
-        min_group_size=30,
-        min_share=0.02,
-        missing="error",
-        provenance=None,
-        title="Fairness report",
-    ):
+        sensitive_features: MatrixLike,
+        y_proba: ArrayLike | None = None,
+        y_score: ArrayLike | None = None,
+        kind: str | None = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        reference: dict | None = None,
+        metrics: dict[str, Callable] | None = None,
+        confidence_level: float = 0.95,
+        min_group_size: int = 30,
+        min_share: float = 0.02,
+        missing: str = "error",
+        provenance: dict[str, str] | None = None,
+        title: str = "Fairness report",
+    ) -> Self:
         """Report of any predictions.
 
         Without a target it has the rates that need none: selection rates of decisions, or of each
@@ -310,16 +330,16 @@ class FairnessReport:
         )
 
     @property
-    def findings(self):
+    def findings(self) -> str:
         """The main results, in two or three sentences."""
         return findings(self)
 
     @property
-    def open_questions(self):
+    def open_questions(self) -> list[str]:
         """What these data cannot decide, one sentence each."""
         return open_questions(self)
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """All numbers as a table.
 
         Returns
@@ -333,7 +353,7 @@ class FairnessReport:
         """
         return self.frame.copy()
 
-    def adverse_impact(self):
+    def adverse_impact(self) -> pd.DataFrame:
         """Selections of each group against those of the most selected, as in 29 CFR 1607.4(D).
 
         The most selected group has the largest rate among those with at least ``min_share`` of all
@@ -379,7 +399,7 @@ class FairnessReport:
             )
         return adverse_impact(self.frame, self.n_samples, self.min_share)
 
-    def missing_fields(self, summary="ll144"):
+    def missing_fields(self, summary: Literal["ll144"] = "ll144") -> list[str]:
         """What the law requires of a summary and the report does not have, one sentence each.
 
         Parameters
@@ -395,7 +415,9 @@ class FairnessReport:
         _check_summary(summary)
         return missing_fields(self)
 
-    def to_html(self, path=None, *, summary=None):
+    def to_html(
+        self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None
+    ) -> str:
         """The report as one self-contained page: no network, no scripts.
 
         Parameters
@@ -413,7 +435,9 @@ class FairnessReport:
         """
         return _write(render_page(self.title, self._sections(summary)), path)
 
-    def to_markdown(self, path=None, *, summary=None):
+    def to_markdown(
+        self, path: str | PathLike[str] | None = None, *, summary: Literal["ll144"] | None = None
+    ) -> str:
         """The report as Markdown, such as a section of a model card; without pictures.
 
         Parameters
@@ -430,7 +454,7 @@ class FairnessReport:
         """
         return _write(render_markdown(self.title, self._sections(summary)), path)
 
-    def to_json(self, path=None):
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """The report as JSON, from which :meth:`from_json` rebuilds it; see :ref:`report_schema`.
 
         Parameters
@@ -446,7 +470,7 @@ class FairnessReport:
         return _write(report_to_json(self), path)
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text: str) -> Self:
         """The report that :meth:`to_json` wrote, with the same page and tables.
 
         Parameters

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
@@ -72,6 +74,7 @@ from skfair.utils._sklearn import (
     validate_params,
     with_callbacks,
 )
+from skfair.utils._types import Label, MatrixLike
 
 _N_FOLDS = 5
 
@@ -257,18 +260,18 @@ class ConstrainedClassifierCV(
 
     def __init__(
         self,
-        estimator=None,
-        constraint="demographic_parity",
+        estimator: BaseEstimator | None = None,
+        constraint: str | Constraint | list | None = "demographic_parity",
         *,
-        tolerance=0.02,
-        confidence_level=None,
-        min_group_size="auto",
-        group_estimator=None,
-        cv=None,
-        ensemble=True,
-        pos_label=None,
-        n_jobs=None,
-        verbose=0,
+        tolerance: float = 0.02,
+        confidence_level: float | None = None,
+        min_group_size: int | Literal["auto"] = "auto",
+        group_estimator: BaseEstimator | Literal["sensitive_features"] | None = None,
+        cv: Any = None,
+        ensemble: bool = True,
+        pos_label: Label | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.estimator = estimator
         self.constraint = constraint
@@ -287,15 +290,15 @@ class ConstrainedClassifierCV(
     @document
     def fit(
         self,
-        X,
-        y,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        sensitive_features=None,
-        sample_weight=None,
-        groups=None,
-        X_fit=None,
-        **params,
-    ):
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        X_fit: MatrixLike | None = None,
+        **params: Any,
+    ) -> Self:
         """Fit the classifier, the models of groups, and the final linear model.
 
         Parameters
@@ -507,7 +510,9 @@ class ConstrainedClassifierCV(
             warn_of_cost(problem, parameters, log_odds_parameters(problem.model))
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_)) if len(self.classes_) > 2 else 0))
-    def decision_function(self, X, *, sensitive_features=None):
+    def decision_function(
+        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
+    ) -> np.ndarray:
         """Score of each row; above 0 predicts the second of two classes, else the largest decides.
 
         Where constraints count decisions between two classes, it is the log-odds less those of the
@@ -529,7 +534,7 @@ class ConstrainedClassifierCV(
         return scores if scores.shape[1] > 1 else self._unit.from_unit(scores[:, 0])
 
     @row_by_row(lambda self: self.classes_[:0])
-    def predict(self, X, *, sensitive_features=None):
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
         """Class of each row; with ``group_estimator="sensitive_features"`` it depends on the group.
 
         Parameters
@@ -550,7 +555,9 @@ class ConstrainedClassifierCV(
         return label_positive(scores[:, 0] > 0, self.classes_, self.pos_label_)
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_))))
-    def predict_proba(self, X, *, sensitive_features=None):
+    def predict_proba(
+        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
+    ) -> np.ndarray:
         r"""Calibrated probabilities of the classes, changed as little as the decision requires.
 
         A decision between two classes means that :math:`\eta(x)` is above a threshold t(x). The
@@ -578,7 +585,7 @@ class ConstrainedClassifierCV(
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
 
-    def export_rule(self):
+    def export_rule(self) -> dict:
         r"""Describe the decision between two classes in plain numbers, to serve it elsewhere.
 
         With s the score of the estimator, and P the probabilities of events, both as
@@ -628,7 +635,9 @@ class ConstrainedClassifierCV(
             "pos_label": np.asarray(self.pos_label_).item(),
         }
 
-    def rule_inputs(self, X, *, sensitive_features=None):
+    def rule_inputs(
+        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Inputs of the rule of `export_rule`: scores, and probabilities of events.
 
         Parameters
@@ -663,7 +672,7 @@ class ConstrainedClassifierCV(
             probabilities = np.zeros((len(scores), 1, 1))
         return scores, probabilities
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         """Routing of metadata: to this estimator, the classifier's ``fit`` and the splitter.
 
         Returns

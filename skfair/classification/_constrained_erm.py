@@ -1,6 +1,12 @@
 """Linear classifiers trained under fairness constraints that their decisions keep."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal, Self
+
+from numpy.typing import ArrayLike
 
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import CONSTRAINTS, Constraint
@@ -9,6 +15,10 @@ from skfair.surrogates import SURROGATES
 from skfair.training import CONFIDENCE_LEVELS, document, resolve_constraints
 from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
+from skfair.utils._types import Label, MatrixLike, RandomState
+
+if TYPE_CHECKING:
+    from skfair.solvers import Solver
 
 
 @document
@@ -97,24 +107,24 @@ class ConstrainedERMClassifier(LinearClassifier):
 
     def __init__(
         self,
-        constraint="demographic_parity",
+        constraint: str | Constraint | list | None = "demographic_parity",
         *,
-        tolerance=0.02,
-        confidence_level=None,
-        min_group_size="auto",
-        enforcement="auto",
-        loss="logistic",
-        alpha=1e-4,
-        fit_intercept=True,
-        group_interactions=False,
-        surrogate="sigmoid",
-        solver="sqp",
-        class_weight=None,
-        pos_label=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        tolerance: float = 0.02,
+        confidence_level: float | None = None,
+        min_group_size: int | Literal["auto"] = "auto",
+        enforcement: str | None = "auto",
+        loss: str | Callable = "logistic",
+        alpha: float = 1e-4,
+        fit_intercept: bool = True,
+        group_interactions: bool | Literal["intercept"] = False,
+        surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
+        solver: str | Solver = "sqp",
+        class_weight: dict | Literal["balanced"] | None = None,
+        pos_label: Label | None = None,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.constraint = constraint
         self.tolerance = tolerance
@@ -138,7 +148,15 @@ class ConstrainedERMClassifier(LinearClassifier):
     @limit_blas
     @with_callbacks
     @document
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Train the classifier.
 
         Parameters

@@ -1,6 +1,10 @@
 """A multi-layer perceptron trained under fairness constraints that its decisions keep."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from numbers import Integral
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -9,6 +13,11 @@ from skfair.classification._network import NetworkClassifier
 from skfair.models import MLPModel
 from skfair.training import document
 from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._types import Label, RandomState
+
+if TYPE_CHECKING:
+    from skfair.constraints import Constraint
+    from skfair.solvers import Solver
 
 
 @document
@@ -110,26 +119,26 @@ class ConstrainedMLPClassifier(NetworkClassifier):
 
     def __init__(
         self,
-        constraint="demographic_parity",
+        constraint: str | Constraint | list | None = "demographic_parity",
         *,
-        tolerance=0.02,
-        confidence_level=None,
-        min_group_size="auto",
-        enforcement="auto",
-        hidden_layer_sizes=(64, 32),
-        activation="relu",
-        loss="logistic",
-        alpha=2e-3,
-        surrogate="sigmoid",
-        solver="adam-pd",
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change=10,
-        class_weight=None,
-        pos_label=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
+        tolerance: float = 0.02,
+        confidence_level: float | None = None,
+        min_group_size: int | Literal["auto"] = "auto",
+        enforcement: str | None = "auto",
+        hidden_layer_sizes: int | Sequence[int] = (64, 32),
+        activation: Literal["relu", "tanh"] = "relu",
+        loss: str | Callable = "logistic",
+        alpha: float = 2e-3,
+        surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
+        solver: str | Solver = "adam-pd",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        class_weight: dict | Literal["balanced"] | None = None,
+        pos_label: Label | None = None,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.constraint = constraint
         self.tolerance = tolerance

@@ -1,6 +1,7 @@
 """The base of linear classifiers: training, decisions and probabilities."""
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -19,6 +20,7 @@ from skfair.training import (
     fit_collected,
     label_positive,
 )
+from skfair.utils._types import MatrixLike
 
 
 def has_probabilities(estimator):
@@ -44,7 +46,9 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
     }
 
     @row_by_row(lambda self: np.empty(0))
-    def decision_function(self, X, *, sensitive_features=None):
+    def decision_function(
+        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
+    ) -> np.ndarray:
         """Score of each row; above 0 it is the second of the ``classes_``.
 
         Parameters
@@ -61,7 +65,7 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         return self._scores(X, sensitive_features)
 
     @row_by_row(lambda self: self.classes_[:0])
-    def predict(self, X, *, sensitive_features=None):
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
         """Class of each row; without ``group_interactions`` it does not depend on the group.
 
         Parameters
@@ -83,7 +87,9 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
 
     @available_if(has_probabilities)
     @row_by_row(lambda self: np.empty((0, 2)))
-    def predict_proba(self, X, *, sensitive_features=None):
+    def predict_proba(
+        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
+    ) -> np.ndarray:
         """Probabilities of the classes; only for the logistic loss.
 
         A constraint moves whole groups, so that within a group the mean probability is not the rate
@@ -118,7 +124,7 @@ class LinearClassifier(GroupScoreMixin, ClassifierMixin, ConstrainedLinearModel)
         loss_weights = class_weights(self.class_weight, training)
         return self._fit(X, y, training, constraints, loss_weights)
 
-    def to_sklearn(self):
+    def to_sklearn(self) -> Any:
         """Equal linear classifier of scikit-learn, without groups.
 
         Returns

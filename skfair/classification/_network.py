@@ -1,8 +1,10 @@
 """The base of networks that classify: training, decisions and probabilities."""
 
 from numbers import Real
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -23,6 +25,7 @@ from skfair.training import (
 )
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
+from skfair.utils._types import MatrixLike
 
 
 class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
@@ -50,7 +53,15 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
     @restore_on_failure
     @with_callbacks
     @document
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Train the classifier.
 
         Parameters
@@ -85,7 +96,9 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         return self._fit(X, y, training, constraints, loss_weights)
 
     @row_by_row(lambda self: np.empty(0))
-    def decision_function(self, X, *, sensitive_features=None):
+    def decision_function(
+        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
+    ) -> np.ndarray:
         """Score of each row; above 0 it is the second of the ``classes_``.
 
         Parameters
@@ -102,7 +115,7 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         return self._scores(X)
 
     @row_by_row(lambda self: self.classes_[:0])
-    def predict(self, X, *, sensitive_features=None):
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
         """Class of each row.
 
         Parameters
@@ -124,7 +137,9 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
 
     @available_if(has_probabilities)
     @row_by_row(lambda self: np.empty((0, 2)))
-    def predict_proba(self, X, *, sensitive_features=None):
+    def predict_proba(
+        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
+    ) -> np.ndarray:
         """Probabilities of the classes; only for the logistic loss.
 
         Parameters

@@ -1,6 +1,12 @@
 """Linear classifiers under fairness constraints on an interval of percentiles."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from numpy.typing import ArrayLike
 
 from skfair.classification._linear import LinearClassifier
 from skfair.constraints import PARTIAL_CRITERIA
@@ -9,6 +15,10 @@ from skfair.solvers import IDCA
 from skfair.training import CONFIDENCE_LEVELS, PartialParityModel, document, make_criterion
 from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._sklearn import StrOptions, validate_params, with_callbacks
+from skfair.utils._types import Label, MatrixLike, RandomState
+
+if TYPE_CHECKING:
+    from skfair.solvers import Solver
 
 
 @document
@@ -131,23 +141,23 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
 
     def __init__(
         self,
-        criterion="statistical_parity",
+        criterion: str = "statistical_parity",
         *,
-        interval=None,
-        tolerance=0.05,
-        confidence_level=None,
-        min_group_size="auto",
-        group_interactions=False,
-        enforcement="auto",
-        loss="logistic",
-        alpha=1e-4,
-        fit_intercept=True,
-        solver="sqp",
-        pos_label=None,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        interval: Sequence | dict | None = None,
+        tolerance: float = 0.05,
+        confidence_level: float | None = None,
+        min_group_size: int | Literal["auto"] = "auto",
+        group_interactions: bool | Literal["intercept"] = False,
+        enforcement: Literal["auto", "calibration"] | None = "auto",
+        loss: str | AUCLoss = "logistic",
+        alpha: float = 1e-4,
+        fit_intercept: bool = True,
+        solver: str | Solver = "sqp",
+        pos_label: Label | None = None,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.criterion = criterion
         self.interval = interval
@@ -168,7 +178,13 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
 
     @classmethod
     @document
-    def from_paper(cls, interval, tolerance, criterion="statistical_parity", **changes):
+    def from_paper(
+        cls,
+        interval: tuple[float, float],
+        tolerance: float,
+        criterion: str = "statistical_parity",
+        **changes: Any,
+    ) -> Self:
         r"""Problem (15) of [1]_ and its algorithm, as in the experiments there.
 
         One linear model per group without penalty, the ramp of width 1 (smoothed over a twentieth
@@ -222,7 +238,15 @@ class PartialParityClassifier(PartialParityModel, LinearClassifier):
     @limit_blas
     @with_callbacks
     @document
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Train the classifier.
 
         Parameters

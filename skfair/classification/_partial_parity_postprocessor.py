@@ -1,8 +1,11 @@
 """Fairness on an interval of percentiles for any classifier, by shifting ranks."""
 
+from collections.abc import Sequence
 from numbers import Real
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -57,6 +60,7 @@ from skfair.utils._sklearn import (
     validate_params,
     with_callbacks,
 )
+from skfair.utils._types import Label, MatrixLike
 
 _CRITERIA = {name for name in PARTIAL_CRITERIA if name != "equalized_odds"}
 
@@ -225,15 +229,15 @@ class PartialParityPostprocessor(
 
     def __init__(
         self,
-        estimator=None,
+        estimator: BaseEstimator | None = None,
         *,
-        criterion="statistical_parity",
-        interval=None,
-        tolerance=0.05,
-        confidence_level=None,
-        min_group_size="auto",
-        cv=5,
-        pos_label=None,
+        criterion: str = "statistical_parity",
+        interval: Sequence | dict | None = None,
+        tolerance: float = 0.05,
+        confidence_level: float | None = None,
+        min_group_size: int | Literal["auto"] = "auto",
+        cv: Any = 5,
+        pos_label: Label | None = None,
     ):
         self.estimator = estimator
         self.criterion = criterion
@@ -247,7 +251,16 @@ class PartialParityPostprocessor(
     @restore_on_failure
     @with_callbacks
     @document
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None, groups=None, X_fit=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        X_fit: MatrixLike | None = None,
+    ) -> Self:
         """Fit the classifier, unless it is frozen, and the rates of the groups.
 
         Parameters
@@ -430,7 +443,9 @@ class PartialParityPostprocessor(
             )
 
     @row_by_row(lambda self: np.empty(0))
-    def decision_function(self, X, *, sensitive_features=None):
+    def decision_function(
+        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
+    ) -> np.ndarray:
         """Fair score of each row; above 0 it is the second of the ``classes_``.
 
         Parameters
@@ -455,7 +470,7 @@ class PartialParityPostprocessor(
         return self._unit.from_unit(scores)
 
     @row_by_row(lambda self: self.classes_[:0])
-    def predict(self, X, *, sensitive_features=None):
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
         """Class of each row.
 
         Parameters
@@ -473,7 +488,7 @@ class PartialParityPostprocessor(
         positive = self._fair_scores(X, sensitive_features) > 0
         return label_positive(positive, self.classes_, self.pos_label_)
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         """Routing of metadata: to this estimator, and to the classifier's ``fit``.
 
         Returns

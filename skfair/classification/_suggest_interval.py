@@ -1,25 +1,27 @@
 """Suggestion of an interval of percentiles."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from skfair.groups import check_columns
 from skfair.metrics import partial_statistical_parity_difference
+from skfair.utils._types import MatrixLike
 
 _ROUNDING = 1e-9
 """Difference between multiples of the step and p that is rounding: 3 * 0.1 is not above 0.3."""
 
 
 def suggest_interval(
-    y_score,
+    y_score: ArrayLike,
     *,
-    sensitive_features,
-    width=0.25,
-    step=0.05,
-    threshold=0.0,
-    positive_rate=None,
-    sample_weight=None,
-):
+    sensitive_features: MatrixLike,
+    width: float = 0.25,
+    step: float = 0.05,
+    threshold: float = 0.0,
+    positive_rate: float | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Bunch:
     r"""Suggest an interval of percentiles: that around the decision where groups differ most.
 
     The most contested decisions are those about samples ranked near the share p of positive

@@ -1,14 +1,23 @@
 """Pareto fronts of clusterings: the cost of each degree of balance."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import hypervolume, non_dominated
 from skfair.utils._messages import warn
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skfair.cluster.kmeans._fair_kmeans import FairKMeans
+    from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
+
 
 CRITERIA = ("balance", "share_ratio")
 """What may rise along a front; `ClusterRequirements` has fields with these names."""
@@ -87,7 +96,15 @@ class ParetoFront:
     _build: Callable  # labels -> fitted estimator
 
     @classmethod
-    def from_routes(cls, routes, measure, build, data_balance, cost_name, criterion="balance"):
+    def from_routes(
+        cls,
+        routes: Sequence[Route],
+        measure: Callable,
+        build: Callable,
+        data_balance: float,
+        cost_name: str,
+        criterion: str = "balance",
+    ) -> Self:
         """The non-dominated points of all prefixes of the routes.
 
         Parameters
@@ -147,11 +164,11 @@ class ParetoFront:
         return getattr(self, self.criterion)
 
     @property
-    def relative_balance(self):
+    def relative_balance(self) -> np.ndarray:
         """Balance as a share of the data's own, (n_points,)."""
         return self.balance / self.data_balance
 
-    def labels(self, i):
+    def labels(self, i: int) -> np.ndarray:
         """Cluster of each sample at point ``i``.
 
         Parameters
@@ -166,7 +183,7 @@ class ParetoFront:
         position, n_moves = self._positions[i]
         return self._routes[position].labels_after(n_moves)
 
-    def centers(self, i):
+    def centers(self, i: int) -> np.ndarray:
         """Means of the clusters at point ``i``, (n_clusters, n_features); of k-means only.
 
         Parameters
@@ -176,7 +193,7 @@ class ParetoFront:
         """
         return self.to_estimator(i).cluster_centers_
 
-    def to_estimator(self, i):
+    def to_estimator(self, i: int) -> FairKMeans | FairSpectralClustering:
         """A fitted estimator whose clustering is that of point ``i``.
 
         Parameters
@@ -190,7 +207,7 @@ class ParetoFront:
         """
         return self._build(self.labels(i))
 
-    def select(self, *, min_balance=0.0, min_share_ratio=0.0):
+    def select(self, *, min_balance: float = 0.0, min_share_ratio: float = 0.0) -> int:
         """Position of the cheapest point with at least the given balance, or ratio of shares.
 
         Parameters
@@ -247,7 +264,9 @@ class ParetoFront:
             f"{' and '.join(reached)} and is selected. {advice}"
         )
 
-    def hypervolume(self, *, reference, ideal=None):
+    def hypervolume(
+        self, *, reference: tuple[float, float], ideal: tuple[float, float] | None = None
+    ) -> float:
         """Hypervolume: area between the front and the reference point that the front dominates.
 
         Parameters
@@ -259,7 +278,7 @@ class ParetoFront:
         """
         return hypervolume(self.cost, self._ratio, reference=reference, ideal=ideal)
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """The front as a table.
 
         Returns

@@ -1,6 +1,8 @@
 """Cells, the samples that a constraint compares, and its events: every group within every cell."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -8,9 +10,12 @@ from scipy import sparse
 from skfair.constraints._docstrings import constraint_docs
 from skfair.groups import Events
 
+if TYPE_CHECKING:
+    from skfair.groups import Samples
+
 
 @constraint_docs
-def all_samples(samples):
+def all_samples(samples: Samples) -> dict[str, np.ndarray]:
     """One cell with all samples.
 
     {cell_signature}
@@ -19,7 +24,7 @@ def all_samples(samples):
 
 
 @constraint_docs
-def positives(samples):
+def positives(samples: Samples) -> dict[str, np.ndarray]:
     """One cell with the positive class.
 
     {cell_signature}
@@ -28,7 +33,7 @@ def positives(samples):
 
 
 @constraint_docs
-def negatives(samples):
+def negatives(samples: Samples) -> dict[str, np.ndarray]:
     """One cell with the negative class.
 
     {cell_signature}
@@ -37,7 +42,7 @@ def negatives(samples):
 
 
 @constraint_docs
-def each_class(samples):
+def each_class(samples: Samples) -> dict[str, np.ndarray]:
     """The positive and the negative class as cells.
 
     {cell_signature}

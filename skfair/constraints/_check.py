@@ -8,9 +8,12 @@ from skfair.constraints._constraint import Constraint
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
+from skfair.utils._types import MatrixLike, RandomState
 
 
-def check_constraint(constraint, *, X=None, random_state=0):
+def check_constraint(
+    constraint: Constraint, *, X: MatrixLike | None = None, random_state: RandomState = 0
+) -> None:
     """Check a constraint's cells and derivatives on random data.
 
     Parameters

@@ -1,5 +1,9 @@
 """Parity of rates of decisions within strata."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
 import numpy as np
 from scipy import sparse
 
@@ -9,6 +13,9 @@ from skfair.constraints._parity import DecisionRateParity
 from skfair.groups import check_groups
 from skfair.utils._messages import join_names
 from skfair.utils._sklearn import safe_indexing
+
+if TYPE_CHECKING:
+    from skfair.groups import Samples
 
 
 @constraint_docs
@@ -62,13 +69,13 @@ class ConditionalDemographicParity(DecisionRateParity):
 
     def __init__(
         self,
-        strata,
+        strata: Any,
         *,
-        tolerance=None,
-        reference="groups",
-        aggregate="max",
-        attributes="intersections",
-        min_group_size=None,
+        tolerance: float | None = None,
+        reference: Literal["groups", "overall"] = "groups",
+        aggregate: str = "max",
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
     ):
         super().__init__(
             tolerance=tolerance,
@@ -79,7 +86,7 @@ class ConditionalDemographicParity(DecisionRateParity):
         )
         self.strata = strata
 
-    def cells(self, samples):
+    def cells(self, samples: Samples) -> dict[str, np.ndarray]:
         """One cell for each stratum that occurs.
 
         Parameters

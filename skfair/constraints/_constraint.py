@@ -1,7 +1,11 @@
 """Base of all fairness constraints: hyper-parameters, and how they are bound to samples."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,6 +18,11 @@ from skfair.groups import AUTO_MIN_GROUP_SIZE
 from skfair.surrogates import Step
 from skfair.utils._messages import join_names, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
+
+if TYPE_CHECKING:
+    from skfair.constraints._protocols import MetricConstraint
+    from skfair.groups import Groups, Samples
+
 
 MIN_GROUP_SIZES = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})]
 """Values of a parameter ``min_group_size``."""
@@ -75,7 +84,7 @@ class Constraint(BaseEstimator):
         "min_group_size": [*MIN_GROUP_SIZES, None],
     }
 
-    metric = None
+    metric: Any = None
     """Name of the public metric that the gap is, in :data:`skfair.metrics.METRICS`."""
 
     applies_to = ("scores", "numbers")
@@ -88,11 +97,11 @@ class Constraint(BaseEstimator):
     def __init__(
         self,
         *,
-        tolerance=None,
-        reference="groups",
-        aggregate="max",
-        attributes="intersections",
-        min_group_size=None,
+        tolerance: float | None = None,
+        reference: Literal["groups", "overall"] = "groups",
+        aggregate: str = "max",
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
     ):
         self.tolerance = tolerance
         self.reference = reference
@@ -101,12 +110,12 @@ class Constraint(BaseEstimator):
         self.min_group_size = min_group_size
 
     @property
-    def counts_decisions(self):
+    def counts_decisions(self) -> bool:
         """Whether the public metric depends on the signs of the scores alone."""
         return "decisions" in self.applies_to
 
     @abstractmethod
-    def cells(self, samples):
+    def cells(self, samples: Samples) -> dict[str, np.ndarray]:
         """Sets of samples whose rates are compared between groups.
 
         Parameters
@@ -121,7 +130,7 @@ class Constraint(BaseEstimator):
         """
 
     @abstractmethod
-    def rate(self, surrogate, loss):
+    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
         """What is averaged over a cell.
 
         Parameters
@@ -138,7 +147,9 @@ class Constraint(BaseEstimator):
             (scores, target) -> Pointwise, for any samples, with targets -1 and +1.
         """
 
-    def bind(self, samples, surrogate, loss, tolerance):
+    def bind(
+        self, samples: Samples, surrogate: Callable, loss: Callable, tolerance: float
+    ) -> MetricConstraint:
         """Make a function of the scores of the given samples.
 
         Parameters
@@ -228,7 +239,7 @@ class Constraint(BaseEstimator):
             )
         return tolerance
 
-    def compared_groups(self, samples):
+    def compared_groups(self, samples: Samples) -> tuple[Groups, Groups | None]:
         """The groups that are compared, and those that are too small for it.
 
         Parameters

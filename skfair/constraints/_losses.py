@@ -1,6 +1,8 @@
 """Constraints on the mean loss of groups."""
 
+from collections.abc import Callable
 from numbers import Real
+from typing import Literal
 
 from skfair.constraints._cells import all_samples, each_class, positives
 from skfair.constraints._constraint import Constraint
@@ -19,7 +21,7 @@ class GroupLoss(Constraint):
     unit = "loss"
 
     @property
-    def applies_to(self):
+    def applies_to(self) -> tuple[str, ...]:
         """Kinds of predictions: losses of the classes -1 and +1 do not apply to numbers."""
         # None may be any loss, so it is not refused here.
         loss = resolve_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
@@ -33,12 +35,12 @@ class GroupLoss(Constraint):
     def __init__(
         self,
         *,
-        loss=None,
-        tolerance=None,
-        reference="groups",
-        aggregate="max",
-        attributes="intersections",
-        min_group_size=None,
+        loss: Callable | None = None,
+        tolerance: float | None = None,
+        reference: Literal["groups", "overall"] = "groups",
+        aggregate: str = "max",
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
     ):
         super().__init__(
             tolerance=tolerance,
@@ -50,7 +52,7 @@ class GroupLoss(Constraint):
         self.loss = loss
 
     @constraint_docs
-    def rate(self, surrogate, loss):
+    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
         """The loss of each sample.
 
         {rate_signature}
@@ -161,14 +163,21 @@ class BoundedGroupLoss(GroupLoss):
     # No rate is compared with another one, so these are no parameters here.
     reference, aggregate = "groups", "max"
 
-    def __init__(self, upper_bound, *, loss=None, attributes="intersections", min_group_size=None):
+    def __init__(
+        self,
+        upper_bound: float,
+        *,
+        loss: str | Callable | None = None,
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
         self.upper_bound = upper_bound
         self.loss = loss
         self.attributes = attributes
         self.min_group_size = min_group_size
 
     @property
-    def tolerance(self):
+    def tolerance(self) -> float:
         """The bound, under the name that all constraints share."""
         return self.upper_bound
 

@@ -1,5 +1,7 @@
 """Parity of rates of decisions, and of mean scores, between groups."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from skfair.constraints._cells import all_samples, each_class, negatives, positives
@@ -15,7 +17,7 @@ class DecisionRateParity(Constraint):
     unit = "rate"
 
     @constraint_docs
-    def rate(self, surrogate, loss):
+    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
         """The surrogate of the decision.
 
         {rate_signature}
@@ -122,7 +124,7 @@ class ErrorRateParity(Constraint):
     cells = staticmethod(all_samples)
 
     @constraint_docs
-    def rate(self, surrogate, loss):
+    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
         """The surrogate of a wrong decision.
 
         {rate_signature}
@@ -163,7 +165,7 @@ class MeanParity(Constraint):
     cells = staticmethod(all_samples)
 
     @constraint_docs
-    def rate(self, surrogate, loss):
+    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
         """The score of each sample.
 
         {rate_signature}

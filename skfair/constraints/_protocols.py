@@ -4,7 +4,7 @@ Solvers see rows between bounds (`SmoothConstraint`). Enforcement sees the publi
 and adjusts the rows until the metric keeps its tolerance (`MetricConstraint`).
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -125,7 +125,7 @@ class MetricConstraint(Protocol):
     statistic: str
     is_correctable: bool
     adds_up: bool
-    events: object
+    events: Any
 
     def gap(self, scores):
         """The gap by the public metric; nan where it is unknown."""

@@ -1,6 +1,9 @@
 """Parity between groups of the order of documents of different relevance."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +13,9 @@ from skfair.constraints._gap import Range
 from skfair.constraints._parity import DecisionRateParity
 from skfair.groups import Groups
 from skfair.utils._sklearn import Interval
+
+if TYPE_CHECKING:
+    from skfair.groups import Samples
 
 
 class RankingParity(DecisionRateParity):
@@ -60,12 +66,14 @@ class RankingParity(DecisionRateParity):
     cells = staticmethod(all_samples)
     reference, aggregate = "groups", "max"
 
-    def __init__(self, *, tolerance=None, per_query=False, min_pairs=1):
+    def __init__(
+        self, *, tolerance: float | None = None, per_query: bool = False, min_pairs: int = 1
+    ):
         self.tolerance = tolerance
         self.per_query = per_query
         self.min_pairs = min_pairs
 
-    def compared_groups(self, samples):
+    def compared_groups(self, samples: Samples) -> tuple[Groups, None]:
         """Pairs of groups with enough pairs of documents of either order; None is too small.
 
         Parameters

@@ -1,5 +1,8 @@
 """The a9a encoding of Adult."""
 
+from os import PathLike
+from typing import Any, Literal
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
@@ -64,13 +67,13 @@ Licence: CC BY 4.0 (Adult, as UCI states).
 @dataset_docs
 def fetch_a9a(
     *,
-    subset="train",
-    sensitive="sex",
-    drop_sensitive=False,
-    data_home=None,
-    download_if_missing=True,
-    return_X_y=False,
-):
+    subset: Literal["train", "test", "all"] = "train",
+    sensitive: str | list[str] = "sex",
+    drop_sensitive: bool = False,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load Adult in LIBSVM's a9a encoding, a sparse binary matrix (binary classification).
 
     ==============  ================================

@@ -1,5 +1,8 @@
 """The ACSIncome dataset, Oklahoma 2018."""
 
+from os import PathLike
+from typing import Any, Literal
+
 from ._bunch import make_bunch, select_groups
 from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
@@ -58,13 +61,13 @@ of the repository that serves it is GPL-3.0.
 @dataset_docs
 def fetch_acs_income(
     *,
-    sensitive="race",
-    drop_sensitive=False,
-    data_home=None,
-    download_if_missing=True,
-    as_frame=True,
-    return_X_y=False,
-):
+    sensitive: Literal["race", "race5", "sex"] | list = "race",
+    drop_sensitive: bool = False,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load the ACSIncome dataset of Oklahoma (binary classification).
 
     ==============  =========================================

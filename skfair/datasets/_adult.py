@@ -1,5 +1,8 @@
 """The Adult census income dataset."""
 
+from os import PathLike
+from typing import Any, Literal
+
 from ._bunch import check_choice, make_bunch, select_groups
 from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
@@ -61,15 +64,15 @@ Licence: CC BY 4.0 (as UCI states).
 @dataset_docs
 def fetch_adult(
     *,
-    subset="train",
-    columns="all",
-    sensitive="sex",
-    drop_sensitive=False,
-    data_home=None,
-    download_if_missing=True,
-    as_frame=True,
-    return_X_y=False,
-):
+    subset: Literal["train", "test", "all"] = "train",
+    columns: Literal["all", "clustering"] = "all",
+    sensitive: str | list[str] = "sex",
+    drop_sensitive: bool = False,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load the Adult census income dataset (binary classification, clustering).
 
     ==============  ================================

@@ -1,5 +1,8 @@
 """The Bank Marketing dataset."""
 
+from os import PathLike
+from typing import Any, Literal
+
 from ._bunch import check_choice, make_bunch, select_groups
 from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
@@ -47,16 +50,16 @@ Licence: CC BY 4.0 (as the UCI Machine Learning Repository states); the authors 
 @dataset_docs
 def fetch_bank_marketing(
     *,
-    columns="all",
-    drop_duration=True,
-    drop_unknown_marital=False,
-    sensitive="marital",
-    drop_sensitive=False,
-    data_home=None,
-    download_if_missing=True,
-    as_frame=True,
-    return_X_y=False,
-):
+    columns: Literal["all", "clustering"] = "all",
+    drop_duration: bool = True,
+    drop_unknown_marital: bool = False,
+    sensitive: str | list[str] = "marital",
+    drop_sensitive: bool = False,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load the Bank Marketing dataset (binary classification, clustering).
 
     ==============  ==========================================

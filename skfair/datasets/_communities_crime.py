@@ -2,6 +2,8 @@
 
 import itertools
 import re
+from os import PathLike
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -52,15 +54,15 @@ Licence: CC BY 4.0 (as UCI states).
 @dataset_docs
 def fetch_communities_crime(
     *,
-    threshold=None,
-    missing="drop",
-    sensitive="racepctblack",
-    drop_sensitive=False,
-    data_home=None,
-    download_if_missing=True,
-    as_frame=True,
-    return_X_y=False,
-):
+    threshold: float | None = None,
+    missing: Literal["drop", "keep"] = "drop",
+    sensitive: str | list[str] = "racepctblack",
+    drop_sensitive: bool = False,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load the Communities and Crime dataset (regression, binary classification).
 
     ==============  ===============================================

@@ -2,6 +2,8 @@
 
 import csv
 import io
+from os import PathLike
+from typing import Any, Literal
 
 from ._bunch import check_choice, make_bunch, select_groups
 from ._docstrings import dataset_docs
@@ -75,15 +77,15 @@ Licence: none stated; ProPublica's repository has no licence file.
 @dataset_docs
 def fetch_compas(
     *,
-    columns="default",
-    propublica_filter=True,
-    sensitive="race",
-    drop_sensitive=False,
-    data_home=None,
-    download_if_missing=True,
-    as_frame=True,
-    return_X_y=False,
-):
+    columns: Literal["default", "all"] = "default",
+    propublica_filter: bool = True,
+    sensitive: str | list[str] = "race",
+    drop_sensitive: bool = False,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load ProPublica's COMPAS recidivism dataset (binary classification).
 
     ==============  ==========================================

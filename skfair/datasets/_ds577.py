@@ -1,6 +1,8 @@
 """The point set DS-577."""
 
 import io
+from os import PathLike
+from typing import Any
 
 from ._bunch import make_bunch
 from ._docstrings import dataset_docs
@@ -33,7 +35,13 @@ Licence: none stated; the file asks for citation of the article.
 
 
 @dataset_docs
-def fetch_ds577(*, data_home=None, download_if_missing=True, as_frame=True, return_X_y=False):
+def fetch_ds577(
+    *,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load DS-577: three clusters in the plane, with three groups dealt to them (clustering).
 
     ==============  ========================

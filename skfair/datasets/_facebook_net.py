@@ -1,9 +1,18 @@
 """FacebookNet: friendships of students in Marseilles."""
 
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Literal
+
 from ._bunch import check_choice
 from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 from ._graphs import make_graph_bunch
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
 
 _SOURCE = (
     "https://raw.githubusercontent.com/jiiwang/scalable_fair_spectral_clustering/"
@@ -39,7 +48,12 @@ cited. The repository that serves these copies states no licence of its own.
 
 
 @dataset_docs
-def fetch_facebook_net(*, subset="connected", data_home=None, download_if_missing=True):
+def fetch_facebook_net(
+    *,
+    subset: Literal["connected", "all"] = "connected",
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+) -> Bunch:
     """Load the Facebook friendships of a high school with the students' gender (graph clustering).
 
     ==============  ===================================

@@ -1,5 +1,8 @@
 """The four-area dataset of researchers."""
 
+from os import PathLike
+from typing import Any
+
 from ._bunch import make_bunch
 from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
@@ -36,7 +39,13 @@ Licence: MIT (as the repository that publishes the file says).
 
 
 @dataset_docs
-def fetch_four_area(*, data_home=None, download_if_missing=True, as_frame=True, return_X_y=False):
+def fetch_four_area(
+    *,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load the four-area dataset: researchers by their co-authors (clustering).
 
     ==============  ===================================

@@ -1,8 +1,11 @@
 """Random points with groups and known clusters."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.datasets import make_blobs
 from sklearn.utils import check_random_state
+
+from skfair.utils._types import RandomState
 
 from ._bunch import check_choice
 from ._docstrings import dataset_docs
@@ -10,15 +13,15 @@ from ._docstrings import dataset_docs
 
 @dataset_docs
 def make_fair_blobs(
-    n_samples=300,
+    n_samples: int = 300,
     *,
-    n_features=2,
-    centers=3,
-    cluster_std=1.0,
-    group_shares=(0.5, 0.5),
-    group_separation=0.5,
-    random_state=None,
-):
+    n_features: int = 2,
+    centers: int | ArrayLike = 3,
+    cluster_std: float = 1.0,
+    group_shares: ArrayLike = (0.5, 0.5),
+    group_separation: float = 0.5,
+    random_state: RandomState = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Gaussian blobs with groups that are balanced, separated, or anything between.
 
     The blobs are those of :func:`sklearn.datasets.make_blobs`. With :math:`n_k` points in blob k
@@ -129,7 +132,9 @@ _SYNTHETIC = {
 """Points per blob, centers and standard deviation of each set; the groups are separate at y = 2."""
 
 
-def make_fair_synthetic(name="equal_ds1", *, random_state=1):
+def make_fair_synthetic(
+    name: str = "equal_ds1", *, random_state: RandomState = 1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One of the four synthetic sets of Liu and Vicente: 400 points in the plane, two groups.
 
     In each set the blobs of one group lie below those of the other, so that the best two clusters

@@ -1,9 +1,18 @@
 """The LastFM Asia social network."""
 
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Literal
+
 from ._bunch import check_choice
 from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
 from ._graphs import make_graph_bunch
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
 
 _SOURCE = (
     "https://raw.githubusercontent.com/benedekrozemberczki/FEATHER/"
@@ -37,7 +46,12 @@ Licence: MIT (the repository that publishes the files).
 
 
 @dataset_docs
-def fetch_lastfm_asia(*, subset="connected", data_home=None, download_if_missing=True):
+def fetch_lastfm_asia(
+    *,
+    subset: Literal["connected", "all"] = "connected",
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+) -> Bunch:
     """Load the LastFM Asia social network with the users' countries (graph clustering).
 
     ==============  ===================================

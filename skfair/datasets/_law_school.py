@@ -1,5 +1,8 @@
 """The law school admissions dataset."""
 
+from os import PathLike
+from typing import Any
+
 from ._bunch import make_bunch, select_groups
 from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
@@ -39,13 +42,13 @@ survey ask to be cited.
 @dataset_docs
 def fetch_law_school(
     *,
-    sensitive="race",
-    drop_sensitive=False,
-    data_home=None,
-    download_if_missing=True,
-    as_frame=True,
-    return_X_y=False,
-):
+    sensitive: str | list[str] = "race",
+    drop_sensitive: bool = False,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load the law school dataset (binary classification).
 
     ==============  ===================================

@@ -1,5 +1,7 @@
 """An embedded dataset of people that needs no network."""
 
+from typing import Any
+
 from sklearn.datasets import load_diabetes
 
 from ._bunch import make_bunch
@@ -24,7 +26,9 @@ Statistics 32, 2004.
 
 
 @dataset_docs
-def load_patients(*, drop_sensitive=False, as_frame=True, return_X_y=False):
+def load_patients(
+    *, drop_sensitive: bool = False, as_frame: bool = True, return_X_y: bool = False
+) -> Any:
     """Load scikit-learn's diabetes patients with their sex as group (regression, clustering).
 
     ==============  ========================================

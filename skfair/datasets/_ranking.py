@@ -1,11 +1,15 @@
 """Learning to rank with two groups of documents: a generator, and MSLR-WEB10K."""
 
 import os
+from os import PathLike
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from sklearn.datasets import get_data_home, load_svmlight_file
 from sklearn.utils import Bunch, check_random_state
+
+from skfair.utils._types import RandomState
 
 from ._bunch import check_choice
 from ._docstrings import dataset_docs
@@ -29,7 +33,14 @@ Groups: pages of low and of high quality score.
 
 
 @dataset_docs
-def make_ranking(n_queries=100, *, n_documents=20, n_features=10, bias=1.0, random_state=None):
+def make_ranking(
+    n_queries: int = 100,
+    *,
+    n_documents: int = 20,
+    n_features: int = 10,
+    bias: float = 1.0,
+    random_state: RandomState = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     r"""Queries with documents of two groups, one of which appears more relevant than it is.
 
     A document has features x from a standard normal distribution, and a utility :math:`x \cdot w +
@@ -81,7 +92,14 @@ def make_ranking(n_queries=100, *, n_documents=20, n_features=10, bias=1.0, rand
     return X, y, np.repeat(np.arange(n_queries), n_documents), groups
 
 
-def fetch_mslr(subset="train", *, fold=1, low_quality=0.4, n_queries=None, data_home=None):
+def fetch_mslr(
+    subset: Literal["train", "vali", "test"] = "train",
+    *,
+    fold: int = 1,
+    low_quality: float = 0.4,
+    n_queries: int | None = None,
+    data_home: str | PathLike[str] | None = None,
+) -> Bunch:
     """Load a file of MSLR-WEB10K, 1.2 million pages for 10,000 queries, that the user downloaded.
 
     The terms of use must be accepted before the download, from

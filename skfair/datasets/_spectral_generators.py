@@ -1,7 +1,12 @@
 """Synthetic graphs and points for fair spectral clustering."""
 
+from collections.abc import Sequence
+
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
+
+from skfair.utils._types import RandomState
 
 from ._docstrings import dataset_docs
 from ._generators import check_shares
@@ -10,14 +15,14 @@ from ._graphs import adjacency_matrix
 
 @dataset_docs
 def make_fair_sbm(
-    n_samples=1000,
+    n_samples: int = 1000,
     *,
-    n_clusters=5,
-    n_groups=2,
-    probabilities=(0.9, 0.35, 0.5, 0.05),
-    average_degree=None,
-    random_state=None,
-):
+    n_clusters: int = 5,
+    n_groups: int = 2,
+    probabilities: Sequence[float] = (0.9, 0.35, 0.5, 0.05),
+    average_degree: float | None = None,
+    random_state: RandomState = None,
+) -> tuple[csr_array, np.ndarray, np.ndarray]:
     r"""Random graph with balanced clusters that are masked by homophilous groups (m-SBM).
 
     Every cluster has the same number of nodes of every group. Two nodes are linked, independently
@@ -211,7 +216,9 @@ def make_rand_laplace(n_samples=1000, *, density=0.1, group_shares=(0.7, 0.3), r
 
 
 @dataset_docs
-def make_elliptical(n_samples=500, *, random_state=None):
+def make_elliptical(
+    n_samples: int = 500, *, random_state: RandomState = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Two flat ellipses one above the other, with a group in each half (Elliptical).
 
     The points are uniform in two ellipses with semi-axes 4 and 1 and centers (0, -1.5) and

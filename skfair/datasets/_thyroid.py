@@ -1,5 +1,8 @@
 """The thyroid disease dataset."""
 
+from os import PathLike
+from typing import Any, Literal
+
 from ._bunch import make_bunch, select_groups
 from ._docstrings import dataset_docs
 from ._fetch import RemoteFile, fetch
@@ -64,13 +67,13 @@ Licence: CC BY 4.0 (as UCI states); the repository that serves these copies stat
 @dataset_docs
 def fetch_thyroid(
     *,
-    sensitive="class",
-    drop_sensitive=False,
-    data_home=None,
-    download_if_missing=True,
-    as_frame=True,
-    return_X_y=False,
-):
+    sensitive: Literal["class", "sex"] | list = "class",
+    drop_sensitive: bool = False,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    as_frame: bool = True,
+    return_X_y: bool = False,
+) -> Any:
     """Load the thyroid disease dataset (clustering, classification).
 
     ==============  =========================================

@@ -1,5 +1,7 @@
 """Groups of samples by sensitive attributes: codes, or a matrix where groups overlap."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from functools import cached_property
 from numbers import Real
@@ -10,6 +12,7 @@ from scipy import sparse
 
 from skfair.groups._labels import attribute_columns, encode, unique_inverse
 from skfair.utils._messages import join_names
+from skfair.utils._types import MatrixLike
 
 
 class GroupSummary(NamedTuple):
@@ -61,8 +64,15 @@ class Groups(ABC):
     (['a', 'b'], [1, 2], [1, 0, 1])
     """
 
+    labels: np.ndarray
+    attributes: list
+    is_disjoint: bool
+    codes: np.ndarray
+    matrix: sparse.csr_array
+    memberships: tuple[np.ndarray, np.ndarray]
+
     @staticmethod
-    def disjoint(codes, labels, attributes=None):
+    def disjoint(codes: np.ndarray, labels: np.ndarray, attributes: list | None = None) -> Groups:
         """Each sample in exactly one group.
 
         Parameters
@@ -77,7 +87,7 @@ class Groups(ABC):
         return _DisjointGroups(labels, codes, attributes or list(range(labels.shape[1])))
 
     @staticmethod
-    def overlapping(matrix, labels):
+    def overlapping(matrix: sparse.csr_array, labels: np.ndarray) -> Groups:
         """Groups that may share samples.
 
         Parameters
@@ -90,7 +100,7 @@ class Groups(ABC):
         return _OverlappingGroups(labels, matrix)
 
     @staticmethod
-    def single(n_samples, name="all"):
+    def single(n_samples: int, name: str = "all") -> Groups:
         """All samples in one group, as without sensitive features.
 
         Parameters
@@ -103,7 +113,7 @@ class Groups(ABC):
         return Groups.disjoint(np.zeros(n_samples, dtype=np.intp), _one_column([name]))
 
     @abstractmethod
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> Groups:
         """Groups of selected samples, without those that have no members there.
 
         Parameters
@@ -113,7 +123,7 @@ class Groups(ABC):
         """
 
     @abstractmethod
-    def subset(self, rows):
+    def subset(self, rows: slice | np.ndarray) -> Groups:
         """Groups of selected samples; groups without members there remain, empty.
 
         Parameters
@@ -123,28 +133,28 @@ class Groups(ABC):
         """
 
     @cached_property
-    def counts(self):
+    def counts(self) -> np.ndarray:
         """Number of samples of each group, (n_groups,)."""
         return np.bincount(self.memberships[1], minlength=len(self.labels))
 
     @property
-    def names(self):
+    def names(self) -> list:
         """Names of the groups, a list of length n_groups."""
         return group_names(self.labels)
 
     @property
-    def summary(self):
+    def summary(self) -> GroupSummary:
         """Labels and counts alone, as a `GroupSummary`."""
         return GroupSummary(self.labels, self.counts)
 
-    def members(self):
+    def members(self) -> list[np.ndarray]:
         """Samples of each group, a list of n_groups arrays."""
         samples, groups = self.memberships
         # The stable sort of short integers is a radix sort, which is linear.
         order = np.argsort(groups.astype(np.min_scalar_type(len(self.labels))), kind="stable")
         return np.split(samples[order], np.cumsum(self.counts)[:-1])
 
-    def single_attribute_groups(self):
+    def single_attribute_groups(self) -> Groups:
         """One group per value of every single attribute; with several attributes they overlap.
 
         Their labels are pairs (attribute, value).
@@ -159,7 +169,7 @@ class Groups(ABC):
         values = sparse.csr_array(one_each, shape=(n_groups, len(labels)))
         return Groups.overlapping(sparse.csr_array(self.matrix @ values), labels)
 
-    def single_attribute_codes(self):
+    def single_attribute_codes(self) -> tuple[np.ndarray, np.ndarray]:
         """Values of the single attributes in each group, which is a combination of them.
 
         Returns
@@ -169,7 +179,8 @@ class Groups(ABC):
         labels : ndarray of object, shape (n_values, 1)
             Pairs (attribute, value), those of the first attribute first.
         """
-        labels, columns = [], []
+        labels: list = []
+        columns = []
         for attribute, column in zip(self.attributes, self.labels.T, strict=True):
             # Values are numbered on from those of the attributes before.
             code_of = {value: len(labels) + i for i, value in enumerate(sorted(set(column)))}
@@ -177,7 +188,7 @@ class Groups(ABC):
             columns.append([code_of[value] for value in column])
         return np.array(columns, dtype=np.intp).T.copy(), _one_column(labels)
 
-    def select(self, positions):
+    def select(self, positions: np.ndarray) -> Groups:
         """Selected groups of all samples; those of other groups are then in none.
 
         Parameters
@@ -247,7 +258,9 @@ class _OverlappingGroups(Groups):
         return groups if len(present) == len(self.labels) else groups.select(present)
 
 
-def check_groups(sensitive_features, n_samples, *, overlapping=False):
+def check_groups(
+    sensitive_features: MatrixLike, n_samples: int, *, overlapping: bool = False
+) -> Groups:
     """Encode sensitive features (protected attributes) in any container.
 
     Equal labels get equal codes whatever the container: groups are sorted by label (numbers as

@@ -1,6 +1,8 @@
 """Training samples of a fit, and the checked input of a metric."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -56,7 +58,9 @@ class Samples(NamedTuple):
     min_group_size: int | str = 1
     clusters: np.ndarray | None = None
 
-    def is_large(self, groups, min_group_size=None):
+    def is_large(
+        self, groups: Groups, min_group_size: int | Literal["auto"] | None = None
+    ) -> np.ndarray:
         """Whether groups are large enough to be compared.
 
         "auto" means groups of at least 30 samples, or 1 % of all samples. Samples of
@@ -81,7 +85,9 @@ class Samples(NamedTuple):
         n_samples = len(self.weights) if self.multiplicity is None else self.multiplicity.sum()
         return (counts >= AUTO_MIN_GROUP_SIZE) | (counts >= AUTO_MIN_GROUP_SHARE * n_samples)
 
-    def check_group_sizes(self, groups, min_group_size=None):
+    def check_group_sizes(
+        self, groups: Groups, min_group_size: int | Literal["auto"] | None = None
+    ) -> np.ndarray:
         """As `is_large`, where at least one group must be.
 
         Parameters
@@ -116,7 +122,7 @@ class Samples(NamedTuple):
             )
         return is_large
 
-    def merge_small_groups(self):
+    def merge_small_groups(self) -> tuple[Groups, np.ndarray]:
         """Groups for models with parameters per group, small ones merged into the largest.
 
         If all groups are small, none is merged.
@@ -137,7 +143,7 @@ class Samples(NamedTuple):
         labels = groups.labels[is_large]
         return Groups.disjoint(positions[groups.codes], labels, groups.attributes), positions
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> Samples:
         """Selected samples, of which every group is compared.
 
         Parameters
@@ -145,10 +151,11 @@ class Samples(NamedTuple):
         rows : ndarray of int
             Their positions.
         """
-        target, clusters = (None if x is None else x[rows] for x in (self.target, self.clusters))
+        taken: Any = (None if x is None else x[rows] for x in (self.target, self.clusters))
+        target, clusters = taken
         return Samples(target, self.groups.take(rows), self.weights[rows], clusters=clusters)
 
-    def group_counts(self, groups):
+    def group_counts(self, groups: Groups) -> np.ndarray:
         """Number of training samples of each group, where a row may stand for several.
 
         Parameters

@@ -1,6 +1,7 @@
 """Lower confidence limit of the balance of clusters in the population."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from skfair.groups import check_columns
@@ -8,9 +9,16 @@ from skfair.inference._estimates import Rates
 from skfair.inference._gaps import Interval
 from skfair.inference._limits import check_level, clopper_pearson
 from skfair.utils._balance import balance, count_table
+from skfair.utils._types import MatrixLike
 
 
-def balance_limit(labels, *, sensitive_features, sample_weight=None, confidence_level=0.95):
+def balance_limit(
+    labels: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    confidence_level: float = 0.95,
+) -> Interval:
     r"""Lower limit of the balance of fixed clusters in the population.
 
     Among the :math:`m` samples of groups i and j in a cluster, the number of i is binomial with the

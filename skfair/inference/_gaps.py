@@ -1,14 +1,18 @@
 """Confidence intervals of a gap, the largest of many differences."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair.groups import Events, check_columns
 from skfair.inference._contrasts import all_pairs
 from skfair.inference._estimates import LogRates, Rates, estimates_of
 from skfair.inference._limits import check_level
 from skfair.utils._messages import warn
+from skfair.utils._types import MatrixLike
 
 
 class Interval(NamedTuple):
@@ -84,7 +88,13 @@ def _group_estimates(values, sensitive_features, sample_weight):
     return estimates_of(events, values.astype(np.float64))
 
 
-def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_level=0.95):
+def gap_interval(
+    values: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    confidence_level: float = 0.95,
+) -> Interval:
     r"""Interval of the largest difference between two groups' means, in the population.
 
     The gap of k groups is the largest of k (k - 1) differences. The largest upper limit of a
@@ -151,7 +161,13 @@ def gap_interval(values, *, sensitive_features, sample_weight=None, confidence_l
     return contrast_interval(estimates, all_pairs(len(estimates.values)), confidence_level)
 
 
-def ratio_interval(values, *, sensitive_features, sample_weight=None, confidence_level=0.95):
+def ratio_interval(
+    values: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    confidence_level: float = 0.95,
+) -> Interval:
     r"""Interval of the smallest over the largest rate of the groups (disparate impact ratio).
 
     The construction of :func:`gap_interval` on logarithms: the margins of the rates on the log

@@ -15,7 +15,14 @@ _NEGLIGIBLE = 1e-4
 """Probability of the smallest counts that the computation of the power leaves out."""
 
 
-def required_sample_size(tolerance, *, n_groups=2, rate=0.5, confidence_level=0.95, power=0.8):
+def required_sample_size(
+    tolerance: float,
+    *,
+    n_groups: int = 2,
+    rate: float = 0.5,
+    confidence_level: float = 0.95,
+    power: float = 0.8,
+) -> int:
     r"""Sample size of each group at which `skfair.audit.certify` certifies a fair model.
 
     The smallest size n at which a model whose groups all have the rate p is certified to keep the

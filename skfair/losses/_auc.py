@@ -1,6 +1,8 @@
 """Losses of pairs of a positive and a negative: the area under the ROC curve, full or partial."""
 
+from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -98,12 +100,17 @@ class AUCLoss(BaseEstimator):
         "taper": [Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(self, interval=(0.0, 1.0), loss="squared_hinge", taper=0.1):
+    def __init__(
+        self,
+        interval: tuple[float, float] = (0.0, 1.0),
+        loss: str = "squared_hinge",
+        taper: float = 0.1,
+    ):
         self.interval = interval
         self.loss = loss
         self.taper = taper
 
-    def __call__(self, scores, target, share):
+    def __call__(self, scores: np.ndarray, target: np.ndarray, share: np.ndarray) -> Any:
         r"""Losses of samples with classes -1 and +1 and shares in the mean, as `Pointwise`.
 
         Their mean is the loss of pairs, and likewise the derivatives: the loss of a pair is
@@ -116,7 +123,9 @@ class AUCLoss(BaseEstimator):
         value, slope, curvature = (up - down for up, down in zip(convex, concave, strict=True))
         return Pointwise(value, slope, np.maximum(0.0, curvature))
 
-    def parts(self, scores, target, share):
+    def parts(
+        self, scores: np.ndarray, target: np.ndarray, share: np.ndarray
+    ) -> tuple[Pointwise, ...]:
         """Two functions, convex in the scores, whose difference is the loss.
 
         Parameters
@@ -135,7 +144,7 @@ class AUCLoss(BaseEstimator):
         length = self.taper * width
         return tuple(sides.first_negatives(rank, length, self.loss, width) for rank in (end, begin))
 
-    def majorant(self, scores, target, share):
+    def majorant(self, scores: np.ndarray, target: np.ndarray, share: np.ndarray) -> Callable:
         """A convex majorant of the loss, equal at the scores passed.
 
         Parameters

@@ -4,6 +4,8 @@ Targets are -1 and +1 for two classes, or real numbers. Losses do not depend on 
 to gradients.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import NamedTuple
 
@@ -62,7 +64,7 @@ class ScoreFunction(BaseEstimator):
     _uses_blocks = True
     """Whether evaluation needs intermediate arrays, so that blocks of scores are faster."""
 
-    def __call__(self, scores, *target):
+    def __call__(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
         """Value, slope and curvature at scores and, for losses, targets (-1 or +1, or real)."""
         for name, value in vars(self).items():
             if not value > 0:
@@ -168,7 +170,7 @@ class HingeLoss(ScoreFunction):
     array([0.95, 0.  ])
     """
 
-    def __init__(self, width=0.1):
+    def __init__(self, width: float = 0.1):
         self.width = width
 
     def _evaluate(self, scores, target):
@@ -210,7 +212,7 @@ class AbsoluteLoss(ScoreFunction):
     array([2.  , 0.05])
     """
 
-    def __init__(self, width=0.1):
+    def __init__(self, width: float = 0.1):
         self.width = width
 
     def _evaluate(self, scores, target):

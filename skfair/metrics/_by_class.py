@@ -1,15 +1,31 @@
 """Report of more than two classes: each class against the rest."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 
 from skfair.groups import merge_duplicate_rows_with_sizes
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._report import report_counted
+from skfair.utils._types import MatrixLike
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @classification_docs
-def class_report(y_true, y_pred, *, sensitive_features, sample_weight=None, confidence_level=0.95):
+def class_report(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
     """Rates of every class against the rest in every group, with standard errors and intervals.
 
     Metrics of decisions take one class against the rest as ``metric(y_true == label, y_pred ==

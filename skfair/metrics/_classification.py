@@ -1,23 +1,28 @@
 """Differences of the rates of a binary classifier between groups."""
 
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import confusion_matrices, difference
 from skfair.metrics._registry import metric
+from skfair.utils._types import Label, MatrixLike
 
 
 @classification_docs
 @metric("classification", name="independence_gap")
 @metric("classification")
 def demographic_parity_difference(
-    y_true,
-    y_pred,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    sensitive_features,
-    reference="groups",
-    aggregate="max",
-    sample_weight=None,
-    pos_label=None,
-):
+    sensitive_features: MatrixLike,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Largest difference of selection rates between groups (statistical parity difference).
 
     .. math:: \max_g s_g - \min_g s_g, \quad s_g = \Pr(\hat{y} = 1 \mid g)
@@ -75,15 +80,15 @@ def demographic_parity_difference(
 @classification_docs
 @metric("classification")
 def equal_opportunity_difference(
-    y_true,
-    y_pred,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    sensitive_features,
-    reference="groups",
-    aggregate="max",
-    sample_weight=None,
-    pos_label=None,
-):
+    sensitive_features: MatrixLike,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Largest difference of true positive rates between groups.
 
     .. math:: \max_g t_g - \min_g t_g, \quad t_g = \Pr(\hat{y} = 1 \mid y = 1, g)
@@ -120,15 +125,15 @@ def equal_opportunity_difference(
 @classification_docs
 @metric("classification")
 def false_positive_rate_difference(
-    y_true,
-    y_pred,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    sensitive_features,
-    reference="groups",
-    aggregate="max",
-    sample_weight=None,
-    pos_label=None,
-):
+    sensitive_features: MatrixLike,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Largest difference of false positive rates between groups.
 
     .. math:: \max_g f_g - \min_g f_g, \quad f_g = \Pr(\hat{y} = 1 \mid y = 0, g)
@@ -165,15 +170,15 @@ def false_positive_rate_difference(
 @classification_docs
 @metric("classification")
 def equalized_odds_difference(
-    y_true,
-    y_pred,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    sensitive_features,
-    reference="groups",
-    aggregate="max",
-    sample_weight=None,
-    pos_label=None,
-):
+    sensitive_features: MatrixLike,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Larger of the differences of true and of false positive rates between groups.
 
     .. math:: \max\left(\max_g t_g - \min_g t_g, \; \max_g f_g - \min_g f_g\right)
@@ -223,15 +228,15 @@ def equalized_odds_difference(
 @classification_docs
 @metric("classification")
 def accuracy_score_difference(
-    y_true,
-    y_pred,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    sensitive_features,
-    reference="groups",
-    aggregate="max",
-    sample_weight=None,
-    pos_label=None,
-):
+    sensitive_features: MatrixLike,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Largest difference of accuracies between groups, and so of error rates.
 
     .. math:: \max_g a_g - \min_g a_g, \quad a_g = \Pr(\hat{y} = y \mid g)

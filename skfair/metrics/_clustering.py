@@ -1,11 +1,20 @@
 """Balance and composition of clusterings: how groups are distributed over clusters."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair.groups import check_columns, merge_duplicate_rows, to_pandas_index
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._registry import metric
 from skfair.utils._balance import count_table, smallest_balances, smallest_share_ratios
+from skfair.utils._types import MatrixLike
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def _compose(labels, sensitive_features, sample_weight, attributes):
@@ -40,14 +49,14 @@ def _compose(labels, sensitive_features, sample_weight, attributes):
 @metric("clustering", best=1.0, name="relative_balance", relative=True)
 @metric("clustering", best=1.0, name="balance")
 def balance_score(
-    labels,
+    labels: ArrayLike,
     *,
-    sensitive_features,
-    sample_weight=None,
-    aggregate="min",
-    relative=False,
-    attributes="intersections",
-):
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    aggregate: Literal["min", "mean"] = "min",
+    relative: bool = False,
+    attributes: Literal["intersections", "each"] = "intersections",
+) -> float:
     """Balance of a clustering: how equally the groups are represented in its clusters.
 
     The balance of a cluster is the ratio of its smallest to its largest group, ::
@@ -109,13 +118,13 @@ def balance_score(
 @metric("clustering", best=1.0, name="mean_share_ratio", aggregate="mean")
 @metric("clustering", best=1.0, name="share_ratio")
 def share_ratio_score(
-    labels,
+    labels: ArrayLike,
     *,
-    sensitive_features,
-    sample_weight=None,
-    aggregate="min",
-    attributes="intersections",
-):
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    aggregate: Literal["min", "mean"] = "min",
+    attributes: Literal["intersections", "each"] = "intersections",
+) -> float:
     """Smallest ratio of two groups' shares in a cluster (disparate impact ratio of a clustering).
 
     A group has the share P(k | j) = n_kj / N_j of its members in cluster k, with n_kj their weight
@@ -249,13 +258,13 @@ def additive_violation(
 
 @clustering_docs
 def cluster_composition(
-    labels,
+    labels: ArrayLike,
     *,
-    sensitive_features,
-    sample_weight=None,
-    normalize=None,
-    attributes="intersections",
-):
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    normalize: Literal["cluster", "group"] | None = None,
+    attributes: Literal["intersections", "each"] = "intersections",
+) -> pd.DataFrame:
     """Table of the groups in every cluster.
 
     Parameters

@@ -1,6 +1,9 @@
 """Conditional demographic parity: selection rates compared within strata."""
 
+from typing import Any, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import check_columns, check_groups, merge_duplicate_rows
@@ -8,20 +11,21 @@ from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._gaps import gap
 from skfair.metrics._rates import find_positive
 from skfair.utils._messages import join_names, warn
+from skfair.utils._types import Label, MatrixLike
 
 
 @classification_docs
 def conditional_demographic_parity_difference(
-    y_true,
-    y_pred,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    sensitive_features,
-    strata,
-    reference="groups",
-    aggregate="max",
-    sample_weight=None,
-    pos_label=None,
-):
+    sensitive_features: MatrixLike,
+    strata: Any,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Largest difference of the groups' selection rates within one stratum.
 
     .. math::

@@ -1,13 +1,23 @@
 """Separation and sufficiency; the third criterion, independence, is demographic parity."""
 
+from numpy.typing import ArrayLike
+
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import confusion_matrices, difference
 from skfair.metrics._registry import metric
+from skfair.utils._types import Label, MatrixLike
 
 
 @classification_docs
 @metric("classification")
-def separation_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
+def separation_gap(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Departure from separation: sum of the differences of true and false positive rates.
 
     .. math:: (\max_g t_g - \min_g t_g) + (\max_g f_g - \min_g f_g)
@@ -51,7 +61,14 @@ def separation_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, po
 
 @classification_docs
 @metric("classification")
-def sufficiency_gap(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
+def sufficiency_gap(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Departure from sufficiency: sum of the differences of two predictive values.
 
     .. math:: (\max_g p_g - \min_g p_g) + (\max_g o_g - \min_g o_g)

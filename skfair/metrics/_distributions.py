@@ -1,21 +1,29 @@
 """Differences of the score distributions between groups."""
 
 import itertools
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from skfair.groups import check_columns
 from skfair.metrics._docstrings import score_docs
 from skfair.metrics._gaps import gap
 from skfair.metrics._registry import metric
+from skfair.utils._types import MatrixLike
 
 
 @score_docs
 @metric("score")
 def mean_score_difference(
-    y_score, *, sensitive_features, reference="groups", aggregate="max", sample_weight=None
-):
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
     r"""Largest minus smallest mean score of a group.
 
     .. math:: \max_{g, g'} \bigl( E[s \mid g] - E[s \mid g'] \bigr)
@@ -57,8 +65,12 @@ def mean_score_difference(
 @score_docs
 @metric("score")
 def wasserstein_distance_between_groups(
-    y_score, *, sensitive_features, order=1.0, sample_weight=None
-):
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    order: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     r"""Largest Wasserstein distance between the score distributions of two groups.
 
     .. math:: \max_{g, g'} \Bigl( \int_0^1 |Q_g(t) - Q_{g'}(t)|^p \, dt \Bigr)^{1/p}

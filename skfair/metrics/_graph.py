@@ -1,13 +1,16 @@
 """Objectives of spectral clustering, and the residual of its group constraint."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.groups import check_groups
 from skfair.utils._graph import cluster_links, group_constraint, node_degrees
 
 
-def normalized_cut(labels, affinity):
+def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     r"""Normalised cut of a clustering of a graph's nodes.
 
     .. math:: \sum_k \frac{\mathrm{cut}(C_k)}{\mathrm{vol}(C_k)}, \quad

@@ -1,6 +1,10 @@
 """Differences of the mean losses of a classifier between groups."""
 
+from collections.abc import Callable
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from skfair.groups import check_columns
@@ -10,21 +14,22 @@ from skfair.metrics._gaps import gap, warn_of_unknown
 from skfair.metrics._rates import find_positive
 from skfair.metrics._registry import metric
 from skfair.utils._messages import resolve_name
+from skfair.utils._types import Label, MatrixLike
 
 
 @loss_docs
 @metric("labelled_margin")
 def loss_parity_difference(
-    y_true,
-    y_score,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    sensitive_features,
-    loss="logistic",
-    reference="groups",
-    aggregate="max",
-    sample_weight=None,
-    pos_label=None,
-):
+    sensitive_features: MatrixLike,
+    loss: str | Callable = "logistic",
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Largest minus smallest mean loss of a group.
 
     .. math:: \max_{g, g'} \bigl( E[\ell(s, y) \mid g] - E[\ell(s, y) \mid g'] \bigr)
@@ -159,8 +164,14 @@ def equalized_odds_loss_difference(
 @loss_docs
 @metric("labelled_margin")
 def largest_group_loss(
-    y_true, y_score, *, sensitive_features, loss="logistic", sample_weight=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    loss: str | Callable = "logistic",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Largest mean loss of a group: that of the worst-off group.
 
     .. math:: \max_g E[\ell(s, y) \mid g]

@@ -1,6 +1,10 @@
 """Partial fairness metrics: groups compared on an interval of percentiles of the scores."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import is_in_intervals
@@ -8,13 +12,19 @@ from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._ranked import check_option, check_scored, largest_difference, warn_of_empty
 from skfair.metrics._registry import metric
 from skfair.utils._messages import warn
+from skfair.utils._types import MatrixLike
 
 
 @partial_docs
 @metric("score", interval=(0.0, 1.0))
 def partial_statistical_parity_difference(
-    y_score, *, sensitive_features, interval, scale="normalized", sample_weight=None
-):
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    interval: Sequence | dict,
+    scale: Literal["normalized", "raw"] = "normalized",
+    sample_weight: ArrayLike | None = None,
+) -> float:
     r"""Largest difference of positive rates over all thresholds, on an interval of percentiles.
 
     With :math:`F_k(s)` the rank of a score in group k, that is the share of the group with a
@@ -100,14 +110,14 @@ def partial_statistical_parity_difference(
 @partial_docs
 @metric("decision", interval=(0.0, 1.0))
 def partial_demographic_parity_difference(
-    y_score,
+    y_score: ArrayLike,
     *,
-    sensitive_features,
-    interval,
-    threshold=0.0,
-    scale="normalized",
-    sample_weight=None,
-):
+    sensitive_features: MatrixLike,
+    interval: Sequence | dict,
+    threshold: float = 0.0,
+    scale: Literal["normalized", "raw"] = "normalized",
+    sample_weight: ArrayLike | None = None,
+) -> float:
     r"""Largest difference of positive rates at one threshold, on an interval of percentiles.
 
     With :math:`F_k(s)` the rank of a score in group k and I the interval, this is the maximum over
@@ -168,8 +178,13 @@ def partial_demographic_parity_difference(
 @partial_docs
 @metric("score", interval=(0.0, 1.0))
 def partial_group_auc_difference(
-    y_score, *, sensitive_features, interval, ties="half", sample_weight=None
-):
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    interval: Sequence | dict,
+    ties: Literal["half", "full"] = "half",
+    sample_weight: ArrayLike | None = None,
+) -> float:
     r"""Largest distance of two groups' AUC against each other from 1/2, on a percentile interval.
 
     With s and s' drawn from the members of two groups whose rank in their group lies in the

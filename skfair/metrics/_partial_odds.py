@@ -1,11 +1,16 @@
 """Equal opportunity and equalised odds on an interval of percentiles of the scores."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._ranked import check_option, check_scored, largest_difference
 from skfair.metrics._rates import find_positive
 from skfair.metrics._registry import metric
+from skfair.utils._types import Label, MatrixLike
 
 _CONDITION = "this true class and a rank in the interval"
 
@@ -13,17 +18,17 @@ _CONDITION = "this true class and a rank in the interval"
 @partial_docs
 @metric("labelled_decision", interval=(0.0, 1.0))
 def partial_equal_opportunity_difference(
-    y_true,
-    y_score,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    sensitive_features,
-    interval,
-    threshold=0.0,
-    rank_within="group",
-    scale="normalized",
-    sample_weight=None,
-    pos_label=None,
-):
+    sensitive_features: MatrixLike,
+    interval: Sequence | dict,
+    threshold: float = 0.0,
+    rank_within: Literal["group", "class"] = "group",
+    scale: Literal["normalized", "raw"] = "normalized",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Largest difference of true positive rates, on an interval of percentiles.
 
     With :math:`F_k(s)` the rank of a score in group k and I the interval, this is the maximum over
@@ -88,17 +93,17 @@ def partial_equal_opportunity_difference(
 @partial_docs
 @metric("labelled_decision", interval=(0.0, 1.0))
 def partial_equalized_odds_difference(
-    y_true,
-    y_score,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    sensitive_features,
-    interval,
-    threshold=0.0,
-    rank_within="group",
-    scale="normalized",
-    sample_weight=None,
-    pos_label=None,
-):
+    sensitive_features: MatrixLike,
+    interval: Sequence | dict,
+    threshold: float = 0.0,
+    rank_within: Literal["group", "class"] = "group",
+    scale: Literal["normalized", "raw"] = "normalized",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Largest difference of true or of false positive rates, on an interval of percentiles.
 
     With :math:`F_k(s)` the rank of a score in group k and I the interval, this is the maximum over

@@ -1,25 +1,27 @@
 """Pairwise fairness of rankings."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import DocumentPairs, check_columns, check_groups
 from skfair.utils._messages import warn
+from skfair.utils._types import MatrixLike
 
 _CHUNK = 1 << 20
 """Pairs that are evaluated at a time."""
 
 
 def ranking_parity_difference(
-    y_true,
-    y_score,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    sensitive_features,
-    query_id=None,
-    per_query=False,
-    min_pairs=1,
-    sample_weight=None,
-):
+    sensitive_features: MatrixLike,
+    query_id: ArrayLike | None = None,
+    per_query: bool = False,
+    min_pairs: int = 1,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     r"""Largest difference of two groups' rates of being ranked above the other if more relevant.
 
     Over pairs of documents i, j of one query with relevance :math:`y_i > y_j`,
@@ -74,7 +76,7 @@ def ranking_parity_difference(
     ... )  # a above b: 2 of 4 pairs, b above a: 1 of 1
     0.5
     """
-    query_id = np.zeros(len(y_true)) if query_id is None else query_id
+    query_id = np.zeros(len(y_true)) if query_id is None else query_id  # type: ignore[arg-type]
     samples, (relevance, scores, query) = check_columns(
         sensitive_features, sample_weight, y_true=y_true, y_score=y_score, query_id=query_id
     )

@@ -1,17 +1,24 @@
 """Ratios of the rates of a binary classifier between groups: smallest over largest."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import confusion_matrices, ratio
 from skfair.metrics._registry import metric
+from skfair.utils._types import Label, MatrixLike
 
 
 @classification_docs
 @metric("classification", best=1.0)
 def demographic_parity_ratio(
-    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Smallest over largest selection rate among groups (disparate impact ratio).
 
     .. math:: \min_g s_g \, / \, \max_g s_g, \quad s_g = \Pr(\hat{y} = 1 \mid g)
@@ -51,8 +58,13 @@ def demographic_parity_ratio(
 @classification_docs
 @metric("classification", best=1.0)
 def equal_opportunity_ratio(
-    y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None
-):
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Smallest over largest true positive rate among groups.
 
     .. math:: \min_g t_g \, / \, \max_g t_g, \quad t_g = \Pr(\hat{y} = 1 \mid y = 1, g)
@@ -88,7 +100,14 @@ def equal_opportunity_ratio(
 
 @classification_docs
 @metric("classification", best=1.0)
-def equalized_odds_ratio(y_true, y_pred, *, sensitive_features, sample_weight=None, pos_label=None):
+def equalized_odds_ratio(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+) -> float:
     r"""Smaller of the ratios between groups of true and of false positive rates.
 
     .. math:: \min\left(\frac{\min_g t_g}{\max_g t_g}, \; \frac{\min_g f_g}{\max_g f_g}\right)

@@ -2,6 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from skfair.utils._types import Decorated, MatrixLike
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,13 @@ class Metric:
     best: float
     params: Mapping = field(default_factory=dict)
 
-    def __call__(self, *predictions, sensitive_features, sample_weight=None, **params):
+    def __call__(
+        self,
+        *predictions: ArrayLike,
+        sensitive_features: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> float:
         """Value of the metric; its registered parameters override those of the call."""
         return self.function(
             *predictions,
@@ -59,11 +70,13 @@ class Metric:
         )
 
 
-METRICS = {}
+METRICS: dict[str, "Metric"] = {}
 """Metrics by name, filled by `metric`."""
 
 
-def metric(kind, *, best=0.0, name=None, **params):
+def metric(
+    kind: str, *, best: float = 0.0, name: str | None = None, **params: Any
+) -> Callable[[Decorated], Decorated]:
     """Make a decorator that registers a function as a metric with a scorer.
 
     `kind` and `params` are those of `Metric`. Of metrics whose `best` value is 0 less is better, of

@@ -1,6 +1,9 @@
 """Differences of the errors of a regressor between groups."""
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from skfair.groups import check_columns
@@ -8,19 +11,20 @@ from skfair.metrics._docstrings import regression_docs
 from skfair.metrics._gaps import gap
 from skfair.metrics._losses import mean_losses
 from skfair.metrics._registry import metric
+from skfair.utils._types import MatrixLike
 
 
 @regression_docs
 @metric("regression")
 def mean_error_difference(
-    y_true,
-    y_pred,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    sensitive_features,
-    reference="groups",
-    aggregate="max",
-    sample_weight=None,
-):
+    sensitive_features: MatrixLike,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
     r"""Largest minus smallest mean signed error of a group.
 
     .. math:: \max_{g, g'} \bigl( E[\hat y - y \mid g] - E[\hat y - y \mid g'] \bigr)
@@ -55,14 +59,14 @@ def mean_error_difference(
 @regression_docs
 @metric("regression")
 def mean_squared_error_difference(
-    y_true,
-    y_pred,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    sensitive_features,
-    reference="groups",
-    aggregate="max",
-    sample_weight=None,
-):
+    sensitive_features: MatrixLike,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
     r"""Largest minus smallest mean squared error of a group.
 
     .. math:: \max_{g, g'} \bigl( E[(\hat y - y)^2 \mid g] - E[(\hat y - y)^2 \mid g'] \bigr)
@@ -94,14 +98,14 @@ def mean_squared_error_difference(
 @regression_docs
 @metric("regression")
 def mean_absolute_error_difference(
-    y_true,
-    y_pred,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    sensitive_features,
-    reference="groups",
-    aggregate="max",
-    sample_weight=None,
-):
+    sensitive_features: MatrixLike,
+    reference: Literal["groups", "overall"] = "groups",
+    aggregate: str = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
     r"""Largest minus smallest mean absolute error of a group.
 
     .. math:: \max_{g, g'} \bigl( E[|\hat y - y| \mid g] - E[|\hat y - y| \mid g'] \bigr)
@@ -132,7 +136,13 @@ def mean_absolute_error_difference(
 
 @regression_docs
 @metric("regression")
-def largest_mean_squared_error(y_true, y_pred, *, sensitive_features, sample_weight=None):
+def largest_mean_squared_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     r"""Largest mean squared error of a group: that of the group with the worst predictions.
 
     .. math:: \max_g E[(\hat y - y)^2 \mid g]

@@ -1,11 +1,21 @@
 """Report of the rates of every group, with standard errors and confidence intervals."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair.groups import check_columns, merge_duplicate_rows_with_sizes, to_pandas_index
 from skfair.inference import Rates, check_level
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import RATES, confusion_cells, count_confusions
+from skfair.utils._types import Label, MatrixLike
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 _COLUMNS = (
     "base_rate",
@@ -20,14 +30,14 @@ _COLUMNS = (
 
 @classification_docs
 def group_report(
-    y_true,
-    y_pred,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    sensitive_features,
-    sample_weight=None,
-    pos_label=None,
-    confidence_level=0.95,
-):
+    sensitive_features: MatrixLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    confidence_level: float = 0.95,
+) -> pd.DataFrame:
     r"""Rates of a binary classifier in every group, with their standard errors and intervals.
 
     The standard error of a rate r over n samples is :math:`\sqrt{r (1 - r) / n}`, and that of the

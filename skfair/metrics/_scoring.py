@@ -1,5 +1,6 @@
 """Fairness metrics as scorers for scikit-learn's searches and cross-validation."""
 
+from collections.abc import Callable
 from functools import wraps
 
 import numpy as np
@@ -16,6 +17,7 @@ from skfair.metrics._registry import METRICS, Metric
 from skfair.utils._classes import positive_class
 from skfair.utils._messages import join_names, spelling_hint
 from skfair.utils._sklearn import search_error
+from skfair.utils._types import Label
 
 
 class GroupScorer(BaseEstimator):
@@ -333,7 +335,7 @@ PREDICTIONS = {
 """Functions that make the positional and keyword arguments of a metric, by its kind."""
 
 
-def get_scorer(scoring, *, pos_label=None):
+def get_scorer(scoring: str | Metric, *, pos_label: Label | None = None) -> Callable:
     """Make a scorer for scikit-learn's searches and cross-validation; greater is always better.
 
     The names are those of `METRICS`, with ``"neg_"`` before the metrics of which less is better,

@@ -1,9 +1,14 @@
 """Linear scores of standardised columns."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from skfair.models._columns import (
     full_columns,
@@ -15,6 +20,7 @@ from skfair.models._columns import (
     weighted_outer_sum,
 )
 from skfair.models._model import LinearInParameters
+from skfair.utils._types import MatrixLike
 
 _ROUNDING = 1e-13
 """Standard deviation, relative to the mean, below which a column is constant up to rounding."""
@@ -59,13 +65,13 @@ class LinearModel(LinearInParameters):
     array([2., 6.])
     """
 
-    X: object
+    X: Any
     center: np.ndarray
     scale: np.ndarray
     fit_intercept: bool
     origin: np.ndarray | float = 0.0
     n_unpenalized: int = 0
-    original: object = None
+    original: Any = None
 
     def __getstate__(self):
         """State for pickles, without the transposed view of X."""
@@ -76,7 +82,13 @@ class LinearModel(LinearInParameters):
         vars(self).update(state, X=_align(state["X"]), original=_align(state["original"]))
 
     @classmethod
-    def from_features(cls, X, weights, fit_intercept=True, n_jobs=None):
+    def from_features(
+        cls,
+        X: MatrixLike,
+        weights: np.ndarray,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+    ) -> Self:
         """Make a model whose columns have weighted mean 0 and variance 1.
 
         Parameters
@@ -109,7 +121,9 @@ class LinearModel(LinearInParameters):
         return cls(X, X.T @ share, model.scale, True, origin, original=original)
 
     @classmethod
-    def from_moments(cls, mean, variance, fit_intercept=True):
+    def from_moments(
+        cls, mean: np.ndarray, variance: np.ndarray, fit_intercept: bool = True
+    ) -> Self:
         """Make a model without samples that standardises columns of these moments.
 
         Parameters
@@ -136,7 +150,7 @@ class LinearModel(LinearInParameters):
         origin = np.where(~constant & (np.abs(mean) > _FAR * scale), mean, 0.0)
         return cls(no_samples, mean - origin, scale, True, origin)
 
-    def replace_features(self, X):
+    def replace_features(self, X: MatrixLike) -> LinearModel:
         """The same model of other samples.
 
         Parameters
@@ -154,11 +168,11 @@ class LinearModel(LinearInParameters):
         return replace(self, X=shift_columns(X, self.origin), original=X)
 
     @property
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         """Length of a parameter vector."""
         return len(self.scale) + self.fit_intercept
 
-    def parameters(self, coef, intercept):
+    def parameters(self, coef: ArrayLike, intercept: float) -> np.ndarray:
         """Parameters from coefficients.
 
         Parameters
@@ -177,7 +191,7 @@ class LinearModel(LinearInParameters):
             return coef * self.scale
         return np.append(coef * self.scale, intercept + coef @ (self.origin + self.center))
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> LinearModel:
         """The same model of a subset of the samples.
 
         Parameters
@@ -193,7 +207,7 @@ class LinearModel(LinearInParameters):
         original = None if self.original is None else self.original[rows]
         return replace(self, X=self.X[rows], original=original)
 
-    def coefficients(self, parameters):
+    def coefficients(self, parameters: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients and intercept of the columns of X.
 
         Parameters
@@ -209,7 +223,7 @@ class LinearModel(LinearInParameters):
         coef, intercept = self._stored_coefficients(parameters)
         return coef, float(intercept - coef @ (np.zeros_like(coef) + self.origin))
 
-    def scores(self, parameters):
+    def scores(self, parameters: np.ndarray) -> np.ndarray:
         """Score of each sample.
 
         Parameters
@@ -224,7 +238,7 @@ class LinearModel(LinearInParameters):
         coef, intercept = self._stored_coefficients(parameters)
         return self.X @ coef + intercept
 
-    def predict(self, parameters):
+    def predict(self, parameters: np.ndarray) -> np.ndarray:
         """Score of each sample by `coefficients`, from the columns as passed.
 
         Columns far from 0 cost digits in products and intercept: at 1e12 standard deviations four
@@ -249,7 +263,7 @@ class LinearModel(LinearInParameters):
         coef = parameters[: len(self.scale)] / self.scale
         return coef, parameters[-1] - coef @ self.center if self.fit_intercept else 0.0
 
-    def intercept_direction(self):
+    def intercept_direction(self) -> np.ndarray | None:
         """Direction in which all scores rise equally.
 
         Returns
@@ -265,7 +279,7 @@ class LinearModel(LinearInParameters):
     def _X_transposed(self):
         return self.X.T  # cached, as its creation costs as much as a sparse product
 
-    def pull_back(self, slopes):
+    def pull_back(self, slopes: np.ndarray) -> np.ndarray:
         """Gradient by the parameters from one derivative per sample.
 
         Parameters
@@ -281,7 +295,7 @@ class LinearModel(LinearInParameters):
         gradient = (self._X_transposed.dot(slopes) - total * self.center) / self.scale
         return np.append(gradient, total) if self.fit_intercept else gradient
 
-    def pull_back_rows(self, slopes):
+    def pull_back_rows(self, slopes: csr_array) -> np.ndarray:
         """Gradients of several functions at once.
 
         Parameters
@@ -298,7 +312,7 @@ class LinearModel(LinearInParameters):
         jacobian = (product - totals[:, np.newaxis] * self.center) / self.scale
         return np.column_stack((jacobian, totals)) if self.fit_intercept else jacobian
 
-    def gram(self, weights):
+    def gram(self, weights: np.ndarray) -> np.ndarray:
         """Sum over the samples of ``weights[i]`` times the outer product of the i-th row.
 
         Parameters
@@ -324,7 +338,7 @@ class LinearModel(LinearInParameters):
         border = (sums - total * center) / self.scale
         return np.block([[gram, border[:, np.newaxis]], [border, np.array([[total]])]])
 
-    def ridge(self, alpha):
+    def ridge(self, alpha: float) -> np.ndarray:
         """Second derivative of ``alpha / 2 * sum(coef ** 2)`` by each parameter.
 
         Parameters

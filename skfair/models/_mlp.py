@@ -1,6 +1,10 @@
 """Scores of a multi-layer perceptron."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -9,6 +13,7 @@ from sklearn.utils import check_random_state
 from skfair.models._chunks import ChunkedPoint, pull_back_sparse_rows
 from skfair.models._columns import moments, replace_zeros
 from skfair.models._linear import LinearModel
+from skfair.utils._types import MatrixLike
 
 _CHUNK = 4096
 """Rows evaluated at a time, so that their activations stay in the cache."""
@@ -80,7 +85,14 @@ class MLPModel:
     (2,)
     """
 
-    def __init__(self, X, hidden_layer_sizes=(64, 32), activation="relu", center=0.0, scale=1.0):
+    def __init__(
+        self,
+        X: MatrixLike,
+        hidden_layer_sizes: Sequence[int] = (64, 32),
+        activation: Literal["relu", "tanh"] = "relu",
+        center: np.ndarray | float = 0.0,
+        scale: np.ndarray | float = 1.0,
+    ):
         if activation not in ACTIVATIONS:
             raise ValueError(
                 f"activation must be one of {sorted(ACTIVATIONS)}, but it is {activation!r}."
@@ -102,8 +114,13 @@ class MLPModel:
 
     @classmethod
     def from_features(
-        cls, X, weights, hidden_layer_sizes=(64, 32), activation="relu", dtype=np.float64
-    ):
+        cls,
+        X: MatrixLike,
+        weights: np.ndarray,
+        hidden_layer_sizes: Sequence[int] = (64, 32),
+        activation: Literal["relu", "tanh"] = "relu",
+        dtype: Any = np.float64,
+    ) -> Self:
         """Make a model whose columns have weighted mean 0, and variance 1 unless they are dummies.
 
         Columns of two values are divided by half the distance between these instead:
@@ -140,11 +157,11 @@ class MLPModel:
         return cls(X.astype(dtype), hidden_layer_sizes, activation, center, scale)
 
     @property
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         """Length of a parameter vector."""
         return self._ends[-1]
 
-    def astype(self, dtype):
+    def astype(self, dtype: Any) -> MLPModel:
         """The same model, computed in another type.
 
         Parameters
@@ -164,7 +181,7 @@ class MLPModel:
         vars(model).update(vars(self), X=X)
         return model
 
-    def layers(self, parameters):
+    def layers(self, parameters: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Weights and biases of each layer, as views.
 
         Parameters
@@ -182,7 +199,7 @@ class MLPModel:
             for start, end, shape in zip(starts, ends, self._shapes, strict=True)
         ]
 
-    def coefficients(self, parameters):
+    def coefficients(self, parameters: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Weights and biases of each layer, for the columns of X as passed.
 
         Parameters
@@ -202,7 +219,7 @@ class MLPModel:
         intercepts[0] = intercepts[0] - np.broadcast_to(self.center, len(coefs[0])) @ coefs[0]
         return coefs, intercepts
 
-    def parameters(self, coefs, intercepts):
+    def parameters(self, coefs: list[np.ndarray], intercepts: list[np.ndarray]) -> np.ndarray:
         """Parameters from weights and biases: the inverse of `coefficients`.
 
         Parameters
@@ -222,7 +239,7 @@ class MLPModel:
         pairs = zip(coefs, intercepts, strict=True)
         return np.concatenate([np.ravel(array) for pair in pairs for array in pair])
 
-    def initial(self, random_state=None):
+    def initial(self, random_state: Any = None) -> np.ndarray:
         """Random initial parameters, uniform as in scikit-learn (X. Glorot and Y. Bengio, 2010).
 
         Parameters
@@ -242,7 +259,7 @@ class MLPModel:
             arrays.append(random_state.uniform(-bound, bound, fan_out))
         return np.concatenate(arrays)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray | slice) -> MLPModel:
         """The same model of a subset of the samples, with dense columns.
 
         Parameters
@@ -260,7 +277,7 @@ class MLPModel:
             return self._replace_X(X.astype(self.X.dtype))
         return self._replace_X(self.X[rows])
 
-    def evaluate(self, parameters):
+    def evaluate(self, parameters: np.ndarray) -> MLPPoint | ChunkedPoint:
         """The model at given parameters.
 
         Parameters
@@ -278,7 +295,7 @@ class MLPModel:
             return ChunkedPoint(self, parameters, self.X.shape[0], _CHUNK)
         return MLPPoint(self, parameters)
 
-    def ridge(self, alpha):
+    def ridge(self, alpha: float) -> np.ndarray:
         """Second derivative of ``alpha / 2 * sum(weights ** 2)`` by each parameter.
 
         Parameters
@@ -294,7 +311,7 @@ class MLPModel:
         sizes = np.diff(self._ends)
         return np.repeat(np.tile([alpha, 0.0], len(self._shapes)), sizes)
 
-    def last_layer(self, parameters):
+    def last_layer(self, parameters: np.ndarray) -> LinearModel:
         """The linear model on the last hidden activations, with all earlier layers fixed.
 
         Parameters

@@ -1,9 +1,16 @@
 """The protocol of models, and the base of models that are linear in their parameters."""
 
+from __future__ import annotations
+
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+
+from skfair.utils._types import RandomState
+
+if TYPE_CHECKING:
+    from skfair.models._linear import LinearModel
 
 
 @runtime_checkable
@@ -31,7 +38,7 @@ class Model(Protocol):
 
     n_parameters: int
 
-    def initial(self, random_state=None):
+    def initial(self, random_state: RandomState = None) -> np.ndarray:
         """Initial parameters.
 
         Parameters
@@ -45,7 +52,7 @@ class Model(Protocol):
         """
         ...
 
-    def evaluate(self, parameters):
+    def evaluate(self, parameters: np.ndarray) -> object:
         """The model at given parameters.
 
         Parameters
@@ -67,7 +74,7 @@ class Model(Protocol):
         """
         ...
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> Model:
         """The same model of a subset of the samples.
 
         Parameters
@@ -83,7 +90,7 @@ class Model(Protocol):
         """
         ...
 
-    def ridge(self, alpha):
+    def ridge(self, alpha: float) -> np.ndarray:
         """Second derivative of the l2 penalty by each parameter.
 
         Parameters
@@ -98,7 +105,7 @@ class Model(Protocol):
         """
         ...
 
-    def last_layer(self, parameters):
+    def last_layer(self, parameters: np.ndarray) -> LinearModel:
         """The layer in which scores are linear, with all earlier ones fixed.
 
         Parameters
@@ -151,27 +158,30 @@ class LinearPoint:
 class LinearInParameters:
     """Base of models that are linear in their parameters."""
 
-    def initial(self, random_state=None):
+    n_parameters: Any
+    intercept_direction: Any
+
+    def initial(self, random_state: RandomState = None) -> np.ndarray:
         """Initial parameters: zeros, whose scores are 0."""
         return np.zeros(self.n_parameters)
 
-    def evaluate(self, parameters):
+    def evaluate(self, parameters: np.ndarray) -> Any:
         """The `LinearPoint` at parameters."""
         return LinearPoint(self, parameters)
 
-    def last_layer(self, parameters):
+    def last_layer(self, parameters: np.ndarray) -> LinearInParameters:
         """The model itself."""
         return self
 
-    def constants(self):
+    def constants(self) -> list[np.ndarray]:
         """Parameters of constant decisions, negative and positive; [0] without an intercept."""
         up = self.intercept_direction()
         return [np.zeros(self.n_parameters)] if up is None else [-up, up]
 
-    def lines(self, direction):
+    def lines(self, direction: np.ndarray) -> list[np.ndarray]:
         """Directions to search in turn, along each of which a decision flips at most once."""
         return [direction]
 
-    def orient_flips(self, scores, slopes):
+    def orient_flips(self, scores: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Scores and slopes along a line, zero where a decision flips: those passed."""
         return scores, slopes

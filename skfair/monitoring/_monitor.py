@@ -1,8 +1,12 @@
 """Monitor of a gap over time, valid at every look."""
 
+from __future__ import annotations
+
 from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -37,6 +41,11 @@ from skfair.monitoring._times import (
     to_point,
 )
 from skfair.utils._messages import join_names, resolve_name, warn
+from skfair.utils._types import Label, MatrixLike
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 _N_LEVELS = 60
 """Levels of the gap, besides the tolerance, at which intervals can end."""
@@ -172,15 +181,15 @@ class GapMonitor(BaseEstimator):
 
     def __init__(
         self,
-        constraint,
-        tolerance,
+        constraint: str | Constraint,
+        tolerance: float,
         *,
-        confidence_level=0.95,
-        run_length=None,
-        pos_label=None,
-        delay=None,
-        value_range=(0.0, 1.0),
-        max_weight=1.0,
+        confidence_level: float = 0.95,
+        run_length: float | None = None,
+        pos_label: Label | None = None,
+        delay: Any = None,
+        value_range: tuple[float, float] = (0.0, 1.0),
+        max_weight: float = 1.0,
     ):
         self.constraint = constraint
         self.tolerance = tolerance
@@ -193,15 +202,15 @@ class GapMonitor(BaseEstimator):
 
     def update(
         self,
-        y_pred,
-        y_true=None,
+        y_pred: Any,
+        y_true: ArrayLike | None = None,
         *,
-        sensitive_features,
-        sample_weight=None,
-        time=None,
-        ids=None,
-        X=None,
-    ):
+        sensitive_features: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        time: Any = None,
+        ids: ArrayLike | None = None,
+        X: MatrixLike | None = None,
+    ) -> GapMonitor:
         """Read a batch of predictions.
 
         Parameters
@@ -270,7 +279,7 @@ class GapMonitor(BaseEstimator):
         self._outcome_use = use
         return self
 
-    def update_labels(self, ids, y_true, *, time=None):
+    def update_labels(self, ids: Any, y_true: ArrayLike, *, time: Any = None) -> GapMonitor:
         """Read late outcomes of samples that `update` has been passed with their ids.
 
         Parameters
@@ -313,7 +322,7 @@ class GapMonitor(BaseEstimator):
         outstanding, matured = self._complete_cohorts(time, outstanding)
         return self._count(constraint, [*counted, *matured], time, outstanding)
 
-    def interval(self):
+    def interval(self) -> Interval:
         """The gap so far, with an interval that holds at all times simultaneously.
 
         Returns
@@ -343,7 +352,7 @@ class GapMonitor(BaseEstimator):
             low = max(low, self._levels[n_rejected - 1] if n_rejected else 0.0)
         return Interval(*(self._unscale(value) for value in (estimate, low, high)))
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """Counts and rates by batch and group.
 
         Returns
@@ -360,7 +369,7 @@ class GapMonitor(BaseEstimator):
         frame["time"] = restore_times(frame["time"])
         return frame
 
-    def summary(self):
+    def summary(self) -> pd.DataFrame:
         """Gap, evidence and status after each batch.
 
         Returns
@@ -377,7 +386,7 @@ class GapMonitor(BaseEstimator):
         frame["time"] = restore_times(frame["time"])
         return frame
 
-    def to_json(self):
+    def to_json(self) -> str:
         """The whole monitor as text in JSON, from which `from_json` resumes it.
 
         Returns
@@ -392,7 +401,7 @@ class GapMonitor(BaseEstimator):
         return write_state(self)
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text: str) -> Self:
         """Resume a monitor from what `to_json` returned.
 
         Parameters

@@ -4,7 +4,9 @@ import re
 from collections import Counter
 from contextlib import contextmanager
 from functools import cached_property, partial
+from os import PathLike
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -111,7 +113,7 @@ class Blocks:
         return map(self.read, range(self.n_blocks))
 
 
-def open_blocks(path):
+def open_blocks(path: str | PathLike[str]) -> Any:
     """Open a table that is larger than memory, to be read block by block.
 
     Parameters

@@ -1,11 +1,13 @@
 """Lazy predictions: methods that work row by row, for arrays and dataframes of Dask."""
 
+from collections.abc import Callable
 from functools import partial, wraps
 
 from skfair.partitions._collections import is_lazy
+from skfair.utils._types import Decorated
 
 
-def row_by_row(empty):
+def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
     """Let a method that answers row by row give lazy answers about lazy samples.
 
     Of an array of Dask the decorated method returns an array of Dask, with the same chunks of rows;

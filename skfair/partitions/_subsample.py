@@ -1,8 +1,10 @@
 """Subsamples of partitioned rows: how many rows are drawn, and which, by random keys."""
 
+from typing import Any
+
 import numpy as np
 
-SUBSAMPLE_SIZES = {
+SUBSAMPLE_SIZES: dict[str, Any] = {
     "k-means": 100_000,
     "landmarks": 20,
     "linear": 1 << 16,
@@ -37,7 +39,9 @@ def sampling_rates(counts, size):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from typing import Any
+
+    import numpy as np
     >>> from skfair.partitions import sampling_rates
     >>> sampling_rates(np.array([9_000, 990, 10]), 1_200)
     array([0.12, 0.12, 1.  ])
@@ -63,7 +67,9 @@ def random_keys(numbers):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from typing import Any
+
+    import numpy as np
     >>> from skfair.partitions import random_keys
     >>> random_keys(np.arange(3)).round(3)
     array([0.883, 0.432, 0.026])

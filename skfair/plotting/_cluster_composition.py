@@ -1,8 +1,13 @@
 """Display of the group composition of every cluster, compared with that of the data."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.groups import group_names
@@ -10,6 +15,11 @@ from skfair.metrics import cluster_composition
 from skfair.plotting._docstrings import display_docs
 from skfair.plotting._style import COLORS, HATCHES, INK, cycle, new_axes, strip_frame, to_text
 from skfair.utils._balance import cluster_balances
+from skfair.utils._types import Label, MatrixLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
 
 
 @display_docs
@@ -46,14 +56,22 @@ class ClusterCompositionDisplay:
     ['cluster 0', 'cluster 1']
     """
 
-    def __init__(self, counts, *, group_names=None, cluster_names=None):
+    def __init__(
+        self,
+        counts: ArrayLike,
+        *,
+        group_names: Sequence[str] | None = None,
+        cluster_names: Sequence[str] | None = None,
+    ):
         self.counts = counts
         self.group_names = group_names
         self.cluster_names = cluster_names
 
     @classmethod
     @display_docs
-    def from_estimator(cls, estimator, *, attribute=None, ax=None):
+    def from_estimator(
+        cls, estimator: BaseEstimator, *, attribute: Label | None = None, ax: Axes | None = None
+    ) -> Self:
         """Draw the composition of a fitted clusterer on its training data.
 
         Parameters
@@ -92,7 +110,14 @@ class ClusterCompositionDisplay:
 
     @classmethod
     @display_docs
-    def from_predictions(cls, labels, *, sensitive_features, sample_weight=None, ax=None):
+    def from_predictions(
+        cls,
+        labels: ArrayLike,
+        *,
+        sensitive_features: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the composition of any clustering.
 
         Parameters
@@ -121,7 +146,7 @@ class ClusterCompositionDisplay:
         return display.plot(ax=ax)
 
     @display_docs
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the bars.
 
         Parameters

@@ -1,9 +1,18 @@
 """Display of the convergence of a fit: objective, violation and residual by iteration."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 
 from skfair.plotting._docstrings import display_docs
 from skfair.plotting._style import COLORS, LINES, cycle, import_pyplot, strip_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 _QUANTITIES = {
     "objective": "objective",
@@ -59,14 +68,27 @@ class ConvergenceDisplay:
     ['objective', 'balance']
     """
 
-    def __init__(self, logs, *, quantities=None, against="iteration"):
+    def __init__(
+        self,
+        logs: dict[str, pd.DataFrame],
+        *,
+        quantities: Sequence[str] | None = None,
+        against: str = "iteration",
+    ):
         self.logs = logs
         self.quantities = quantities
         self.against = against
 
     @classmethod
     @display_docs
-    def from_monitor(cls, monitor, *, quantities=None, against="iteration", ax=None):
+    def from_monitor(
+        cls,
+        monitor: Any,
+        *,
+        quantities: Sequence[str] | None = None,
+        against: str = "iteration",
+        ax: Any = None,
+    ) -> Self:
         """Draw the runs of one monitor.
 
         Parameters
@@ -93,7 +115,14 @@ class ConvergenceDisplay:
 
     @classmethod
     @display_docs
-    def from_monitors(cls, monitors, *, quantities=None, against="iteration", ax=None):
+    def from_monitors(
+        cls,
+        monitors: Any,
+        *,
+        quantities: Sequence[str] | None = None,
+        against: str = "iteration",
+        ax: Any = None,
+    ) -> Self:
         """Draw several monitors for comparison.
 
         Parameters
@@ -120,7 +149,7 @@ class ConvergenceDisplay:
         return cls(logs, quantities=quantities, against=against).plot(ax=ax)
 
     @display_docs
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the quantities side by side.
 
         Parameters

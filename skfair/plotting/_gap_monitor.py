@@ -1,9 +1,17 @@
 """Display of a monitored gap over time, with its anytime-valid interval."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 
 from skfair.plotting._docstrings import display_docs
 from skfair.plotting._style import COLORS, INK, legend_above, new_axes, strip_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @display_docs
@@ -38,13 +46,13 @@ class GapMonitorDisplay:
     'gap between groups'
     """
 
-    def __init__(self, summary, *, tolerance):
+    def __init__(self, summary: pd.DataFrame, *, tolerance: float):
         self.summary = summary
         self.tolerance = tolerance
 
     @classmethod
     @display_docs
-    def from_monitor(cls, monitor, *, ax=None):
+    def from_monitor(cls, monitor: Any, *, ax: Axes | None = None) -> Self:
         """Draw what a monitor has read so far.
 
         Parameters
@@ -60,7 +68,7 @@ class GapMonitorDisplay:
         return cls(monitor.summary(), tolerance=monitor.tolerance).plot(ax=ax)
 
     @display_docs
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the gap over time.
 
         Parameters
@@ -82,7 +90,7 @@ class GapMonitorDisplay:
             x, *limits, step="mid", color=COLORS[0], alpha=0.2, linewidth=0, label="interval so far"
         )
         ax.plot(x, summary["estimate"], color=COLORS[0], linewidth=1.4, label="gap so far")
-        (self.line_,) = ax.plot(
+        (self.line_,) = ax.plot(  # type: ignore[var-annotated]
             x, summary["gap"], ".", color=INK, markersize=4, label="gap of the batch"
         )
         ax.axhline(self.tolerance, color=INK, linewidth=0.8, linestyle="--", label="tolerance")

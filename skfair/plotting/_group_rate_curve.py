@@ -1,11 +1,23 @@
 """Display of the positive rate of one group against that of another, over all thresholds."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.metrics import PREDICTIONS, check_scored
 from skfair.plotting._docstrings import display_docs
 from skfair.plotting._style import COLORS, INK, LINES, cycle, legend_above, new_axes, to_text
+from skfair.utils._types import Label, MatrixLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 _GID = "skfair-group-rate-curve"
 _MAX_POINTS = 2000
@@ -54,7 +66,15 @@ class GroupRateCurveDisplay:
     'share of b above the threshold'
     """
 
-    def __init__(self, rates, *, reference=0, intervals=None, group_names=None, name=None):
+    def __init__(
+        self,
+        rates: ArrayLike,
+        *,
+        reference: int = 0,
+        intervals: Sequence[ArrayLike] | None = None,
+        group_names: Sequence[str] | None = None,
+        name: str | None = None,
+    ):
         self.rates = rates
         self.reference = reference
         self.intervals = intervals
@@ -65,17 +85,17 @@ class GroupRateCurveDisplay:
     @display_docs
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: BaseEstimator,
+        X: MatrixLike,
         *,
-        sensitive_features,
-        interval=None,
-        reference=None,
-        sample_weight=None,
-        pos_label=None,
-        name=None,
-        ax=None,
-    ):
+        sensitive_features: MatrixLike,
+        interval: Sequence | dict | None = None,
+        reference: Label | None = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the scores of a classifier.
 
         Parameters
@@ -114,15 +134,15 @@ class GroupRateCurveDisplay:
     @display_docs
     def from_predictions(
         cls,
-        y_score,
+        y_score: ArrayLike,
         *,
-        sensitive_features,
-        interval=None,
-        reference=None,
-        sample_weight=None,
-        name=None,
-        ax=None,
-    ):
+        sensitive_features: MatrixLike,
+        interval: Sequence | dict | None = None,
+        reference: Label | None = None,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw any scores.
 
         Parameters
@@ -163,7 +183,7 @@ class GroupRateCurveDisplay:
         return display.plot(ax=ax)
 
     @display_docs
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
 
         Parameters

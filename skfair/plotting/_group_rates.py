@@ -1,6 +1,12 @@
 """Display of the rates of each group with confidence intervals."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.metrics import PREDICTIONS, group_report
@@ -15,6 +21,12 @@ from skfair.plotting._style import (
     strip_frame,
     to_text,
 )
+from skfair.utils._types import Label, MatrixLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 _RATES = ("selection_rate", "true_positive_rate", "false_positive_rate")
 _OVERALL = "all samples"
@@ -61,7 +73,16 @@ class GroupRateDisplay:
     ['selection rate', 'true positive rate', 'false positive rate']
     """
 
-    def __init__(self, rates, intervals, overall, *, rate_names, group_names=None, counts=None):
+    def __init__(
+        self,
+        rates: Sequence[ArrayLike] | np.ndarray,
+        intervals: ArrayLike,
+        overall: ArrayLike,
+        *,
+        rate_names: Sequence[str],
+        group_names: Sequence[str] | None = None,
+        counts: Sequence[ArrayLike] | np.ndarray | None = None,
+    ):
         self.rates = rates
         self.intervals = intervals
         self.overall = overall
@@ -73,16 +94,16 @@ class GroupRateDisplay:
     @display_docs
     def from_estimator(
         cls,
-        estimator,
-        X,
-        y,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        sensitive_features,
-        rates=_RATES,
-        sample_weight=None,
-        pos_label=None,
-        ax=None,
-    ):
+        sensitive_features: MatrixLike,
+        rates: Sequence[str] = _RATES,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the rates of a classifier's predictions.
 
         Parameters
@@ -123,15 +144,15 @@ class GroupRateDisplay:
     @display_docs
     def from_predictions(
         cls,
-        y_true,
-        y_pred,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
         *,
-        sensitive_features,
-        rates=_RATES,
-        sample_weight=None,
-        pos_label=None,
-        ax=None,
-    ):
+        sensitive_features: MatrixLike,
+        rates: Sequence[str] = _RATES,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the rates of any predictions.
 
         Parameters
@@ -184,7 +205,7 @@ class GroupRateDisplay:
         return display.plot(ax=ax)
 
     @display_docs
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the rates.
 
         Parameters

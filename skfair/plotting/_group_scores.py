@@ -1,6 +1,12 @@
 """Display of the score distribution of each group, with an interval of percentiles."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +25,12 @@ from skfair.plotting._style import (
     to_text,
 )
 from skfair.utils._balance import count_table
+from skfair.utils._types import Label, MatrixLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
 
 _N_POINTS = 512
 
@@ -62,7 +74,15 @@ class GroupScoreDisplay:
     ['men', 'women', 'in the interval']
     """
 
-    def __init__(self, scores, densities, *, inside=None, group_names=None, score_name="score"):
+    def __init__(
+        self,
+        scores: ArrayLike,
+        densities: Sequence[ArrayLike] | np.ndarray,
+        *,
+        inside: Sequence[ArrayLike] | np.ndarray | None = None,
+        group_names: Sequence[str] | None = None,
+        score_name: str = "score",
+    ):
         self.scores = scores
         self.densities = densities
         self.inside = inside
@@ -73,15 +93,15 @@ class GroupScoreDisplay:
     @display_docs
     def from_estimator(
         cls,
-        estimator,
-        X,
+        estimator: BaseEstimator,
+        X: MatrixLike,
         *,
-        sensitive_features,
-        interval=None,
-        sample_weight=None,
-        pos_label=None,
-        ax=None,
-    ):
+        sensitive_features: MatrixLike,
+        interval: Sequence | dict | None = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Label | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the scores of a classifier.
 
         Parameters
@@ -114,14 +134,14 @@ class GroupScoreDisplay:
     @display_docs
     def from_predictions(
         cls,
-        y_score,
+        y_score: ArrayLike,
         *,
-        sensitive_features,
-        interval=None,
-        sample_weight=None,
-        score_name="score",
-        ax=None,
-    ):
+        sensitive_features: MatrixLike,
+        interval: Sequence | dict | None = None,
+        sample_weight: ArrayLike | None = None,
+        score_name: str = "score",
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw any scores.
 
         The densities are Gaussian kernel estimates, with a bandwidth by Silverman's rule for each
@@ -157,7 +177,7 @@ class GroupScoreDisplay:
         return display.plot(ax=ax)
 
     @display_docs
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
 
         Parameters

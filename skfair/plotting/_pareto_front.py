@@ -1,6 +1,11 @@
 """Display of a Pareto front of clustering cost against balance."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair.metrics import non_dominated
 from skfair.plotting._docstrings import display_docs
@@ -14,6 +19,10 @@ from skfair.plotting._style import (
     new_axes,
     strip_frame,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 _GID = "skfair-pareto-front"
 _MAX_MARKERS = 25
@@ -72,14 +81,14 @@ class ParetoFrontDisplay:
 
     def __init__(
         self,
-        cost,
-        balance,
+        cost: ArrayLike,
+        balance: ArrayLike,
         *,
-        data_balance=None,
-        selected=None,
-        name=None,
-        cost_name="cost",
-        criterion="balance",
+        data_balance: float | None = None,
+        selected: int | None = None,
+        name: str | None = None,
+        cost_name: str = "cost",
+        criterion: str = "balance",
     ):
         self.cost = cost
         self.balance = balance
@@ -91,7 +100,14 @@ class ParetoFrontDisplay:
 
     @classmethod
     @display_docs
-    def from_front(cls, front, *, selected=None, name=None, ax=None):
+    def from_front(
+        cls,
+        front: Any,
+        *,
+        selected: int | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw a front.
 
         Parameters
@@ -121,7 +137,7 @@ class ParetoFrontDisplay:
         return display.plot(ax=ax)
 
     @display_docs
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the front.
 
         Parameters

@@ -1,9 +1,18 @@
 """Display of accuracy against gap of several models on held-out data."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 
 from skfair.plotting._docstrings import display_docs
 from skfair.plotting._style import COLORS, INK, MARKERS, cycle, legend_above, new_axes, strip_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
 
 _GID = "skfair-tradeoff"
 
@@ -45,14 +54,23 @@ class TradeoffDisplay:
     'accuracy'
     """
 
-    def __init__(self, front, *, name=None, gap_name="gap between groups"):
+    def __init__(
+        self, front: pd.DataFrame, *, name: str | None = None, gap_name: str = "gap between groups"
+    ):
         self.front = front
         self.name = name
         self.gap_name = gap_name
 
     @classmethod
     @display_docs
-    def from_front(cls, front, *, name=None, gap_name="gap between groups", ax=None):
+    def from_front(
+        cls,
+        front: pd.DataFrame,
+        *,
+        name: str | None = None,
+        gap_name: str = "gap between groups",
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw a front.
 
         Parameters
@@ -71,7 +89,7 @@ class TradeoffDisplay:
         return cls(front, name=name, gap_name=gap_name).plot(ax=ax)
 
     @display_docs
-    def plot(self, ax=None, *, bound=None):
+    def plot(self, ax: Any = None, *, bound: float | None = None) -> Self:
         """Draw the points, with their intervals and tolerances.
 
         Parameters

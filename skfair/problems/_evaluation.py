@@ -1,10 +1,16 @@
 """Objective and rows of a problem at a point, with their derivatives."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+
+if TYPE_CHECKING:
+    from skfair.problems._problem import ConstrainedProblem
 
 
 class Evaluation:
@@ -31,31 +37,31 @@ class Evaluation:
     array([-1.,  0.])
     """
 
-    def __init__(self, problem, x):
+    def __init__(self, problem: ConstrainedProblem, x: np.ndarray):
         self.problem = problem
         self.x = x
 
     @property
-    def parameters(self):
+    def parameters(self) -> np.ndarray:
         """Model parameters."""
         return self.x[: self.problem.n_parameters]
 
     @property
-    def aux(self):
+    def aux(self) -> np.ndarray:
         """Auxiliary unknowns."""
         return self.x[self.problem.n_parameters :]
 
     @cached_property
-    def point(self):
+    def point(self) -> Any:
         """The model at the parameters."""
         return self.problem.model.evaluate(self.parameters)
 
     @property
-    def scores(self):
+    def scores(self) -> np.ndarray:
         """Score of each sample."""
         return self.point.scores
 
-    def replace_constraint(self, constraint):
+    def replace_constraint(self, constraint: Any) -> Evaluation:
         """The same point under another constraint; its scores are reused.
 
         Parameters
@@ -76,13 +82,13 @@ class Evaluation:
         return self.problem.losses(self.scores)
 
     @cached_property
-    def fun(self):
+    def fun(self) -> float:
         """The objective."""
         penalty = self.problem.ridge @ self.parameters**2 / 2
         return float(self.problem.share @ self._losses.value + penalty)
 
     @cached_property
-    def grad(self):
+    def grad(self) -> np.ndarray:
         """Gradient of the objective, (n_unknowns,)."""
         slopes = self.problem.share * self._losses.slope
         gradient = self.point.pull_back(slopes) + self.problem.ridge * self.parameters
@@ -93,27 +99,27 @@ class Evaluation:
         return self.problem.rows(self.scores, self.aux)
 
     @property
-    def values(self):
+    def values(self) -> np.ndarray:
         """The rows c(x), (n_rows,)."""
         return self._rows.values
 
     @property
-    def aux_jacobian(self):
+    def aux_jacobian(self) -> np.ndarray:
         """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
         return self._rows.aux_jacobian
 
     @cached_property
-    def excess(self):
+    def excess(self) -> np.ndarray:
         """Excess of each row over its bounds, (n_rows,)."""
         above, below = self.values - self.problem.upper, self.problem.lower - self.values
         return np.maximum(0.0, np.maximum(above, below))
 
     @property
-    def violation(self):
+    def violation(self) -> float:
         """The largest excess of a row; 0 if all rows are within their bounds."""
         return float(self.excess.max(initial=0.0))
 
-    def pull_back(self, v):
+    def pull_back(self, v: np.ndarray) -> np.ndarray:
         """Gradient of ``v @ values``, (n_rows,) -> (n_unknowns,), in one pass over the data.
 
         Parameters
@@ -128,7 +134,7 @@ class Evaluation:
         slopes = self._rows.jacobian.adjoint(v)
         return np.append(self.point.pull_back(slopes), v @ self._rows.aux_jacobian)
 
-    def lagrangian_gradient(self, multipliers):
+    def lagrangian_gradient(self, multipliers: np.ndarray) -> np.ndarray:
         """Gradient of ``fun + multipliers @ values``; one pass over the data.
 
         Parameters
@@ -147,17 +153,17 @@ class Evaluation:
         return np.append(gradient, multipliers @ self._rows.aux_jacobian)
 
     @cached_property
-    def jacobian(self):
+    def jacobian(self) -> np.ndarray:
         """Derivative of the rows, (n_rows, n_unknowns)."""
         by_parameters = self._rows.jacobian.combine @ self.cell_jacobian
         return np.column_stack((by_parameters, self._rows.aux_jacobian))
 
     @property
-    def rows_at_shift(self):
+    def rows_at_shift(self) -> Any:
         """Rows by the means of their cells, as `ConstraintValues.rows_at_shift`; None if linear."""
         return self._rows.rows_at_shift
 
-    def jacobian_of(self, rows):
+    def jacobian_of(self, rows: np.ndarray) -> np.ndarray:
         """Derivative of a subset of the rows, without that of the others.
 
         Parameters
@@ -175,16 +181,16 @@ class Evaluation:
         return np.column_stack((by_parameters, self._rows.aux_jacobian[rows]))
 
     @cached_property
-    def cell_jacobian(self):
+    def cell_jacobian(self) -> np.ndarray:
         """Derivative of the means that rows are made of, (n_cells, n_parameters)."""
         return self.point.pull_back_rows(self._rows.jacobian.cells)
 
     @property
-    def loss_curvature(self):
+    def loss_curvature(self) -> np.ndarray:
         """Second derivative of the mean loss by each score, (n_samples,)."""
         return self.problem.share * self._losses.curvature
 
-    def curvature(self, multipliers):
+    def curvature(self, multipliers: np.ndarray) -> np.ndarray:
         """Second derivative of the Lagrangian by each score, (n_rows,) -> (n_samples,).
 
         Parameters
@@ -199,11 +205,11 @@ class Evaluation:
         return self.loss_curvature + self._rows.curvature(multipliers)
 
     @property
-    def is_convexified(self):
+    def is_convexified(self) -> bool:
         """Whether curvatures of the rows are convexified ones, and exact ones differ."""
         return self._rows.exact is not None
 
-    def hessian(self, multipliers, is_near=False):
+    def hessian(self, multipliers: np.ndarray, is_near: bool = False) -> np.ndarray:
         """Second derivative of the Lagrangian, with convexified curvatures of rows that have them.
 
         Parameters

@@ -1,13 +1,24 @@
 """A problem whose samples are in partitions: every evaluation is one pass over the data."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from skfair.problems._evaluation import Evaluation
 from skfair.problems._flips import N_BINS, bin_ends, count_bins, round_midpoints
 from skfair.problems._problem import ConstrainedProblem
+from skfair.utils._types import RandomState
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skfair.partitions import Partitions
+
 
 _NEAR = 0.02
 """Share of the decisions that flip where half of the bins of a line are."""
@@ -44,11 +55,16 @@ class PartitionedProblem(ConstrainedProblem):
     array([-1.,  0.])
     """
 
-    partitions: object = None
-    subsample: object = None
+    partitions: Any = None
+    subsample: Any = None
 
     @classmethod
-    def from_problem(cls, problem, partitions, subsample=None):
+    def from_problem(
+        cls,
+        problem: ConstrainedProblem,
+        partitions: Partitions,
+        subsample: ConstrainedProblem | None = None,
+    ) -> Self:
         """A problem's settings, with partitions in place of its samples.
 
         Parameters
@@ -78,11 +94,13 @@ class PartitionedProblem(ConstrainedProblem):
         )
 
     @property
-    def scored_problem(self):
+    def scored_problem(self) -> Any:
         """The subsample, whose scores are in memory."""
         return self.subsample
 
-    def initial_point(self, parameters=None, random_state=None):
+    def initial_point(
+        self, parameters: np.ndarray | None = None, random_state: RandomState = None
+    ) -> np.ndarray:
         """Parameters, followed by auxiliary unknowns at which the rows are smallest.
 
         Parameters
@@ -104,11 +122,11 @@ class PartitionedProblem(ConstrainedProblem):
         unknowns = [one.rows.polyhedron.unknowns(of_one + one.offset) for one, of_one in pairs]
         return np.concatenate((parameters, *unknowns))
 
-    def predict_scores(self, parameters):
+    def predict_scores(self, parameters: np.ndarray) -> Any:
         """None: scores are not brought into memory."""
         return None
 
-    def count(self, points):
+    def count(self, points: Sequence[np.ndarray]) -> Any:
         """What several models come to by the public metrics, from one pass, as the base class.
 
         All count as clear: of very many samples some have a score near 0, and one sample counts
@@ -132,7 +150,7 @@ class PartitionedProblem(ConstrainedProblem):
     def _counts(self):
         return {}  # of every model that was counted: the result of a fit is one of them
 
-    def correct(self, parameters, share=1.0):
+    def correct(self, parameters: np.ndarray, share: float = 1.0) -> PartitionedProblem:
         """The same problem with its smooth rates moved to those of a model's decisions.
 
         Parameters
@@ -153,7 +171,9 @@ class PartitionedProblem(ConstrainedProblem):
         )
         return replace(self, constraint=constraint)
 
-    def count_flips(self, parameters, scores, lines, max_error=np.inf):
+    def count_flips(
+        self, parameters: np.ndarray, scores: np.ndarray, lines: Any, max_error: float = np.inf
+    ) -> Any:
         """Errors and gaps along lines, as the base class, from one pass that counts bins.
 
         Bins are dense where decisions of the subsample flip, whose scores and slopes these are.
@@ -178,7 +198,7 @@ class PartitionedProblem(ConstrainedProblem):
         lengths = [round_midpoints(*bin_ends(scale, N_BINS)) for scale in typical]
         return list(zip(directions, lengths, errors, excess, strict=True))
 
-    def describe(self, parameters):
+    def describe(self, parameters: np.ndarray) -> tuple[float, int, pd.DataFrame]:
         """Objective and report of a model, from one pass unless it was counted before.
 
         Parameters
@@ -200,7 +220,9 @@ class PartitionedProblem(ConstrainedProblem):
         report = self.constraint.report(moments=moments)
         return float(objective) + penalty, len(self.lower), report
 
-    def evaluate(self, x, multipliers=None, is_near=None):
+    def evaluate(
+        self, x: np.ndarray, multipliers: np.ndarray | None = None, is_near: bool | None = None
+    ) -> PartitionedEvaluation:
         """The problem at x, from one pass when it is first used.
 
         Parameters
@@ -222,11 +244,11 @@ class PartitionedProblem(ConstrainedProblem):
         return PartitionedEvaluation(self, x, multipliers, is_near and self.has_exact_hessian)
 
     @property
-    def has_exact_hessian(self):
+    def has_exact_hessian(self) -> bool:
         """Whether curvatures are convexified and exact ones differ, as those of ranks do."""
         return "ranks" in self.constraint.statistics
 
-    def reduce_at(self, x, multipliers, is_near):
+    def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
         """Sums of what `PartitionedEvaluation` is made of.
 
         The latest ones are stored, since a solver and its driver both evaluate the start.

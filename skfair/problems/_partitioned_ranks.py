@@ -1,10 +1,18 @@
 """A partitioned problem that compares ranks: gaps follow from a few samples near thresholds."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skfair.problems._partitioned import PartitionedProblem
+from skfair.utils._types import RandomState
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class PartitionedRankProblem(PartitionedProblem):
@@ -38,7 +46,7 @@ class PartitionedRankProblem(PartitionedProblem):
     array([1.])
     """
 
-    def condense(self, number, parameters):
+    def condense(self, number: int, parameters: np.ndarray) -> Any:
         """A constraint on few samples, and their scores, with the gap of all samples.
 
         Parameters
@@ -69,7 +77,7 @@ class PartitionedRankProblem(PartitionedProblem):
     def _latest_condensed(self):
         return {}  # the result of a fit is usually the model that was counted last
 
-    def gaps(self, parameters):
+    def gaps(self, parameters: np.ndarray) -> np.ndarray:
         """The gap of every constraint by the public metric.
 
         Parameters
@@ -83,12 +91,14 @@ class PartitionedRankProblem(PartitionedProblem):
         """
         return np.array([one.gap(scores) for one, scores in self._condense_all(parameters)])
 
-    def count(self, points):
+    def count(self, points: Sequence[np.ndarray]) -> Any:
         """What several models come to by the public metrics: their gaps alone; errors are nan."""
         no_decisions = np.empty(0, dtype=bool)
         return [(None, np.nan, self.gaps(point), True, no_decisions) for point in points]
 
-    def initial_point(self, parameters=None, random_state=None):
+    def initial_point(
+        self, parameters: np.ndarray | None = None, random_state: RandomState = None
+    ) -> np.ndarray:
         """Parameters, followed by auxiliary unknowns at which the rows are smallest.
 
         Parameters
@@ -106,7 +116,7 @@ class PartitionedRankProblem(PartitionedProblem):
             [parameters, *(one.rows.initial_aux(scores) for one, scores in condensed)]
         )
 
-    def describe(self, parameters):
+    def describe(self, parameters: np.ndarray) -> tuple[float, int, pd.DataFrame]:
         """Objective and report of a model, as in `PartitionedProblem`.
 
         Parameters

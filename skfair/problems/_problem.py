@@ -1,7 +1,11 @@
 """Model, loss and constraint put together."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -10,6 +14,13 @@ from skfair.losses import as_pointwise, over_pairs
 from skfair.partitions import SUBSAMPLE_SIZES
 from skfair.problems._evaluation import Evaluation
 from skfair.problems._flips import count_line, count_unclear
+from skfair.utils._types import RandomState
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skfair.losses import Pointwise
+
 
 MAX_IN_MEMORY = 1 << 17
 """Samples up to which a problem is solved without a warm start on a subsample."""
@@ -70,13 +81,13 @@ class ConstrainedProblem:
     0.6931
     """
 
-    model: object
-    loss: object
+    model: Any
+    loss: Any
     target: np.ndarray
     weights: np.ndarray
     alpha: float
-    constraint: object
-    region: object = None
+    constraint: Any
+    region: Any = None
     total: float | None = None
     share: np.ndarray = field(init=False, repr=False)
 
@@ -93,36 +104,36 @@ class ConstrainedProblem:
         return sum(getattr(array, "nbytes", 0) for array in arrays) + 28 * len(self.target)
 
     @property
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         """Number of model parameters; the auxiliary unknowns follow them in x."""
         return self.model.n_parameters
 
     @property
-    def n_unknowns(self):
+    def n_unknowns(self) -> int:
         """Length of x."""
         return self.n_parameters + self.rows.n_aux
 
     @cached_property
-    def rows(self):
+    def rows(self) -> Any:
         """The rows that solvers see, a `SmoothConstraint`, which is callable."""
         return self.constraint if callable(self.constraint) else self.constraint.rows
 
     @property
-    def lower(self):
+    def lower(self) -> np.ndarray:
         """Lower bounds of the rows, (n_rows,)."""
         return self.rows.lower
 
     @property
-    def upper(self):
+    def upper(self) -> np.ndarray:
         """Upper bounds of the rows, (n_rows,)."""
         return self.rows.upper
 
     @cached_property
-    def ridge(self):
+    def ridge(self) -> np.ndarray:
         """Second derivative of the penalty by each model parameter, (n_parameters,)."""
         return self.model.ridge(self.alpha)
 
-    def losses(self, scores):
+    def losses(self, scores: np.ndarray) -> Pointwise:
         """Loss of each sample; the objective has their mean.
 
         Parameters
@@ -137,7 +148,7 @@ class ConstrainedProblem:
         arguments = (self.target, self.share) if over_pairs(self.loss) else (self.target,)
         return as_pointwise(self.loss(scores, *arguments), len(scores), "The loss")
 
-    def majorant(self, evaluation):
+    def majorant(self, evaluation: Evaluation) -> ConstrainedProblem:
         """A convex upper bound of the problem of a linear model, which is equal at one point.
 
         Parameters
@@ -156,7 +167,9 @@ class ConstrainedProblem:
             loss = loss.majorant(scores, self.target, self.share)
         return replace(self, loss=loss, constraint=self.rows.majorant(scores, evaluation.aux))
 
-    def initial_point(self, parameters=None, random_state=None):
+    def initial_point(
+        self, parameters: np.ndarray | None = None, random_state: RandomState = None
+    ) -> np.ndarray:
         """Parameters, followed by auxiliary unknowns at which the rows are smallest.
 
         Parameters
@@ -175,7 +188,7 @@ class ConstrainedProblem:
             return np.array(parameters)
         return np.append(parameters, self.rows.initial_aux(self.model.evaluate(parameters).scores))
 
-    def single(self):
+    def single(self) -> ConstrainedProblem:
         """The same problem with each gap as one piecewise linear row without auxiliary unknowns.
 
         Returns
@@ -189,7 +202,7 @@ class ConstrainedProblem:
         one_row = self.constraint.map(_as_one_row) if is_system else _as_one_row(self.constraint)
         return replace(self, constraint=one_row)
 
-    def project(self, x):
+    def project(self, x: np.ndarray) -> np.ndarray:
         """The nearest unknowns whose model parameters are in the region.
 
         Parameters
@@ -206,7 +219,7 @@ class ConstrainedProblem:
         parameters = self.region.project(x[: self.n_parameters])
         return np.concatenate((parameters, x[self.n_parameters :]))
 
-    def evaluate(self, x, multipliers=None):
+    def evaluate(self, x: np.ndarray, multipliers: np.ndarray | None = None) -> Evaluation:
         """The problem at x, computed when it is first used.
 
         Parameters
@@ -223,7 +236,7 @@ class ConstrainedProblem:
         """
         return Evaluation(self, x)
 
-    def predict_scores(self, parameters):
+    def predict_scores(self, parameters: np.ndarray) -> np.ndarray:
         """Scores as predictions will have them, from which decisions are counted.
 
         Parameters
@@ -239,7 +252,7 @@ class ConstrainedProblem:
         point = self.model.evaluate(parameters)
         return point.predictions if hasattr(point, "predictions") else point.scores
 
-    def count(self, points):
+    def count(self, points: Sequence[np.ndarray]) -> list[tuple]:
         """What several models come to by the public metrics.
 
         Parameters
@@ -264,7 +277,7 @@ class ConstrainedProblem:
             counts.append((scores, error, gaps, is_clear, decisions))
         return counts
 
-    def correct(self, parameters, share=1.0):
+    def correct(self, parameters: np.ndarray, share: float = 1.0) -> ConstrainedProblem:
         """The same problem with the smooth rates moved to those of the decisions of a model.
 
         Parameters
@@ -281,7 +294,9 @@ class ConstrainedProblem:
         scores = self.predict_scores(parameters)
         return replace(self, constraint=self.constraint.correct(scores, share))
 
-    def count_flips(self, parameters, scores, lines, max_error=np.inf):
+    def count_flips(
+        self, parameters: np.ndarray, scores: np.ndarray, lines: Any, max_error: float = np.inf
+    ) -> Any:
         """Errors and gaps along lines through a model, between any two flips of decisions.
 
         Parameters
@@ -303,11 +318,11 @@ class ConstrainedProblem:
             tolerance.
         """
         return [
-            (direction, *count_line(self, *self.model.orient_flips(scores, slopes), max_error))
+            (direction, *count_line(self, *self.model.orient_flips(scores, slopes), max_error))  # type: ignore[call-arg]
             for direction, slopes in lines
         ]
 
-    def describe(self, parameters):
+    def describe(self, parameters: np.ndarray) -> tuple[float, int, pd.DataFrame]:
         """Objective and report of a model.
 
         Parameters
@@ -329,7 +344,7 @@ class ConstrainedProblem:
         report = problem.constraint.report(self.predict_scores(parameters))
         return evaluation.fun, len(problem.lower), report
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> ConstrainedProblem:
         """The same problem on a subset of the samples.
 
         Parameters
@@ -351,16 +366,16 @@ class ConstrainedProblem:
         )
 
     @property
-    def scored_problem(self):
+    def scored_problem(self) -> Any:
         """The problem whose scores are in memory: itself."""
         return self
 
     @cached_property
-    def subsample(self):
+    def subsample(self) -> Any:
         """The problem on a subsample for warm starts; itself where samples are not very many."""
         return self.draw_subsample(SUBSAMPLE_SIZES["linear"]) if is_large(self) else self
 
-    def draw_subsample(self, size):
+    def draw_subsample(self, size: int) -> ConstrainedProblem:
         """The same problem on a subsample.
 
         Parameters
@@ -380,7 +395,7 @@ class ConstrainedProblem:
         except ValueError:
             return self
 
-    def subset(self, rows):
+    def subset(self, rows: slice) -> ConstrainedProblem:
         """The share of a block of samples in the problem, without the penalty.
 
         Objectives, rows and derivatives of all blocks add up to those of the problem, with
@@ -406,7 +421,9 @@ class ConstrainedProblem:
             total=float(self.weights.sum()) if self.total is None else self.total,
         )
 
-    def sample(self, n_samples, n_per_event, random_state=None):
+    def sample(
+        self, n_samples: int, n_per_event: int, random_state: Any = None
+    ) -> ConstrainedProblem:
         """The same problem on a mini-batch.
 
         Objective and its gradient, and the means that the constraint compares, are those of the
@@ -455,7 +472,7 @@ class ConstrainedProblem:
         return problem
 
     @cached_property
-    def full_batch(self):
+    def full_batch(self) -> Any:
         """The same problem with all samples as its mini-batch."""
         batch = getattr(self.model, "batch", None)
         return self if batch is None else replace(self, model=batch(slice(None)))
@@ -464,7 +481,7 @@ class ConstrainedProblem:
     def _cumulative_share(self):
         return np.cumsum(self.share)
 
-    def evaluate_decisions(self, x):
+    def evaluate_decisions(self, x: np.ndarray) -> Evaluation:
         """Rows at x as the public metric counts them, with the derivatives of the smooth ones.
 
         Parameters

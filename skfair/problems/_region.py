@@ -20,11 +20,11 @@ class Box(BaseEstimator):
     array([-1. ,  0.5])
     """
 
-    def __init__(self, lower, upper):
+    def __init__(self, lower: float | np.ndarray, upper: float | np.ndarray):
         self.lower = lower
         self.upper = upper
 
-    def project(self, parameters):
+    def project(self, parameters: np.ndarray) -> np.ndarray:
         """The nearest point of the set.
 
         Parameters
@@ -55,10 +55,10 @@ class Ball(BaseEstimator):
     array([0.6, 0.8])
     """
 
-    def __init__(self, radius):
+    def __init__(self, radius: float):
         self.radius = radius
 
-    def project(self, parameters):
+    def project(self, parameters: np.ndarray) -> np.ndarray:
         """The nearest point of the set.
 
         Parameters

@@ -1,8 +1,13 @@
 """A linear ranker trained on pairs under fairness constraints that its orders keep."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.random import sample_without_replacement
@@ -15,6 +20,11 @@ from skfair.training import ConstrainedLinearModel, Training, document
 from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._messages import resolve_name, warn
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
+from skfair.utils._types import MatrixLike, RandomState
+
+if TYPE_CHECKING:
+    from skfair.solvers import Solver
+
 
 _BY_NAME = {"ranking_parity": RankingParity}
 
@@ -140,19 +150,19 @@ class ConstrainedRanker(ConstrainedLinearModel):
 
     def __init__(
         self,
-        constraint="ranking_parity",
+        constraint: Literal["ranking_parity"] | RankingParity | list | None = "ranking_parity",
         *,
-        tolerance=0.05,
-        min_group_size="auto",
-        enforcement="auto",
-        loss="logistic",
-        alpha=1e-4,
-        max_pairs=200_000,
-        surrogate="sigmoid",
-        solver="sqp",
-        warm_start=False,
-        random_state=None,
-        verbose=0,
+        tolerance: float = 0.05,
+        min_group_size: int | Literal["auto"] = "auto",
+        enforcement: str | None = "auto",
+        loss: str | Callable = "logistic",
+        alpha: float = 1e-4,
+        max_pairs: int = 200_000,
+        surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
+        solver: str | Solver = "sqp",
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.constraint = constraint
         self.tolerance = tolerance
@@ -170,7 +180,15 @@ class ConstrainedRanker(ConstrainedLinearModel):
     @restore_on_failure
     @limit_blas
     @with_callbacks
-    def fit(self, X, y, *, query_id=None, sensitive_features=None, sample_weight=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        query_id: ArrayLike | None = None,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Train the ranker.
 
         Parameters
@@ -237,7 +255,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         pairs = sample_without_replacement(n_pairs, self.max_pairs, random_state=random_state)
         return np.sort(pairs)
 
-    def predict(self, X, *, sensitive_features=None):
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
         """Score of each document: the higher, the earlier it ranks within its query.
 
         Parameters
@@ -253,7 +271,14 @@ class ConstrainedRanker(ConstrainedLinearModel):
         """
         return self._scores(X, None)
 
-    def score(self, X, y, *, query_id=None, sample_weight=None):
+    def score(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        query_id: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         """Share of pairs of documents of one query that are ordered correctly.
 
         Parameters

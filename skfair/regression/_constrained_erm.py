@@ -1,12 +1,22 @@
 """Linear regressors trained under fairness constraints that their predictions keep."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal, Self
+
+from numpy.typing import ArrayLike
 
 from skfair.constraints import CONSTRAINTS, Constraint, refuse_inapplicable
 from skfair.regression._linear import LinearRegressor
 from skfair.training import document, resolve_constraints
 from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
+from skfair.utils._types import MatrixLike, RandomState
+
+if TYPE_CHECKING:
+    from skfair.solvers import Solver
+
 
 _NAMES = ["loss_parity", "mean_parity", "partial_group_auc", "partial_statistical_parity"]
 
@@ -109,20 +119,20 @@ class ConstrainedERMRegressor(LinearRegressor):
 
     def __init__(
         self,
-        constraint="mean_parity",
+        constraint: str | Constraint | list | None = "mean_parity",
         *,
-        tolerance=0.05,
-        min_group_size="auto",
-        loss="squared",
-        alpha=1e-4,
-        fit_intercept=True,
-        group_interactions=False,
-        enforcement="auto",
-        solver="sqp",
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        tolerance: float = 0.05,
+        min_group_size: int | Literal["auto"] = "auto",
+        loss: Literal["squared", "absolute"] = "squared",
+        alpha: float = 1e-4,
+        fit_intercept: bool = True,
+        group_interactions: bool | Literal["intercept"] = False,
+        enforcement: Literal["auto"] | None = "auto",
+        solver: str | Solver = "sqp",
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.constraint = constraint
         self.tolerance = tolerance
@@ -142,7 +152,14 @@ class ConstrainedERMRegressor(LinearRegressor):
     @limit_blas
     @with_callbacks
     @document
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Train the regressor.
 
         Parameters

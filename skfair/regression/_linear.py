@@ -11,13 +11,14 @@ from skfair.training import (
     fit_collected,
     standardize_target,
 )
+from skfair.utils._types import MatrixLike
 
 
 class LinearRegressor(GroupScoreMixin, RegressorMixin, ConstrainedLinearModel):
     """Base of the linear regressors that are trained under constraints."""
 
     @row_by_row(lambda self: np.empty(0))
-    def predict(self, X, *, sensitive_features=None):
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
         """Prediction for each row.
 
         Parameters

@@ -1,12 +1,22 @@
 """Linear regressors under fairness constraints on an interval of percentiles."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from numbers import Integral
+from typing import TYPE_CHECKING, Literal, Self
+
+from numpy.typing import ArrayLike
 
 from skfair.constraints import PartialDemographicParity, PartialStatisticalParity
 from skfair.regression._linear import LinearRegressor
 from skfair.training import PartialParityModel, document, make_criterion
 from skfair.utils._fit import limit_blas, restore_on_failure
 from skfair.utils._sklearn import StrOptions, validate_params, with_callbacks
+from skfair.utils._types import MatrixLike, RandomState
+
+if TYPE_CHECKING:
+    from skfair.solvers import Solver
 
 
 @document
@@ -111,21 +121,21 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
 
     def __init__(
         self,
-        criterion="statistical_parity",
+        criterion: str = "statistical_parity",
         *,
-        interval=None,
-        tolerance=0.05,
-        min_group_size="auto",
-        group_interactions=False,
-        enforcement="auto",
-        loss="squared",
-        alpha=1e-4,
-        fit_intercept=True,
-        solver="sqp",
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        interval: Sequence | dict | None = None,
+        tolerance: float = 0.05,
+        min_group_size: int | Literal["auto"] = "auto",
+        group_interactions: bool | Literal["intercept"] = False,
+        enforcement: Literal["auto", "calibration"] | None = "auto",
+        loss: Literal["squared", "absolute"] = "squared",
+        alpha: float = 1e-4,
+        fit_intercept: bool = True,
+        solver: str | Solver = "sqp",
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.criterion = criterion
         self.interval = interval
@@ -146,7 +156,14 @@ class PartialParityRegressor(PartialParityModel, LinearRegressor):
     @limit_blas
     @with_callbacks
     @document
-    def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Train the regressor.
 
         Parameters

@@ -67,7 +67,15 @@ class AugmentedLagrangian(Solver):
         "inner_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, max_iter=100, tol=1e-6, rho=10.0, growth=4.0, shrink=0.25, inner_iter=1000):
+    def __init__(
+        self,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        rho: float = 10.0,
+        growth: float = 4.0,
+        shrink: float = 0.25,
+        inner_iter: int = 1000,
+    ):
         self.max_iter = max_iter
         self.tol = tol
         self.rho = rho

@@ -1,10 +1,13 @@
 """The driver of all solvers: stopping, the best iterate, and the certificate of the answer."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,6 +16,10 @@ from sklearn.utils import check_random_state
 from skfair.problems import Evaluation
 from skfair.solvers._certificate import estimate_multipliers, kkt_residual
 from skfair.utils._sklearn import Interval, validate_parameter_constraints
+from skfair.utils._types import RandomState
+
+if TYPE_CHECKING:
+    from skfair.problems import ConstrainedProblem
 
 
 class Iterate(NamedTuple):
@@ -206,7 +213,14 @@ class Solver(BaseEstimator):
     def _iterate(self, problem, x, random_state):
         """Yield an `Iterate` for the start x and for every point after it; the driver stops."""
 
-    def solve(self, problem, x0=None, *, random_state=None, callback=None):
+    def solve(
+        self,
+        problem: ConstrainedProblem,
+        x0: np.ndarray | None = None,
+        *,
+        random_state: RandomState = None,
+        callback: Callable | None = None,
+    ) -> Result:
         """Solve a problem.
 
         Parameters

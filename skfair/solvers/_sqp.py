@@ -2,7 +2,7 @@
 
 from functools import partial
 from numbers import Integral
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -85,7 +85,13 @@ class SQP(Solver):
         "memory": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, max_iter=200, tol=1e-6, hessian="exact", memory=20):
+    def __init__(
+        self,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        hessian: Literal["exact", "lbfgs"] = "exact",
+        memory: int = 20,
+    ):
         self.max_iter = max_iter
         self.tol = tol
         self.hessian = hessian
@@ -94,7 +100,7 @@ class SQP(Solver):
     advice = "Raise max_iter or tol, or give the problem more curvature by a larger alpha."
 
     @property
-    def requires(self):
+    def requires(self) -> tuple[str, ...]:
         """The exact Hessian needs Gram matrices of the model."""
         return ("gram",) if self.hessian == "exact" else ()
 

@@ -1,5 +1,10 @@
 """Networks of PyTorch, trained under fairness constraints that their decisions keep."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -10,6 +15,11 @@ from skfair.torch._module import check_device, make_perceptron, require_torch, t
 from skfair.torch._samples import is_dataset, make_samples
 from skfair.training import check_training, document
 from skfair.utils._sklearn import safe_indexing
+from skfair.utils._types import Label, RandomState
+
+if TYPE_CHECKING:
+    from skfair.constraints import Constraint
+    from skfair.solvers import Solver
 
 
 @document
@@ -133,26 +143,26 @@ class ConstrainedTorchClassifier(NetworkClassifier):
 
     def __init__(
         self,
-        module=None,
-        constraint="demographic_parity",
+        module: Any = None,
+        constraint: str | Constraint | list | None = "demographic_parity",
         *,
-        tolerance=0.02,
-        confidence_level=None,
-        min_group_size="auto",
-        enforcement="auto",
-        loss="logistic",
-        alpha=1e-4,
-        surrogate="sigmoid",
-        solver="adam-pd",
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change=10,
-        class_weight=None,
-        pos_label=None,
-        device="cpu",
-        warm_start=False,
-        random_state=None,
-        verbose=0,
+        tolerance: float = 0.02,
+        confidence_level: float | None = None,
+        min_group_size: int | Literal["auto"] = "auto",
+        enforcement: str | None = "auto",
+        loss: str | Callable = "logistic",
+        alpha: float = 1e-4,
+        surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
+        solver: str | Solver = "adam-pd",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        class_weight: dict | Literal["balanced"] | None = None,
+        pos_label: Label | None = None,
+        device: Any = "cpu",
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        verbose: int = 0,
     ):
         self.module = module
         self.constraint = constraint

@@ -1,6 +1,9 @@
 """Scores of a module of PyTorch, behind the protocol of models."""
 
+from __future__ import annotations
+
 import copy
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +12,7 @@ from skfair.torch._flat_module import FlatModule
 from skfair.torch._module import check_device, ensure_output_layer, require_torch
 from skfair.torch._point import TorchPoint
 from skfair.torch._samples import make_samples
+from skfair.utils._types import MatrixLike, RandomState
 
 _CHUNK = 1 << 20
 """Numbers in the samples that are evaluated at a time."""
@@ -60,7 +64,7 @@ class TorchModel:
     (2,)
     """
 
-    def __init__(self, module, X, device="cpu"):
+    def __init__(self, module: Any, X: MatrixLike, device: Any = "cpu"):
         device = check_device(device)
         self.samples = make_samples(X, device)
         module = copy.deepcopy(module).to(device)
@@ -74,12 +78,12 @@ class TorchModel:
         self.is_training = False
 
     @property
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         """Length of a parameter vector."""
         return sum(self.network.sizes)
 
     @property
-    def n_last(self):
+    def n_last(self) -> int:
         """Number of parameters of the last layer."""
         return sum(self.network.sizes[-2:])
 
@@ -89,7 +93,7 @@ class TorchModel:
         vars(model).update(vars(self), **changes)
         return model
 
-    def astype(self, dtype):
+    def astype(self, dtype: Any) -> TorchModel:
         """The same model in another dtype, with a copy of the module.
 
         Parameters
@@ -104,7 +108,7 @@ class TorchModel:
         dtype = getattr(require_torch(), np.dtype(dtype).name)
         return self._replace(network=self.network.copy(dtype))
 
-    def initial(self, random_state=None):
+    def initial(self, random_state: RandomState = None) -> np.ndarray:
         """Initial parameters: those of the module.
 
         Parameters
@@ -118,7 +122,7 @@ class TorchModel:
         """
         return self.parameters(self.network.module)
 
-    def parameters(self, module):
+    def parameters(self, module: Any) -> np.ndarray:
         """Parameters of another module of the same architecture, such as that of `module_at`.
 
         Parameters
@@ -137,7 +141,7 @@ class TorchModel:
         """
         return self.network.parameters(module)
 
-    def module_at(self, parameters):
+    def module_at(self, parameters: np.ndarray) -> Any:
         """A copy of the module with other parameters, in evaluation mode.
 
         Parameters
@@ -153,7 +157,7 @@ class TorchModel:
         network.load(parameters)
         return network.module.eval()
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray | slice) -> TorchModel:
         """The same model on some of the samples.
 
         Parameters
@@ -168,7 +172,7 @@ class TorchModel:
         """
         return self._replace(samples=self.samples.take(rows))
 
-    def batch(self, rows):
+    def batch(self, rows: np.ndarray | slice) -> TorchModel:
         """The model on a mini-batch, in training mode.
 
         Parameters
@@ -183,7 +187,7 @@ class TorchModel:
         """
         return self._replace(samples=self.samples.take(rows), is_training=True)
 
-    def evaluate(self, parameters):
+    def evaluate(self, parameters: np.ndarray) -> TorchPoint | ChunkedPoint:
         """The model at given parameters.
 
         Parameters
@@ -200,7 +204,7 @@ class TorchModel:
             return ChunkedPoint(self, parameters, len(self.samples), self._n_chunk)
         return TorchPoint(self, parameters)
 
-    def ridge(self, alpha):
+    def ridge(self, alpha: float) -> np.ndarray:
         """Second derivative of ``alpha / 2 * sum(weights ** 2)`` by each parameter.
 
         Parameters
@@ -216,7 +220,7 @@ class TorchModel:
         each = [alpha if tensor.ndim > 1 else 0.0 for tensor in self.network.tensors.values()]
         return np.repeat(each, self.network.sizes)
 
-    def last_layer(self, parameters):
+    def last_layer(self, parameters: np.ndarray) -> LinearModel:
         """The linear model on the inputs of the last layer, the layers before it held fixed.
 
         Parameters
@@ -234,7 +238,7 @@ class TorchModel:
         n_units = hidden.shape[1]
         return LinearModel(hidden, np.zeros(n_units), np.ones(n_units), fit_intercept=True)
 
-    def estimate_batch_norm(self, parameters):
+    def estimate_batch_norm(self, parameters: np.ndarray) -> TorchModel:
         """The same model, with means and variances of its batch norms over all samples.
 
         In training they follow mini-batches, in which groups may have other shares, and lag behind

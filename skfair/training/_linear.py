@@ -1,5 +1,7 @@
 """Base of linear estimators that are trained under constraints."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,10 +26,10 @@ class ConstrainedLinearModel(ConstrainedModel):
 
     __metadata_request__predict = {"sensitive_features": True}
 
-    n_jobs = None
+    n_jobs: Any = None
     """Number of threads; a parameter of estimators that use several."""
 
-    class_weight = None
+    class_weight: Any = None
     """Weights of classes; a parameter of some classifiers."""
 
     _partitioned_enforcements = ("auto", None)

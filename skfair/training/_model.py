@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -42,9 +43,9 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
-    surrogate = "sigmoid"
+    surrogate: Any = "sigmoid"
 
-    confidence_level = None
+    confidence_level: Any = None
     """Probability with which the population keeps the tolerances too; parameter of classifiers."""
 
     _solver_defaults = {}

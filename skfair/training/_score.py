@@ -1,7 +1,12 @@
 """The default score of estimators whose predictions may depend on the group."""
 
+from typing import Any
+
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
+
+from skfair.utils._types import MatrixLike
 
 
 class GroupScoreMixin:
@@ -12,8 +17,16 @@ class GroupScoreMixin:
     """
 
     __metadata_request__score = {"sensitive_features": True}
+    predict: Any
 
-    def score(self, X, y, sample_weight=None, *, sensitive_features=None):
+    def score(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: MatrixLike | None = None,
+    ) -> float:
         """Accuracy of a classifier's decisions, or R^2 of a regressor's predictions.
 
         Parameters

@@ -1,13 +1,16 @@
 """Docstring entries that several functions or classes share, written once."""
 
 import re
+from collections.abc import Callable
 from textwrap import dedent, indent
+
+from skfair.utils._types import Decorated
 
 _PLACEHOLDER = re.compile(r"^([ \t]*)\{(\w+(?:, \w+)*)\}[ \t]*$", re.MULTILINE)
 """A line ``{name}`` or ``{name, other}`` by itself, so that formulas and dicts are not meant."""
 
 
-def shared_docs(*sections, **blocks):
+def shared_docs(*sections: str, **blocks: str) -> Callable[[Decorated], Decorated]:
     """Make a decorator that fills placeholders in docstrings with shared entries.
 
     `sections` are texts of numpydoc entries, as below Parameters or Raises. An entry replaces one

@@ -5,12 +5,13 @@ from numbers import Integral
 
 from skfair._kernels import announce_compilation
 from skfair.utils._threads import single_threaded_blas
+from skfair.utils._types import Decorated
 
 _LARGE = 1 << 17
 """Number of samples above which a fit has the threads of ``n_jobs``, and BLAS no others."""
 
 
-def restore_on_failure(fit):
+def restore_on_failure(fit: Decorated) -> Decorated:
     """Decorate a ``fit`` such that an exception leaves the estimator as it was.
 
     Every exception counts: bad input, Ctrl-C, a callback and its teardown, a warning turned into an
@@ -31,7 +32,7 @@ def restore_on_failure(fit):
             vars(estimator).update(before)
             raise
 
-    return fit_or_restore
+    return fit_or_restore  # type: ignore[return-value]
 
 
 def limit_blas(fit):

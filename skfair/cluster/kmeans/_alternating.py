@@ -1,6 +1,10 @@
 """The stochastic alternating balance k-means algorithm (SAfairKM) of Liu and Vicente."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sklearn.base import BaseEstimator
 
@@ -9,9 +13,16 @@ from skfair.cluster.kmeans._alternating_run import alternating_front, alternatin
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.utils._sklearn import Interval, StrOptions, validate_params
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from skfair.cluster.kmeans._lloyd import Runs
+    from skfair.cluster.kmeans._problem import Point
+
+
 REAL_PAIRS = ((25, 0), (20, 4), (15, 3), (5, 2))
 SYNTHETIC = {"n_iter": 400, "n_starts": 10, "pairs": ((1, 1), (5, 1), (2, 0))}
-EXPERIMENTS = {
+EXPERIMENTS: dict[str, dict[str, Any]] = {
     "Adult_K10": {"n_iter": 2500},
     "Adult_K5": {"n_iter": 2500},
     "Bank_K10": {"n_iter": 8000},
@@ -89,13 +100,13 @@ class AlternatingSwaps(BaseEstimator):
 
     def __init__(
         self,
-        n_kmeans_updates=20,
-        n_swap_updates=4,
+        n_kmeans_updates: int = 20,
+        n_swap_updates: int = 4,
         *,
-        swap_target="local",
-        half_swaps=False,
-        batch_growth=1.003,
-        n_iter=2500,
+        swap_target: Literal["local", "global"] = "local",
+        half_swaps: bool = False,
+        batch_growth: float = 1.003,
+        n_iter: int = 2500,
     ):
         self.n_kmeans_updates = n_kmeans_updates
         self.n_swap_updates = n_swap_updates
@@ -105,7 +116,7 @@ class AlternatingSwaps(BaseEstimator):
         self.n_iter = n_iter
 
     @classmethod
-    def from_paper(cls, n_kmeans_updates, n_swap_updates):
+    def from_paper(cls, n_kmeans_updates: int, n_swap_updates: int) -> Self:
         """Settings of the text of the paper.
 
         Local targets (Section 3.2) and 3000 / (n_a + n_b) iterations (Figure 4). The growth of the
@@ -124,7 +135,7 @@ class AlternatingSwaps(BaseEstimator):
         return cls(n_kmeans_updates, n_swap_updates, n_iter=n_iter)
 
     @classmethod
-    def from_public_code(cls, n_kmeans_updates=4, n_swap_updates=2):
+    def from_public_code(cls, n_kmeans_updates: int = 4, n_swap_updates: int = 2) -> Self:
         """Settings of the code published with the paper, for a single run.
 
         Global targets, updates counted in half swaps, 500 iterations.
@@ -138,10 +149,16 @@ class AlternatingSwaps(BaseEstimator):
         -------
         algorithm : AlternatingSwaps
         """
-        published = {"swap_target": "global", "half_swaps": True}
+        published: dict[str, Any] = {"swap_target": "global", "half_swaps": True}
         return cls(n_kmeans_updates, n_swap_updates, **published, batch_growth=1.005, n_iter=500)
 
-    def solve(self, problem, runs, random_state, watch):
+    def solve(
+        self,
+        problem: ClusteringProblem,
+        runs: Runs,
+        random_state: np.random.RandomState,
+        watch: Callable,
+    ) -> tuple[Point, int, Literal["feasible"]]:
         """The clustering that Algorithm 2 ends with, from random labels.
 
         Parameters
@@ -233,17 +250,17 @@ class AlternatingFront(BaseEstimator):
 
     def __init__(
         self,
-        pairs=REAL_PAIRS,
+        pairs: Sequence[tuple[int, int]] = REAL_PAIRS,
         *,
-        n_starts=30,
-        n_iter=2500,
-        n_child_iter=1,
-        max_size=1500,
-        init="mixed",
-        keep_ties=False,
-        swap_target="local",
-        half_swaps=False,
-        batch_growth=1.003,
+        n_starts: int = 30,
+        n_iter: int = 2500,
+        n_child_iter: int = 1,
+        max_size: int = 1500,
+        init: Literal["mixed", "random"] = "mixed",
+        keep_ties: bool = False,
+        swap_target: Literal["local", "global"] = "local",
+        half_swaps: bool = False,
+        batch_growth: float = 1.003,
     ):
         self.pairs = pairs
         self.n_starts = n_starts
@@ -257,7 +274,7 @@ class AlternatingFront(BaseEstimator):
         self.batch_growth = batch_growth
 
     @classmethod
-    def from_paper(cls, dataset):
+    def from_paper(cls, dataset: str) -> Self:
         """Settings of an experiment in the text of the paper (Figures 1, 3, 5, 6 and 8).
 
         Local targets, as Section 3.2 recommends, from random labels; the pairs and the growth of
@@ -286,7 +303,7 @@ class AlternatingFront(BaseEstimator):
         return cls(init="random", **EXPERIMENTS[dataset])
 
     @classmethod
-    def from_public_code(cls, dataset):
+    def from_public_code(cls, dataset: str) -> Self:
         """Settings of the code published with the paper for one of its experiments.
 
         As `from_paper`, but with global targets, updates counted in half swaps, and half of the
@@ -301,10 +318,16 @@ class AlternatingFront(BaseEstimator):
         -------
         algorithm : AlternatingFront
         """
-        published = {"swap_target": "global", "half_swaps": True, "init": "mixed"}
+        published: dict[str, Any] = {"swap_target": "global", "half_swaps": True, "init": "mixed"}
         return cls.from_paper(dataset).set_params(**published)
 
-    def front(self, samples, runs, n_levels, random_state):
+    def front(
+        self,
+        samples: ClusteringProblem,
+        runs: Runs,
+        n_levels: int,
+        random_state: np.random.RandomState,
+    ) -> list[Route]:
         """The clusterings that Algorithm 3 ends with.
 
         Parameters

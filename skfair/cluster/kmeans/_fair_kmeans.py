@@ -1,8 +1,11 @@
 """k-means whose clusters mirror the groups of the data."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,6 +26,7 @@ from skfair.utils._sklearn import (
     validate_params,
     with_callbacks,
 )
+from skfair.utils._types import MatrixLike, RandomState
 
 ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
@@ -221,21 +225,21 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        min_balance=0.8,
-        min_share_ratio=None,
-        attributes="intersections",
-        min_cluster_size=None,
-        max_cluster_size=None,
-        init="k-means++",
-        n_init=3,
-        max_iter=300,
-        tol=1e-5,
-        algorithm="homotopy",
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        min_balance: float | None = 0.8,
+        min_share_ratio: float | None = None,
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_cluster_size: int | float | None = None,
+        max_cluster_size: int | float | None = None,
+        init: Literal["k-means++", "random"] | ArrayLike | Callable = "k-means++",
+        n_init: int = 3,
+        max_iter: int = 300,
+        tol: float = 1e-5,
+        algorithm: str | Homotopy | AlternatingSwaps = "homotopy",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.n_clusters = n_clusters
         self.min_balance = min_balance
@@ -255,7 +259,14 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     @restore_on_failure
     @limit_blas
     @with_callbacks
-    def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -290,7 +301,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return self._fit(X, self._check(X, sensitive_features, sample_weight))
 
     @row_by_row(lambda self: np.empty(0, dtype=np.int32))
-    def predict(self, X, *, sensitive_features=None):
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
         """Cluster of each row.
 
         Parameters
@@ -327,7 +338,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return np.argmin(distances + offsets, axis=1).astype(np.int32)
 
     @row_by_row(lambda self: np.empty((0, len(self.cluster_centers_))))
-    def transform(self, X):
+    def transform(self, X: MatrixLike) -> np.ndarray:
         """Euclidean distances to the centres.
 
         Parameters
@@ -343,7 +354,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         return np.sqrt(squared_distances(*self._center(X)))
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Minus the summed squared distance to the nearest centre; it ignores balance.
 
         Parameters

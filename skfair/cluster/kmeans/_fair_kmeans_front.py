@@ -1,9 +1,13 @@
 """The Pareto front of k-means cost and balance."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skfair.cluster._base import front
 from skfair.cluster.kmeans._alternating import AlternatingFront
@@ -11,30 +15,35 @@ from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._lloyd import check_runs
 from skfair.utils._messages import resolve_name
+from skfair.utils._types import MatrixLike, RandomState
+
+if TYPE_CHECKING:
+    from skfair.cluster._pareto_front import ParetoFront
+
 
 FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
 """An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
 
 
 def fair_kmeans_front(
-    X,
+    X: MatrixLike,
     *,
-    sensitive_features,
-    n_clusters=8,
-    n_levels=40,
-    criterion="balance",
-    attributes="intersections",
-    min_cluster_size=None,
-    max_cluster_size=None,
-    init="k-means++",
-    n_init=10,
-    max_iter=300,
-    tol=1e-5,
-    algorithm="homotopy",
-    sample_weight=None,
-    random_state=None,
-    n_jobs=None,
-):
+    sensitive_features: MatrixLike,
+    n_clusters: int = 8,
+    n_levels: int = 40,
+    criterion: str = "balance",
+    attributes: Literal["intersections", "each"] = "intersections",
+    min_cluster_size: int | float | None = None,
+    max_cluster_size: int | float | None = None,
+    init: Any = "k-means++",
+    n_init: int = 10,
+    max_iter: int = 300,
+    tol: float = 1e-5,
+    algorithm: str | Homotopy | AlternatingFront = "homotopy",
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> ParetoFront:
     r"""What every degree of balance costs: a front of k-means clusterings.
 
     Both objectives are those of :class:`FairKMeans`: the mean squared distance to the means of

@@ -1,7 +1,11 @@
 """The homotopy: follow the cheapest clustering while the required balance rises."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from numbers import Integral
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -23,6 +27,12 @@ from skfair.cluster.kmeans._local_search import (
 from skfair.cluster.kmeans._problem import Point, recompute_point
 from skfair.partitions import n_threads_of
 from skfair.utils._sklearn import Interval, validate_params
+
+if TYPE_CHECKING:
+    from skfair.cluster.kmeans._lloyd import Runs
+    from skfair.cluster.kmeans._partitioned import PartitionedClustering
+    from skfair.cluster.kmeans._problem import ClusteringProblem
+
 
 GROWTH = 10  # of the size of subsamples, until all samples are taken
 MAX_SIZED = 2000  # samples on which starts with bounds on sizes are compared
@@ -82,13 +92,26 @@ class Homotopy(BaseEstimator):
     advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
     """What to do where the required balance is not reached."""
 
-    def __init__(self, n_levels=4, *, n_followed=2, n_relocations=30, max_samples=20_000):
+    def __init__(
+        self,
+        n_levels: int = 4,
+        *,
+        n_followed: int = 2,
+        n_relocations: int = 30,
+        max_samples: int = 20_000,
+    ):
         self.n_levels = n_levels
         self.n_followed = n_followed
         self.n_relocations = n_relocations
         self.max_samples = max_samples
 
-    def solve(self, problem, runs, random_state, watch):
+    def solve(
+        self,
+        problem: ClusteringProblem | PartitionedClustering,
+        runs: Runs,
+        random_state: np.random.RandomState,
+        watch: Callable,
+    ) -> tuple[Point, int, str]:
         """The cheapest clustering found that keeps the limits of a problem.
 
         Parameters
@@ -152,7 +175,13 @@ class Homotopy(BaseEstimator):
         point, *others = self.solve(samples, runs, random_state, lambda point: watch(spread(point)))
         return spread(point), *others
 
-    def front(self, samples, runs, n_levels, random_state):
+    def front(
+        self,
+        samples: ClusteringProblem,
+        runs: Runs,
+        n_levels: int,
+        random_state: np.random.RandomState,
+    ) -> list[Route]:
         """Clusterings from plain k-means to the best attainable balance, each with a path upward.
 
         Parameters

@@ -1,5 +1,7 @@
 """The embedding of fair spectral clustering."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from skfair.groups import check_groups
 from skfair.partitions import blocks, make_partitions
 from skfair.utils._graph import group_constraint
 from skfair.utils._messages import spelling_hint
+from skfair.utils._types import MatrixLike, RandomState
 
 SMALL = 600  # nodes up to which the dense eigenproblem is fastest
 SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities in single precision
@@ -33,15 +36,15 @@ class FairEmbedding(NamedTuple):
 
 
 def fair_embedding(
-    affinity,
+    affinity: MatrixLike | RBFAffinity,
     *,
-    sensitive_features,
-    n_components,
-    eigen_solver="auto",
-    tol=3e-5,
-    random_state=None,
-    n_jobs=None,
-):
+    sensitive_features: MatrixLike,
+    n_components: int,
+    eigen_solver: str | SFSC | DCADMM = "auto",
+    tol: float = 3e-5,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> FairEmbedding:
     r"""Spectral embedding in which every group has the same mean.
 
     Solves, with M the normalised affinity :math:`D^{-1/2} K D^{-1/2}` and F the group constraint,

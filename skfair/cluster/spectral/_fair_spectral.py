@@ -1,9 +1,12 @@
 """Spectral clustering into balanced clusters."""
 
 from collections import ChainMap
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers
@@ -17,6 +20,7 @@ from skfair.metrics import normalized_cut
 from skfair.partitions import row_by_row
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
+from skfair.utils._types import MatrixLike, RandomState
 
 
 class FairSpectralClustering(FairClusterer):
@@ -198,23 +202,23 @@ class FairSpectralClustering(FairClusterer):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        min_balance=0.8,
-        min_share_ratio=None,
-        affinity="rbf",
-        gamma=1.0,
-        n_neighbors=10,
-        n_components=None,
-        eigen_solver="auto",
-        eigen_tol=3e-5,
-        rounding="ncut",
-        n_init=10,
-        n_landmarks=None,
-        memory_limit=2**30,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
+        min_balance: float | None = 0.8,
+        min_share_ratio: float | None = None,
+        affinity: str | Callable = "rbf",
+        gamma: float = 1.0,
+        n_neighbors: int = 10,
+        n_components: int | None = None,
+        eigen_solver: str | SFSC | DCADMM = "auto",
+        eigen_tol: float = 3e-5,
+        rounding: Literal["ncut", "kmeans"] = "ncut",
+        n_init: int = 10,
+        n_landmarks: int | None = None,
+        memory_limit: int = 2**30,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.n_clusters = n_clusters
         self.min_balance = min_balance
@@ -235,7 +239,13 @@ class FairSpectralClustering(FairClusterer):
 
     @restore_on_failure
     @with_callbacks
-    def fit(self, X, y=None, *, sensitive_features=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: MatrixLike | None = None,
+    ) -> Self:
         """Cluster the rows of X, or the nodes of a graph.
 
         Parameters
@@ -269,7 +279,7 @@ default=None
         return self._fit(X, self._check(X, sensitive_features))
 
     @row_by_row(lambda self: np.empty(0, dtype=np.int32))
-    def predict(self, X, *, sensitive_features=None):
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
         """Cluster of each row, by extending the embedding to it.
 
         A row x is embedded at ``t(x) = k(x, .) T / (lambda d_x)``, with T the training embedding
@@ -300,7 +310,7 @@ default=None
         ]
         return nearest_centers(np.vstack(coordinates), self._means)[0]
 
-    def score(self, X, y=None):
+    def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
         """Minus the normalised cut of ``predict(X)`` on the affinity of X itself.
 
         Parameters

@@ -1,5 +1,10 @@
 """The Pareto front of normalised cut and balance."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster._base import front
@@ -8,26 +13,31 @@ from skfair.cluster.kmeans._lloyd import Runs
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 from skfair.cluster.spectral._rounding import ncut_path
 from skfair.utils._messages import warn
+from skfair.utils._types import MatrixLike, RandomState
+
+if TYPE_CHECKING:
+    from skfair.cluster._pareto_front import ParetoFront
+    from skfair.cluster.spectral._literature import DCADMM, SFSC
 
 
 def fair_spectral_front(
-    X,
+    X: MatrixLike,
     *,
-    sensitive_features,
-    n_clusters=8,
-    n_levels=20,
-    criterion="balance",
-    affinity="rbf",
-    gamma=1.0,
-    n_neighbors=10,
-    n_components=None,
-    eigen_solver="auto",
-    eigen_tol=3e-5,
-    n_init=10,
-    memory_limit=2**30,
-    random_state=None,
-    n_jobs=None,
-):
+    sensitive_features: MatrixLike,
+    n_clusters: int = 8,
+    n_levels: int = 20,
+    criterion: str = "balance",
+    affinity: str | Callable = "rbf",
+    gamma: float = 1.0,
+    n_neighbors: int = 10,
+    n_components: int | None = None,
+    eigen_solver: str | SFSC | DCADMM = "auto",
+    eigen_tol: float = 3e-5,
+    n_init: int = 10,
+    memory_limit: int = 2**30,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> ParetoFront:
     """Pareto front of normalised cut and balance over spectral clusterings.
 
     The balance of a clustering is the minimum over clusters, of the balance or of the ratio of two

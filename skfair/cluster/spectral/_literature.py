@@ -3,7 +3,10 @@
 They have the signature of the functions in `skfair.cluster.spectral._eigen_solvers`.
 """
 
+from __future__ import annotations
+
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from scipy import optimize
@@ -13,6 +16,10 @@ from sklearn.base import BaseEstimator
 from skfair.cluster.spectral._normalized_affinity import RBFAffinity
 from skfair.cluster.spectral._orthonormalize import orthonormalize
 from skfair.utils._sklearn import Interval, StrOptions, validate_params
+
+if TYPE_CHECKING:
+    from skfair.cluster.spectral._normalized_affinity import NormalizedAffinity
+
 
 LARGEST_ALPHA = 0.9  # Proposition 3.2 of the DC-ADMM paper requires a penalty alpha < 1
 
@@ -52,12 +59,12 @@ class SFSC(BaseEstimator):
         "ncv_per_pair": [Interval(Integral, 2, None, closed="left"), None],
     }
 
-    def __init__(self, sigma=2.0, ncv_per_pair=4):
+    def __init__(self, sigma: float | Literal["norm"] = 2.0, ncv_per_pair: int | None = 4):
         self.sigma = sigma
         self.ncv_per_pair = ncv_per_pair
 
     @classmethod
-    def from_paper(cls):
+    def from_paper(cls) -> Self:
         r"""Settings compared in the DC-ADMM paper: shift :math:`\|\hat L\|_1`, defaults of ARPACK.
 
         Returns
@@ -66,7 +73,14 @@ class SFSC(BaseEstimator):
         """
         return cls(sigma="norm", ncv_per_pair=None)
 
-    def __call__(self, operator, basis, n_pairs, tol, random_state):
+    def __call__(
+        self,
+        operator: NormalizedAffinity,
+        basis: np.ndarray,
+        n_pairs: int,
+        tol: float,
+        random_state: np.random.RandomState,
+    ) -> tuple[np.ndarray, bool]:
         """Eigenvectors orthogonal to a basis, to full accuracy, and whether all converged."""
         validate_params(self)
         sigma = norm_of_laplacian(operator) if self.sigma == "norm" else self.sigma
@@ -159,13 +173,13 @@ class DCADMM(BaseEstimator):
 
     def __init__(
         self,
-        alpha=0.005,
-        n_iter=10,
-        growth=2.0,
-        imbalance=10.0,
-        gtol=1e-3,
-        ftol=1e-4,
-        omega=1e-3,
+        alpha: float = 0.005,
+        n_iter: int = 10,
+        growth: float = 2.0,
+        imbalance: float = 10.0,
+        gtol: float = 1e-3,
+        ftol: float = 1e-4,
+        omega: float = 1e-3,
     ):
         self.alpha = alpha
         self.n_iter = n_iter
@@ -176,7 +190,7 @@ class DCADMM(BaseEstimator):
         self.omega = omega
 
     @classmethod
-    def from_paper(cls):
+    def from_paper(cls) -> Self:
         """Settings of the paper's Appendix B, which are the defaults; it does not print omega.
 
         Returns
@@ -185,7 +199,14 @@ class DCADMM(BaseEstimator):
         """
         return cls(alpha=0.005, n_iter=10, growth=2.0, imbalance=10.0, gtol=1e-3, ftol=1e-4)
 
-    def __call__(self, operator, basis, n_pairs, tol, random_state):
+    def __call__(
+        self,
+        operator: NormalizedAffinity,
+        basis: np.ndarray,
+        n_pairs: int,
+        tol: float,
+        random_state: np.random.RandomState,
+    ) -> tuple[np.ndarray, bool]:
         """The embedding after ``n_iter`` iterations, without a certificate of convergence."""
         validate_params(self)
         shape = (operator.n_nodes, n_pairs)

@@ -1,10 +1,15 @@
 """Gaussian affinities that are not stored, and the normalised affinity as an operator."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from skfair.partitions import blocks, make_partitions
 from skfair.utils._graph import degrees_from_sums, node_degrees
+from skfair.utils._types import MatrixLike
 
 ROWS = 256  # rows of a dense affinity per task of a thread: few, for an even load
 STRIPE = 4096  # rows of a sparse affinity per task
@@ -35,7 +40,7 @@ class RBFAffinity:
            [0.368, 1.   ]])
     """
 
-    def __init__(self, X, gamma=1.0, n_jobs=None):
+    def __init__(self, X: MatrixLike, gamma: float = 1.0, n_jobs: int | None = None):
         self.X = X
         self.gamma = gamma
         self.n_jobs = n_jobs
@@ -43,7 +48,7 @@ class RBFAffinity:
         self.dtype = X.dtype
         self._half_norms = 0.5 * np.einsum("ij,ij->i", X, X)
 
-    def astype(self, dtype):
+    def astype(self, dtype: Any) -> RBFAffinity:
         """The same kernel computed in another precision.
 
         Parameters

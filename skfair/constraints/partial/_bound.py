@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class BoundPartialParity:
         The same of groups that are too small to be compared, for the report alone.
     """
 
-    criterion: object
+    criterion: Any
     ranked: RankedEvents
     tolerance: float
     offset: np.ndarray | float = 0.0

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ class Majorant(ABC):
     in blocks of equal length; of each block the rows of all upper bounds come first.
     """
 
-    original: object
+    original: Any
     scores: np.ndarray
     aux: np.ndarray
 

@@ -1,7 +1,11 @@
 """Partial parity: criteria on an interval of percentiles, at all thresholds or at one."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -18,6 +22,11 @@ from skfair.constraints.partial._ranked import RankedEvents
 from skfair.constraints.partial._shares import rows_at_percentiles, rows_at_threshold
 from skfair.groups import check_interval
 from skfair.utils._sklearn import Interval, StrOptions
+
+if TYPE_CHECKING:
+    from skfair.constraints._protocols import SmoothConstraint
+    from skfair.groups import Samples
+
 
 _MAX_PERCENTILES = 20
 """Percentiles up to which rows are refined: beyond, quadratic programs cost more than the data."""
@@ -79,14 +88,14 @@ class PartialParity(Constraint):
         return BoundPartialParity(self, ranked, tolerance, uncompared=uncompared)
 
     @partial_docs
-    def rows(self, ranked, tolerance):
+    def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
         """The rows that bound the criterion, as `ShareRows` or `PairRows`.
 
         {of_rows}
         """
         raise NotImplementedError
 
-    def narrow(self, factor):
+    def narrow(self, factor: float) -> PartialParity:
         """The same criterion with another ramp.
 
         Parameters
@@ -96,11 +105,11 @@ class PartialParity(Constraint):
         """
         return clone(self).set_params(width=self.width * factor)
 
-    def refine(self):
+    def refine(self) -> PartialParity:
         """The same criterion at more percentiles, where it is compared at some."""
         return self
 
-    def difference(self, samples, percentiles, scores):
+    def difference(self, samples: Samples, percentiles: np.ndarray, scores: np.ndarray) -> float:
         """The public metric; nan if no member of a group ranks in its interval.
 
         Parameters
@@ -130,12 +139,18 @@ class PartialParity(Constraint):
     _metric_options = ("scale", "threshold", "rank_within")
     _is_by_class = False
 
-    def grid_positions(self):
+    def grid_positions(self) -> np.ndarray:
         """Positions in the interval of the percentiles at which shares are compared or reported."""
         return np.linspace(0.0, 1.0, 10)
 
     @partial_docs
-    def thresholds(self, ranked, tolerance, scores, n_positions=None):
+    def thresholds(
+        self,
+        ranked: RankedEvents,
+        tolerance: float,
+        scores: np.ndarray,
+        n_positions: int | None = None,
+    ) -> np.ndarray:
         """Thresholds of reports: midway between the percentiles of the groups at some positions.
 
         {of_rows}
@@ -152,7 +167,7 @@ class PartialParity(Constraint):
         return rows.initial_aux(scores)
 
     @partial_docs
-    def interval_tolerances(self, ranked, tolerance):
+    def interval_tolerances(self, ranked: RankedEvents, tolerance: float) -> np.ndarray:
         """The tolerance in units of the interval of each event, (n_events,).
 
         {of_rows}
@@ -226,14 +241,14 @@ class PartialStatisticalParity(PartialParity):
 
     def __init__(
         self,
-        interval=(0.0, 1.0),
+        interval: Sequence | dict = (0.0, 1.0),
         *,
-        tolerance=None,
-        scale="normalized",
-        n_percentiles=10,
-        width=2.0,
-        surrogate="ramp",
-        min_group_size=None,
+        tolerance: float | None = None,
+        scale: Literal["normalized", "raw"] = "normalized",
+        n_percentiles: int = 10,
+        width: float = 2.0,
+        surrogate: Literal["ramp", "sigmoid"] = "ramp",
+        min_group_size: int | Literal["auto"] | None = None,
     ):
         self.interval = interval
         self.tolerance = tolerance
@@ -244,7 +259,7 @@ class PartialStatisticalParity(PartialParity):
         self.min_group_size = min_group_size
 
     @partial_docs
-    def rows(self, ranked, tolerance):
+    def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
         """Shares between percentiles, at free thresholds, as `ShareRows`.
 
         {of_rows}
@@ -255,7 +270,7 @@ class PartialStatisticalParity(PartialParity):
             ranked, tolerances, self.grid_positions(), self.width, convex_means
         )
 
-    def refine(self):
+    def refine(self) -> PartialParity:
         """The same criterion at twice as many percentiles, up to 20; with no fewer.
 
         Between two percentiles groups differ by more.
@@ -264,7 +279,7 @@ class PartialStatisticalParity(PartialParity):
         more = min(2 * self.n_percentiles, _MAX_PERCENTILES)
         return clone(self).set_params(n_percentiles=max(self.n_percentiles, more))
 
-    def grid_positions(self):
+    def grid_positions(self) -> np.ndarray:
         """Positions of the percentiles in the interval, (n_percentiles,)."""
         return np.linspace(0.0, 1.0, self.n_percentiles)
 
@@ -295,14 +310,21 @@ class PartialGroupAUC(PartialParity):
     cells = staticmethod(all_samples)
     compares_pairs = True
 
-    def __init__(self, interval=(0.0, 1.0), *, tolerance=None, width=2.0, min_group_size=None):
+    def __init__(
+        self,
+        interval: Sequence | dict = (0.0, 1.0),
+        *,
+        tolerance: float | None = None,
+        width: float = 2.0,
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
         self.interval = interval
         self.tolerance = tolerance
         self.width = width
         self.min_group_size = min_group_size
 
     @partial_docs
-    def rows(self, ranked, tolerance):
+    def rows(self, ranked: RankedEvents, tolerance: float) -> PairRows:
         """One row per pair of groups, as `PairRows`.
 
         {of_rows}
@@ -334,7 +356,7 @@ class ThresholdParity(PartialParity):
     surrogate = "ramp"
 
     @partial_docs
-    def rows(self, ranked, tolerance):
+    def rows(self, ranked: RankedEvents, tolerance: float) -> SmoothConstraint:
         """Shares at the threshold, between levels that suit the scores of `ranked`.
 
         {of_rows}
@@ -349,7 +371,13 @@ class ThresholdParity(PartialParity):
         return rows_at_threshold(ranked, tolerances, self.threshold, self.width, convex_means)
 
     @partial_docs
-    def thresholds(self, ranked, tolerance, scores, n_positions=None):
+    def thresholds(
+        self,
+        ranked: RankedEvents,
+        tolerance: float,
+        scores: np.ndarray,
+        n_positions: int | None = None,
+    ) -> np.ndarray:
         """The threshold of decisions.
 
         {of_rows}
@@ -401,14 +429,14 @@ class PartialDemographicParity(ThresholdParity):
 
     def __init__(
         self,
-        interval=(0.0, 1.0),
+        interval: Sequence | dict = (0.0, 1.0),
         *,
-        tolerance=None,
-        scale="normalized",
-        threshold=0.0,
-        width=0.5,
-        surrogate="ramp",
-        min_group_size=None,
+        tolerance: float | None = None,
+        scale: Literal["normalized", "raw"] = "normalized",
+        threshold: float = 0.0,
+        width: float = 0.5,
+        surrogate: Literal["ramp", "sigmoid"] = "ramp",
+        min_group_size: int | Literal["auto"] | None = None,
     ):
         self.interval = interval
         self.tolerance = tolerance
@@ -454,14 +482,14 @@ class PartialEqualOpportunity(ThresholdParity):
 
     def __init__(
         self,
-        interval=(0.0, 1.0),
+        interval: Sequence | dict = (0.0, 1.0),
         *,
-        tolerance=None,
-        scale="normalized",
-        rank_within="group",
-        threshold=0.0,
-        width=0.5,
-        min_group_size=None,
+        tolerance: float | None = None,
+        scale: Literal["normalized", "raw"] = "normalized",
+        rank_within: Literal["group", "class"] = "group",
+        threshold: float = 0.0,
+        width: float = 0.5,
+        min_group_size: int | Literal["auto"] | None = None,
     ):
         self.interval = interval
         self.tolerance = tolerance
@@ -472,7 +500,7 @@ class PartialEqualOpportunity(ThresholdParity):
         self.min_group_size = min_group_size
 
     @property
-    def ranks_in_groups(self):
+    def ranks_in_groups(self) -> bool:
         """Whether the interval is one of ranks in the whole group."""
         return self.rank_within == "group"
 

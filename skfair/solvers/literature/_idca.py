@@ -1,5 +1,7 @@
 """The inexact difference-of-convex algorithm."""
 
+from typing import Any, Self
+
 import numpy as np
 
 from skfair.solvers._solver import Iterate, Solver
@@ -65,19 +67,25 @@ class IDCA(Solver):
 
     requires = ("majorant",)
 
-    def __init__(self, max_iter=200, tol=1e-4, inner=None, cold_start=False):
+    def __init__(
+        self,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        inner: Solver | None = None,
+        cold_start: bool = False,
+    ):
         self.max_iter = max_iter
         self.tol = tol
         self.inner = inner
         self.cold_start = cold_start
 
     @property
-    def projects(self):
+    def projects(self) -> bool:
         """Whether the inner solver projects onto the region."""
         return self.inner is not None and self.inner.projects
 
     @classmethod
-    def from_paper(cls, epsilon=1e-3, inner_iter=200, **changes):
+    def from_paper(cls, epsilon: float = 1e-3, inner_iter: int = 200, **changes: Any) -> Self:
         """The settings of [1]_, section G.2.2, which start from coefficients of 0.
 
         Parameters

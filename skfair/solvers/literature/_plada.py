@@ -3,6 +3,7 @@
 import math
 from itertools import count
 from numbers import Real
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -113,17 +114,17 @@ class PLADA(Solver):
 
     def __init__(
         self,
-        max_iter=10000,
-        tol=1e-4,
-        alpha=2.0,
-        beta=0.9,
-        eta=None,
-        tau=None,
-        gamma0=1.0,
-        kappa=1000.0,
-        u_max=math.inf,
-        inner="linearised",
-        one_row=False,
+        max_iter: int = 10000,
+        tol: float = 1e-4,
+        alpha: float = 2.0,
+        beta: float = 0.9,
+        eta: float | None = None,
+        tau: float | None = None,
+        gamma0: float = 1.0,
+        kappa: float = 1000.0,
+        u_max: float = math.inf,
+        inner: Literal["linearised", "exact"] = "linearised",
+        one_row: bool = False,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -138,7 +139,7 @@ class PLADA(Solver):
         self.one_row = one_row
 
     @classmethod
-    def from_paper(cls, **changes):
+    def from_paper(cls, **changes: Any) -> Self:
         r"""The settings of the paper (Table 2; its :math:`\kappa` is not printed).
 
         They assume features that are not standardised; on standardised ones :math:`\eta` of linear
@@ -159,12 +160,12 @@ class PLADA(Solver):
         return cls(**(settings | {"u_max": 1.0, "inner": "exact"} | changes))
 
     @property
-    def projects(self):
+    def projects(self) -> bool:
         """Only linearised steps can project."""
         return self.inner == "linearised"
 
     @property
-    def requires(self):
+    def requires(self) -> tuple[str, ...]:
         """A linear model, to estimate the primal step unless it is a number."""
         return ("linear",) if self.eta is None else ()
 

@@ -1,7 +1,9 @@
 """The switching subgradient method."""
 
+from collections.abc import Callable
 from itertools import count
 from numbers import Real
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -131,12 +133,12 @@ class SwitchingSubgradient(Solver):
 
     def __init__(
         self,
-        max_iter=10000,
-        tol=1e-4,
-        epsilon=None,
-        objective_step=None,
-        constraint_step="polyak",
-        output="best",
+        max_iter: int = 10000,
+        tol: float = 1e-4,
+        epsilon: float | Callable | None = None,
+        objective_step: float | Literal["normalized"] | Callable | None = None,
+        constraint_step: float | Literal["polyak"] = "polyak",
+        output: Literal["best", "drawn"] = "best",
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -146,7 +148,7 @@ class SwitchingSubgradient(Solver):
         self.output = output
 
     @classmethod
-    def from_partial_fairness_paper(cls, epsilon=1e-4, **changes):
+    def from_partial_fairness_paper(cls, epsilon: float | Callable = 1e-4, **changes: Any) -> Self:
         """Normalised steps and the best nearly feasible iterate [1]_.
 
         Parameters
@@ -171,7 +173,7 @@ class SwitchingSubgradient(Solver):
         return cls(**(settings | changes))
 
     @classmethod
-    def from_benchmark(cls, **changes):
+    def from_benchmark(cls, **changes: Any) -> Self:
         """Two fixed steps, a decreasing tolerance, and a random iterate as the answer [1]_.
 
         Every iteration is one pass over the data.
@@ -199,7 +201,7 @@ class SwitchingSubgradient(Solver):
         return cls(**(settings | changes))
 
     @property
-    def requires(self):
+    def requires(self) -> tuple[str, ...]:
         """A linear model, to estimate the objective step unless it is passed."""
         return ("linear",) if self.objective_step is None else ()
 

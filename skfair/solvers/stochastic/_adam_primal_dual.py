@@ -75,13 +75,13 @@ class AdamPrimalDual(StochasticSolver):
 
     def __init__(
         self,
-        max_iter=8,
-        tol=1e-3,
-        learning_rate=2e-3,
-        dual_step=0.5,
-        dual_updates=2,
-        batch_size=128,
-        count_decisions=True,
+        max_iter: int = 8,
+        tol: float = 1e-3,
+        learning_rate: float = 2e-3,
+        dual_step: float = 0.5,
+        dual_updates: int = 2,
+        batch_size: int = 128,
+        count_decisions: bool = True,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -92,7 +92,7 @@ class AdamPrimalDual(StochasticSolver):
         self.count_decisions = count_decisions
 
     @property
-    def requires(self):
+    def requires(self) -> tuple[str, ...]:
         """Mini-batches, and a constraint that counts decisions with ``count_decisions``."""
         return ("batches", "decisions") if self.count_decisions else ("batches",)
 

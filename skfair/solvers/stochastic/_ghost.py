@@ -100,16 +100,16 @@ class StochasticGhost(StochasticSolver):
 
     def __init__(
         self,
-        max_iter=20,
-        tol=1e-3,
-        p0=0.4,
-        alpha0=0.05,
-        alpha_hat=0.05,
-        rho=0.8,
-        tau=1.0,
-        beta=10.0,
-        lambda_=0.5,
-        batch_size=8,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        p0: float = 0.4,
+        alpha0: float = 0.05,
+        alpha_hat: float = 0.05,
+        rho: float = 0.8,
+        tau: float = 1.0,
+        beta: float = 10.0,
+        lambda_: float = 0.5,
+        batch_size: int = 8,
     ):
         self.max_iter = max_iter
         self.tol = tol

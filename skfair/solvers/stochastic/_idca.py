@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 
@@ -78,7 +79,14 @@ class StochasticIDCA(StochasticSolver):
 
     requires = ("majorant", "drawn majorant")
 
-    def __init__(self, max_iter=30, tol=1e-3, inner_epochs=3, step=3.0, batch_size=64):
+    def __init__(
+        self,
+        max_iter: int = 30,
+        tol: float = 1e-3,
+        inner_epochs: int = 3,
+        step: float = 3.0,
+        batch_size: int = 64,
+    ):
         self.max_iter = max_iter
         self.tol = tol
         self.inner_epochs = inner_epochs
@@ -86,7 +94,7 @@ class StochasticIDCA(StochasticSolver):
         self.batch_size = batch_size
 
     @classmethod
-    def from_paper(cls, **changes):
+    def from_paper(cls, **changes: Any) -> Self:
         """Batches of 64 [1]_; the paper prints neither steps nor their number.
 
         Parameters

@@ -3,6 +3,7 @@
 import math
 from itertools import count
 from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 
@@ -82,16 +83,16 @@ class StochasticPLADA(StochasticSolver):
 
     def __init__(
         self,
-        max_iter=20,
-        tol=1e-3,
-        alpha=2.0,
-        beta=0.5,
-        eta=0.05,
-        tau=0.01,
-        gamma0=0.1,
-        kappa=1000.0,
-        u_max=math.inf,
-        batch_size=32,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        alpha: float = 2.0,
+        beta: float = 0.5,
+        eta: float = 0.05,
+        tau: float = 0.01,
+        gamma0: float = 0.1,
+        kappa: float = 1000.0,
+        u_max: float = math.inf,
+        batch_size: int = 32,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -105,7 +106,7 @@ class StochasticPLADA(StochasticSolver):
         self.batch_size = batch_size
 
     @classmethod
-    def from_paper(cls, **changes):
+    def from_paper(cls, **changes: Any) -> Self:
         r"""The settings of the paper for networks [1]_; it prints neither batch nor kappa.
 
         Its hinge losses (18) are unbounded, and so is the slack.

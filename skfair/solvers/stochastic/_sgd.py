@@ -1,6 +1,7 @@
 """Stochastic gradient descent on the loss, alone or with a fairness penalty."""
 
 from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,7 +62,14 @@ class SGD(StochasticSolver):
 
     takes_last = True
 
-    def __init__(self, max_iter=20, tol=1e-3, learning_rate=0.05, batch_size=32, penalty=0.0):
+    def __init__(
+        self,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        learning_rate: float = 0.05,
+        batch_size: int = 32,
+        penalty: float = 0.0,
+    ):
         self.max_iter = max_iter
         self.tol = tol
         self.learning_rate = learning_rate
@@ -69,7 +77,7 @@ class SGD(StochasticSolver):
         self.penalty = penalty
 
     @classmethod
-    def from_benchmark(cls, **changes):
+    def from_benchmark(cls, **changes: Any) -> Self:
         """Batches of 8 [1]_; the paper prints no learning rate.
 
         Parameters

@@ -1,6 +1,7 @@
 """The stochastic smoothed and linearised augmented Lagrangian method, and the plain one."""
 
 from numbers import Real
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -83,16 +84,16 @@ class SSLALM(StochasticSolver):
 
     def __init__(
         self,
-        max_iter=20,
-        tol=1e-3,
-        mu=2.0,
-        rho=1.0,
-        tau=0.01,
-        eta=0.05,
-        beta=0.5,
-        y_max=10.0,
-        beyond="clip",
-        batch_size=32,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        mu: float = 2.0,
+        rho: float = 1.0,
+        tau: float = 0.01,
+        eta: float = 0.05,
+        beta: float = 0.5,
+        y_max: float = 10.0,
+        beyond: Literal["clip", "reset"] = "clip",
+        batch_size: int = 32,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -106,7 +107,7 @@ class SSLALM(StochasticSolver):
         self.batch_size = batch_size
 
     @classmethod
-    def from_benchmark(cls, **changes):
+    def from_benchmark(cls, **changes: Any) -> Self:
         """The settings of the paper [1]_, with batches of 8; ``mu=0.0`` is its ALM.
 
         Parameters

@@ -1,7 +1,9 @@
 """The switching subgradient method on mini-batches."""
 
+from collections.abc import Callable
 from itertools import count
 from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -78,14 +80,14 @@ class StochasticSwitching(StochasticSolver):
 
     def __init__(
         self,
-        max_iter=20,
-        tol=1e-3,
-        epsilon=1e-4,
-        objective_step=0.05,
-        constraint_step=0.05,
-        output="best",
-        first_recorded=0,
-        batch_size=32,
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        epsilon: float | Callable = 1e-4,
+        objective_step: float = 0.05,
+        constraint_step: float = 0.05,
+        output: Literal["best", "drawn"] = "best",
+        first_recorded: int = 0,
+        batch_size: int = 32,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -97,7 +99,7 @@ class StochasticSwitching(StochasticSolver):
         self.batch_size = batch_size
 
     @classmethod
-    def from_benchmark(cls, **changes):
+    def from_benchmark(cls, **changes: Any) -> Self:
         """The settings of the paper, with batches of 8 and a drawn iterate [1]_.
 
         Its appendix B has equal steps: ``objective_step=0.02, constraint_step=0.02``.
@@ -126,7 +128,7 @@ class StochasticSwitching(StochasticSolver):
         return cls(**(settings | changes))
 
     @property
-    def takes_last(self):
+    def takes_last(self) -> bool:
         """Whether the answer is a drawn iterate."""
         return self.output == "drawn"
 

@@ -1,4 +1,7 @@
+import inspect
 from importlib.resources import files
+
+from sklearn.base import clone
 
 from skfair.cluster import FairKMeans
 from tests.typing_coverage import public_functions, unannotated
@@ -14,6 +17,19 @@ def test_what_lacks_a_hint_is_named():
     assert unannotated(annotated) == []
     assert unannotated(half) == ["b"]
     assert unannotated(plain) == ["a", "rest", "more", "return"]
+
+
+def test_every_public_callable_has_hints():
+    missing = {name: unannotated(function) for name, function in public_functions().items()}
+    assert {name: names for name, names in missing.items() if names} == {}
+
+
+def test_parameters_and_defaults_of_estimators_are_those_of_the_signature():
+    model = FairKMeans(n_clusters=3, min_balance=None)
+    assert clone(model).get_params() == model.get_params()
+    signature = inspect.signature(FairKMeans)
+    defaults = {name: one.default for name, one in signature.parameters.items()}
+    assert FairKMeans().get_params() == defaults
 
 
 def test_functions_constructors_and_inherited_methods_are_public():
