@@ -1,4 +1,4 @@
-"""Imports point one way: calls go down the house, never up or across."""
+"""Imports point one way: calls go down the layers, never up or across."""
 
 import ast
 import subprocess
@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "__main__": {"audit", "_warm_up"},
     "_warm_up": {"_kernels", "classification", "cluster", "regression", "solvers"},
 }
-"""For every room, the other rooms it may import; "" is the package's own front door."""
+"""For every room, the other subpackages it may import; "" is the package's own front door."""
 
 
 def parts(path):
@@ -58,7 +58,7 @@ def parts(path):
     return names[:-1] if names[-1] == "__init__" else names
 
 
-def room(path):
+def subpackage(path):
     return (parts(path) or ("",))[0]
 
 
@@ -74,7 +74,7 @@ def imports(path):
             yield from (f"{source}.{alias.name}" for alias in node.names)
 
 
-def rooms_imported(path):
+def subpackages_imported(path):
     own = (name.split(".") for name in imports(path))
     return {name[1] for name in own if name[0] == "skfair" and len(name) > 1}
 
@@ -84,15 +84,15 @@ def describe(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=describe)
-def test_a_file_imports_only_rooms_below_its_own(path):
-    assert room(path) in MAY_IMPORT, f"say in MAY_IMPORT where the new room {room(path)!r} stands"
-    upward = rooms_imported(path) - MAY_IMPORT[room(path)] - {room(path), "__version__"}
+def test_a_file_imports_only_subpackages_below_its_own(path):
+    assert subpackage(path) in MAY_IMPORT, f"say in MAY_IMPORT where the new room {subpackage(path)!r} stands"
+    upward = subpackages_imported(path) - MAY_IMPORT[subpackage(path)] - {subpackage(path), "__version__"}
     assert not upward, f"{describe(path)} must not import {sorted(upward)}"
 
 
 @pytest.mark.parametrize("name", sorted(MAY_IMPORT))
 def test_a_room_may_import_no_more_than_it_does(name):
-    used = set().union(*(rooms_imported(path) for path in FILES if room(path) == name))
+    used = set().union(*(subpackages_imported(path) for path in FILES if subpackage(path) == name))
     assert used >= MAY_IMPORT[name]
 
 

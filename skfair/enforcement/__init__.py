@@ -80,30 +80,11 @@ def enforce(task, strategy):
 def enforce_in_population(task, strategy, confidence, train_without=None, clusters=None):
     """The guarantee of a model that keeps the constraint of a task, in the population too.
 
-    Parameters
-    ----------
-    task : Task
-        The problem to be enforced.
-    strategy : str or None
-        As in `enforce`.
-    confidence : float or None
-        Probability with which the population shall keep the tolerances; None guarantees them on the
-        training data alone.
-    train_without : callable, default=None
-        rows -> the task of all samples with features learned from these rows alone; None if the
-        features of the task were not learned.
-    clusters : ndarray of int, shape (n_samples,), default=None
-        Samples of equal code belong together; None means that samples are independent.
-
-    Returns
-    -------
-    guarantee : Guarantee
-        Its candidate is judged by the requested tolerances.
-
-    Raises
-    ------
-    ValueError
-        If a confidence is requested but not that decisions keep the bound.
+    `strategy` is as in `enforce`. `confidence` is the probability with which the population keeps
+    the tolerances; None guarantees them on the training data alone. `train_without` makes the task
+    of all samples with features learned from given rows alone; None means that the features were
+    not learned. Samples of equal code in `clusters` belong together. Raises a ValueError if a
+    confidence is requested but not that decisions keep the bound.
     """
     constraint = task.constraint
     if confidence is None:

@@ -62,26 +62,13 @@ class Guarantee(NamedTuple):
 
 
 def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
-    """Fit such that the population keeps the tolerances with a given probability.
+    """Fit such that the population keeps the tolerances of a system with probability `confidence`.
 
-    Parameters
-    ----------
-    constraint : ConstraintSystem
-        On the full training data, with the requested tolerances.
-    confidence : float
-        The probability, between 0 and 1. Several constraints have equal shares of the risk.
-    make_fit : callable
-        (rows, start) -> a function of tolerances, which fits these rows, or all samples where rows
-        are None, and returns a candidate with the ``scores`` of all samples. It may start from its
-        own last fit, the first time from ``start``.
-    clusters : ndarray of int, shape (n_samples,), default=None
-        Samples of equal code belong together: they are in one fold, and their errors are
-        correlated. None means that samples are independent.
-
-    Returns
-    -------
-    guarantee : Guarantee
-        Where the training data is too small, the most certain fit.
+    Several constraints have equal shares of the risk. ``make_fit(rows, start)`` returns a function
+    of tolerances, which fits these rows, or all samples where rows are None, and returns a
+    candidate with the ``scores`` of all samples; it may start from its own last fit, the first time
+    from ``start``. Samples of equal code in `clusters` are in one fold, and their errors are
+    correlated. Where the training data is too small, the guarantee is that of the most certain fit.
     """
     requested = constraint.tolerances
     level = 1.0 - (1.0 - confidence) / max(1, len(requested))

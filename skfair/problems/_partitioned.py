@@ -282,16 +282,7 @@ class PartitionedProblem(ConstrainedProblem):
 class PartitionedEvaluation(Evaluation):
     """A partitioned problem at one point: one pass has all sums, with one Hessian.
 
-    Parameters
-    ----------
-    problem : PartitionedProblem
-        The problem.
-    x : ndarray of shape (n_unknowns,)
-        The point.
-    multipliers : ndarray of shape (n_rows,)
-        Those at which the Hessian is taken.
-    is_near : bool
-        Whether that is the exact one.
+    The Hessian is taken at `multipliers`; `is_near` says whether it is the exact one.
     """
 
     is_convexified = False  # solvers need not reuse a Hessian: each pass has the latest

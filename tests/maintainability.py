@@ -1,4 +1,4 @@
-"""Figures of the package's own source: ``python -m tests.house`` prints them."""
+"""Figures of the package's own source: ``python -m tests.maintainability`` prints them."""
 
 import ast
 import importlib
@@ -16,7 +16,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 _COMMENT = tokenize.COMMENT
 SHARED = {"utils", "_kernels"}
-"""Rooms whose private modules all others may import."""
+"""Subpackages whose private modules all others may import."""
 
 
 def describe(path):
@@ -49,7 +49,7 @@ def names_used_twice():
 
 
 def private_imports():
-    """Private modules that a file imports from another room: (file, module)."""
+    """Private modules that a file imports from another subpackage: (file, module)."""
     found = set()
     for path, tree in TREES.items():
         own = path.relative_to(PACKAGE).with_suffix("").parts[0]
@@ -203,7 +203,7 @@ def main():
     print(f"people per 1,000 words of pages  {words.people_per_thousand(pages):.1f}")
     print(f"semicolons per 100 sentences     {words.semicolons_per_hundred(pages):.1f}")
     print(f"class names used twice           {names_used_twice() or 'none'}")
-    print(f"private imports across rooms     {len(private_imports())}")
+    print(f"private imports across subpackages     {len(private_imports())}")
     for importer, module in private_imports():
         print(f"    {importer}: {module}")
     print(f"switches over classes of groups  {group_switches() or 'none'}")
