@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "__main__": {"audit", "_warm_up"},
     "_warm_up": {"_kernels", "classification", "cluster", "regression", "solvers"},
 }
-"""For every room, the other subpackages it may import; "" is the package's own front door."""
+"""For every subpackage, the other subpackages it may import; "" is the package's own front door."""
 
 
 def parts(path):
@@ -85,13 +85,14 @@ def describe(path):
 
 @pytest.mark.parametrize("path", FILES, ids=describe)
 def test_a_file_imports_only_subpackages_below_its_own(path):
-    assert subpackage(path) in MAY_IMPORT, f"say in MAY_IMPORT where the new room {subpackage(path)!r} stands"
-    upward = subpackages_imported(path) - MAY_IMPORT[subpackage(path)] - {subpackage(path), "__version__"}
+    own = subpackage(path)
+    assert own in MAY_IMPORT, f"state in MAY_IMPORT what the new subpackage {own!r} may import"
+    upward = subpackages_imported(path) - MAY_IMPORT[own] - {own, "__version__"}
     assert not upward, f"{describe(path)} must not import {sorted(upward)}"
 
 
 @pytest.mark.parametrize("name", sorted(MAY_IMPORT))
-def test_a_room_may_import_no_more_than_it_does(name):
+def test_a_subpackage_may_import_no_more_than_it_does(name):
     used = set().union(*(subpackages_imported(path) for path in FILES if subpackage(path) == name))
     assert used >= MAY_IMPORT[name]
 
@@ -137,5 +138,5 @@ def test_classifiers_and_regressors_import_numba_with_the_first_kernel_that_they
 def test_submodules_load_when_they_are_first_used():
     assert modules_after("import skfair; skfair.exceptions") >= {"skfair"}
     assert set(skfair.__all__) <= set(dir(skfair))
-    with pytest.raises(AttributeError, match="no attribute 'no_such_room'"):
-        _ = skfair.no_such_room
+    with pytest.raises(AttributeError, match="no attribute 'no_such_subpackage'"):
+        _ = skfair.no_such_subpackage
