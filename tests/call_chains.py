@@ -6,7 +6,8 @@ Python, included), files that they are in, and the deepest stack of them.
 
 import os
 
-os.environ["NUMBA_DISABLE_JIT"] = "1"  # kernels as plain Python; must come before numba
+if __name__ == "__main__":  # other importers keep compiled kernels
+    os.environ["NUMBA_DISABLE_JIT"] = "1"  # kernels as plain Python; must come before numba
 
 import sys
 import warnings

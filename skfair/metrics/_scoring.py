@@ -89,10 +89,11 @@ class PerformanceScorer(GroupScorer):
             check_alignment(X=X, y=y, sensitive_features=sensitive_features)
         # Groups reach the predictions only through the estimator.
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        predictor = estimator
         if sensitive_features is not None:
-            estimator = _GroupPredictor(estimator, sensitive_features)
+            predictor = _GroupPredictor(estimator, sensitive_features)
         try:
-            return get_sklearn_scorer(self.scoring)(estimator, X, y, **weights)
+            return get_sklearn_scorer(self.scoring)(predictor, X, y, **weights)
         except AttributeError as error:
             raise ValueError(
                 f"{self.scoring!r} cannot score this {type(estimator).__name__}: {error} Pass a "

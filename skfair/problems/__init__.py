@@ -3,9 +3,9 @@
 Minimise f(x) subject to lower <= c(x) <= upper, over x = (model parameters, auxiliary unknowns).
 """
 
-from skfair.problems._evaluation import Evaluation
-from skfair.problems._partitioned import PartitionedProblem
-from skfair.problems._partitioned_ranks import PartitionedRankProblem
+from skfair.problems._evaluation import Evaluation as Evaluation
+from skfair.problems._partitioned import PartitionedProblem as PartitionedProblem
+from skfair.problems._partitioned_ranks import PartitionedRankProblem as PartitionedRankProblem
 from skfair.problems._problem import ConstrainedProblem
 from skfair.problems._problem import is_large as is_large
 from skfair.problems._region import Ball, Box
@@ -14,7 +14,4 @@ __all__ = [
     "Ball",
     "Box",
     "ConstrainedProblem",
-    "Evaluation",
-    "PartitionedProblem",
-    "PartitionedRankProblem",
 ]

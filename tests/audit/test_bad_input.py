@@ -186,7 +186,7 @@ TEXTS = {
     "an unknown class": (GOOD, ["--positive", "2"], "--positive must be one of the classes"),
     "confidence in percent": (GOOD, ["--confidence", "95"], "--confidence must be"),
     "a threshold in words": (GOOD, ["--threshold", "half"], "invalid float value: 'half'"),
-    "a page that is no HTML": (GOOD, ["--out", "r.pdf"], "--out must end in .html or .htm"),
+    "a page that is no HTML": (GOOD, ["--out", "r.pdf"], "--out must end in one of .html, .htm"),
 }
 
 

@@ -35,7 +35,7 @@ from skfair.metrics import (
     accuracy_score_difference,
     demographic_parity_difference,
 )
-from skfair.solvers import SQP
+from skfair.solvers import SQP, SwitchingSubgradient
 
 GAPS = {
     name: METRICS[CONSTRAINTS[name].metric]
@@ -516,8 +516,7 @@ def test_solvers_that_ask_for_one_row_keep_the_tolerance_of_three_groups(enforce
     X, y, groups = draw(n_groups=3)
     fitted, _, _ = quietly(
         model(
-            solver="switching-subgradient",
-            max_iter=300,
+            solver=SwitchingSubgradient(max_iter=300),
             tolerance=0.05,
             enforcement=enforcement,
         ),

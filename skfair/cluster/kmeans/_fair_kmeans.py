@@ -201,7 +201,6 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     """
 
     _cost_name = "cost (mean squared distance to centre)"
-    _check = check_input
 
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True}
@@ -255,6 +254,10 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _check(self, X, sensitive_features, sample_weight):
+        """The validated input."""
+        return check_input(self, X, sensitive_features, sample_weight)
 
     @restore_on_failure
     @limit_blas
