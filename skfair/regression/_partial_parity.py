@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @document
 class PartialParityRegressor(PartialParityModel, LinearRegressor):
-    r"""Linear regressor whose predictions are fair on an interval of percentiles.
+    """Linear regressor whose predictions are fair on an interval of percentiles.
 
     Fits a real target under the constraints of
     :class:`skfair.classification.PartialParityClassifier`: among the samples of each group whose
