@@ -3,7 +3,7 @@
 Minimise f(x) subject to lower <= c(x) <= upper, over x = (model parameters, auxiliary unknowns).
 """
 
-from skfair.problems._evaluation import Evaluation as Evaluation
+from skfair.problems._evaluation import Evaluation
 from skfair.problems._partitioned import PartitionedProblem as PartitionedProblem
 from skfair.problems._partitioned_ranks import PartitionedRankProblem as PartitionedRankProblem
 from skfair.problems._problem import ConstrainedProblem
@@ -14,4 +14,5 @@ __all__ = [
     "Ball",
     "Box",
     "ConstrainedProblem",
+    "Evaluation",
 ]

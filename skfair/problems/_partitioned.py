@@ -30,15 +30,6 @@ class PartitionedProblem(ConstrainedProblem):
 
     It has no samples of its own: model, target and weights are empty.
 
-    Parameters
-    ----------
-    model, loss, target, weights, alpha, constraint, region, total
-        As of `ConstrainedProblem`, with a constraint whose rows are sums over the samples.
-    partitions : Partitions
-        The problems of the blocks, as `ConstrainedProblem.subset` makes them.
-    subsample : ConstrainedProblem or None
-        The problem on a subsample in memory, for warm starts.
-
     Examples
     --------
     >>> import numpy as np
@@ -65,21 +56,7 @@ class PartitionedProblem(ConstrainedProblem):
         partitions: Partitions,
         subsample: ConstrainedProblem | None = None,
     ) -> Self:
-        """A problem's settings, with partitions in place of its samples.
-
-        Parameters
-        ----------
-        problem : ConstrainedProblem
-            The problem; its samples are ignored.
-        partitions : Partitions
-            The problems of the blocks.
-        subsample : ConstrainedProblem or None, default=None
-            The problem on a subsample.
-
-        Returns
-        -------
-        problem : PartitionedProblem
-        """
+        """A problem's settings, with partitions in place of its samples."""
         no_rows = slice(0, 0)
         return cls(
             model=problem.model.take(no_rows),
@@ -101,19 +78,7 @@ class PartitionedProblem(ConstrainedProblem):
     def initial_point(
         self, parameters: np.ndarray | None = None, random_state: RandomState = None
     ) -> np.ndarray:
-        """Parameters, followed by auxiliary unknowns at which the rows are smallest.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,), default=None
-            Model parameters; None starts from 0.
-        random_state : int, RandomState instance or None, default=None
-            Not used by linear models.
-
-        Returns
-        -------
-        x : ndarray of shape (n_unknowns,)
-        """
+        """Parameters, followed by auxiliary unknowns at which the rows are smallest."""
         parameters = self.model.initial(random_state) if parameters is None else parameters
         if not self.rows.n_aux:
             return np.array(parameters)
@@ -151,19 +116,7 @@ class PartitionedProblem(ConstrainedProblem):
         return {}  # of every model that was counted: the result of a fit is one of them
 
     def correct(self, parameters: np.ndarray, share: float = 1.0) -> PartitionedProblem:
-        """The same problem with its smooth rates moved to those of a model's decisions.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-        share : float, default=1.0
-            Share of the way that offsets are moved.
-
-        Returns
-        -------
-        problem : PartitionedProblem
-        """
+        """The same problem with its smooth rates moved to those of a model's decisions."""
         residuals = self.partitions.reduce(_residuals, parameters)
         constraint = self.constraint.map(
             lambda one, of_one: replace(one, offset=one.offset + share * (of_one - one.offset)),
@@ -199,21 +152,7 @@ class PartitionedProblem(ConstrainedProblem):
         return list(zip(directions, lengths, errors, excess, strict=True))
 
     def describe(self, parameters: np.ndarray) -> tuple[float, int, pd.DataFrame]:
-        """Objective and report of a model, from one pass unless it was counted before.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
-
-        Returns
-        -------
-        objective : float
-        n_rows : int
-            Rows of the constraint.
-        report : DataFrame
-            Of the constraint.
-        """
+        """Objective and report of a model, from one pass unless it was counted before."""
         self.count([parameters])
         _, _, objective, moments = self._counts[parameters.tobytes()]
         penalty = float(self.ridge @ parameters**2 / 2)
@@ -223,22 +162,7 @@ class PartitionedProblem(ConstrainedProblem):
     def evaluate(
         self, x: np.ndarray, multipliers: np.ndarray | None = None, is_near: bool | None = None
     ) -> PartitionedEvaluation:
-        """The problem at x, from one pass when it is first used.
-
-        Parameters
-        ----------
-        x : ndarray of shape (n_unknowns,)
-            Model parameters and auxiliary unknowns.
-        multipliers : ndarray of shape (n_rows,), default=None
-            Those at which the Hessian is taken in the same pass; None is 0.
-        is_near : bool, default=None
-            Whether the Hessian is the exact one. None: if it is taken at multipliers, since fits
-            start near their solution, at that of the subsample.
-
-        Returns
-        -------
-        PartitionedEvaluation
-        """
+        """The problem at x, from one pass when it is first used."""
         is_near = multipliers is not None if is_near is None else is_near
         multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
         return PartitionedEvaluation(self, x, multipliers, is_near and self.has_exact_hessian)
@@ -252,20 +176,6 @@ class PartitionedProblem(ConstrainedProblem):
         """Sums of what `PartitionedEvaluation` is made of.
 
         The latest ones are stored, since a solver and its driver both evaluate the start.
-
-        Parameters
-        ----------
-        x : ndarray of shape (n_unknowns,)
-            Model parameters and auxiliary unknowns.
-        multipliers : ndarray of shape (n_rows,)
-            Those at which the Hessian is taken.
-        is_near : bool
-            Whether that is the exact one.
-
-        Returns
-        -------
-        sums : tuple
-            Mean loss and its gradient, rows and their derivatives, and second derivatives.
         """
         key = (x.tobytes(), multipliers.tobytes(), is_near)
         if key not in self._latest:

@@ -21,11 +21,6 @@ class PartitionedRankProblem(PartitionedProblem):
     Passes count bins of scores, and one more gathers the samples that determine the gap. These are
     few, and their gap is that of all samples.
 
-    Parameters
-    ----------
-    model, loss, target, weights, alpha, constraint, region, total, partitions, subsample
-        As of `PartitionedProblem`.
-
     Examples
     --------
     >>> import numpy as np
@@ -47,20 +42,7 @@ class PartitionedRankProblem(PartitionedProblem):
     """
 
     def condense(self, number: int, parameters: np.ndarray) -> Any:
-        """A constraint on few samples, and their scores, with the gap of all samples.
-
-        Parameters
-        ----------
-        number : int
-            Position of the constraint.
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
-
-        Returns
-        -------
-        constraint : BoundPartialParity
-        scores : ndarray of shape (n_condensed,)
-        """
+        """A constraint on few samples, and their scores, with the gap of all samples."""
         key = number, parameters.tobytes()
         if key not in self._latest_condensed:
             self._latest_condensed.clear()
@@ -78,17 +60,7 @@ class PartitionedRankProblem(PartitionedProblem):
         return {}  # the result of a fit is usually the model that was counted last
 
     def gaps(self, parameters: np.ndarray) -> np.ndarray:
-        """The gap of every constraint by the public metric.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
-
-        Returns
-        -------
-        gaps : ndarray of shape (n_constraints,)
-        """
+        """The gap of every constraint by the public metric."""
         return np.array([one.gap(scores) for one, scores in self._condense_all(parameters)])
 
     def count(self, points: Sequence[np.ndarray]) -> Any:
@@ -99,17 +71,7 @@ class PartitionedRankProblem(PartitionedProblem):
     def initial_point(
         self, parameters: np.ndarray | None = None, random_state: RandomState = None
     ) -> np.ndarray:
-        """Parameters, followed by auxiliary unknowns at which the rows are smallest.
-
-        Parameters
-        ----------
-        parameters, random_state
-            As in `PartitionedProblem`.
-
-        Returns
-        -------
-        x : ndarray of shape (n_unknowns,)
-        """
+        """Parameters, followed by auxiliary unknowns at which the rows are smallest."""
         parameters = self.model.initial(random_state) if parameters is None else parameters
         condensed = self._condense_all(parameters)
         return np.concatenate(
@@ -117,17 +79,7 @@ class PartitionedRankProblem(PartitionedProblem):
         )
 
     def describe(self, parameters: np.ndarray) -> tuple[float, int, pd.DataFrame]:
-        """Objective and report of a model, as in `PartitionedProblem`.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
-
-        Returns
-        -------
-        objective, n_rows, report
-        """
+        """Objective and report of a model, as in `PartitionedProblem`."""
         condensed = self._condense_all(parameters)
         thresholds = [
             one.criterion.thresholds(one.ranked, one.tolerance, scores) for one, scores in condensed
