@@ -277,6 +277,7 @@ def test_a_metric_of_another_task_stops_a_search(model, target, name, advice):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # 48 searches in three situations
 @pytest.mark.filterwarnings("ignore")
 def test_each_of_8_estimators_by_6_scorers_has_a_number_or_an_error_that_says_what_to_do():
     table = outcomes()
