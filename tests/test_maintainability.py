@@ -33,7 +33,8 @@ def test_constraints_have_few_methods():
 
 def test_algorithms_have_comments():
     lines = maintainability.line_kinds()
-    assert lines["comment"] >= 0.039 * lines["code"]
+    advice = "comment the steps of the algorithms that you add, where they happen"
+    assert lines["comment"] >= 0.035 * lines["code"], advice
 
 
 def test_private_functions_have_docstrings_without_tables():
