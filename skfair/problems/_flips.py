@@ -102,10 +102,10 @@ def spread_flips(scores, slopes, n_bins):
     typical = np.median(sizes[is_moving] / steps[is_moving])
     typical = np.exp2(np.rint(np.log2(typical))) if typical > 0.0 else 1.0
     bins, decisions = bin_flips(scores, slopes, MARGIN, typical, n_bins)
-    return *bin_ends(typical, n_bins), decisions, bins
+    return *intervals_around_edges(typical, n_bins), decisions, bins
 
 
-def bin_ends(typical, n_bins):
+def intervals_around_edges(typical, n_bins):
     """Low and high ends of a narrow interval around each end of the bins, two (n_bins + 1,)."""
     position = np.linspace(-1.0, 1.0, n_bins + 1)
     position[[0, -1]] = (position[[0, -1]] + position[[1, -2]]) / 2  # short of infinity

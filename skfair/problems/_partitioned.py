@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from skfair.problems._evaluation import Evaluation
-from skfair.problems._flips import N_BINS, bin_ends, count_bins, round_midpoints
+from skfair.problems._flips import N_BINS, count_bins, intervals_around_edges, round_midpoints
 from skfair.problems._problem import ConstrainedProblem
 from skfair.utils._types import RandomState
 
@@ -148,7 +148,7 @@ class PartitionedProblem(ConstrainedProblem):
         for one, increments, low in zip(self.constraint, means, negative, strict=True):
             values = np.cumsum(increments, axis=2).transpose(1, 0, 2) + low[:, None, None]
             excess = np.maximum(excess, one.aggregate(values) - one.tolerance)
-        lengths = [round_midpoints(*bin_ends(scale, N_BINS)) for scale in typical]
+        lengths = [round_midpoints(*intervals_around_edges(scale, N_BINS)) for scale in typical]
         return list(zip(directions, lengths, errors, excess, strict=True))
 
     def describe(self, parameters: np.ndarray) -> tuple[float, int, pd.DataFrame]:

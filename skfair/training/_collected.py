@@ -60,7 +60,7 @@ def fit_collected(estimator, X, y, columns, constraints):
     blocks = rows.map(encode_cells, type(estimator).__name__, is_real).persist()
     summary = Summary(blocks, check_cells, sort_key)
     training = represent(summary, estimator, is_real, bool(constraints))
-    frame = _bind_representatives(estimator, constraints, training, summary)
+    frame = _problem_of_representatives(estimator, constraints, training, summary)
     # The problem on a subsample, which is everything if there are few samples.
     problem = _draw_subsample(blocks, frame, training, summary)
     if summary.counts.sum() > _SMALL:
@@ -112,7 +112,7 @@ def _check_is_sum(estimator, constraints, solver, columns):
         )
 
 
-def _bind_representatives(estimator, constraints, training, summary):
+def _problem_of_representatives(estimator, constraints, training, summary):
     """The problem of the representatives; it has the model of all samples, but no scores."""
     n_features = len(summary.mean) - (training.classes is None)
     moments = summary.mean[:n_features], summary.variance[:n_features]

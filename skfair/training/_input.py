@@ -124,7 +124,7 @@ def check_training(estimator, X, y, columns, request):
 
 
 def _find_classes(y):
-    """Labels of the classes, ascending; scikit-learn's errors for what are no classes."""
+    """Sorted class labels; raises scikit-learn's errors for invalid ones."""
     if y.dtype.kind == "O":  # labels of several types cannot be sorted
         check_one_label_type(y, "y")
         check_classification_targets(y)

@@ -165,7 +165,7 @@ class Subtask:
         return self
 
     def subtask(self, name):
-        """A step within this one."""
+        """A child task of this one, which callbacks see under its name."""
         return Subtask(self.estimator, self.context, name)
 
     def __exit__(self, error_type, error, traceback):

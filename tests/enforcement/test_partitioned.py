@@ -122,7 +122,7 @@ def test_flips_along_a_line_are_those_of_brute_force():
     errors, (means,), (negative,) = _flips.count_bins(
         block, start, direction[np.newaxis], np.array([0.25])
     )
-    lengths = _flips.round_midpoints(*_flips.bin_ends(0.25, _flips.N_BINS))
+    lengths = _flips.round_midpoints(*_flips.intervals_around_edges(0.25, _flips.N_BINS))
     (constraint,) = block.constraint
     for number in range(0, _flips.N_BINS + 1, 64):
         scores = block.predict_scores(start + lengths[number] * direction)

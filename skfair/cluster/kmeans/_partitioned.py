@@ -120,7 +120,7 @@ class PartitionedClustering(BaseClusteringProblem):
         They are in memory, over a background of all others. First come those nearest to a tie.
         """
         dual, (sums, _, _) = point.dual, point.dual.extras
-        n_short, n_empty = self._shortage(sums), int((sums[1] == 0).sum())
+        n_short, n_empty = self._largest_shortfall(sums), int((sums[1] == 0).sum())
         n_wanted = int(np.clip(PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
         # As many as in the dual's width are near a tie.
         spacing = dual.width / max(dual.n_near, 1)
@@ -130,7 +130,7 @@ class PartitionedClustering(BaseClusteringProblem):
             # Moves got stuck: clusters far from all others have no samples near a tie.
             yield self._load_candidates(point, np.inf, n_wanted, 2 * int(n_short) + 10 + n_empty)
 
-    def _shortage(self, sums):
+    def _largest_shortfall(self, sums):
         """Number of samples by which a count or a size misses its limit, at most."""
         _, sizes, counts, _ = sums
         missing = required_ratios(self.limits) * counts[:, np.newaxis, :] - counts[:, :, np.newaxis]

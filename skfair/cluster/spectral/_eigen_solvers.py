@@ -50,7 +50,7 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
     MV = np.empty_like(V)
     T = np.zeros((n_columns, n_columns), dtype=np.float32)  # V' M V, above the diagonal
     start, size = 0, n_ritz  # the newest block of V is V[:, start:size]
-    V[:, :size] = orthonormalize(fixed, _normal(random_state, n_nodes, size))
+    V[:, :size] = orthonormalize(fixed, _draw_normal(random_state, n_nodes, size))
     for _ in range(MAX_STEPS):
         # Multiply the newest block, and project M onto the whole basis (Rayleigh-Ritz).
         image = operator(V[:, start:size])
@@ -115,9 +115,9 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
         return image - excluded @ (excluded.T @ image)
 
     # The filter damps [low, cut], from a bound below all eigenvalues to the smallest Ritz value.
-    low = _lower_bound(multiply, orthonormalize(excluded, _normal(random_state, n_nodes, 1)))
+    low = _lower_bound(multiply, orthonormalize(excluded, _draw_normal(random_state, n_nodes, 1)))
     cut, top = (low + 1) / 2, 1.0
-    X = orthonormalize(excluded, _normal(random_state, n_nodes, n_columns))
+    X = orthonormalize(excluded, _draw_normal(random_state, n_nodes, n_columns))
     for _ in range(MAX_FILTERS):
         # Filter.
         X = orthonormalize(excluded, _filter(multiply, X, (low, cut), top))
@@ -183,7 +183,7 @@ def _filter(multiply, X, damped, top):
     return current
 
 
-def _normal(random_state, *shape):
+def _draw_normal(random_state, *shape):
     return random_state.standard_normal(shape).astype(np.float32)
 
 
