@@ -368,7 +368,7 @@ class ConstrainedClassifierCV(
         refuse_partitioned(self, X)
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
         training, rows = check_rows(self, X, y, metadata, request if constraints else None)
-        if self.group_estimator == "sensitive_features" and not training.groups.is_disjoint:
+        if self.group_estimator == "sensitive_features" and not training.samples.groups.is_disjoint:
             raise ValueError(
                 "group_estimator='sensitive_features' needs one group per sample, but the groups "
                 "of a sparse sensitive_features may overlap; pass one label per sample."
@@ -422,7 +422,7 @@ class ConstrainedClassifierCV(
 
         # Out-of-fold probabilities of the events that the constraints compare.
         events = find_events(problems, constraints)
-        events.check_folds(folds, training.groups)
+        events.check_folds(folds, training.samples.groups)
         models = fit_event_models(
             estimators, self.group_estimator, training, events, [f[0] for f in folds], self.n_jobs
         )
@@ -432,7 +432,7 @@ class ConstrainedClassifierCV(
 
         # New samples get the mean of the folds' models, or one model of all samples.
         if not self.ensemble:
-            all_rows = np.arange(len(training.target))
+            all_rows = np.arange(len(training.samples.target))
             if len(estimators) > 1:
                 data = training.samples.X, training.labels, fit_params, all_rows
                 task = Subtask(self, context, "classifier of all samples")
@@ -455,7 +455,7 @@ class ConstrainedClassifierCV(
             "calibration_": np.squeeze(calibration),
             "classes_": training.classes,
             "pos_label_": training.pos_label,
-            "groups_": training.groups.summary,
+            "groups_": training.samples.groups.summary,
             "_event_features": features,
             "_unit": training.unit,
         }

@@ -162,7 +162,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
 
     def _model(self, training):
         sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
-        return MLPModel.from_features(training.X, training.weights, sizes, self.activation)
+        return MLPModel.from_features(training.X, training.samples.weights, sizes, self.activation)
 
     def _start(self, model, random_state):
         """Model parameters to start from."""
@@ -194,7 +194,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
             "intercepts_": [intercept.copy() for intercept in intercepts],
             "classes_": training.classes,
             "pos_label_": training.pos_label,
-            "groups_": training.groups.summary,
+            "groups_": training.samples.groups.summary,
         }
 
     def _scores(self, X):

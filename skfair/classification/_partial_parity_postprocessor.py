@@ -322,7 +322,7 @@ class PartialParityPostprocessor(
             "estimator_": estimator,
             "classes_": training.classes,
             "pos_label_": training.pos_label,
-            "groups_": training.groups.summary,
+            "groups_": training.samples.groups.summary,
             "_curves": [samples.curves[position] for position in positions],
             "_levels": levels,
             "_unit": training.unit,
@@ -331,7 +331,7 @@ class PartialParityPostprocessor(
         # Search the rates of positive decisions with the fewest errors that keep the tolerance.
         guarantee = self._search(samples, bound, rule, positions, context)
         fitted = rule | guarantee.candidate.attributes(samples, positions)
-        codes = training.groups.codes
+        codes = training.samples.groups.codes
         # Fair scores of all training samples, for the report.
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
         shifted = shift_ranks(ranks, fitted["_zeros"][codes], fitted["center_"])
@@ -384,7 +384,7 @@ class PartialParityPostprocessor(
         """Training data of positive weight, without features; positions of the samples."""
         request = f"criterion={self.criterion!r} compares groups"
         training, rows = check_rows(self, X, y, metadata, request)
-        if not training.groups.is_disjoint:
+        if not training.samples.groups.is_disjoint:
             raise ValueError(
                 "sensitive_features is a sparse matrix, which means groups that may overlap, but "
                 "a rank needs the one group that a sample is in: pass one label per sample, or "

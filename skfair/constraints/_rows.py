@@ -2,16 +2,12 @@
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
-
-from skfair.constraints._event_means import EventMeans
-from skfair.constraints._gap import Polyhedron
 
 
 class ScoreJacobian:
@@ -122,46 +118,18 @@ class ConstraintValues(NamedTuple):
     rows_at_shift: Callable | None = None
 
 
-@dataclass(frozen=True, eq=False)
 class MeanRows:
     """Rows of a polyhedron of event means, ``lower <= combine @ (m + offset) + aux @ a <= upper``.
 
     The offset corrects the smooth means m for their residual.
     """
 
-    means: EventMeans
-    polyhedron: Polyhedron
-    offset: np.ndarray | float
-
-    @property
-    def lower(self):
-        """Lower bounds, (n_rows,)."""
-        return self.polyhedron.lower
-
-    @property
-    def upper(self):
-        """Upper bounds, (n_rows,)."""
-        return self.polyhedron.upper
-
-    @property
-    def n_aux(self):
-        """Number of auxiliary unknowns."""
-        return self.polyhedron.aux.shape[1]
-
-    @property
-    def aux_jacobian(self):
-        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
-        return self.polyhedron.aux
-
-    @property
-    def events(self):
-        """Events from each of which samples are drawn."""
-        return self.means.events
-
-    @property
-    def n_events(self):
-        """Number of events from which samples are drawn."""
-        return self.events.n_events
+    def __init__(self, means, polyhedron, offset):
+        self.means, self.polyhedron, self.offset = means, polyhedron, offset
+        self.lower, self.upper = polyhedron.lower, polyhedron.upper
+        self.aux_jacobian, self.n_aux = polyhedron.aux, polyhedron.aux.shape[1]
+        # Events from each of which samples are drawn.
+        self.events, self.n_events = means.events, means.events.n_events
 
     def initial_aux(self, scores):
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
@@ -205,7 +173,7 @@ class MeanRows:
         """The same rows with an offset that is moved, by a share, to the residual at the scores."""
         # The offset that would make smooth means equal to exact ones is their residual.
         offset = self.offset + share * (self.residual(scores) - self.offset)
-        return replace(self, offset=offset)
+        return MeanRows(self.means, self.polyhedron, offset)
 
     def draw(self, n_per_event, random_state=None, first=()):
         """Draw equally many samples from every event, as `draw_rows`."""
@@ -213,7 +181,8 @@ class MeanRows:
 
     def take_drawn(self, rows, start, n_per_event):
         """The rows on drawn samples, of which those from `start` on come from the events."""
-        return replace(self, means=self.means.take_drawn(rows, start, n_per_event))
+        drawn = self.means.take_drawn(rows, start, n_per_event)
+        return MeanRows(drawn, self.polyhedron, self.offset)
 
 
 class NoRows:

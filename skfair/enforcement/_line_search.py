@@ -61,7 +61,7 @@ def polish(task, candidate, max_rounds=_MAX_ROUNDS, max_breadth=_MAX_BREADTH):
     is_partitioned = task.problem.scored_problem is not task.problem
     min_gain = _MIN_PARTITIONED_GAIN if is_partitioned else _MIN_GAIN
     lines = _Lines(task, candidate)
-    breadth = min(max(1, 2 * _SMALL // lines.n_samples), max_breadth)
+    breadth = min(max(1, 2 * _SMALL // lines.n_in_memory), max_breadth)
     best = task.judge(lines.join(canonical(lines.parameters, _POINT_BITS)), candidate.result)
     starts = [best]
     for _ in range(max_rounds):
@@ -88,12 +88,8 @@ class _Lines:
         self.problem = task.problem if is_all else replace(task.problem, model=model)
         self.before, self.parameters = np.split(candidate.parameters, [-model.n_parameters])
         self.scored_problem = self.problem.scored_problem
+        self.n_in_memory = len(self.scored_problem.target)
         self.directions = None
-
-    @property
-    def n_samples(self):
-        """Number of the samples in memory."""
-        return len(self.scored_problem.target)
 
     def join(self, parameters):
         """Parameters of the whole model from those of the last layer."""
@@ -135,7 +131,7 @@ class _Lines:
         tightest = np.argsort(np.round(slack, 6), kind="stable")[:_MAX_DIRECTIONS]
         intercept = self.problem.model.intercept_direction()
         directions = [*newton.T[tightest], *([] if intercept is None else [intercept])]
-        if self.n_samples <= _SMALL:
+        if self.n_in_memory <= _SMALL:
             # The largest coefficients, one by one.
             coef = self.parameters if intercept is None else np.where(intercept, 0, self.parameters)
             largest = np.argsort(-np.abs(canonical(coef, _DIRECTION_BITS)), kind="stable")

@@ -1,6 +1,7 @@
 """The problem to be enforced with its solver, and candidates judged by the public metrics."""
 
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -134,7 +135,9 @@ class Task:
         Searches lead decisions and ranks to their bounds. For other metrics, such as mean losses,
         no solver returns the bound to the last digit.
         """
-        errors = np.array([self.tol if one.statistic == "values" else 0.0 for one in constraint])
+        errors = np.array(
+            [self.tol if one.statistic == "values" else 0.0 for one in constraint]
+        )
         return errors, np.where(constraint.tolerances > errors, errors, 0.0)
 
     def fit(self, problem, x, solver=None):
@@ -228,6 +231,5 @@ def canonical(values, bits):
     return np.rint(values / unit) * unit
 
 
-def rank(candidate):
-    """Key by which candidates are compared."""
-    return candidate.rank
+rank = attrgetter("rank")
+"""Key by which candidates are compared."""

@@ -149,11 +149,7 @@ class _DisjointEvents(Events):
     def __init__(self, codes, shares, n_events):
         self.codes = codes  # (n_samples,) event of each sample; n_events for none
         self.shares = shares  # (n_samples,) share of each sample of the weight of its event
-        self.n_events = n_events
-
-    @property
-    def n_samples(self):
-        return len(self.codes)
+        self.n_events, self.n_samples = n_events, len(codes)
 
     @property
     def membership_codes(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from itertools import repeat
 from numbers import Real
 from typing import NamedTuple
 
@@ -182,11 +183,11 @@ class Groups(ABC):
         labels: list = []
         columns = []
         for attribute, column in zip(self.attributes, self.labels.T, strict=True):
+            values, codes = np.unique(column, return_inverse=True)
             # Values are numbered on from those of the attributes before.
-            code_of = {value: len(labels) + i for i, value in enumerate(sorted(set(column)))}
-            labels += [(attribute, value) for value in code_of]
-            columns.append([code_of[value] for value in column])
-        return np.array(columns, dtype=np.intp).T.copy(), _one_column(labels)
+            columns.append(len(labels) + codes)
+            labels += zip(repeat(attribute), values)
+        return np.column_stack(columns), _one_column(labels)
 
     def select(self, positions: np.ndarray) -> Groups:
         """Selected groups of all samples; those of other groups are then in none.
@@ -336,7 +337,7 @@ def refuse_continuous_attributes(groups, is_compared=None):
     masks = True if is_compared is None else is_compared.T
     masks = np.broadcast_to(masks, groups.labels.T.shape)
     for name, column, mask in zip(groups.attributes, groups.labels.T, masks, strict=True):
-        numbers = {label for label in column if _is_number(label)}
+        numbers = {one for one in column if isinstance(one, Real) and not isinstance(one, bool)}
         n_compared = len(numbers.intersection(column[mask]))
         if len(numbers) > MAX_NUMERIC_GROUPS and not 0 < n_compared <= MAX_NUMERIC_GROUPS:
             remedy = (
@@ -355,10 +356,6 @@ def refuse_continuous_attributes(groups, is_compared=None):
             )
 
 
-def _is_number(label):
-    return isinstance(label, Real) and not isinstance(label, bool)
-
-
 def attribute_names(sensitive_features):
     """Names of the columns of a table, or the name of a Series; None where there is none."""
     if hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
@@ -368,8 +365,8 @@ def attribute_names(sensitive_features):
     else:
         name = getattr(sensitive_features, "name", None)
         names = [] if name is None or name == "" else [name]  # polars has "" for none
-    repeated = [name for name in names if names.count(name) > 1]
-    if repeated:
+    if len(set(names)) < len(names):
+        repeated = [name for name in names if names.count(name) > 1]
         raise ValueError(
             f"Attributes of sensitive_features need names of their own, but {len(repeated)} are "
             f"called {repeated[0]!r}; rename the columns, or leave all but one of them out."

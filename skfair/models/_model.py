@@ -122,11 +122,14 @@ class Model(Protocol):
 
 
 class LinearPoint:
-    """A model that is linear in its parameters, at a parameter vector."""
+    """A model that is linear in its parameters, at a parameter vector; see `Model.evaluate`."""
 
     def __init__(self, model, parameters):
         self.model = model
         self.parameters = parameters
+        # Scores are linear in the parameters: their derivatives are the same everywhere.
+        self.push_forward, self.gram = model.scores, model.gram
+        self.pull_back, self.pull_back_rows = model.pull_back, model.pull_back_rows
 
     @cached_property
     def scores(self):
@@ -137,22 +140,6 @@ class LinearPoint:
     def predictions(self):
         """Score of each sample by the coefficients that users see, (n_samples,)."""
         return self.model.predict(self.parameters)
-
-    def push_forward(self, direction):
-        """Change of the scores along a direction, (n_parameters,) -> (n_samples,)."""
-        return self.model.scores(direction)
-
-    def pull_back(self, slopes):
-        """Gradient by the parameters from one derivative per sample, (n_samples,)."""
-        return self.model.pull_back(slopes)
-
-    def pull_back_rows(self, cells):
-        """Gradients of several functions at once, from a csr_array (n_rows, n_samples)."""
-        return self.model.pull_back_rows(cells)
-
-    def gram(self, weights):
-        """Sum of ``weights[i]`` times the outer product of the i-th score's gradient."""
-        return self.model.gram(weights)
 
 
 class LinearInParameters:

@@ -13,17 +13,17 @@ _LEAD = 1e-9
 
 def calibrate(scores, training):
     """Slope and intercept of the log-odds as a function of out-of-fold scores (Platt scaling)."""
-    share = training.weights / training.weights.sum()
+    share = training.samples.weights / training.samples.weights.sum()
     center = share @ scores
     spread = np.sqrt(share @ (scores - center) ** 2)
     # Constant scores: the log-odds of the positive class's share.
     if spread <= 1e-12 * (1.0 + abs(center)):
-        rate = share @ (training.target > 0)
+        rate = share @ (training.samples.target > 0)
         return np.array([0.0, np.log(rate / (1.0 - rate))])
     # The penalty matters only where the scores separate the classes perfectly.
     platt = LogisticRegression(C=1e6, max_iter=1000)
     column = ((scores - center) / spread)[:, np.newaxis]
-    platt.fit(column, training.target > 0, sample_weight=share)
+    platt.fit(column, training.samples.target > 0, sample_weight=share)
     slope = platt.coef_[0, 0] / spread
     return np.array([slope, platt.intercept_[0] - slope * center])
 

@@ -45,7 +45,7 @@ class EventModel:
         # Groups are learned from what the classifier's last step gets: preprocessing is not
         # repeated.
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
-        weights, codes = training.weights[rows], events.codes[rows]
+        weights, codes = training.samples.weights[rows], events.codes[rows]
         knows_groups = isinstance(group_estimator, str)
         if knows_groups or group_estimator is None:
             group_estimator = _small_classifier(features)

@@ -56,7 +56,7 @@ class ConstraintEvents:
 
 def find_events(problems, constraints):
     """The events that constraints compare in one-vs-rest problems of the same samples."""
-    codes = group_codes(problems[0].groups)
+    codes = group_codes(problems[0].samples.groups)
     # One sample of each disjoint group shows of which compared groups it is a member.
     first = np.unique(codes, return_index=True)[1]
     subsets, sources, columns = [], [], []
@@ -66,9 +66,11 @@ def find_events(problems, constraints):
             groups, _ = constraint.compared_groups(problem.samples)
             members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
             for cell in constraint.cells(problem.samples).values():
-                effects = _decision_effects(constraint, cell, problem.target)
-                columns[-1] += _contrasts(effects, members, codes, problem.weights, subsets)
-        sources += [(number, _source(one, problem.target)) for one in subsets[len(sources) :]]
+                effects = _decision_effects(constraint, cell, problem.samples.target)
+                columns[-1] += _contrasts(effects, members, codes, problem.samples.weights, subsets)
+        sources += [
+            (number, _source(one, problem.samples.target)) for one in subsets[len(sources) :]
+        ]
     tables = [_distinct(_tabulate(one, len(subsets), len(first))) for one in columns]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)

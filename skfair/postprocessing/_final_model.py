@@ -51,8 +51,8 @@ def fit_final_model(problems, constraints, tolerance, confidence=None, callback=
 def _tasks(problems, constraints, tolerance, callback):
     """The constrained problem at each temperature of the surrogate; one where none is used."""
     loss, model = LogisticLoss(), _make_model(problems)
-    target = np.concatenate([problem.target for problem in problems])
-    weights = np.concatenate([problem.weights for problem in problems])
+    target = np.concatenate([problem.samples.target for problem in problems])
+    weights = np.concatenate([problem.samples.weights for problem in problems])
     tasks = []
     for temperature in _TEMPERATURES:
         with warnings.catch_warnings():
@@ -94,7 +94,7 @@ def _select_most_accurate(tasks, strategy="auto"):
 
 def _make_model(problems):
     """The linear model of one problem's score, or of the scores of several."""
-    features, weights = [problem.X for problem in problems], problems[0].weights
+    features, weights = [problem.X for problem in problems], problems[0].samples.weights
     if len(features) == 1:
         return LinearModel.from_features(features[0], weights)
     return ArgmaxModel.from_features(features, weights)
@@ -102,7 +102,10 @@ def _make_model(problems):
 
 def _bind(problems, constraints, settings):
     """Every constraint on every problem, as a function of the scores of all problems."""
-    n_samples, n_scores = len(problems[0].target), len(problems) * len(problems[0].target)
+    n_samples, n_scores = (
+        len(problems[0].samples.target),
+        len(problems) * len(problems[0].samples.target),
+    )
     bound = bind_all(constraints, [problem.samples for problem in problems], *settings)
     if len(problems) == 1:
         return ConstraintSystem(tuple(bound[0]))

@@ -29,7 +29,10 @@ def check_rows(estimator, X, y, metadata, request):
 def stratify(training, rows, n_samples):
     """Code of class and group of each sample, ascending with the class; -1 without weight."""
     # Class first, then group: strata of one class are neighbours when they are dealt out.
-    codes, labels = group_codes(training.groups), np.searchsorted(training.classes, training.labels)
+    codes, labels = (
+        group_codes(training.samples.groups),
+        np.searchsorted(training.classes, training.labels),
+    )
     strata = np.full(n_samples, -1)
     strata[rows] = (codes.max() + 1) * labels + codes
     return strata

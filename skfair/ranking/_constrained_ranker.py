@@ -237,7 +237,7 @@ class ConstrainedRanker(ConstrainedLinearModel):
         # Fit the linear model to the pairs, under constraints on pairs of groups.
         lacks_groups = bool(constraints) and sensitive_features is None
         self._fit(X, y, training._replace(lacks_groups=lacks_groups), constraints)
-        self.n_pairs_, self.groups_ = len(training.target), documents.groups.summary
+        self.n_pairs_, self.groups_ = len(training.samples.target), documents.groups.summary
         # Coefficients of 0 satisfy every parity, and rank nothing.
         if not np.any(self.coef_):
             warn(

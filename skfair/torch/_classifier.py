@@ -252,7 +252,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             "module_": model.module_at(parameters),
             "classes_": training.classes,
             "pos_label_": training.pos_label,
-            "groups_": training.groups.summary,
+            "groups_": training.samples.groups.summary,
         }
 
     def _scores(self, X):

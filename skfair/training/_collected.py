@@ -132,14 +132,14 @@ def _columns(block, training, positions):
     X = np.require(block.X, np.float64, "A")  # aligned, as models expect
     codes = block.codes_among(positions)
     is_real = block.target is not None
-    target = training.unit.to_unit(block.target) if is_real else training.target[codes]
+    target = training.unit.to_unit(block.target) if is_real else training.samples.target[codes]
     weights = np.ones(len(codes)) if block.weights is None else block.weights
     return X, target, codes, weights
 
 
 def _share_of(frame, training, X, target, codes, weights):
     """Share of samples, given their representatives, in the problem of all."""
-    factors = weights / training.weights[codes]
+    factors = weights / training.samples.weights[codes]
     return replace(
         frame,
         model=frame.model.replace_features(X),

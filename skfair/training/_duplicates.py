@@ -21,10 +21,12 @@ def warn_of_duplicates(X, training):
     if training.samples.clusters is not None:
         return
     features = _hash_rows(X)
-    if features is None or len(features) != len(training.target):
+    if features is None or len(features) != len(training.samples.target):
         return
-    codes = training.groups.codes if training.groups.is_disjoint else 0
-    outcome = np.unique(training.target, return_inverse=True)[1] * (np.max(codes) + 1) + codes
+    codes = training.samples.groups.codes if training.samples.groups.is_disjoint else 0
+    outcome = (
+        np.unique(training.samples.target, return_inverse=True)[1] * (np.max(codes) + 1) + codes
+    )
     _, features = np.unique(features, return_inverse=True)
     both = np.unique(np.stack((features, outcome)), axis=1, return_counts=True)[1]
     share = 1.0 - len(both) / len(outcome)

@@ -62,16 +62,11 @@ class Training(NamedTuple):
     lacks_groups: bool = False
 
     @property
-    def target(self):
-        """Classes -1 and +1, or real numbers, (n_samples,)."""
-        return self.samples.target
-
-    @property
     def labels(self):
         """Class of each sample, (n_samples,)."""
         if len(self.classes) > 2:
-            return self.classes[self.target.astype(np.intp)]
-        return label_positive(self.target > 0, self.classes, self.pos_label)
+            return self.classes[self.samples.target.astype(np.intp)]
+        return label_positive(self.samples.target > 0, self.classes, self.pos_label)
 
     def one_vs_rest(self):
         """One binary problem per class, in which it is positive; the same data with two classes."""
@@ -79,21 +74,13 @@ class Training(NamedTuple):
             return [self]
         return [
             self._replace(
-                samples=self.samples._replace(target=np.where(self.target == code, 1.0, -1.0)),
+                samples=self.samples._replace(
+                    target=np.where(self.samples.target == code, 1.0, -1.0)
+                ),
                 pos_label=label,
             )
             for code, label in enumerate(self.classes)
         ]
-
-    @property
-    def weights(self):
-        """Positive sample weights, (n_samples,)."""
-        return self.samples.weights
-
-    @property
-    def groups(self):
-        """Group of each sample."""
-        return self.samples.groups
 
 
 def check_training(estimator, X, y, columns, request):
@@ -178,7 +165,7 @@ def standardize_target(training, is_centered):
 
     They are centered if there is an intercept.
     """
-    target, weights = training.target, training.weights
+    target, weights = training.samples.target, training.samples.weights
     center = np.average(target, weights=weights) * is_centered
     spread = np.sqrt(np.average((target - center) ** 2, weights=weights))
     unit = Unit(float(center), float(spread) or 1.0)
@@ -273,9 +260,9 @@ def refuse_partitioned(estimator, X):
 def class_weights(class_weight, training):
     """Factor of each sample's loss, (n_samples,), as in scikit-learn."""
     if class_weight is None:
-        return np.ones(len(training.target))
+        return np.ones(len(training.samples.target))
     labels = training.labels
     per_class = compute_class_weight(
-        class_weight, classes=training.classes, y=labels, sample_weight=training.weights
+        class_weight, classes=training.classes, y=labels, sample_weight=training.samples.weights
     )
     return per_class[(labels == training.classes[1]).astype(int)]

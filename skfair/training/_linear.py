@@ -81,16 +81,16 @@ class ConstrainedLinearModel(ConstrainedModel):
 
     def _model(self, training):
         if not self.group_interactions:
-            X, weights = training.X, training.weights
+            X, weights = training.X, training.samples.weights
             return LinearModel.from_features(X, weights, self.fit_intercept, self.n_jobs)
-        if not training.groups.is_disjoint:
+        if not training.samples.groups.is_disjoint:
             raise ValueError(
                 f"group_interactions={self.group_interactions!r} gives every group "
                 f"{self._per_group} of its own, but the groups of a sparse sensitive_features may "
                 "overlap; pass one label per sample."
             )
         merged, _ = training.samples.merge_small_groups()
-        columns = training.X, merged.codes, training.weights
+        columns = training.X, merged.codes, training.samples.weights
         if not self._shares_coefficients:
             return GroupwiseModel.from_features(*columns, self.fit_intercept)
         if not self.fit_intercept:
@@ -157,7 +157,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         fitted = dict(zip(self._coefficient_names, (coef, intercept), strict=True))
         if training.classes is not None:
             fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
-        return fitted | {"groups_": training.groups.summary}
+        return fitted | {"groups_": training.samples.groups.summary}
 
     def _reshape(self, coef, intercept):
         """Coefficients and intercept in the shapes of scikit-learn's regressors."""

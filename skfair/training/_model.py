@@ -64,8 +64,8 @@ class ConstrainedModel(Storable, CallbackSupportMixin, BaseEstimator):
             bound = [one for one in bound if not len(one.rows.lower)]
         if over_pairs(loss):
             _refuse_cut_offs(loss, bound)
-        weights, system = training.weights * loss_weights, ConstraintSystem(tuple(bound))
-        return ConstrainedProblem(model, loss, training.target, weights, self.alpha, system)
+        weights, system = training.samples.weights * loss_weights, ConstraintSystem(tuple(bound))
+        return ConstrainedProblem(model, loss, training.samples.target, weights, self.alpha, system)
 
     def _chosen_solver(self):
         if isinstance(self.solver, str):

@@ -210,7 +210,7 @@ def _join_layers(task, trained, candidate):
 
 def _strata(training):
     """Class, and group if groups are disjoint, of each sample."""
-    positive, groups = training.target > 0, training.groups
+    positive, groups = training.samples.target > 0, training.samples.groups
     return 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
 
 

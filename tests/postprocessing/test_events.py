@@ -79,7 +79,7 @@ def test_overlapping_groups_are_unions_of_codes():
         np.array([[1, 0], [1, 1], [0, 1], [0, 0], [1, 1], [1, 0]], dtype=bool)
     )
     data = training(members)
-    codes = group_codes(data.groups)
+    codes = group_codes(data.samples.groups)
     assert len(set(codes)) == 4
     assert codes[0] == codes[5]
     assert codes[1] == codes[4]
@@ -114,4 +114,4 @@ def test_a_fold_without_a_group():
     rows = np.arange(6)
     with pytest.raises(ValueError, match="Fold 1 of 2 leaves no positives of group 'b'"):
         folds = [(rows, rows), (rows[:5], rows[5:])]
-        events.check_folds(folds, data.groups)
+        events.check_folds(folds, data.samples.groups)

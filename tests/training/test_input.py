@@ -26,26 +26,26 @@ def check(
 def test_labels_become_signs():
     training = check()
     assert training.classes.tolist() == ["no", "yes"]
-    assert training.target.tolist() == [-1, 1, -1, 1, -1, 1]
-    assert training.weights.tolist() == [1] * 6
-    assert training.groups.is_disjoint
-    assert training.groups.counts.tolist() == [3, 3]
+    assert training.samples.target.tolist() == [-1, 1, -1, 1, -1, 1]
+    assert training.samples.weights.tolist() == [1] * 6
+    assert training.samples.groups.is_disjoint
+    assert training.samples.groups.counts.tolist() == [3, 3]
     np.testing.assert_array_equal(training.X, X)
 
 
 def test_the_positive_class_has_the_sign_plus():
     training = check(pos_label="no")
     assert training.classes.tolist() == ["no", "yes"]
-    assert training.target.tolist() == [1, -1, 1, -1, 1, -1]
+    assert training.samples.target.tolist() == [1, -1, 1, -1, 1, -1]
     assert training.labels.tolist() == Y
     # Users' scores are positive for the second class.
-    assert training.unit.from_unit(training.target).tolist() == [-1, 1, -1, 1, -1, 1]
+    assert training.unit.from_unit(training.samples.target).tolist() == [-1, 1, -1, 1, -1, 1]
 
 
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), (0.0, 1.0)])
 def test_numbers_that_everybody_understands_need_no_positive_class(labels):
     y = np.array(labels)[[0, 1, 0, 1, 0, 1]]
-    assert check(y=y, pos_label=None).target.tolist() == [-1, 1, -1, 1, -1, 1]
+    assert check(y=y, pos_label=None).samples.target.tolist() == [-1, 1, -1, 1, -1, 1]
 
 
 @pytest.mark.parametrize("labels", [("approved", "denied"), (1, 2), (-1, 0)])
@@ -67,28 +67,28 @@ def test_the_positive_class_must_be_a_class():
 def test_samples_without_weight_are_absent():
     training = check(sample_weight=[1, 2, 0, 1, 0, 3])
     np.testing.assert_array_equal(training.X, X[[0, 1, 3, 5]])
-    assert training.target.tolist() == [-1, 1, 1, 1]
-    assert training.weights.tolist() == [1, 2, 1, 3]
-    assert training.groups.counts.tolist() == [2, 2]
+    assert training.samples.target.tolist() == [-1, 1, 1, 1]
+    assert training.samples.weights.tolist() == [1, 2, 1, 3]
+    assert training.samples.groups.counts.tolist() == [2, 2]
 
 
 def test_groups_without_weight_are_dropped_by_name():
     with pytest.warns(UserWarning, match=r"without any sample weight count as absent: 'b'\."):
         training = check(sample_weight=[1, 1, 1, 0, 0, 0])
-    assert training.groups.counts.tolist() == [3]
+    assert training.samples.groups.counts.tolist() == [3]
 
 
 def test_overlapping_groups_stay_overlapping():
     members = sparse.csr_array(np.array([[1, 0], [1, 1], [0, 1], [1, 1], [1, 0], [0, 1]], bool))
     training = check(sensitive_features=members, sample_weight=[1, 1, 1, 1, 0, 1])
-    assert not training.groups.is_disjoint
-    assert training.groups.counts.tolist() == [3, 4]
+    assert not training.samples.groups.is_disjoint
+    assert training.samples.groups.counts.tolist() == [3, 4]
 
 
 def test_missing_groups_make_one_group_and_a_warning_only_if_groups_were_asked_for():
     with pytest.warns(MissingSensitiveFeaturesWarning, match="enable_metadata_routing"):
-        assert check(sensitive_features=None).groups.counts.tolist() == [6]
-    assert check(sensitive_features=None, request=None).groups.counts.tolist() == [6]
+        assert check(sensitive_features=None).samples.groups.counts.tolist() == [6]
+    assert check(sensitive_features=None, request=None).samples.groups.counts.tolist() == [6]
 
 
 def test_sparse_features_become_csr_arrays_of_float64():
