@@ -145,7 +145,9 @@ def storing_classes():
 
 
 def _only_stores(node):
-    """Whether a class has one method, an ``__init__`` that assigns its arguments."""
+    """Whether a class without a base has one method, an ``__init__`` that assigns its arguments."""
+    if node.bases:
+        return False
     methods = [child for child in node.body if isinstance(child, ast.FunctionDef)]
     if [method.name for method in methods] != ["__init__"]:
         return False

@@ -327,6 +327,7 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
     `target_and_scores`. X is for constraints that use features.
     """
     rows = np.arange(len(predictions[0]))
+    # Samples of zero weight are left out; `rows` shows which are kept, to select those of X.
     columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
     samples, (*columns, rows) = check_columns(
         sensitive_features, sample_weight, **columns, rows=rows

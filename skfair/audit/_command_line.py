@@ -159,6 +159,7 @@ def _check_options(options):
 
 def check_output(out, file, suffixes=(".html", ".htm", ".md", ".json")):
     """Refuse an output that cannot be written, or that is one of the input files."""
+    # The input must not be overwritten, whatever path names it.
     inputs = file.rglob("*") if file.is_dir() else [file]
     if out.exists() and any(out.samefile(one) for one in inputs if one.is_file()):
         raise ValueError(
@@ -226,6 +227,7 @@ def _provenance(options, n_rows, threshold):
     roles = ("target", "prediction", "probability", "weight")
     named = [f"{role} {name}" for role in roles if (name := getattr(options, role)) is not None]
     named.append(f"sensitive {', '.join(options.sensitive)}")
+    # Facts about the file come first; those that the user states may replace them.
     facts = {"file": options.file.name, "sha256": file_digest(options.file)}
     facts |= {"columns": "; ".join(named), "rows": f"{n_rows:,}"}
     if threshold is not None:
@@ -265,6 +267,7 @@ def _parse_column(column):
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind != "string":
         return column.astype(float) if kind == "decimal" else column
+    # Each distinct text is parsed once: booleans first, then numbers.
     texts = column.dropna().unique().tolist()
     if any(set(texts) <= spelling for spelling in _BOOLEANS):
         return column.map({text: text.lower() == "true" for text in texts})

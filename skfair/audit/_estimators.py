@@ -51,6 +51,7 @@ def find_positive_label(kind, columns, pos_label):
                 f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred."
             )
         return None
+    # Of more than two classes none is positive unless one is named.
     labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
     n_labels = len(set().union(*(np.unique(column).tolist() for column in labels)))
     if n_labels > 2 and pos_label is None:

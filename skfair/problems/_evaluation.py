@@ -226,9 +226,11 @@ class Evaluation:
         p, rows = self.problem.n_parameters, self._rows
         if is_near and rows.exact is not None:
             rows = rows.exact()
+        # By two model parameters: loss and rows as one weighted Gram matrix, and the penalty.
         hessian = np.zeros((len(self.x), len(self.x)))
         hessian[:p, :p] = self.point.gram(self.loss_curvature + rows.curvature(multipliers))
         hessian[:p, :p] += np.diag(self.problem.ridge)
+        # By auxiliary unknowns, where rows are not linear in them: blocks beside and below.
         if rows.aux_curvature is not None:
             combine, hessian[p:, p:] = rows.aux_curvature(multipliers)
             hessian[p:, :p] = combine @ self.cell_jacobian

@@ -35,23 +35,27 @@ def count_line(problem, scores, slopes, max_error):
 
     Lengths before the first and after the last error below `max_error` are left out.
     """
+    # Intervals between any two flips, or ends of bins if samples are very many.
     n_events = sum(one.events.n_events for one in problem.constraint)
     max_bins = max(1000, MAX_ENTRIES // n_events)
     if len(slopes) <= max_bins:
         low, high, decisions, bins = sort_flips(scores, slopes)
     else:
         low, high, decisions, bins = spread_flips(scores, slopes, max_bins)
+    # Keep the intervals from the first useful error to the last.
     errors = _errors_along(problem, decisions, bins, len(low) - 1)
     useful = np.flatnonzero(errors < max_error)
     if not len(useful):
         return np.empty(0), np.empty(0), np.empty(0)
     first, last = map(int, useful[[0, -1]])  # no numpy integers: kernels see one dtype
     decisions, bins = _crop(decisions, bins, first, last)
+    # Gaps of all constraints in these intervals.
     gaps = [
         one.aggregate(one.means.along_flips(decisions, bins, last - first)) - one.tolerance
         for one in problem.constraint
     ]
     low, high, errors = (values[first : last + 1] for values in (low, high, errors))
+    # A model in a narrower interval might have other decisions after rounding.
     is_wide = high - low > MARGIN
     return round_midpoints(low[is_wide], high[is_wide]), errors[is_wide], np.max(gaps, 0)[is_wide]
 
@@ -78,6 +82,7 @@ def sort_flips(scores, slopes):
     the first interval, and the number of the interval after which each decision flips. That of
     decisions which never flip is the last one.
     """
+    # A score is 0 at minus its quotient with its slope.
     is_still = np.abs(slopes) <= MARGIN
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         flips = np.where(is_still, np.inf, -scores / slopes)

@@ -97,6 +97,7 @@ class PartitionedProblem(ConstrainedProblem):
         All count as clear: of very many samples some have a score near 0, and one sample counts
         for little.
         """
+        # One pass for all models that were not counted before.
         new = [point for point in points if point.tobytes() not in self._counts]
         if new:
             errors, decided, objectives, moments = self.partitions.reduce(_count, np.array(new))
@@ -257,6 +258,7 @@ class PartitionedEvaluation(Evaluation):
 
 def _evaluate(block, x, multipliers, is_near, criteria):
     """Share of a block in objective, rows, and their derivatives."""
+    # Scores are computed once, for the objective, the rows and all derivatives.
     evaluation, p = block.evaluate(x), block.n_parameters
     if not len(multipliers):  # the plain problem, though blocks have the constraint
         no_rows = np.empty(0), np.empty((0, p))
@@ -281,6 +283,7 @@ def _count(block, points):
 
     Moments are those of the report: three arrays of each constraint, (n_points, n_rates).
     """
+    # Each model is judged from its scores of this block, which are not stored.
     errors, decided, objectives, moments = [], [], [], []
     for parameters in points:
         scores = block.predict_scores(parameters)
@@ -290,6 +293,7 @@ def _count(block, points):
         decided.append((len(scores) - n_positive, n_positive))
         objectives.append(block.evaluate(parameters).fun)
         moments.append([one.moments(scores) for one in block.constraint])
+    # From one list per model to one array per constraint and moment.
     by_constraint = zip(*moments, strict=True)
     moments = tuple(tuple(map(np.array, zip(*one, strict=True))) for one in by_constraint)
     return np.array(errors), np.array(decided), np.array(objectives), moments

@@ -267,6 +267,7 @@ class ConstrainedProblem:
             decisions, the gap of every constraint, whether no counted decision depends on rounding,
             and the decisions that occur, an ndarray of bool.
         """
+        # Scores near 0 matter only to constraints that count decisions.
         counts_any = "decisions" in self.constraint.statistics
         counts = []
         for parameters in points:
@@ -339,6 +340,7 @@ class ConstrainedProblem:
             Of the constraint.
         """
         scores = self.model.evaluate(parameters).scores
+        # Rows on ranks depend on the scores at which they are linearised.
         problem = replace(self, constraint=self.constraint.linearize_at(scores))
         evaluation = problem.evaluate(problem.initial_point(parameters))
         report = problem.constraint.report(self.predict_scores(parameters))

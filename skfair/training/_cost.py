@@ -40,15 +40,18 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     less than two standard errors. With ``is_real`` losses are compared, as for real targets, and
     not accuracies.
     """
+    # Error or loss of the model, of the fit without constraint, and of the best constant.
     scores, free = problem.predict_scores(parameters), problem.predict_scores(plain)
     measure = _loss if is_real else _error
     taken, unconstrained = measure(problem, scores), measure(problem, free)
     constant = min(measure(problem, one) for one in _constants(problem, is_real))
+    # Standard deviation of the constant's errors; that of losses is about their mean.
     spread = constant if is_real else np.sqrt(constant * max(0.0, 1.0 - constant))
     noise = 2.0 * spread * np.sqrt((problem.share**2).sum())
     is_constant = np.ptp(scores) == 0 if is_real else taken == constant
     if is_constant or constant - unconstrained <= noise:
         return
+    # Half of the improvement on a constant is left: not worth a warning.
     if taken - unconstrained <= (constant - unconstrained) / 2:
         return
     names = "mean loss" if is_real else "accuracy"
@@ -90,9 +93,11 @@ def _constants(problem, is_real):
 
 def _costly_group(constraint, scores):
     """Sentence on the constraint and group that the fit without constraint violates most."""
+    # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
     part = constraint.constraints[int(np.argmax(excess))]
     report = part.report(scores).dropna(subset="tolerance").reset_index(drop=True)
+    # The group whose rate is farthest from the mean rate of its cell.
     report["total"] = report["rate"] * report["n"]
     sums = report.groupby(["cell", "threshold"], dropna=False)[["total", "n"]].transform("sum")
     mean = sums["total"] / sums["n"]

@@ -185,6 +185,7 @@ def _check_rows(estimator, X, y, columns, request):
         f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
         "unconstrained. Pass fit(X, y, sensitive_features=...)."
     )
+    # Samples of zero weight are left out of all that follows.
     samples, rows = check_samples(**columns, missing=missing, overlapping=True, X=X, y=y)
     if sparse.issparse(checked):
         checked = sparse.csr_array(checked)
@@ -223,6 +224,7 @@ def _identify_groups(X, codes, first):
 
     ``first`` are positions of one sample of each group.
     """
+    # Columns that are constant within every group.
     columns = np.arange(X.shape[1])
     # Most columns vary within a group, as few samples show.
     for rows in (slice(_N_FIRST), slice(None)):

@@ -54,10 +54,12 @@ class ConstrainedLinearModel(ConstrainedModel):
     def _fit_problem(self, X, y, training, problem, solver):
         """Enforce the problem of checked input, and store the fitted attributes."""
         random_state = check_random_state(self.random_state)
+        # Without groups there is nothing to guarantee.
         confidence = None if training.lacks_groups else self.confidence_level
         if confidence is not None:
             warn_of_duplicates(training.X, training)
         start = self._start(problem.model, training)
+        # Callbacks see the fit begin, every iteration of every problem, and the fit end.
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         watch = FitProgress(
@@ -65,6 +67,7 @@ class ConstrainedLinearModel(ConstrainedModel):
             context,
             lambda evaluation: self._predictor(problem.model, evaluation.parameters, training),
         )
+        # From smooth rates to decisions, and on to the population if a confidence is requested.
         task = Task(problem, start, solver, {"random_state": random_state, "callback": watch})
         clusters = training.samples.clusters
         guarantee = enforce_in_population(task, self.enforcement, confidence, clusters=clusters)
@@ -72,6 +75,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         fitted = self._outcome(problem, guarantee, training)
         fitted |= self._predictor(problem.model, candidate.parameters, training)
         fitted |= feature_attributes(X)
+        # Until here an earlier fit is intact.
         store_fit(self, fitted | {"n_iter_": watch.n_iter})
         warn_of_outcome(self, problem.constraint, guarantee)
         if not (training.lacks_groups or watch.is_stopped):
@@ -89,6 +93,7 @@ class ConstrainedLinearModel(ConstrainedModel):
                 f"{self._per_group} of its own, but the groups of a sparse sensitive_features may "
                 "overlap; pass one label per sample."
             )
+        # Small groups share the parameters of the largest one.
         merged, _ = training.samples.merge_small_groups()
         columns = training.X, merged.codes, training.samples.weights
         if not self._shares_coefficients:
@@ -117,6 +122,7 @@ class ConstrainedLinearModel(ConstrainedModel):
         if not (self.warm_start and all(hasattr(self, name) for name in names)):
             return zero
         previous = [getattr(self, name) for name in names]
+        # The previous coefficients must have the shapes that this fit's will have.
         zeros = self._expand_groups(model.coefficients(zero), training)
         if [np.size(values) for values in previous] != [np.size(values) for values in zeros]:
             raise ValueError(

@@ -61,6 +61,7 @@ def warn_of_outcome(estimator, constraint, guarantee):
         warn(describe_uncertainty(estimator, guarantee), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
+    # Constant decisions are worth a warning only if the constraint has caused them.
     is_moved = candidate.result.multipliers.any() or not candidate.is_solution
     # A constraint on ranks does not count decisions, but a small tolerance may make them equal.
     is_counted = "decisions" in constraint.statistics or estimator.confidence_level is not None
@@ -84,6 +85,7 @@ def _decide(candidate, estimator):
 
 def describe_uncertainty(estimator, guarantee):
     """Message for a tolerance that cannot be guaranteed, with the smallest compared group."""
+    # The smallest group that is compared limits what can be guaranteed.
     report = estimator.constraint_report_.dropna(subset="tolerance")
     row = int(report["n"].argmin())
     cell, group, n = (report[column].tolist()[row] for column in ("cell", "group", "n"))
@@ -104,6 +106,7 @@ def describe_uncertainty(estimator, guarantee):
 
 
 def _describe_violation(constraint, candidate):
+    # The constraint that exceeds its tolerance most; unknown gaps come first.
     excess = candidate.gaps - constraint.tolerances
     worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
     one, gap = constraint.constraints[worst], candidate.gaps[worst]
