@@ -22,7 +22,7 @@ def summary_sections(report):
     table = _categories(report)
     missing = missing_fields(report)
     heading = "Summary of results of the bias audit (New York City Local Law 144)"
-    sections = [(heading, [facts_table(_facts(report, table))])]
+    sections = [(heading, [facts_table(_audit_facts(report, table))])]
     if missing:
         sections.append(("Missing in this summary", [missing]))
     for (measure, attribute), rows in table.groupby(["measure", "attribute"], sort=False):
@@ -66,7 +66,7 @@ def _categories(report):
     return table
 
 
-def _facts(report, table):
+def _audit_facts(report, table):
     """Facts of the summary, as pairs of a title and a text."""
     facts = [(FACTS[name], report.provenance.get(name) or "not stated") for name in _REQUIRED]
     facts.append(("Number of applicants", f"{report.n_samples:,}"))

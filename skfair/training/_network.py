@@ -78,7 +78,7 @@ class ConstrainedNetwork(ConstrainedModel):
         trained, result, curves = self._train(to_train, strata, watch)
         problem = replace(problem, model=self._prediction_model(problem.model, trained))
 
-        def train_on(rows):
+        def train_layers(rows):
             """The task of the last layer for all samples, other layers trained on these rows."""
             parameters, _, _ = self._train(to_train.take(rows), strata[rows], watch)
             model = self._prediction_model(to_train.model, parameters)
@@ -92,7 +92,7 @@ class ConstrainedNetwork(ConstrainedModel):
         else:
             task = _last_layer_task(problem, trained)
             strategy, clusters = self.enforcement, training.samples.clusters
-            guarantee = enforce_in_population(task, strategy, confidence, train_on, clusters)
+            guarantee = enforce_in_population(task, strategy, confidence, train_layers, clusters)
             parameters = _join_layers(task, trained, guarantee.candidate)
         fitted = self._outcome(task.problem, guarantee, training) | curves
         fitted |= self._predictor(problem.model, parameters, training) | feature_attributes(X)

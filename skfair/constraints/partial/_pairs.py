@@ -51,26 +51,26 @@ class Ranking:
         self.scores = scores[self.samples]
         width = float(np.diff(pairs).sum())
         self._all = shares[ascending] * (len(pairs) / width)
-        self._first = []  # up to the beginnings, and up to the ends of the pairs
+        self._before = []  # up to the beginnings, and up to the ends of the pairs
         for ranks in pairs.T:
             top = [
                 top_shares(shares[ascending][::-1], rank, taper_length(rank, _TAPER * width))[::-1]
                 for rank in ranks
             ]
-            self._first.append(sum(top) / width)
+            self._before.append(sum(top) / width)
 
     def select(self):
         """Members in the interval, with weights that sum to 1."""
-        begin, end = self._first
+        begin, end = self._before
         return WeightedMembers(self.samples, self.scores, end - begin)
 
-    def first(self, side):
-        """Members that rank before the interval begins (0) or before it ends (1)."""
-        return WeightedMembers(self.samples, self.scores, self._first[side])
+    def members_before(self, boundary):
+        """Members that rank before the interval begins (boundary 0) or before it ends (1)."""
+        return WeightedMembers(self.samples, self.scores, self._before[boundary])
 
-    def last(self, side):
-        """Members that rank after the interval begins (0) or after it ends (1)."""
-        return WeightedMembers(self.samples, self.scores, self._all - self._first[side])
+    def members_after(self, boundary):
+        """Members that rank after the interval begins (boundary 0) or after it ends (1)."""
+        return WeightedMembers(self.samples, self.scores, self._all - self._before[boundary])
 
 
 class PairExcess:
@@ -118,7 +118,7 @@ def split_ramp(one, other, width):
         # The interval is what ranks before its end but not before its beginning; or the other way
         # round what ranks after. A ramp rises where it begins and ceases to where it ends.
         is_added = (end == 1) == ((after_end == 0) == (corner == 0))
-        firsts, lasts = one.first(end), other.last(after_end)
+        firsts, lasts = one.members_before(end), other.members_after(after_end)
         if len(firsts.samples) and len(lasts.samples):
             shift = (0.5 - corner) * width
             (added if is_added else subtracted).append(PairExcess(firsts, lasts, shift, width))
