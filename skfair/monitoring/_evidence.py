@@ -10,6 +10,9 @@ WINDOWS = np.array([200.0, 1000.0, 5000.0])
 _ENOUGH = np.log(1e12)
 """Evidence after which a certificate needs no further bets."""
 
+_START_WEIGHT = 0.75
+"""Weight of the e-process from the start; the mixtures over all starts have the rest."""
+
 _SHARE = 0.75
 """How far toward the predicted means a detector bets."""
 
@@ -52,9 +55,9 @@ class CellEvidence:
         # Alarms: one bet of all groups against a gap of at most the level, by all past samples
         # for each level, and by recent ones for the tolerance.
         row, n_levels = (..., np.newaxis, slice(None)), len(self.levels)
-        q = np.repeat(q[row], n_levels, axis=-2)
-        q = np.concatenate((q, plug_in(self.windows[1], self.windows[0])), axis=-2)
         level = np.append(self.levels, np.full(len(WINDOWS), self.levels[self.tolerance]))
+        past = np.repeat(self.counts[row], n_levels, axis=-2)
+        q = plug_in(*np.concatenate((past, self.windows), axis=-2)[::-1], level)
         share = np.where(np.arange(len(level)) < n_levels, 1.0, _SHARE)[:, np.newaxis]
         log_e = log_e_gap(self.hypothesis, x[row], n[row], q, level, share)
         self._count(n, x)
@@ -149,12 +152,15 @@ def log_mean(logs):
 def log_evidence_against(gaps):
     """Logarithm of an e-process against "no gap was ever above the tolerance".
 
-    It is the mean of the e-process from the start and of the mixtures over starts. Attributes share
-    samples; a mean of their e-processes is valid under any dependence.
+    It is a weighted mean of the e-process from the start and of the mixtures over starts.
+    Attributes share samples; a mean of their e-processes is valid under any dependence.
     """
-    names = ("log_start", "log_mixture")
-    logs = [np.concatenate([getattr(one, name) for one in gaps], axis=-1) for name in names]
-    return np.logaddexp(*map(log_mean, logs)) - np.log(2.0)
+    log_start, log_mixture = (
+        log_mean(np.concatenate([getattr(one, name) for one in gaps], axis=-1))
+        for name in ("log_start", "log_mixture")
+    )
+    logs = np.log(_START_WEIGHT) + log_start, np.log(1.0 - _START_WEIGHT) + log_mixture
+    return np.logaddexp(*logs)
 
 
 def change_evidence(gaps):

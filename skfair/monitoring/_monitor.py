@@ -253,7 +253,8 @@ class GapMonitor(BaseEstimator):
         """
         constraint = self._check_parameters()
         time = self._check_time(time)
-        outstanding, counted = self._complete_cohorts(time)
+        outstanding = getattr(self, "_outstanding", Outstanding())
+        outstanding, counted = self._complete_cohorts(time, outstanding)
         if not len(y_pred) or (sample_weight is not None and not np.any(sample_weight)):
             return self._count(constraint, counted, time, outstanding)
         columns = {"y_pred": y_pred, "y_true": y_true, "ids": ids}
@@ -262,7 +263,9 @@ class GapMonitor(BaseEstimator):
             columns, sensitive_features, sample_weight, X, getattr(self, "_attributes", None)
         )
         samples = samples._replace(weights=self._check_weights(samples.weights))
-        scores, target = self._encode(constraint, columns)
+        y_true, known = columns.get("y_true"), [columns[k] for k in ("y_true",) if k in columns]
+        scores = to_scores(constraint, columns["y_pred"], known, self.pos_label)
+        target = None if y_true is None else to_target(constraint, y_true, self.pos_label)
         unknown = samples._replace(target=np.ones(len(scores)))
         use = getattr(self, "_outcome_use", None) or outcome_use(constraint, unknown, scores)
         if use == "nothing" or (target is not None and self.delay is None):
@@ -270,7 +273,7 @@ class GapMonitor(BaseEstimator):
             counted = [*counted, (time, samples, scores)]
         else:
             # Late outcomes: keep the samples until these come, or until the delay has passed.
-            ids = self._check_late(use, columns.get("ids"), X, time, target)
+            ids = self._check_late(use, columns.get("ids"), X, target)
             if target is not None:
                 self._evaluate(constraint, samples._replace(target=target), scores)
             outstanding.check_new(ids)
@@ -339,18 +342,7 @@ class GapMonitor(BaseEstimator):
             Before the first batch.
         """
         self._check_updated()
-        size = self._constraint().min_group_size
-        estimate = max((one.estimate(size) for one in self._comparisons.values()), default=0.0)
-        # The levels that are not rejected are a confidence set for the gap.
-        threshold = np.log(2.0 / (1.0 - self.confidence_level))
-        is_rejected = self._log_certificates() >= threshold
-        high = np.append(self._levels, 1.0)[_end_of_last(~is_rejected)]
-        threshold += np.log(max(len(self._comparisons), 1))
-        low = 0.0
-        for one in self._comparisons.values():
-            n_rejected = int((one.gap.log_max < threshold).argmax())
-            low = max(low, self._levels[n_rejected - 1] if n_rejected else 0.0)
-        return Interval(*(self._unscale(value) for value in (estimate, low, high)))
+        return Interval(*(self._summaries[name][-1] for name in ("estimate", "low", "high")))
 
     def to_frame(self) -> pd.DataFrame:
         """Counts and rates by batch and group.
@@ -499,14 +491,7 @@ class GapMonitor(BaseEstimator):
             )
         return weights / self.max_weight
 
-    def _encode(self, constraint, columns):
-        """Scores, and the target or None, of the columns of a batch."""
-        y_true = columns.get("y_true")
-        known = [] if y_true is None else [y_true]
-        scores = to_scores(constraint, columns["y_pred"], known, self.pos_label)
-        return scores, None if y_true is None else to_target(constraint, y_true, self.pos_label)
-
-    def _check_late(self, use, ids, X, time, target):
+    def _check_late(self, use, ids, X, target):
         """The ids of samples that are counted later; without a way to count them, an error."""
         if ids is None and target is None:
             raise ValueError(
@@ -538,10 +523,8 @@ class GapMonitor(BaseEstimator):
         scaled[inside] = scale_values(values[inside], self._range())
         return cells, scaled
 
-    def _complete_cohorts(self, time, outstanding=None):
+    def _complete_cohorts(self, time, outstanding):
         """The table without cohorts whose delay is over, and these as (time, samples, scores)."""
-        if outstanding is None:
-            outstanding = getattr(self, "_outstanding", Outstanding())
         counted, gone = [], []
         if self.delay is not None:
             for start, positions in outstanding.cohorts_over(self.delay, time):
@@ -570,8 +553,9 @@ class GapMonitor(BaseEstimator):
         tables = {}
         for start, samples, cells, values in prepared:
             self._bet(constraint, start, samples, cells, values, tables)
-        self._judge()
-        self._report(tables)
+        log_certificates = self._log_certificates()
+        self._judge(log_certificates[self._tolerance])
+        self._report(tables, self._limits(log_certificates))
         return self
 
     def _check_groups(self, constraint, groups):
@@ -633,10 +617,9 @@ class GapMonitor(BaseEstimator):
             logs = np.minimum(logs, one.log_certificates(size))
         return np.where(np.isinf(logs), 0.0, logs)
 
-    def _judge(self):
-        """Status and evidence after a batch."""
+    def _judge(self, log_for):
+        """Status and evidence after a batch; `log_for` is that for the tolerance."""
         gaps = [one.gap for one in self._comparisons.values()]
-        log_for = self._log_certificates()[self._tolerance]
         log_against = log_evidence_against(gaps) if gaps else 0.0
         self.evidence_for_ = _to_e_value(log_for)
         self.evidence_against_ = _to_e_value(log_against)
@@ -656,33 +639,41 @@ class GapMonitor(BaseEstimator):
         self.status_ = "alarm" if is_alarm else "certified" if is_certified else "monitoring"
         self.n_outstanding_ = len(self._outstanding)
 
-    def _report(self, tables):
+    def _limits(self, log_certificates):
+        """The gap so far and its limits: the levels that are not rejected are a confidence set."""
+        gaps, size = self._comparisons.values(), self._constraint().min_group_size
+        estimate = max((one.estimate(size) for one in gaps), default=0.0)
+        threshold = np.log(2.0 / (1.0 - self.confidence_level))
+        end = np.flatnonzero(log_certificates < threshold).max(initial=-1) + 1
+        threshold += np.log(max(len(gaps), 1))
+        # Lower limit: the last of the levels from 0 on that all are rejected.
+        n_below = max(
+            (np.append(one.gap.log_max < threshold, True).argmax() for one in gaps), default=0
+        )
+        limits = np.append(0.0, self._levels)[n_below], np.append(self._levels, 1.0)[end]
+        return [self._unscale(value) for value in (estimate, *limits)]
+
+    def _report(self, tables, limits):
         """Append the batch to the columns of both frames."""
         gaps, n_samples = [], dict.fromkeys(self._comparisons, 0)
-        for (name, cell), (counts, weights, sums) in sorted(tables.items()):
-            present = np.flatnonzero(weights > 0)
-            means = sums[present] / weights[present]
-            gaps.append(self._hypothesis().gap(means))
+        low, high = self._range()
+        for (name, cell), table in sorted(tables.items()):
+            present = np.flatnonzero(table[1] > 0)
+            counts, weights, sums = table[:, present]
+            means, groups = sums / weights, self._comparisons[name].groups
+            gaps.append(self._unscale(self._hypothesis().gap(means)))
             n_samples[name] += int(counts.sum())
-            low, high = self._range()
-            for group, mean in zip(present, means, strict=True):
-                row = (self.n_batches_, self._time, name, cell)
-                row += (self._comparisons[name].groups[group], int(counts[group]))
-                row += (float(weights[group]) * self.max_weight, float(low + mean * (high - low)))
-                for column, value in zip(_RATE_COLUMNS, row, strict=True):
-                    self._rates[column].append(value)
-        gap = self._unscale(max(gaps)) if gaps else float("nan")
-        row = (self.n_batches_, self._time, max(n_samples.values(), default=0), gap)
-        row += (*self.interval(), self.evidence_for_, self.evidence_against_)
-        row += (self.change_evidence_, self.status_, self.n_outstanding_)
+            columns = [[one] * len(present) for one in (self.n_batches_, self._time, name, cell)]
+            columns += [[groups[i] for i in present], counts.astype(int).tolist()]
+            columns += [(weights * self.max_weight).tolist(), (low + means * (high - low)).tolist()]
+            for column, values in zip(_RATE_COLUMNS, columns, strict=True):
+                self._rates[column].extend(values)
+        row = (self.n_batches_, self._time, max(n_samples.values(), default=0))
+        row += (max(gaps, default=float("nan")), *limits, self.evidence_for_)
+        row += (self.evidence_against_, self.change_evidence_, self.status_, self.n_outstanding_)
         for column, value in zip(_SUMMARY_COLUMNS, row, strict=True):
             self._summaries[column].append(value)
 
 
 def _to_e_value(log_e):
     return float(np.exp(min(log_e, _LARGEST_LOG)))
-
-
-def _end_of_last(mask):
-    """Position after the last True; 0 without any."""
-    return len(mask) - int(mask[::-1].argmax()) if mask.any() else 0

@@ -21,7 +21,7 @@ def test_detectors_follow_their_recursions():
     for t, e in enumerate(e_values, start=1):
         gap.update(np.log([e]), np.log(np.full(3, e)))
         mixture, change = e * (mixture + 1 / (t * (t + 1))), e * (change + 1)
-        against = (np.prod(e_values[:t]) + mixture + 1 / (t + 1)) / 2
+        against = 0.75 * np.prod(e_values[:t]) + 0.25 * (mixture + 1 / (t + 1))
         assert np.exp(log_evidence_against([gap])) == pytest.approx(against)
         assert change_evidence([gap]) == pytest.approx(change)
     assert np.exp(gap.log_e[0]) == pytest.approx(np.prod(e_values))

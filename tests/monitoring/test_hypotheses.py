@@ -24,9 +24,17 @@ def expectation(log_e, x, n, p):
 
 def test_predictions_by_hand():
     assert plug_in(np.zeros(2), np.zeros(2)).tolist() == [0.5, 0.5]
-    # All groups: (3 + 1/2) / (3 + 1). A group: x + 1/2 + 10 * 3.5 / 4, of n + 11.
-    predicted = plug_in(np.array([0.0, 3.0]), np.array([0.0, 3.0]))
-    np.testing.assert_allclose(predicted, [9.25 / 11, 12.25 / 14])
+    # All groups: (3 + 1/2) / (3 + 1). A group: x + 1/2 + 20 * 3.5 / 4, of n + 21.
+    x, n = np.array([0.0, 3.0]), np.array([0.0, 3.0])
+    np.testing.assert_allclose(plug_in(x, n), [18 / 21, 21 / 24])
+
+
+def test_predictions_are_drawn_to_gaps_up_to_the_level_by_hand():
+    # All groups: 60.5 / 101. Groups: 10.5 / 51 and 50.5 / 51, beyond .1 of it.
+    x, n, overall = np.array([10.0, 50.0]), np.array([50.0, 50.0]), 60.5 / 101
+    expected = [(10.5 + 20 * (overall - 0.1)) / 71, (50.5 + 20 * (overall + 0.1)) / 71]
+    np.testing.assert_allclose(plug_in(x, n, 0.2), expected)
+    np.testing.assert_allclose(plug_in(x, n, 2.0), [10.5 / 51, 50.5 / 51])
 
 
 def test_the_return_of_a_bet_is_that_of_its_samples_by_hand():

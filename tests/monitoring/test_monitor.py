@@ -355,6 +355,13 @@ def test_an_interval_begins_again_after_an_alarm():
     assert monitor.interval().estimate == pytest.approx(0.25, abs=0.05)
 
 
+def test_the_interval_of_the_largest_gap_is_above_all_levels_that_are_rejected():
+    monitor = GapMonitor("demographic_parity", 0.1)
+    for _ in range(4):
+        monitor.update(np.repeat([0, 1], 1000), sensitive_features=np.repeat(["a", "b"], 1000))
+    assert monitor.interval().low > 0.9 and monitor.interval().high == 1.0
+
+
 @pytest.mark.slow
 def test_monitors_of_few_streams_on_the_edge_raise_no_more_alarms_than_the_level_allows():
     n_streams, alarms, certified = 100, 0, 0
