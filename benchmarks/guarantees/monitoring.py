@@ -6,6 +6,7 @@ from time import process_time
 import numpy as np
 from scipy import stats
 
+from benchmarks.records import Run, recorded
 from benchmarks.tables import Check, Report
 from skfair.inference import wilson
 from skfair.monitoring import GapMonitor
@@ -13,14 +14,20 @@ from skfair.monitoring._evidence import (
     CellEvidence,
     GapEvidence,
     change_evidence,
+    gap_limits,
     log_evidence_against,
     log_mean,
 )
 from skfair.monitoring._hypotheses import Differences
 
+try:
+    import ville
+except ImportError:  # an optional peer
+    ville = None
+
 LEVEL = 0.95
 THRESHOLD = -np.log(1.0 - LEVEL)
-N_STREAMS = {5: 1000, 1: 100}  # streams of each of the ten cases below, by the runs of the budget
+N_CHUNKS, CHUNK = {5: 10, 1: 1}, {5: 1000, 1: 50}  # by the runs of the budget
 
 NULL_CASES = (
     # rates of the groups, their shares, samples of a batch (0: random), looks, adversary
@@ -38,6 +45,16 @@ NULL_CASES = (
 """Streams on the edge of the tolerance .05. The adversary chooses the rates of each batch within
 the hypothesis, by what was counted so far, and lets them rise and fall."""
 
+ALARM_CASES = tuple(
+    (rates, tolerance, share, horizon)
+    for rates, tolerance, horizons in (
+        ((0.40, 0.25), 0.05, (6000, 6000, 12000)),
+        ((0.30, 0.24), 0.0, (16000, 16000, 30000)),
+    )
+    for share, horizon in zip((None, 0.5, 0.1), horizons, strict=True)
+)
+"""Rates of two groups, tolerance, share of the second (None: in turn), and samples of a stream."""
+
 
 class Streams:
     """Many streams of batches that are monitored at once."""
@@ -52,7 +69,10 @@ class Streams:
         """Draw one batch of each stream and bet on it."""
         size = batch or int(self.rng.integers(1, 300))
         n = self.rng.multinomial(size, shares, size=self.shape)
-        x = self.rng.binomial(n, rates)
+        self.count(n, self.rng.binomial(n, rates))
+
+    def count(self, n, x):
+        """Bet on batches of n samples, x of them positive."""
         self.gap.update(*self.cell.update(n.astype(float), x.astype(float)))
 
     @property
@@ -60,12 +80,12 @@ class Streams:
         return self.cell.log_certificates(np.ones((*self.shape, self.n_groups), dtype=bool))
 
 
-def false_statements(case, n_streams):
-    """Shares of streams on the edge with an alarm and with a certificate, at any look."""
+def false_statements(case, n_streams, seed):
+    """Numbers of streams on the edge with an alarm and with a certificate, at any look."""
     rates, shares, batch, n_looks, is_adversarial = case
     tolerance = max(rates) - min(rates)
-    seed = (len(rates), batch, int(1000 * rates[0]), int(1000 * shares[-1]), is_adversarial)
-    streams = Streams(n_streams, len(rates), [tolerance], 0, np.random.default_rng(seed))
+    rng = np.random.default_rng((NULL_CASES.index(case), seed))
+    streams = Streams(n_streams, len(rates), [tolerance], 0, rng)
     largest = np.full(n_streams, -np.inf)
     for look in range(n_looks):
         own = np.array(rates)
@@ -76,59 +96,194 @@ def false_statements(case, n_streams):
             own = 0.3 + 0.25 * np.sin(look / 20) + tolerance * is_high
         streams.step(own, shares, batch)
         largest = np.maximum(largest, log_evidence_against([streams.gap]))
-    record = {
-        "figure": "null",
-        "groups": len(rates),
-        "rates": f"{max(rates):g}/{min(rates):g}",
-        "least share": min(shares),
-        "batch": batch or "random",
-        "adversary": is_adversarial,
-        "alarms": np.mean(largest >= THRESHOLD),
-    }
-    if not is_adversarial:  # certificates are about constant rates
-        record["certificates"] = np.mean(streams.log_certificates[..., 0] >= THRESHOLD)
-    return record
-
-
-def samples_until_alarm(rates, tolerance, share, n_streams, horizon):
-    """Median number of samples until an alarm: monitor, betting test, and fixed interval."""
-    rng = np.random.default_rng((int(100 * share), int(100 * rates[0])))
-    streams = Streams(n_streams, 2, [tolerance], 0, rng)
-    alarm, batch = np.full(n_streams, np.inf), 10
-    for look in range(1, horizon // batch + 1):
-        streams.step(rates, (1.0 - share, share), batch)
-        is_alarm = log_evidence_against([streams.gap]) >= THRESHOLD
-        alarm = np.where(np.isinf(alarm) & is_alarm, look * batch, alarm)
-        if np.isfinite(alarm).mean() > 0.95:
-            break
+    certificates = streams.log_certificates[..., 0]
     return {
-        "figure": "until alarm",
-        "rates": f"{rates[0]:g}/{rates[1]:g}",
-        "tolerance": tolerance,
-        "least share": share,
-        "monitor": np.median(alarm),
-        "betting test": betting_test(rates, tolerance, share, n_streams, horizon, rng),
-        "fixed interval": fixed_plan(rates, tolerance, share),
+        "alarms": int((largest >= THRESHOLD).sum()),
+        "certificates": int((certificates >= THRESHOLD).sum()),
     }
 
 
-def betting_test(rates, tolerance, share, n_streams, horizon, rng):
-    """Median samples until an alarm of Chugg et al. (2023): online Newton steps on pairs."""
-    wealth, bet = np.zeros((2, 2, n_streams))
-    squares, alarm, used = np.ones((2, n_streams)), np.full(n_streams, np.inf), np.zeros(n_streams)
-    largest = 0.5 / (1.0 + tolerance)
-    while used.min() < horizon and np.isinf(alarm).mean() > 0.05:
-        # A pair is complete when the smaller group has a sample that was not used before.
-        used += rng.geometric(share, size=n_streams) if share < 0.5 else 2.0
-        difference = np.subtract(*(rng.random((2, n_streams)) < np.array(rates)[:, None]) * 1.0)
-        payoff = np.stack((difference, -difference)) - tolerance
-        wealth += np.log1p(bet * payoff)
-        slope = -payoff / (1.0 + bet * payoff)
-        squares += slope**2
-        bet = np.clip(bet - 2.0 / (2.0 - np.log(3.0)) * slope / squares, 0.0, largest)
-        is_alarm = np.logaddexp(*wealth) - np.log(2.0) >= THRESHOLD
-        alarm = np.where(np.isinf(alarm) & is_alarm, used, alarm)
-    return np.median(alarm)
+def null_records(budget):
+    """Shares of false alarms and certificates of all cases, in chunks that are kept on disk."""
+    n_chunks, size = N_CHUNKS[budget.n_runs], CHUNK[budget.n_runs]
+    runs = {
+        case: [
+            Run(
+                problem=f"case {number}, {size} streams",
+                method="null",
+                seed=seed,
+                settings=str(case),
+                make=lambda case=case, seed=seed: false_statements(case, size, seed),
+            )
+            for seed in range(n_chunks)
+        ]
+        for number, case in enumerate(NULL_CASES)
+    }
+    chunks = recorded("monitoring", [run for own in runs.values() for run in own], budget)
+    for (rates, shares, batch, _, is_adversarial), own in runs.items():
+        counts = [chunks[run.key] for run in own if run.key in chunks]
+        record = {
+            "figure": "null",
+            "groups": len(rates),
+            "rates": f"{max(rates):g}/{min(rates):g}",
+            "least share": min(shares),
+            "batch": batch or "random",
+            "adversary": is_adversarial,
+            "streams": size * len(counts),
+        }
+        # Certificates are about constant rates.
+        for name in ("alarms",) if is_adversarial else ("alarms", "certificates"):
+            if counts:
+                record[name] = sum(one[name] for one in counts) / record["streams"]
+        yield record
+
+
+def draw_samples(rates, share, n_streams, horizon, rng):
+    """Groups and outcomes of the samples of two groups, (n_streams, horizon) each.
+
+    Share None: the groups take turns.
+    """
+    if share is None:
+        groups = np.broadcast_to(np.arange(horizon) % 2 == 1, (n_streams, horizon))
+    else:
+        groups = rng.random((n_streams, horizon)) < share
+    return groups, rng.random((n_streams, horizon)) < np.where(groups, rates[1], rates[0])
+
+
+def monitor_alarms(groups, outcomes, tolerance, batch=10):
+    """Number of samples of each stream until the monitor's alarm, which reads ten at a time."""
+    n_streams, horizon = groups.shape
+    masks = np.stack((~groups, groups), axis=2).reshape(n_streams, -1, batch, 2)
+    n = masks.sum(axis=2)
+    x = (masks & outcomes.reshape(n_streams, -1, batch, 1)).sum(axis=2)
+    streams = Streams(n_streams, 2, [tolerance], 0, None)
+    alarms = np.full(n_streams, np.inf)
+    for look in range(horizon // batch):
+        streams.count(n[:, look], x[:, look])
+        is_alarm = log_evidence_against([streams.gap]) >= THRESHOLD
+        alarms[is_alarm & np.isinf(alarms)] = (look + 1) * batch
+        if np.isfinite(alarms).all():
+            break
+    return alarms
+
+
+class NewtonBets:
+    """Chugg et al.'s (2023) test of many streams: online Newton steps on both differences."""
+
+    def __init__(self, n_streams, tolerance):
+        self.tolerance = tolerance
+        self.wealth, self.fraction = np.zeros((2, 2, n_streams))
+        self.squares, self.alarms = np.ones((2, n_streams)), np.full(n_streams, np.inf)
+
+    def bet(self, difference, is_complete, used):
+        """Bet on differences of the streams that have a new one after `used` samples."""
+        payoff = np.stack((difference, -difference)) - self.tolerance
+        growth = 1.0 + self.fraction * payoff
+        self.wealth += np.where(is_complete, np.log(growth), 0.0)
+        slope = np.where(is_complete, -payoff / growth, 0.0)
+        self.squares += slope**2
+        step = 2.0 / (2.0 - np.log(3.0)) * slope / self.squares
+        self.fraction = np.clip(self.fraction - step, 0.0, 0.5 / (1.0 + self.tolerance))
+        is_alarm = np.logaddexp(*self.wealth) - np.log(2.0) >= THRESHOLD
+        self.alarms = np.where(is_complete & is_alarm & np.isinf(self.alarms), used, self.alarms)
+
+
+def pair_samples(groups, outcomes):
+    """Differences of the groups' i-th samples, when these have come, and how many pairs come."""
+    order = np.argsort(groups, axis=1, kind="stable")
+    sizes = np.stack(((~groups).sum(axis=1), groups.sum(axis=1)))
+    first, rows = np.arange(sizes.min(axis=0).max()), np.arange(len(groups))[:, np.newaxis]
+    last = groups.shape[1] - 1
+    positions = (
+        order[rows, np.minimum(first, last)],
+        order[rows, np.minimum(sizes[0][:, np.newaxis] + first, last)],
+    )
+    difference = np.subtract(*(outcomes[rows, at].astype(float) for at in positions))
+    return difference, np.maximum(*positions) + 1, sizes.min(axis=0)
+
+
+def pair_alarms(groups, outcomes, tolerance):
+    """Samples until the alarm of the betting test on pairs, which wait for their second sample."""
+    difference, used, n_pairs = pair_samples(groups, outcomes)
+    test = NewtonBets(len(groups), tolerance)
+    for i in range(difference.shape[1]):
+        test.bet(difference[:, i], i < n_pairs, used[:, i])
+        if np.isfinite(test.alarms).all():
+            break
+    return test.alarms
+
+
+def mean_alarms(groups, outcomes, tolerance):
+    """Samples until the alarm of the betting test on means of the new samples of both groups."""
+    test = NewtonBets(len(groups), tolerance)
+    n, x = np.zeros((2, 2, len(groups)))
+    for used, (group, outcome) in enumerate(zip(groups.T, outcomes.T, strict=True), start=1):
+        masks = np.stack((~group, group))
+        n, x = n + masks, x + (masks & outcome)
+        is_complete = (n > 0).all(axis=0)
+        test.bet(np.subtract(*x / np.maximum(n, 1.0)), is_complete, used)
+        n, x = np.where(is_complete, 0.0, n), np.where(is_complete, 0.0, x)
+        if np.isfinite(test.alarms).all():
+            break
+    return test.alarms
+
+
+def ville_alarms(groups, outcomes, tolerance):
+    """Samples until the alarm of the package ville: its betting test on pairs, both directions."""
+    alarms = np.full(len(groups), np.inf)
+    for stream, (difference, used, n_pairs) in enumerate(
+        zip(*pair_samples(groups, outcomes), strict=True)
+    ):
+        logs = [
+            ville.BettingTest(tolerance, bounds=(-1.0, 1.0), alternative="greater")
+            .fit(sign * difference[:n_pairs])
+            .log_e_values_
+            for sign in (1.0, -1.0)
+        ]
+        is_alarm = np.logaddexp(*logs) - np.log(2.0) >= THRESHOLD
+        if is_alarm.any():
+            alarms[stream] = used[is_alarm.argmax()]
+    return alarms
+
+
+def samples_until_alarm(case, n_streams):
+    """Samples until an alarm of the monitor, betting tests and a fixed plan on equal streams."""
+    rates, tolerance, share, horizon = case
+    rng = np.random.default_rng(ALARM_CASES.index(case))
+    groups, outcomes = draw_samples(rates, share, n_streams, horizon, rng)
+    methods = {"monitor": monitor_alarms, "betting, pairs": pair_alarms}
+    if share is not None:  # else means are those of one sample each
+        methods["betting, means"] = mean_alarms
+    if ville is not None:
+        methods["ville, pairs"] = ville_alarms
+    for method, find_alarms in methods.items():
+        alarms = find_alarms(groups, outcomes, tolerance)
+        yield {
+            "figure": "until alarm",
+            "rates": f"{rates[0]:g}/{rates[1]:g}",
+            "tolerance": tolerance,
+            "least share": share or "in turn",
+            "method": method,
+            "median": np.median(alarms),
+            "mean": np.minimum(alarms, horizon).mean(),
+            "none": np.isinf(alarms).mean(),
+            "fixed plan": fixed_plan(rates, tolerance, share or 0.5),
+        }
+
+
+def compare_alarms(alarms, statistic):
+    """Samples of the other methods over those of the monitor, on equal streams."""
+    keys = ("rates", "tolerance", "least share")
+    own = {
+        tuple(one[key] for key in keys): one[statistic]
+        for one in alarms
+        if one["method"] == "monitor"
+    }
+    return [
+        one[statistic] / own[tuple(one[key] for key in keys)]
+        for one in alarms
+        if one["method"] != "monitor"
+    ]
 
 
 def fixed_plan(rates, tolerance, share):
@@ -189,13 +344,8 @@ def coverage(rates, n_streams, n_looks=200, batch=100):
     for _ in range(n_looks):
         streams.step(rates, np.full(len(rates), 1 / len(rates)), batch)
     # Limits of largest evidence only narrow, so that those of the last look decide.
-    threshold = THRESHOLD + np.log(2.0)
-    gap = max(rates) - min(rates)
-    below = streams.log_certificates >= threshold  # rejected: at least this level
-    last = len(levels) - below[:, ::-1].argmin(axis=1)
-    high = np.append(levels, 1.0)[last]
-    n_above = (streams.gap.log_max < threshold).argmax(axis=1)
-    low = np.where(n_above > 0, levels[n_above - 1], 0.0)
+    threshold, gap = THRESHOLD + np.log(2.0), max(rates) - min(rates)
+    low, high = gap_limits(levels, streams.log_certificates, streams.gap.log_max, threshold)
     return {
         "figure": "interval",
         "groups": len(rates),
@@ -245,13 +395,11 @@ def repeated_looks(n_streams, n_months=24, n_per_month=1000):
 
 def monitoring(budget):
     """False statements over all time, time until an alarm, run length, coverage and cost."""
-    n = N_STREAMS.get(budget.n_runs, 100)
-    null = [false_statements(case, n) for case in NULL_CASES]
-    alarms = [
-        samples_until_alarm(rates, tolerance, share, max(n // 5, 50), horizon=40000)
-        for rates, tolerance in (((0.40, 0.25), 0.05), ((0.30, 0.24), 0.0))
-        for share in (0.5, 0.1)
-    ]
+    if ville is None:
+        print("The package ville is not installed, and left out: pip install ville")
+    n = CHUNK[budget.n_runs]
+    null = list(null_records(budget))
+    alarms = [one for case in ALARM_CASES for one in samples_until_alarm(case, n)]
     changes = change(max(n // 5, 50))
     runs = mean_run_length(max(n // 5, 50))
     covered = [coverage(rates, max(n // 5, 50)) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
@@ -259,24 +407,23 @@ def monitoring(budget):
     fixed = repeated_looks(20 * n)
     alpha = 1.0 - LEVEL
     checks = [
-        Check("null: share with an alarm", [one["alarms"] for one in null], "<=", alpha),
-        Check(
-            "edge: share with a certificate",
-            [one["certificates"] for one in null if "certificates" in one],
-            "<=",
-            alpha,
+        *(
+            Check(
+                f"null: share with {name} at any look",
+                [one[name] for one in null if name in one],
+                "<=",
+                alpha,
+            )
+            for name in ("alarms", "certificates")
         ),
-        Check(
-            "until alarm: betting test / monitor, equal shares",
-            [one["betting test"] / one["monitor"] for one in alarms if one["least share"] == 0.5],
-            ">=",
-            1.0,
-        ),
-        Check(
-            "until alarm: betting test / monitor, share .1",
-            [one["betting test"] / one["monitor"] for one in alarms if one["least share"] == 0.1],
-            ">=",
-            1.5,
+        *(
+            Check(
+                f"until alarm: others / monitor, {statistic}",
+                compare_alarms(alarms, statistic),
+                ">=",
+                1.0,
+            )
+            for statistic in ("median", "mean")
         ),
         Check("run length / requested", [one["mean"] / one["requested"] for one in runs], ">=", 1),
         Check("interval: coverage", [one["coverage"] for one in covered], ">=", LEVEL),
@@ -284,7 +431,7 @@ def monitoring(budget):
         Check("megabytes of 1,000 batches", [price["MB"]], "<=", 50.0),
     ]
     title = (
-        f"Monitors at {LEVEL:g}: shares of {n} streams per case with a false alarm or certificate "
-        "at any look; samples until an alarm; batches; coverage at all looks; cost"
+        f"Monitors at {LEVEL:g}: shares of streams with a false alarm or certificate at any look; "
+        f"samples until an alarm, {n} streams per case; batches; coverage at all looks; cost"
     )
     return Report(title, [*null, *alarms, *changes, *runs, *covered, *fixed, price], checks)

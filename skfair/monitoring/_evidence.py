@@ -167,3 +167,17 @@ def change_evidence(gaps):
     """Shiryaev and Roberts' statistic R of a gap above the tolerance since some batch."""
     stakes = log_mean(np.concatenate([one.log_change_stake for one in gaps], axis=-1))
     return np.expm1(np.minimum(stakes, 700.0))
+
+
+def gap_limits(levels, log_for, log_against, threshold):
+    """Limits of the gap, (*streams): the levels that are not rejected are a confidence set.
+
+    `log_for` is evidence that the gap is below each level, and `log_against` that it is above,
+    (*streams, n_levels), as its largest values so far.
+    """
+    always = np.ones((*log_for.shape[:-1], 1), dtype=bool)
+    is_open = np.concatenate((always, log_for < threshold), axis=-1)
+    n_above = is_open[..., ::-1].argmax(axis=-1)
+    is_open = np.concatenate((log_against < threshold, always), axis=-1)
+    n_below = is_open.argmax(axis=-1)
+    return np.append(0.0, levels)[n_below], np.append(levels, 1.0)[len(levels) - n_above]

@@ -29,7 +29,7 @@ from skfair.monitoring._batches import (
     to_target,
 )
 from skfair.monitoring._comparison import Comparison
-from skfair.monitoring._evidence import change_evidence, log_evidence_against
+from skfair.monitoring._evidence import change_evidence, gap_limits, log_evidence_against
 from skfair.monitoring._hypotheses import Differences, UpperBounds
 from skfair.monitoring._outstanding import Outstanding, check_ids, known_outcomes
 from skfair.monitoring._state import read_state, write_state
@@ -604,18 +604,17 @@ class GapMonitor(BaseEstimator):
             )
             for cell, table in added.items():
                 before = tables.get((name, cell), np.zeros((3, 0)))
-                missing = table.shape[1] - before.shape[1]
-                tables[name, cell] = np.pad(before, ((0, 0), (0, missing))) + table
+                table[:, : before.shape[1]] += before
+                tables[name, cell] = table
         if any(mask.any() for mask in cells.values()):
             self._bet_times.append(self.n_batches_ if start is None else start)
 
     def _log_certificates(self):
         """Evidence that the gap is below each level; without a pair of groups there is none."""
         size = self._constraint().min_group_size
-        logs = np.full(len(self._levels), np.inf)
-        for one in self._comparisons.values():
-            logs = np.minimum(logs, one.log_certificates(size))
-        return np.where(np.isinf(logs), 0.0, logs)
+        logs = [one.log_certificates(size) for one in self._comparisons.values()]
+        smallest = np.min([np.full(len(self._levels), np.inf), *logs], axis=0)
+        return np.where(np.isinf(smallest), 0.0, smallest)
 
     def _judge(self, log_for):
         """Status and evidence after a batch; `log_for` is that for the tolerance."""
@@ -640,17 +639,14 @@ class GapMonitor(BaseEstimator):
         self.n_outstanding_ = len(self._outstanding)
 
     def _limits(self, log_certificates):
-        """The gap so far and its limits: the levels that are not rejected are a confidence set."""
-        gaps, size = self._comparisons.values(), self._constraint().min_group_size
-        estimate = max((one.estimate(size) for one in gaps), default=0.0)
+        """The gap so far and its limits."""
+        comparisons, size = self._comparisons.values(), self._constraint().min_group_size
+        estimate = max((one.estimate(size) for one in comparisons), default=0.0)
+        # Each side has half of the error; that of the lower limit is shared by the attributes.
+        logs = [one.gap.log_max - np.log(len(comparisons)) for one in comparisons]
+        log_against = np.max([np.zeros(len(self._levels)), *logs], axis=0)
         threshold = np.log(2.0 / (1.0 - self.confidence_level))
-        end = np.flatnonzero(log_certificates < threshold).max(initial=-1) + 1
-        threshold += np.log(max(len(gaps), 1))
-        # Lower limit: the last of the levels from 0 on that all are rejected.
-        n_below = max(
-            (np.append(one.gap.log_max < threshold, True).argmax() for one in gaps), default=0
-        )
-        limits = np.append(0.0, self._levels)[n_below], np.append(self._levels, 1.0)[end]
+        limits = gap_limits(self._levels, log_certificates, log_against, threshold)
         return [self._unscale(value) for value in (estimate, *limits)]
 
     def _report(self, tables, limits):
