@@ -1,6 +1,7 @@
 """How often a monitor errs over all time, how soon it answers, and what it costs."""
 
 import tracemalloc
+from functools import partial
 from time import process_time
 
 import numpy as np
@@ -10,6 +11,7 @@ from benchmarks.records import Run, recorded
 from benchmarks.tables import Check, Report
 from skfair.inference import wilson
 from skfair.monitoring import GapMonitor
+from skfair.monitoring._batches import MIN_BLOCK
 from skfair.monitoring._evidence import (
     CellEvidence,
     GapEvidence,
@@ -27,7 +29,8 @@ except ImportError:  # an optional peer
 
 LEVEL = 0.95
 THRESHOLD = -np.log(1.0 - LEVEL)
-N_CHUNKS, CHUNK = {5: 10, 1: 1}, {5: 1000, 1: 50}  # by the runs of the budget
+N_STREAMS = {5: 1000, 1: 50}  # streams of a chunk, by the runs of the budget
+N_CHUNKS = {5: 10, 1: 1}
 
 NULL_CASES = (
     # rates of the groups, their shares, samples of a batch (0: random), looks, adversary
@@ -64,6 +67,7 @@ class Streams:
         self.cell = CellEvidence(Differences(), np.asarray(levels), tolerance, self.shape)
         self.cell.add_groups(n_groups)
         self.gap = GapEvidence(len(levels), tolerance, self.shape)
+        self.block = np.zeros((2, n_streams, n_groups))
 
     def step(self, rates, shares, batch):
         """Draw one batch of each stream and bet on it."""
@@ -72,19 +76,21 @@ class Streams:
         self.count(n, self.rng.binomial(n, rates))
 
     def count(self, n, x):
-        """Bet on batches of n samples, x of them positive."""
-        self.gap.update(*self.cell.update(n.astype(float), x.astype(float)))
+        """Read batches of n samples, x of them positive, and bet when a block is complete."""
+        self.block = self.block + np.stack((n, x))
+        if self.block[0].sum(axis=-1).min() >= MIN_BLOCK:  # streams have equal sizes
+            self.gap.update(*self.cell.update(*self.block))
+            self.block = np.zeros_like(self.block)
 
     @property
     def log_certificates(self):
         return self.cell.log_certificates(np.ones((*self.shape, self.n_groups), dtype=bool))
 
 
-def false_statements(case, n_streams, seed):
+def false_statements(case, n_streams, rng):
     """Numbers of streams on the edge with an alarm and with a certificate, at any look."""
     rates, shares, batch, n_looks, is_adversarial = case
     tolerance = max(rates) - min(rates)
-    rng = np.random.default_rng((NULL_CASES.index(case), seed))
     streams = Streams(n_streams, len(rates), [tolerance], 0, rng)
     largest = np.full(n_streams, -np.inf)
     for look in range(n_looks):
@@ -103,25 +109,33 @@ def false_statements(case, n_streams, seed):
     }
 
 
-def null_records(budget):
-    """Shares of false alarms and certificates of all cases, in chunks that are kept on disk."""
-    n_chunks, size = N_CHUNKS[budget.n_runs], CHUNK[budget.n_runs]
+def run_chunks(kind, cases, make, n_chunks, budget):
+    """Pairs of a case and the records of its chunks of streams, which are kept on disk."""
+    size = N_STREAMS[budget.n_runs]
     runs = {
         case: [
             Run(
-                problem=f"case {number}, {size} streams",
-                method="null",
+                problem=f"{kind} {number}",
+                method=f"{size} streams",
                 seed=seed,
-                settings=str(case),
-                make=lambda case=case, seed=seed: false_statements(case, size, seed),
+                settings=f"{case}, ville: {ville is not None}",
+                make=partial(make, case, size, np.random.default_rng((number, seed))),
             )
             for seed in range(n_chunks)
         ]
-        for number, case in enumerate(NULL_CASES)
+        for number, case in enumerate(cases)
     }
     chunks = recorded("monitoring", [run for own in runs.values() for run in own], budget)
-    for (rates, shares, batch, _, is_adversarial), own in runs.items():
-        counts = [chunks[run.key] for run in own if run.key in chunks]
+    for case, own in runs.items():
+        if counted := [chunks[run.key] for run in own if run.key in chunks]:
+            yield case, counted
+
+
+def null_records(budget):
+    """Shares of streams on the edge with a false alarm and a false certificate at any look."""
+    chunks = run_chunks("null", NULL_CASES, false_statements, N_CHUNKS[budget.n_runs], budget)
+    for (rates, shares, batch, _, is_adversarial), counts in chunks:
+        n_streams = N_STREAMS[budget.n_runs] * len(counts)
         record = {
             "figure": "null",
             "groups": len(rates),
@@ -129,12 +143,11 @@ def null_records(budget):
             "least share": min(shares),
             "batch": batch or "random",
             "adversary": is_adversarial,
-            "streams": size * len(counts),
+            "streams": n_streams,
         }
         # Certificates are about constant rates.
         for name in ("alarms",) if is_adversarial else ("alarms", "certificates"):
-            if counts:
-                record[name] = sum(one[name] for one in counts) / record["streams"]
+            record[name] = sum(one[name] for one in counts) / n_streams
         yield record
 
 
@@ -246,29 +259,40 @@ def ville_alarms(groups, outcomes, tolerance):
     return alarms
 
 
-def samples_until_alarm(case, n_streams):
-    """Samples until an alarm of the monitor, betting tests and a fixed plan on equal streams."""
+def samples_until_alarm(case, n_streams, rng):
+    """Samples of each stream until an alarm, by method; all methods read equal streams."""
     rates, tolerance, share, horizon = case
-    rng = np.random.default_rng(ALARM_CASES.index(case))
     groups, outcomes = draw_samples(rates, share, n_streams, horizon, rng)
     methods = {"monitor": monitor_alarms, "betting, pairs": pair_alarms}
     if share is not None:  # else means are those of one sample each
         methods["betting, means"] = mean_alarms
     if ville is not None:
         methods["ville, pairs"] = ville_alarms
-    for method, find_alarms in methods.items():
-        alarms = find_alarms(groups, outcomes, tolerance)
-        yield {
-            "figure": "until alarm",
-            "rates": f"{rates[0]:g}/{rates[1]:g}",
-            "tolerance": tolerance,
-            "least share": share or "in turn",
-            "method": method,
-            "median": np.median(alarms),
-            "mean": np.minimum(alarms, horizon).mean(),
-            "none": np.isinf(alarms).mean(),
-            "fixed plan": fixed_plan(rates, tolerance, share or 0.5),
-        }
+    return {
+        method: find_alarms(groups, outcomes, tolerance).tolist()
+        for method, find_alarms in methods.items()
+    }
+
+
+def alarm_records(budget):
+    """Median and mean samples until an alarm; streams without one count as the horizon."""
+    n_chunks = max(N_CHUNKS[budget.n_runs] // 5, 1)
+    chunks = run_chunks("alarm", ALARM_CASES, samples_until_alarm, n_chunks, budget)
+    for (rates, tolerance, share, horizon), times in chunks:
+        for method in times[0]:
+            alarms = np.concatenate([one[method] for one in times])
+            yield {
+                "figure": "until alarm",
+                "rates": f"{rates[0]:g}/{rates[1]:g}",
+                "tolerance": tolerance,
+                "least share": share or "in turn",
+                "streams": len(alarms),
+                "method": method,
+                "median": np.median(alarms),
+                "mean": np.minimum(alarms, horizon).mean(),
+                "none": np.isinf(alarms).mean(),
+                "fixed plan": fixed_plan(rates, tolerance, share or 0.5),
+            }
 
 
 def compare_alarms(alarms, statistic):
@@ -295,30 +319,36 @@ def fixed_plan(rates, tolerance, share):
 
 
 def change(n_streams, run_length=1000.0, n_fair=8000, batch=100, horizon=40000):
-    """Samples from a change until the alarm, of the detector and a CUSUM of its e-values."""
+    """Samples from a change until the alarm: detector, CUSUM of its e-values, for-ever alarm."""
     streams = Streams(n_streams, 2, [0.02], 0, np.random.default_rng(3))
-    delays = {"detector": np.full(n_streams, np.inf), "cusum": np.full(n_streams, np.inf)}
-    false = dict.fromkeys(delays, 0.0)
+    limits = {"detector": run_length, "cusum": run_length, "alarm for ever": np.exp(THRESHOLD)}
+    delays = {name: np.full(n_streams, np.inf) for name in limits}
     for look in range(1, (n_fair + horizon) // batch + 1):
         n_samples = look * batch
         streams.step((0.25, 0.25 if n_samples <= n_fair else 0.20), (0.5, 0.5), batch)
-        statistics = (change_evidence([streams.gap]), np.exp(log_mean(streams.gap.log_best)))
+        log_against = log_evidence_against([streams.gap])
+        statistics = (*detector_statistics(streams), np.exp(log_against))
         for (name, delay), statistic in zip(delays.items(), statistics, strict=True):
-            is_alarm = np.isinf(delay) & (statistic >= run_length)
+            is_alarm = np.isinf(delay) & (statistic >= limits[name])
             delays[name] = np.where(is_alarm, n_samples - n_fair, delay)
-            false[name] = np.mean(delays[name] <= 0)
         if max(np.isinf(delay).mean() for delay in delays.values()) < 0.05:
             break
     return [
         {
             "figure": "change",
             "method": name,
+            "streams": n_streams,
             "median delay": np.median(delay[delay > 0]),
-            "ninth decile": np.quantile(delay[delay > 0], 0.9),
-            "false before": false[name],
+            "ninth decile": np.quantile(delay[delay > 0], 0.9, method="higher"),
+            "false before": np.mean(delay <= 0),
         }
         for name, delay in delays.items()
     ]
+
+
+def detector_statistics(streams):
+    """The detector's statistic R, and a CUSUM of its e-values."""
+    return change_evidence([streams.gap]), np.exp(log_mean(streams.gap.log_best))
 
 
 def mean_run_length(n_streams, run_length=100.0, horizon=1000):
@@ -327,12 +357,17 @@ def mean_run_length(n_streams, run_length=100.0, horizon=1000):
     lengths = {name: np.full(n_streams, float(horizon)) for name in ("detector", "cusum")}
     for look in range(1, horizon):
         streams.step((0.25, 0.20), (0.5, 0.5), 100)
-        statistics = (change_evidence([streams.gap]), np.exp(log_mean(streams.gap.log_best)))
-        for name, statistic in zip(lengths, statistics, strict=True):
+        for name, statistic in zip(lengths, detector_statistics(streams), strict=True):
             is_first = (lengths[name] == horizon) & (statistic >= run_length)
             lengths[name] = np.where(is_first, look, lengths[name])
     return [
-        {"figure": "run length", "method": name, "requested": run_length, "mean": length.mean()}
+        {
+            "figure": "run length",
+            "method": name,
+            "streams": n_streams,
+            "requested": run_length,
+            "mean": length.mean(),
+        }
         for name, length in lengths.items()
     ]
 
@@ -350,6 +385,7 @@ def coverage(rates, n_streams, n_looks=200, batch=100):
         "figure": "interval",
         "groups": len(rates),
         "rates": f"{max(rates):g}/{min(rates):g}",
+        "streams": n_streams,
         "coverage": np.mean((low <= gap + 1e-9) & (gap <= high + 1e-9)),
         "median high": np.median(high),
     }
@@ -397,11 +433,9 @@ def monitoring(budget):
     """False statements over all time, time until an alarm, run length, coverage and cost."""
     if ville is None:
         print("The package ville is not installed, and left out: pip install ville")
-    n = CHUNK[budget.n_runs]
-    null = list(null_records(budget))
-    alarms = [one for case in ALARM_CASES for one in samples_until_alarm(case, n)]
-    changes = change(max(n // 5, 50))
-    runs = mean_run_length(max(n // 5, 50))
+    n = N_STREAMS[budget.n_runs]
+    null, alarms = list(null_records(budget)), list(alarm_records(budget))
+    changes, runs = change(n), mean_run_length(n)
     covered = [coverage(rates, max(n // 5, 50)) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
     price = cost()
     fixed = repeated_looks(20 * n)
@@ -432,6 +466,6 @@ def monitoring(budget):
     ]
     title = (
         f"Monitors at {LEVEL:g}: shares of streams with a false alarm or certificate at any look; "
-        f"samples until an alarm, {n} streams per case; batches; coverage at all looks; cost"
+        "samples until an alarm; batches; coverage at all looks; cost"
     )
     return Report(title, [*null, *alarms, *changes, *runs, *covered, *fixed, price], checks)

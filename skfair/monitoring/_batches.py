@@ -9,8 +9,8 @@ from skfair.surrogates import Step
 from skfair.utils._messages import join_names
 from skfair.utils._sklearn import safe_indexing
 
-_FIRST_BLOCK = 32
-"""Samples of the first block of a batch about which nothing is known."""
+MIN_BLOCK = 20
+"""Samples of a block at least: one of m samples has 1 - 1 / m of their evidence on a difference."""
 
 
 def check_batch(columns, sensitive_features, sample_weight, X, attributes):
@@ -167,7 +167,7 @@ def draw_blocks(codes, values, weights, n_groups, n_known, rng):
     rows = np.arange(len(codes))
     if not (weights == 1.0).all():
         rows = rows[rng.random(len(rows)) < weights]
-    edges, size = [], max(n_known, _FIRST_BLOCK)
+    edges, size = [], max(n_known, MIN_BLOCK)
     if size < len(rows):
         rows = rng.permutation(rows)
     while size < len(rows):

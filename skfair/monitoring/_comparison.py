@@ -3,7 +3,7 @@
 import numpy as np
 
 from skfair.groups import AUTO_MIN_GROUP_SIZE
-from skfair.monitoring._batches import draw_blocks, sort_samples, tabulate
+from skfair.monitoring._batches import MIN_BLOCK, draw_blocks, sort_samples, tabulate
 from skfair.monitoring._evidence import WINDOWS, CellEvidence, GapEvidence
 
 
@@ -16,23 +16,27 @@ class Comparison:
         Names of the groups in the order in which they joined.
     totals : dict of str to ndarray of shape (3, n_groups)
         Samples, weight and weighted sum of values of each group in each cell.
+    blocks : dict of str to ndarray of shape (2, n_groups)
+        Samples and sums of values that wait for others, until a block is large enough for a bet.
     cells : dict of str to CellEvidence
         Evidence of each cell.
     gap : GapEvidence
         Evidence of all cells together, which hold different samples.
+    times : list
+        Times of the bets.
     """
 
     def __init__(self, hypothesis, levels, tolerance):
         self.hypothesis, self.levels, self.tolerance = hypothesis, levels, tolerance
-        self.groups, self.totals, self.cells = [], {}, {}
+        self.groups, self.times, self.totals, self.blocks, self.cells = [], [], {}, {}, {}
         self.gap = GapEvidence(len(levels), tolerance)
 
-    def update(self, codes, names, cells, values, weights, min_group_size, rng):
+    def update(self, codes, names, cells, values, weights, min_group_size, time, rng):
         """Count a batch, bet on it, and return what was added to the totals.
 
         `codes` are positions in `names`, `cells` masks of the samples by name, and values and
         weights between 0 and 1. Groups with fewer samples so far than `min_group_size` do not enter
-        bets. `rng` orders the blocks, and draws by weight.
+        bets. `time` is that of the batch, and `rng` orders the blocks, and draws by weight.
         """
         self._add_groups([name for name in names if name not in self.groups], cells)
         position = {name: code for code, name in enumerate(self.groups)}
@@ -42,16 +46,21 @@ class Comparison:
             columns[cell] = *sort_samples(codes[mask], values[mask], weights[mask]), n_groups
             tables[cell] = tabulate(*columns[cell])
             self.totals[cell] = self.totals[cell] + tables[cell]
-        # Sizes do not depend on outcomes, so that leaving small groups out keeps e-values valid.
-        is_large = self.is_large(min_group_size)
+        # Sizes do not depend on outcomes, so that e-values remain valid if small groups are left
+        # out, and if samples wait until there are enough for a bet.
+        is_large, has_bet = self.is_large(min_group_size), False
         log_e, log_e_windows = np.zeros(len(self.levels)), np.zeros(len(WINDOWS))
         for cell in sorted(cells):
             evidence = self.cells[cell]
-            for n, x in draw_blocks(*columns[cell], int(evidence.counts[0].sum()), rng):
-                increments = evidence.update(n * is_large, x * is_large)
-                log_e, log_e_windows = log_e + increments[0], log_e_windows + increments[1]
-        if any(mask.any() for mask in cells.values()):
+            for block in draw_blocks(*columns[cell], int(evidence.counts[0].sum()), rng):
+                self.blocks[cell] = self.blocks[cell] + block
+                if self.blocks[cell][0].sum() >= MIN_BLOCK:
+                    increments = evidence.update(*self.blocks[cell] * is_large)
+                    log_e, log_e_windows = log_e + increments[0], log_e_windows + increments[1]
+                    self.blocks[cell], has_bet = np.zeros_like(self.blocks[cell]), True
+        if has_bet:
             self.gap.update(log_e, log_e_windows)
+            self.times.append(time)
         return tables
 
     def restart(self, is_detector):
@@ -59,6 +68,7 @@ class Comparison:
         for cell in self.cells:
             self.cells[cell].restart()
             self.totals[cell] = np.zeros_like(self.totals[cell])
+            self.blocks[cell] = np.zeros_like(self.blocks[cell])
         self.gap.restart(is_detector)
 
     def _add_groups(self, names, cells):
@@ -67,11 +77,12 @@ class Comparison:
         for cell in cells:
             if cell not in self.cells:
                 self.cells[cell] = CellEvidence(self.hypothesis, self.levels, self.tolerance)
-                self.totals[cell] = np.zeros((3, 0))
+                self.totals[cell], self.blocks[cell] = np.zeros((3, 0)), np.zeros((2, 0))
         for cell, evidence in self.cells.items():
             if n_new := len(self.groups) - self.totals[cell].shape[1]:
                 evidence.add_groups(n_new)
-                self.totals[cell] = np.pad(self.totals[cell], ((0, 0), (0, n_new)))
+                for tables in (self.totals, self.blocks):
+                    tables[cell] = np.pad(tables[cell], ((0, 0), (0, n_new)))
 
     def is_large(self, min_group_size):
         """Whether each group has enough samples so far to be compared."""

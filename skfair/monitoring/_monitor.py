@@ -550,9 +550,10 @@ class GapMonitor(BaseEstimator):
             for comparison in self._comparisons.values():
                 comparison.restart(is_detector=self.run_length is not None)
         self.n_batches_ += 1
-        tables = {}
+        # Equal draws for any order of the samples, and after the monitor was stored.
+        tables, rng = {}, np.random.default_rng(self.n_batches_)
         for start, samples, cells, values in prepared:
-            self._bet(constraint, start, samples, cells, values, tables)
+            self._bet(constraint, start, samples, cells, values, tables, rng)
         log_certificates = self._log_certificates()
         self._judge(log_certificates[self._tolerance])
         self._report(tables, self._limits(log_certificates))
@@ -581,33 +582,27 @@ class GapMonitor(BaseEstimator):
         self._levels = np.array(sorted(levels))
         self._tolerance = int(np.searchsorted(self._levels, tolerance))
         self._attributes, self._comparisons = None, {}
-        self._bet_times = []  # of the batches that the detectors have counted
         self._rates = {name: [] for name in _RATE_COLUMNS}
         self._summaries = {name: [] for name in _SUMMARY_COLUMNS}
         self.n_batches_, self.since_ = 0, None
         self.was_exceeded_ = self._is_new_alarm = False
 
-    def _bet(self, constraint, start, samples, cells, values, tables):
+    def _bet(self, constraint, start, samples, cells, values, tables, rng):
         """Let the groups of each attribute bet on samples, and add their counts to the tables."""
-        for number, (name, codes, names) in enumerate(
-            attribute_codes(samples.groups, constraint.attributes)
-        ):
+        time = self.n_batches_ if start is None else start
+        for name, codes, names in attribute_codes(samples.groups, constraint.attributes):
             if name not in self._comparisons:
                 self._comparisons[name] = Comparison(
                     self._hypothesis(), self._levels, self._tolerance
                 )
-            comparison = self._comparisons[name]
-            # Equal for any order of the samples, and after the monitor was stored.
-            rng = np.random.default_rng((self.n_batches_, len(self._bet_times), number))
-            added = comparison.update(
-                codes, names, cells, values, samples.weights, constraint.min_group_size, rng
+            size, weights = constraint.min_group_size, samples.weights
+            added = self._comparisons[name].update(
+                codes, names, cells, values, weights, size, time, rng
             )
             for cell, table in added.items():
                 before = tables.get((name, cell), np.zeros((3, 0)))
                 table[:, : before.shape[1]] += before
                 tables[name, cell] = table
-        if any(mask.any() for mask in cells.values()):
-            self._bet_times.append(self.n_batches_ if start is None else start)
 
     def _log_certificates(self):
         """Evidence that the gap is below each level; without a pair of groups there is none."""
@@ -630,10 +625,10 @@ class GapMonitor(BaseEstimator):
         if self.run_length is not None:
             is_alarm = self._is_new_alarm = self.change_evidence_ >= self.run_length
         if self._is_new_alarm:
-            best = max(gaps, key=lambda one: one.log_best.max())
+            best = max(self._comparisons.values(), key=lambda one: one.gap.log_best.max())
             # The first bet that paid was prompted by the batch before it.
-            start = max(best.starts[best.log_best.argmax()] - 1, 0)
-            self.since_ = to_point(self._bet_times[start])
+            start = max(best.gap.starts[best.gap.log_best.argmax()] - 1, 0)
+            self.since_ = to_point(best.times[start])
         is_certified = log_for >= threshold
         self.status_ = "alarm" if is_alarm else "certified" if is_certified else "monitoring"
         self.n_outstanding_ = len(self._outstanding)
