@@ -1,6 +1,7 @@
 """From predictions to the values that are averaged, and to counts by cell and group."""
 
 import numpy as np
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.groups import Groups, check_columns, check_equal_label_types
 from skfair.losses import LogisticLoss
@@ -13,14 +14,30 @@ MIN_BLOCK = 20
 """Samples of a block at least: one of m samples has 1 - 1 / m of their evidence on a difference."""
 
 
+def is_empty(y_pred, sensitive_features, sample_weight):
+    """Whether a batch has no samples, or none of positive weight."""
+    has_weight = sample_weight is None or np.any(sample_weight)
+    if np.shape(y_pred)[:1] != (0,) and has_weight:
+        return False
+    check_consistent_length(y_pred, sensitive_features, sample_weight)
+    return True
+
+
+def check_outcomes(y_true):
+    """Late outcomes as an array without missing values; there may be none."""
+    return check_array(
+        column_or_1d(y_true), ensure_2d=False, dtype=None, ensure_min_samples=0, input_name="y_true"
+    )
+
+
 def check_batch(columns, sensitive_features, sample_weight, X, attributes):
     """The present samples of a batch without target, their columns, and X of these rows.
 
     `columns` is a dict of y_pred and so on. `attributes` are the names that the first batch had, or
     None: the columns of sensitive_features may come in another order.
     """
-    n_samples = len(next(iter(columns.values())))
     if X is not None:
+        n_samples = len(columns["y_pred"])
         columns = columns | {"rows": np.arange(n_samples)}
     samples, arrays = check_columns(sensitive_features, sample_weight, **columns)
     columns = dict(zip(columns, arrays, strict=True))

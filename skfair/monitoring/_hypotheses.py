@@ -71,7 +71,8 @@ class Differences:
             scale = p * (1.0 - p)
             slope = (n * (p - q) / scale).sum(axis=-1, keepdims=True)
             curvature = n * (p * p - 2.0 * p * q + q) / (scale * scale)
-            step = slope / np.where(p == q, 0.0, curvature).sum(axis=-1, keepdims=True)
+            curvature = np.where(p == q, 0.0, curvature).sum(axis=-1, keepdims=True)
+            step = slope / np.where(curvature > 0, curvature, 1.0)
             low, high = np.where(slope > 0, low, c), np.where(slope > 0, c, high)
             last, c = c, c - step
             c = np.where((c >= low) & (c <= high), c, (low + high) / 2.0)

@@ -22,7 +22,9 @@ from skfair.monitoring._batches import (
     attribute_codes,
     check_batch,
     check_names,
+    check_outcomes,
     evaluate,
+    is_empty,
     outcome_use,
     scale_values,
     to_scores,
@@ -242,9 +244,10 @@ class GapMonitor(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range or the constraint is not a difference of means, inputs
-            differ in length, time runs backwards, ids are repeated, outcomes are missing and cannot
-            come later, or values or weights are out of range. The state is then unchanged.
+            If a parameter is out of range or has changed since the first batch, the constraint is
+            not a difference of means, inputs differ in length, time runs backwards, ids are
+            repeated, outcomes are missing and cannot come later, or values or weights are out of
+            range. The state is then unchanged.
 
         Warns
         -----
@@ -255,10 +258,11 @@ class GapMonitor(BaseEstimator):
         time = self._check_time(time)
         outstanding = getattr(self, "_outstanding", Outstanding())
         outstanding, counted = self._complete_cohorts(time, outstanding)
-        if not len(y_pred) or (sample_weight is not None and not np.any(sample_weight)):
+        if is_empty(y_pred, sensitive_features, sample_weight):
             return self._count(constraint, counted, time, outstanding)
-        columns = {"y_pred": y_pred, "y_true": y_true, "ids": ids}
+        columns = {"y_true": y_true, "ids": ids}
         columns = {name: column for name, column in columns.items() if column is not None}
+        columns = {"y_pred": y_pred} | columns
         samples, columns = check_batch(
             columns, sensitive_features, sample_weight, X, getattr(self, "_attributes", None)
         )
@@ -307,7 +311,7 @@ class GapMonitor(BaseEstimator):
         constraint = self._check_parameters()
         self._check_updated()
         time = self._check_time(self._time if time is None else time)
-        ids, y_true = check_ids(ids), np.asarray(y_true)
+        ids, y_true = check_ids(ids), check_outcomes(y_true)
         if len(ids) != len(y_true):
             raise ValueError(
                 f"ids and y_true must have equal lengths; got {len(ids)} and {len(y_true)}."
@@ -408,30 +412,43 @@ class GapMonitor(BaseEstimator):
         return read_state(cls, text)
 
     def _check_parameters(self):
-        """The constraint, if all parameters are in range; they are read with the first batch."""
+        """The constraint, if parameters are in range, or as they were with the first batch."""
         constraint = self._constraint()
         if hasattr(self, "status_"):
+            if self._plain_parameters() != self._first_parameters:
+                raise ValueError(
+                    "The parameters of a GapMonitor must not change after its first batch, on "
+                    f"which they were {self._first_parameters}. Create another monitor."
+                )
             return constraint
         constraint._check_parameters()
         check_level(self.confidence_level)
-        low, high = self.value_range
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        limits = self.value_range
+        if not (
+            np.shape(limits) == (2,) and all(map(_is_number, limits)) and limits[0] < limits[1]
+        ):
             raise ValueError(
-                "value_range must be two finite numbers, the smaller first; got "
-                f"{self.value_range}."
+                f"value_range must be two finite numbers, the smaller first; got {limits!r}."
             )
-        if not self.max_weight > 0:
-            raise ValueError(f"max_weight must be positive; got {self.max_weight!r}.")
-        if self.run_length is not None and not self.run_length > 1:
+        if not (_is_number(self.max_weight) and self.max_weight > 0):
+            raise ValueError(f"max_weight must be a positive number; got {self.max_weight!r}.")
+        if self.run_length is not None and not (
+            _is_number(self.run_length) and self.run_length > 1
+        ):
             raise ValueError(
                 f"run_length must be a number of batches greater than 1; got {self.run_length!r}."
             )
-        if not (isinstance(self.tolerance, Real) and 0.0 <= self._scaled_tolerance() < 1.0):
+        if not (_is_number(self.tolerance) and 0.0 <= self._scaled_tolerance() < 1.0):
             raise ValueError(
                 f"tolerance must be a gap that can be exceeded, in units of the mean and less than "
                 f"the width of its range; got {self.tolerance!r}."
             )
         return constraint
+
+    def _plain_parameters(self):
+        """The parameters besides instances of constraints."""
+        params = self.get_params(deep=False).items()
+        return {name: value for name, value in params if not isinstance(value, Constraint)}
 
     def _constraint(self):
         """The constraint, if it is a difference of means or a bound on them."""
@@ -576,7 +593,7 @@ class GapMonitor(BaseEstimator):
     def _start(self):
         """The state before the first batch."""
         # Levels are denser near 0, where tolerances are.
-        self._resolved = self._constraint()
+        self._resolved, self._first_parameters = self._constraint(), self._plain_parameters()
         tolerance = self._scaled_tolerance()
         levels = {*((np.arange(_N_LEVELS) / _N_LEVELS) ** 2).tolist(), tolerance}
         self._levels = np.array(sorted(levels))
@@ -668,3 +685,7 @@ class GapMonitor(BaseEstimator):
 
 def _to_e_value(log_e):
     return float(np.exp(min(log_e, _LARGEST_LOG)))
+
+
+def _is_number(value):
+    return isinstance(value, Real) and bool(np.isfinite(value))

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 
 from skfair.groups import Groups, Samples, check_groups
 from skfair.monitoring._times import end_of_delay, to_point
@@ -14,7 +15,7 @@ _COLUMNS = ("id", "time", "score", "weight", "target", "labels")
 def check_ids(ids):
     """Ids as a list of numbers and text, which a file can store."""
     ids = np.asarray(ids)
-    if ids.ndim != 1 or ids.dtype.kind == "f" and not np.isfinite(ids).all():
+    if ids.ndim != 1 or pd.isna(ids).any():
         raise ValueError(
             f"ids must be one number or string per sample, but are of shape {ids.shape} and type "
             f"{ids.dtype}, or hold missing values."
@@ -79,9 +80,10 @@ class Outstanding:
         counts = Counter(ids)
         repeated = [one for one, again in zip(ids, is_set, strict=True) if again or counts[one] > 1]
         if repeated:
+            names = join_names(map(repr, dict.fromkeys(repeated)))
             raise ValueError(
-                f"Each outcome must come once, but that of {join_names(map(repr, repeated))} came "
-                "twice. Nothing was counted; leave the repetition out."
+                f"Each outcome must come once, but that of {names} came twice. Nothing was "
+                "counted; leave the repetition out."
             )
         return [known[one] for one in ids]
 

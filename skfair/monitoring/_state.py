@@ -2,8 +2,10 @@
 
 import inspect
 import json
+from datetime import timedelta
 
 import numpy as np
+import pandas as pd
 
 from skfair import constraints
 from skfair.monitoring._comparison import Comparison
@@ -22,6 +24,10 @@ _CLASSES = {
 """Classes that a file may name, besides the public constraints."""
 
 
+_SCALARS = {"float": float, "time": to_point, "duration": pd.Timedelta}
+"""Functions that read values from text."""
+
+
 def write_state(monitor):
     """Text in JSON of all attributes of a monitor."""
     content = {name: _encode(value) for name, value in vars(monitor).items()}
@@ -30,8 +36,12 @@ def write_state(monitor):
 
 def read_state(cls, text):
     """The monitor of class `cls` that `write_state` wrote."""
-    stored = json.loads(text)
-    if not isinstance(stored, dict) or stored.get("format") != "skfair.GapMonitor":
+    try:
+        stored = json.loads(text)
+    except ValueError:
+        stored = None
+    is_monitor = isinstance(stored, dict) and stored.get("format") == "skfair.GapMonitor"
+    if not is_monitor or "version" not in stored:
         raise ValueError("text must be what GapMonitor.to_json returned, but it is not.")
     if stored["version"] > _VERSION:
         raise ValueError(
@@ -45,6 +55,8 @@ def read_state(cls, text):
 
 def _encode(value):
     """A value as JSON knows it; other types become objects that name their type."""
+    if isinstance(value, timedelta | np.timedelta64):
+        return {"type": "duration", "value": pd.Timedelta(value).isoformat()}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
@@ -86,8 +98,8 @@ def _decode(value):
     kind, content = value["type"], value["value"]
     if kind == "array":
         return np.array(content, dtype=value["dtype"]).reshape(value["shape"])
-    if kind in ("float", "time"):
-        return float(content) if kind == "float" else to_point(content)
+    if kind in _SCALARS:
+        return _SCALARS[kind](content)
     if kind == "tuple":
         return tuple(map(_decode, content))
     if kind == "dict":

@@ -128,11 +128,56 @@ def test_skops_stores_a_monitor():
     assert same(monitor, restored)
 
 
-def test_json_of_something_else_is_refused():
+@pytest.mark.parametrize("text", ["[]", "{", '{"format": "skfair.GapMonitor"}'])
+def test_json_of_something_else_is_refused(text):
     with pytest.raises(ValueError, match="to_json"):
-        GapMonitor.from_json("[]")
+        GapMonitor.from_json(text)
+
+
+def test_a_callable_has_no_json():
     with pytest.raises(ValueError, match="pickle"):
         GapMonitor(LossParity(loss=lambda scores, target: None), 0.1).to_json()
+
+
+@pytest.mark.parametrize("unit", [pd.Timedelta, np.timedelta64])
+def test_json_keeps_a_delay_that_is_a_time_span(unit):
+    monitor = GapMonitor("error_rate_parity", 0.2, delay=unit(90, "D"))
+    monitor.update([1, 0], [1, 1], sensitive_features=list("ab"), time="2026-01-01")
+    monitor = GapMonitor.from_json(monitor.to_json())
+    assert monitor.delay == unit(90, "D")
+    assert monitor.update([], sensitive_features=[], time="2026-04-01").n_outstanding_ == 0
+
+
+@pytest.mark.filterwarnings("ignore:.* did not occur in earlier batches")
+@pytest.mark.parametrize("size", [1, 10])
+def test_small_batches_have_the_evidence_of_blocks_of_twenty(size):
+    rng = np.random.default_rng(0)
+    small, blocks = GapMonitor("demographic_parity", 0.1), GapMonitor("demographic_parity", 0.1)
+    decisions, groups = draw(rng, 400, (0.9, 0.1))
+    for monitor, n_samples in ((small, size), (blocks, 20)):
+        for start in range(0, 400, n_samples):
+            rows = slice(start, start + n_samples)
+            monitor.update(decisions[rows], sensitive_features=groups[rows])
+    assert small.status_ == "alarm"
+    assert small.evidence_against_ == blocks.evidence_against_
+
+
+def test_parameters_may_not_change_after_the_first_batch():
+    monitor = GapMonitor("demographic_parity", 0.1)
+    monitor.update([1, 0], sensitive_features=["a", "b"]).set_params(tolerance=0.2)
+    with pytest.raises(ValueError, match="must not change"):
+        monitor.update([1, 0], sensitive_features=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("y_pred", "groups", "weights"),
+    [([], ["a"], None), ([1, 0], ["a", "b"], [0, 0, 0]), (None, ["a"], None), (1, ["a"], None)],
+)
+def test_inputs_of_unequal_lengths_are_refused_even_without_samples(y_pred, groups, weights):
+    monitor = GapMonitor("demographic_parity", 0.1)
+    with pytest.raises((ValueError, TypeError)):
+        monitor.update(y_pred, sensitive_features=groups, sample_weight=weights)
+    assert not hasattr(monitor, "status_")
 
 
 def test_a_large_first_batch_counts_as_its_samples_would_in_several():
@@ -323,8 +368,11 @@ class OverlappingCells(Constraint):
         ({"tolerance": -0.1}, "tolerance"),
         ({"confidence_level": 95}, "confidence_level"),
         ({"run_length": 1}, "run_length"),
+        ({"run_length": "9"}, "run_length"),
         ({"value_range": (1.0, 0.0)}, "value_range"),
+        ({"value_range": None}, "value_range"),
         ({"max_weight": 0.0}, "max_weight"),
+        ({"max_weight": np.inf}, "max_weight"),
         ({"delay": 3}, "delay"),
         ({"delay": "90 days"}, "delay"),
     ],
