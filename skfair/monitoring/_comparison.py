@@ -10,6 +10,8 @@ from skfair.monitoring._evidence import WINDOWS, CellEvidence, GapEvidence
 class Comparison:
     """Groups of one attribute (or of combinations of attributes), compared within cells.
 
+    Groups with fewer samples so far than `min_group_size` do not enter bets.
+
     Attributes
     ----------
     groups : list
@@ -26,17 +28,18 @@ class Comparison:
         Times of the bets.
     """
 
-    def __init__(self, hypothesis, levels, tolerance):
+    def __init__(self, hypothesis, levels, tolerance, min_group_size):
         self.hypothesis, self.levels, self.tolerance = hypothesis, levels, tolerance
+        self.min_group_size = min_group_size
         self.groups, self.times, self.totals, self.blocks, self.cells = [], [], {}, {}, {}
         self.gap = GapEvidence(len(levels), tolerance)
 
-    def update(self, codes, names, cells, values, weights, min_group_size, time, rng):
+    def update(self, codes, names, cells, values, weights, time, rng):
         """Count a batch, bet on it, and return what was added to the totals.
 
         `codes` are positions in `names`, `cells` masks of the samples by name, and values and
-        weights between 0 and 1. Groups with fewer samples so far than `min_group_size` do not enter
-        bets. `time` is that of the batch, and `rng` orders the blocks, and draws by weight.
+        weights between 0 and 1. `time` is that of the batch. `rng` orders the samples of blocks,
+        and draws by weight.
         """
         self._add_groups([name for name in names if name not in self.groups], cells)
         position = {name: code for code, name in enumerate(self.groups)}
@@ -48,7 +51,7 @@ class Comparison:
             self.totals[cell] = self.totals[cell] + tables[cell]
         # Sizes do not depend on outcomes, so that e-values remain valid if small groups are left
         # out, and if samples wait until there are enough for a bet.
-        is_large, has_bet = self.is_large(min_group_size), False
+        is_large, has_bet = self.is_large(), False
         log_e, log_e_windows = np.zeros(len(self.levels)), np.zeros(len(WINDOWS))
         for cell in sorted(cells):
             evidence = self.cells[cell]
@@ -84,32 +87,29 @@ class Comparison:
                 for tables in (self.totals, self.blocks):
                     tables[cell] = np.pad(tables[cell], ((0, 0), (0, n_new)))
 
-    def is_large(self, min_group_size):
+    def is_large(self):
         """Whether each group has enough samples so far to be compared."""
         counts = sum(total[0] for total in self.totals.values())
-        if min_group_size == "auto":
+        if self.min_group_size == "auto":
             return counts >= min(AUTO_MIN_GROUP_SIZE, 0.01 * counts.sum())
-        return counts >= (min_group_size or 1)
+        return counts >= (self.min_group_size or 1)
 
-    def compared_groups(self, cell, min_group_size):
+    def compared_groups(self, cell):
         """Whether each group is compared within a cell."""
-        return self.is_large(min_group_size) & (self.totals[cell][1] > 0)
+        return self.is_large() & (self.totals[cell][1] > 0)
 
-    def estimate(self, min_group_size):
+    def estimate(self):
         """The largest gap of a cell in all samples so far, between 0 and 1."""
         gaps = [0.0]
         for cell, (_, weight, weighted_sum) in self.totals.items():
-            compared = self.compared_groups(cell, min_group_size)
+            compared = self.compared_groups(cell)
             gaps.append(self.hypothesis.gap(weighted_sum[compared] / weight[compared]))
         return max(gaps)
 
-    def log_certificates(self, min_group_size):
+    def log_certificates(self):
         """Evidence that the gap is below each level, (n_levels,); inf without a contrast."""
         return np.min(
-            [
-                one.log_certificates(self.compared_groups(cell, min_group_size))
-                for cell, one in self.cells.items()
-            ],
+            [one.log_certificates(self.compared_groups(cell)) for cell, one in self.cells.items()],
             axis=0,
             initial=np.inf,
         )

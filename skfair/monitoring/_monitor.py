@@ -552,13 +552,13 @@ class GapMonitor(BaseEstimator):
 
     def _count(self, constraint, counted, time, outstanding, attributes=None):
         """Count samples, bet on them, and report; nothing fails after the state has changed."""
-        prepared = [
-            (start, samples, *self._evaluate(constraint, samples, scores))
-            for start, samples, scores in counted
-        ]
-        for _, samples, *_ in prepared:
-            self._check_groups(constraint, samples.groups)
+        prepared = []
+        for start, samples, scores in counted:
+            compared = list(attribute_codes(samples.groups, constraint.attributes))
+            cells, values = self._evaluate(constraint, samples, scores)
+            prepared.append((start, compared, cells, values, samples.weights))
             attributes = attributes or samples.groups.attributes
+        self._check_groups([one for _, compared, *_ in prepared for one in compared])
         if not hasattr(self, "status_"):
             self._start()
         self._attributes = self._attributes or attributes
@@ -569,24 +569,24 @@ class GapMonitor(BaseEstimator):
         self.n_batches_ += 1
         # Equal draws for any order of the samples, and after the monitor was stored.
         tables, rng = {}, np.random.default_rng(self.n_batches_)
-        for start, samples, cells, values in prepared:
-            self._bet(constraint, start, samples, cells, values, tables, rng)
+        for columns in prepared:
+            self._bet(*columns, tables, rng)
         log_certificates = self._log_certificates()
         self._judge(log_certificates[self._tolerance])
         self._report(tables, self._limits(log_certificates))
         return self
 
-    def _check_groups(self, constraint, groups):
+    def _check_groups(self, compared):
         """Refuse labels of another type than before, and name groups that join."""
-        joined = []
-        for name, _, names in attribute_codes(groups, constraint.attributes):
+        joined = {}
+        for name, _, names in compared:
             comparison = getattr(self, "_comparisons", {}).get(name)
             known = comparison.groups if comparison else []
             check_names(known, names)
-            joined += [one for one in names if known and one not in known]
+            joined |= {repr(one): None for one in names if known and one not in known}
         if joined:
             warn(
-                f"{join_names(map(repr, joined))} did not occur in earlier batches and is compared "
+                f"{join_names(joined)} did not occur in earlier batches and is compared "
                 f"from this batch on. A certificate needs evidence on every group."
             )
 
@@ -604,18 +604,16 @@ class GapMonitor(BaseEstimator):
         self.n_batches_, self.since_ = 0, None
         self.was_exceeded_ = self._is_new_alarm = False
 
-    def _bet(self, constraint, start, samples, cells, values, tables, rng):
+    def _bet(self, start, compared, cells, values, weights, tables, rng):
         """Let the groups of each attribute bet on samples, and add their counts to the tables."""
         time = self.n_batches_ if start is None else start
-        for name, codes, names in attribute_codes(samples.groups, constraint.attributes):
+        for name, codes, names in compared:
             if name not in self._comparisons:
+                size = self._constraint().min_group_size
                 self._comparisons[name] = Comparison(
-                    self._hypothesis(), self._levels, self._tolerance
+                    self._hypothesis(), self._levels, self._tolerance, size
                 )
-            size, weights = constraint.min_group_size, samples.weights
-            added = self._comparisons[name].update(
-                codes, names, cells, values, weights, size, time, rng
-            )
+            added = self._comparisons[name].update(codes, names, cells, values, weights, time, rng)
             for cell, table in added.items():
                 before = tables.get((name, cell), np.zeros((3, 0)))
                 table[:, : before.shape[1]] += before
@@ -623,8 +621,7 @@ class GapMonitor(BaseEstimator):
 
     def _log_certificates(self):
         """Evidence that the gap is below each level; without a pair of groups there is none."""
-        size = self._constraint().min_group_size
-        logs = [one.log_certificates(size) for one in self._comparisons.values()]
+        logs = [one.log_certificates() for one in self._comparisons.values()]
         smallest = np.min([np.full(len(self._levels), np.inf), *logs], axis=0)
         return np.where(np.isinf(smallest), 0.0, smallest)
 
@@ -652,8 +649,8 @@ class GapMonitor(BaseEstimator):
 
     def _limits(self, log_certificates):
         """The gap so far and its limits."""
-        comparisons, size = self._comparisons.values(), self._constraint().min_group_size
-        estimate = max((one.estimate(size) for one in comparisons), default=0.0)
+        comparisons = self._comparisons.values()
+        estimate = max((one.estimate() for one in comparisons), default=0.0)
         # Each side has half of the error; that of the lower limit is shared by the attributes.
         logs = [one.gap.log_max - np.log(len(comparisons)) for one in comparisons]
         log_against = np.max([np.zeros(len(self._levels)), *logs], axis=0)
