@@ -12,7 +12,10 @@ _EDGE = 1e-12
 """Distance of projected means from 0 and 1."""
 
 _MAX_STEPS = 50
-"""Steps of a projection; about six are enough."""
+"""Newton steps of a projection; about five are enough."""
+
+_SMALL_STEP = 1e-9
+"""Length of the last step."""
 
 _SHRINKAGE = 20.0
 """Samples of the hypothesis that are added to each group in predictions."""
@@ -76,7 +79,7 @@ class Differences:
             low, high = np.where(slope > 0, low, c), np.where(slope > 0, c, high)
             last, c = c, c - step
             c = np.where((c >= low) & (c <= high), c, (low + high) / 2.0)
-            if np.abs(c - last).max() < _EDGE:
+            if np.abs(c - last).max() < _SMALL_STEP:
                 break
         projected[active] = np.minimum(np.maximum(q, c), c + level)
         return projected

@@ -415,10 +415,11 @@ class GapMonitor(BaseEstimator):
         """The constraint, if parameters are in range, or as they were with the first batch."""
         constraint = self._constraint()
         if hasattr(self, "status_"):
-            if self._plain_parameters() != self._first_parameters:
+            first = self._first_parameters
+            if any(getattr(self, name) != value for name, value in first.items()):
                 raise ValueError(
                     "The parameters of a GapMonitor must not change after its first batch, on "
-                    f"which they were {self._first_parameters}. Create another monitor."
+                    f"which they were {first}. Create another monitor."
                 )
             return constraint
         constraint._check_parameters()
@@ -444,11 +445,6 @@ class GapMonitor(BaseEstimator):
                 f"the width of its range; got {self.tolerance!r}."
             )
         return constraint
-
-    def _plain_parameters(self):
-        """The parameters besides instances of constraints."""
-        params = self.get_params(deep=False).items()
-        return {name: value for name, value in params if not isinstance(value, Constraint)}
 
     def _constraint(self):
         """The constraint, if it is a difference of means or a bound on them."""
@@ -593,7 +589,10 @@ class GapMonitor(BaseEstimator):
     def _start(self):
         """The state before the first batch."""
         # Levels are denser near 0, where tolerances are.
-        self._resolved, self._first_parameters = self._constraint(), self._plain_parameters()
+        self._resolved, params = self._constraint(), self.get_params(deep=False)
+        self._first_parameters = {
+            name: value for name, value in params.items() if not isinstance(value, Constraint)
+        }
         tolerance = self._scaled_tolerance()
         levels = {*((np.arange(_N_LEVELS) / _N_LEVELS) ** 2).tolist(), tolerance}
         self._levels = np.array(sorted(levels))
