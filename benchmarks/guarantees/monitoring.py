@@ -436,7 +436,7 @@ def monitoring(budget):
     n = N_STREAMS[budget.n_runs]
     null, alarms = list(null_records(budget)), list(alarm_records(budget))
     changes, runs = change(n), mean_run_length(n)
-    covered = [coverage(rates, max(n // 5, 50)) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
+    covered = [coverage(rates, n) for rates in ((0.25, 0.2), (0.3, 0.3, 0.2, 0.2))]
     price = cost()
     fixed = repeated_looks(20 * n)
     alpha = 1.0 - LEVEL

@@ -79,13 +79,15 @@ class GapMonitor(BaseEstimator):
     - *Is it exceeded since some time?* Shiryaev and Roberts' e-detector, which restarts after each
       alarm ([3]_). With `run_length` it raises the alarm.
 
-    For a batch with :math:`n_g` samples of group g, whose values in [0, 1] add up to :math:`x_g`,
+    Small batches are joined to blocks of at least 20 samples of a cell, such as a class, since a
+    sample alone says nothing about a difference. For a block with :math:`n_g` samples of group g,
+    whose values in [0, 1] add up to :math:`x_g`,
 
     .. math:: e_t = \prod_g \left(\frac{q_g}{p_g^*}\right)^{x_g}
         \left(\frac{1 - q_g}{1 - p_g^*}\right)^{n_g - x_g},
         \qquad p^* = \arg\min_{p \in H_0} \sum_g n_g \mathrm{KL}(q_g \| p_g),
 
-    with q estimated from earlier batches ([1]_, [2]_). Its expectation is at most 1 under the
+    with q estimated from earlier blocks ([1]_, [2]_). Its expectation is at most 1 under the
     hypothesis whatever the group sizes, if these do not depend on the outcomes. By Ville's
     inequality [4]_ the product of such e-values ever exceeds :math:`1 / \alpha` with
     probability at most :math:`\alpha`.
@@ -311,15 +313,15 @@ class GapMonitor(BaseEstimator):
         constraint = self._check_parameters()
         self._check_updated()
         time = self._check_time(self._time if time is None else time)
-        ids, y_true = check_ids(ids), check_outcomes(y_true)
-        if len(ids) != len(y_true):
+        ids, outcomes = check_ids(ids), check_outcomes(y_true)
+        if len(ids) != len(outcomes):
             raise ValueError(
-                f"ids and y_true must have equal lengths; got {len(ids)} and {len(y_true)}."
+                f"ids and y_true must have equal lengths; got {len(ids)} and {len(outcomes)}."
             )
         positions = self._outstanding.positions(ids)
         counted, outstanding = [], self._outstanding
         if positions:
-            target = to_target(constraint, y_true, self.pos_label)
+            target = to_target(constraint, outcomes, self.pos_label)
             outstanding = outstanding.add_targets(positions, target.tolist())
             samples, scores = outstanding.samples(positions, self._attributes)
             self._evaluate(constraint, samples, scores)
