@@ -135,9 +135,7 @@ class Task:
         Searches lead decisions and ranks to their bounds. For other metrics, such as mean losses,
         no solver returns the bound to the last digit.
         """
-        errors = np.array(
-            [self.tol if one.statistic == "values" else 0.0 for one in constraint]
-        )
+        errors = np.array([self.tol if one.statistic == "values" else 0.0 for one in constraint])
         return errors, np.where(constraint.tolerances > errors, errors, 0.0)
 
     def fit(self, problem, x, solver=None):

@@ -1,7 +1,7 @@
 """From predictions to the values that are averaged, and to counts by cell and group."""
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
 from skfair.groups import Groups, check_columns, check_equal_label_types
 from skfair.losses import LogisticLoss
@@ -21,13 +21,6 @@ def is_empty(y_pred, sensitive_features, sample_weight):
         return False
     check_consistent_length(y_pred, sensitive_features, sample_weight)
     return True
-
-
-def check_outcomes(y_true):
-    """Late outcomes as an array without missing values; there may be none."""
-    return check_array(
-        column_or_1d(y_true), ensure_2d=False, dtype=None, ensure_min_samples=0, input_name="y_true"
-    )
 
 
 def check_batch(columns, sensitive_features, sample_weight, X, attributes):
@@ -74,14 +67,12 @@ def _are_named(*attributes):
     return all(names != list(range(len(names))) for names in attributes)
 
 
-def to_scores(constraint, y_pred, known_labels, pos_label):
-    """Scores that the constraint decides on: -1 and +1 for classes, else the numbers themselves.
-
-    `known_labels` are other columns with the same classes.
-    """
+def to_scores(constraint, y_pred, y_true, pos_label):
+    """Scores that the constraint decides on: -1 and +1 for classes, else the numbers themselves."""
     if not constraint.counts_decisions:
         return _to_numbers(y_pred, "y_pred")
-    positive = find_positive(y_pred, *known_labels, pos_label=pos_label)
+    columns = [y_pred] if y_true is None else [y_pred, y_true]
+    positive = find_positive(*columns, pos_label=pos_label)
     return np.where(y_pred == positive, 1.0, -1.0)
 
 

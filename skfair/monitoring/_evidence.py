@@ -33,12 +33,11 @@ class CellEvidence:
 
     def add_groups(self, n_groups):
         """Let groups join, of which nothing is known."""
-        self.counts, self.windows = (_pad(one, -1, n_groups) for one in (self.counts, self.windows))
-        self.log_e, self.log_max = (_pad(one, -3, n_groups) for one in (self.log_e, self.log_max))
-        if self.hypothesis.is_paired:
-            self.log_e, self.log_max = (
-                _pad(one, -2, n_groups) for one in (self.log_e, self.log_max)
-            )
+        axes = (-3, -2) if self.hypothesis.is_paired else (-3,)
+        self.counts, self.windows = (
+            _pad(one, [-1], n_groups) for one in (self.counts, self.windows)
+        )
+        self.log_e, self.log_max = (_pad(one, axes, n_groups) for one in (self.log_e, self.log_max))
 
     def update(self, n, x):
         """Bet on a batch by predictions from the past, and count it.
@@ -89,10 +88,10 @@ class CellEvidence:
         return np.min(self.log_max, axis=(-3, -2), initial=np.inf, where=mask)
 
 
-def _pad(array, axis, n):
-    """An array with n entries 0 more at the end of an axis."""
-    widths = [(0, 0)] * array.ndim
-    widths[axis] = (0, n)
+def _pad(array, axes, n):
+    """An array with n entries 0 more at the end of some axes."""
+    widths = np.zeros((array.ndim, 2), dtype=int)
+    widths[list(axes), 1] = n
     return np.pad(array, widths)
 
 

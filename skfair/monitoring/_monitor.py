@@ -22,7 +22,6 @@ from skfair.monitoring._batches import (
     attribute_codes,
     check_batch,
     check_names,
-    check_outcomes,
     evaluate,
     is_empty,
     outcome_use,
@@ -33,7 +32,7 @@ from skfair.monitoring._batches import (
 from skfair.monitoring._comparison import Comparison
 from skfair.monitoring._evidence import change_evidence, gap_limits, log_evidence_against
 from skfair.monitoring._hypotheses import Differences, UpperBounds
-from skfair.monitoring._outstanding import Outstanding, check_ids, known_outcomes
+from skfair.monitoring._outstanding import Outstanding, check_column, known_outcomes
 from skfair.monitoring._state import read_state, write_state
 from skfair.monitoring._times import (
     check_delay,
@@ -269,8 +268,8 @@ class GapMonitor(BaseEstimator):
             columns, sensitive_features, sample_weight, X, getattr(self, "_attributes", None)
         )
         samples = samples._replace(weights=self._check_weights(samples.weights))
-        y_true, known = columns.get("y_true"), [columns[k] for k in ("y_true",) if k in columns]
-        scores = to_scores(constraint, columns["y_pred"], known, self.pos_label)
+        y_true = columns.get("y_true")
+        scores = to_scores(constraint, columns["y_pred"], y_true, self.pos_label)
         target = None if y_true is None else to_target(constraint, y_true, self.pos_label)
         unknown = samples._replace(target=np.ones(len(scores)))
         use = getattr(self, "_outcome_use", None) or outcome_use(constraint, unknown, scores)
@@ -313,7 +312,7 @@ class GapMonitor(BaseEstimator):
         constraint = self._check_parameters()
         self._check_updated()
         time = self._check_time(self._time if time is None else time)
-        ids, outcomes = check_ids(ids), check_outcomes(y_true)
+        ids, outcomes = check_column(ids, "ids").tolist(), check_column(y_true, "y_true")
         if len(ids) != len(outcomes):
             raise ValueError(
                 f"ids and y_true must have equal lengths; got {len(ids)} and {len(outcomes)}."
@@ -426,26 +425,20 @@ class GapMonitor(BaseEstimator):
             return constraint
         constraint._check_parameters()
         check_level(self.confidence_level)
-        limits = self.value_range
-        if not (
-            np.shape(limits) == (2,) and all(map(_is_number, limits)) and limits[0] < limits[1]
+        low_high, weight, length = self.value_range, self.max_weight, self.run_length
+        is_range = np.shape(low_high) == (2,) and all(map(_is_number, low_high))
+        is_range = is_range and low_high[0] < low_high[1]
+        is_weight = _is_number(weight) and weight > 0
+        is_length = length is None or (_is_number(length) and length > 1)
+        is_gap = is_range and _is_number(self.tolerance) and 0.0 <= self._scaled_tolerance() < 1.0
+        for name, is_valid, requirement in (
+            ("value_range", is_range, "two finite numbers, the smaller first"),
+            ("max_weight", is_weight, "a positive number"),
+            ("run_length", is_length, "a number of batches greater than 1"),
+            ("tolerance", is_gap, "a gap in units of the mean, less than the width of its range"),
         ):
-            raise ValueError(
-                f"value_range must be two finite numbers, the smaller first; got {limits!r}."
-            )
-        if not (_is_number(self.max_weight) and self.max_weight > 0):
-            raise ValueError(f"max_weight must be a positive number; got {self.max_weight!r}.")
-        if self.run_length is not None and not (
-            _is_number(self.run_length) and self.run_length > 1
-        ):
-            raise ValueError(
-                f"run_length must be a number of batches greater than 1; got {self.run_length!r}."
-            )
-        if not (_is_number(self.tolerance) and 0.0 <= self._scaled_tolerance() < 1.0):
-            raise ValueError(
-                f"tolerance must be a gap that can be exceeded, in units of the mean and less than "
-                f"the width of its range; got {self.tolerance!r}."
-            )
+            if not is_valid:
+                raise ValueError(f"{name} must be {requirement}; got {getattr(self, name)!r}.")
         return constraint
 
     def _constraint(self):
@@ -527,7 +520,7 @@ class GapMonitor(BaseEstimator):
         if ids is None:  # outcomes are known, but the cohort is not complete
             n_batches = getattr(self, "n_batches_", 0)
             return [f"batch {n_batches + 1}, sample {i}" for i in range(len(target))]
-        return check_ids(ids)
+        return check_column(ids, "ids").tolist()
 
     def _evaluate(self, constraint, samples, scores):
         """Cells, and values between 0 and 1."""
@@ -569,7 +562,10 @@ class GapMonitor(BaseEstimator):
         tables, rng = {}, np.random.default_rng(self.n_batches_)
         for columns in prepared:
             self._bet(*columns, tables, rng)
-        log_certificates = self._log_certificates()
+        logs = [one.log_certificates() for one in self._comparisons.values()]
+        log_certificates = np.min([np.full(len(self._levels), np.inf), *logs], axis=0)
+        # Without a pair of groups there is no evidence.
+        log_certificates[np.isinf(log_certificates)] = 0.0
         self._judge(log_certificates[self._tolerance])
         self._report(tables, self._limits(log_certificates))
         return self
@@ -619,12 +615,6 @@ class GapMonitor(BaseEstimator):
                 before = tables.get((name, cell), np.zeros((3, 0)))
                 table[:, : before.shape[1]] += before
                 tables[name, cell] = table
-
-    def _log_certificates(self):
-        """Evidence that the gap is below each level; without a pair of groups there is none."""
-        logs = [one.log_certificates() for one in self._comparisons.values()]
-        smallest = np.min([np.full(len(self._levels), np.inf), *logs], axis=0)
-        return np.where(np.isinf(smallest), 0.0, smallest)
 
     def _judge(self, log_for):
         """Status and evidence after a batch; `log_for` is that for the tolerance."""

@@ -12,15 +12,15 @@ from skfair.utils._messages import join_names, warn
 _COLUMNS = ("id", "time", "score", "weight", "target", "labels")
 
 
-def check_ids(ids):
-    """Ids as a list of numbers and text, which a file can store."""
-    ids = np.asarray(ids)
-    if ids.ndim != 1 or pd.isna(ids).any():
+def check_column(values, name):
+    """Ids or late outcomes as an array, without missing values."""
+    column = np.asarray(values)
+    if column.ndim != 1 or pd.isna(column).any():
         raise ValueError(
-            f"ids must be one number or string per sample, but are of shape {ids.shape} and type "
-            f"{ids.dtype}, or hold missing values."
+            f"{name} must be one number or string per sample, but are of shape {column.shape} and "
+            f"type {column.dtype}, or hold missing values."
         )
-    return ids.tolist()
+    return column
 
 
 class Outstanding:

@@ -28,15 +28,13 @@ def to_point(time):
 
 
 def check_order(time, latest):
-    """Refuse a time before the latest one, of another type, or missing after earlier ones."""
-    if latest is None or time is None:
-        if latest is not None:
-            raise ValueError(
-                f"time must be passed with every batch or with none; the last one had {latest!r}."
-            )
-        return
+    """Refuse a time before the latest one, of another type, or in some batches only."""
+    if (time is None) != (latest is None):
+        raise ValueError(
+            f"time must be passed with every batch or with none; got {time!r} after {latest!r}."
+        )
     try:
-        runs_backwards = to_point(time) < to_point(latest)
+        runs_backwards = time is not None and to_point(time) < to_point(latest)
     except TypeError:
         raise ValueError(
             f"time must be of one type in all batches, but {time!r} came after {latest!r}."

@@ -343,6 +343,10 @@ def test_time_may_not_run_backwards_and_the_state_is_kept():
     with pytest.raises(ValueError, match="number or a date"):
         monitor.update([1, 0], sensitive_features=["a", "b"], time="soon")
     assert monitor.to_json() == stored
+    monitor = GapMonitor("demographic_parity", 0.1)
+    monitor.update([1, 0], sensitive_features=["a", "b"])
+    with pytest.raises(ValueError, match="every batch"):
+        monitor.update([1, 0], sensitive_features=["a", "b"], time=1)
 
 
 class OverlappingCells(Constraint):

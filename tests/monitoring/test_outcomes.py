@@ -72,8 +72,8 @@ def test_early_outcomes_bias_error_rates_so_that_they_need_a_delay():
         ([1, 2], [1], "equal lengths"),
         ([2], [1], "2 are not"),  # its outcome has come before
         ([1], ["maybe"], "pos_label|kind"),
-        ([1], [np.nan], "y_true contains NaN"),
-        ([1], 1, "1d array"),
+        ([1], [np.nan], "y_true must be one"),
+        ([1], 1, "y_true must be one"),
         ([None], [1], "missing values"),
     ],
 )
