@@ -232,7 +232,7 @@ class GapMonitor(BaseEstimator):
             Samples are drawn at random in proportion to them, reproducibly: uneven weights cost
             samples.
         time : number, str or datetime, default=None
-            Time of the batch, not before that of the last one.
+            Time of the batch, not before that of the last one; of all batches or of none.
         ids : array-like of shape (n_samples,), default=None
             Names of the samples, numbers or strings, for `update_labels`.
         X : array-like of shape (n_samples, n_features), default=None
