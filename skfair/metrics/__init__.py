@@ -15,7 +15,10 @@ from skfair.metrics._clustering import (
     cluster_share_ratios,
     share_ratio_score,
 )
-from skfair.metrics._conditional import conditional_demographic_parity_difference
+from skfair.metrics._conditional import (
+    conditional_demographic_parity_difference,
+    conditional_demographic_parity_ratio,
+)
 from skfair.metrics._criteria import separation_gap, sufficiency_gap
 from skfair.metrics._distributions import (
     mean_score_difference,
@@ -49,6 +52,8 @@ from skfair.metrics._ratios import (
     demographic_parity_ratio,
     equal_opportunity_ratio,
     equalized_odds_ratio,
+    error_rate_ratio,
+    false_positive_rate_ratio,
 )
 from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._regression import (
@@ -68,13 +73,16 @@ __all__ = [
     "class_report",
     "cluster_composition",
     "conditional_demographic_parity_difference",
+    "conditional_demographic_parity_ratio",
     "demographic_parity_difference",
     "demographic_parity_ratio",
     "equal_opportunity_difference",
     "equal_opportunity_ratio",
     "equalized_odds_difference",
     "equalized_odds_ratio",
+    "error_rate_ratio",
     "false_positive_rate_difference",
+    "false_positive_rate_ratio",
     "get_scorer",
     "group_report",
     "largest_group_loss",

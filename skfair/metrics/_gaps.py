@@ -49,6 +49,16 @@ def _range(rates):
     return np.ptp(known) if len(known) > 1 else np.nan
 
 
+def ratio(rates):
+    """Smallest over largest known rate: 1 for one group and where all are 0, else nan for fewer."""
+    if len(rates) == 1:
+        return 1.0
+    known = rates[~np.isnan(rates)]
+    if len(known) < 2:
+        return np.nan
+    return float(known.min() / known.max()) if known.max() > 0 else 1.0
+
+
 def warn_of_unknown(known, names, message, advice=""):
     """Warn "{message}: {names}" of the groups that are not in the mask of known rates."""
     if known.all():

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair.groups import check_columns, merge_duplicate_rows, unique_values
-from skfair.metrics._gaps import gap, warn_of_unknown
+from skfair.metrics._gaps import gap, ratio, warn_of_unknown
 from skfair.utils._classes import positive_class
 from skfair.utils._messages import join_names
 
@@ -103,15 +103,9 @@ def difference(matrices, *names, reference="groups", aggregate="max"):
     return gap(cells, reference, aggregate)
 
 
-def ratio(matrices, name):
-    """Smallest over largest rate among the groups where it is known; 1 for one group."""
-    if len(matrices.names) == 1:
-        return 1.0
-    rates = _known_rates(matrices, name)
-    rates = rates[~np.isnan(rates)]
-    if len(rates) < 2:
-        return np.nan
-    return float(rates.min() / rates.max()) if rates.max() > 0 else 1.0
+def smallest_ratio(matrices, *names):
+    """Smallest over largest rate of the groups, as in `ratio`; the smallest of several rates."""
+    return float(np.min([ratio(_known_rates(matrices, name)) for name in names]))
 
 
 def _known_rates(matrices, name):

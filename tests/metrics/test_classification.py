@@ -29,7 +29,9 @@ BY_HAND = {
     "false_positive_rate_difference": 2 / 5,
     "equalized_odds_difference": 2 / 5,
     "equalized_odds_ratio": 0,
+    "false_positive_rate_ratio": 0,
     "accuracy_score_difference": 4 / 5 - 1 / 2,
+    "error_rate_ratio": (1 / 5) / (4 / 8),
     "independence_gap": 2 / 5 - 3 / 8,
     "separation_gap": 1 / 3 + 2 / 5,
     "sufficiency_gap": (1 - 1 / 3) + (2 / 5 - 1 / 3),
@@ -52,6 +54,7 @@ NAMES_OF_FAIRLEARN = [name for name in CLASSIFICATION if not name.endswith("_gap
 
 
 def value_of_fairlearn(peer, name, *args, **kwargs):
+    name = name.replace("error_rate", "zero_one_loss")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return getattr(peer, name)(*args, **kwargs)

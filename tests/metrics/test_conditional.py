@@ -7,6 +7,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
     conditional_demographic_parity_difference,
+    conditional_demographic_parity_ratio,
     demographic_parity_difference,
 )
 
@@ -31,6 +32,16 @@ def test_by_hand():
         np.maximum(0, excesses).mean()
     )
     assert gap(reference="overall", aggregate="signed_mean") == pytest.approx(excesses.mean())
+
+
+def test_ratio_by_hand():
+    groups = {"sensitive_features": GROUP, "strata": STRATA}
+    assert conditional_demographic_parity_ratio(Y_TRUE, Y_PRED, **groups) == 0
+    # Nobody of stratum 1 is selected, and its ratio is 1; that of stratum 0 is (1/2) / (3/4).
+    decisions = Y_PRED[:6] + [0] * 4
+    assert conditional_demographic_parity_ratio(Y_TRUE, decisions, **groups) == pytest.approx(2 / 3)
+    alone = {"sensitive_features": ["a"] * 10, "strata": STRATA}
+    assert conditional_demographic_parity_ratio(Y_TRUE, Y_PRED, **alone) == 1
 
 
 def test_weights_by_hand():

@@ -12,7 +12,7 @@ from skfair.metrics._rates import (
     confusion_matrices,
     count_confusions,
     difference,
-    ratio,
+    smallest_ratio,
 )
 
 # Of every group: [[true negatives, false positives], [false negatives, true positives]].
@@ -62,16 +62,17 @@ def test_cells_are_indexed_by_group_truth_and_prediction():
 def test_difference_and_ratio_by_hand():
     cells = matrices_of(["a", "b"], TABLE)
     assert difference(cells, "selection_rate") == 0
-    assert ratio(cells, "selection_rate") == 1
+    assert smallest_ratio(cells, "selection_rate") == 1
     assert difference(cells, "accuracy") == pytest.approx(0.1)
-    assert ratio(cells, "true_positive_rate") == pytest.approx(0.9)
-    assert ratio(cells, "false_positive_rate") == 0
+    assert smallest_ratio(cells, "true_positive_rate") == pytest.approx(0.9)
+    assert smallest_ratio(cells, "false_positive_rate") == 0
+    assert smallest_ratio(cells, "true_positive_rate", "false_positive_rate") == 0
 
 
 def test_rates_that_are_all_zero_are_equal():
     none_selected = matrices_of(["a", "b"], np.array([[[1.0, 0], [1, 0]], [[2, 0], [0, 0]]]))
     assert difference(none_selected, "selection_rate") == 0
-    assert ratio(none_selected, "selection_rate") == 1
+    assert smallest_ratio(none_selected, "selection_rate") == 1
 
 
 def test_a_single_group_is_treated_like_itself():
@@ -79,7 +80,7 @@ def test_a_single_group_is_treated_like_itself():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert difference(alone, "true_positive_rate") == 0
-        assert ratio(alone, "true_positive_rate") == 1
+        assert smallest_ratio(alone, "true_positive_rate") == 1
 
 
 def test_a_group_of_unknown_rate_is_named_and_left_out():
@@ -90,10 +91,10 @@ def test_a_group_of_unknown_rate_is_named_and_left_out():
     ):
         assert difference(cells, "true_positive_rate") == pytest.approx(2 / 3 - 3 / 5)
     with pytest.warns(UndefinedMetricWarning, match="no samples of the positive class: 'c'"):
-        assert ratio(cells, "true_positive_rate") == pytest.approx(0.9)
+        assert smallest_ratio(cells, "true_positive_rate") == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("compare", [difference, ratio])
+@pytest.mark.parametrize("compare", [difference, smallest_ratio])
 def test_too_few_known_rates_are_nan_and_never_fair(compare):
     cells = matrices_of(["a", "b"], np.array([TABLE[0], [[5.0, 1], [0, 0]]]))
     with pytest.warns(UndefinedMetricWarning, match="Fewer than two groups remain"):
