@@ -34,6 +34,8 @@ class BoundConstraint:
         Whether the gap is bounded by one piecewise linear row instead of several linear ones.
     uncompared : EventMeans or None
         The same means of groups that are too small to be compared, for the report alone.
+    is_ratio : bool
+        Whether the gap is 1 minus a ratio, which messages state.
     """
 
     means: EventMeans
@@ -43,6 +45,7 @@ class BoundConstraint:
     offset: np.ndarray | float = 0.0
     one_row: bool = False
     uncompared: EventMeans | None = None
+    is_ratio: bool = False
 
     is_correctable = True
     """Whether an offset makes the rows count what the metric counts."""
@@ -109,7 +112,8 @@ class BoundConstraint:
 
     def estimates(self, scores):
         """Estimates of the population's means, and the linear forms whose largest is the gap."""
-        return self.means.estimates(scores), self.aggregate.forms(self.events.n_events)
+        estimates = self.aggregate.estimates(self.means.estimates(scores))
+        return estimates, self.aggregate.forms(self.events.n_events)
 
     def posterior(self, scores, clusters=None):
         """Posterior of the population's gap, with ``probability(factor, multiple)``."""

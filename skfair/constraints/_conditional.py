@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._constraint import Constraint
 from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._parity import DecisionRateParity
 from skfair.groups import check_groups
@@ -35,7 +34,7 @@ class ConditionalDemographicParity(DecisionRateParity):
         ``lambda X: pandas.cut(X["income"], [0, 1000, 2000, 5000], labels=False)``. It receives
         only the rows that are fitted: those of the fold, of positive weight. In a pipeline X is the
         output of the steps before.
-    {tolerance, options}
+    {tolerance, ratio, options}
 
     References
     ----------
@@ -61,9 +60,10 @@ class ConditionalDemographicParity(DecisionRateParity):
     """
 
     metric = "conditional_demographic_parity_difference"
+    ratio_metric = "conditional_demographic_parity_ratio"
 
     _parameter_constraints = {
-        **Constraint._parameter_constraints,
+        **DecisionRateParity._parameter_constraints,
         "strata": [str, int, np.integer, list, callable],
     }
 
@@ -72,6 +72,7 @@ class ConditionalDemographicParity(DecisionRateParity):
         strata: Any,
         *,
         tolerance: float | None = None,
+        ratio: float | None = None,
         reference: Literal["groups", "overall"] = "groups",
         aggregate: str = "max",
         attributes: Literal["intersections", "each"] = "intersections",
@@ -79,6 +80,7 @@ class ConditionalDemographicParity(DecisionRateParity):
     ):
         super().__init__(
             tolerance=tolerance,
+            ratio=ratio,
             reference=reference,
             aggregate=aggregate,
             attributes=attributes,

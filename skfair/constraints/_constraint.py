@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._cells import cell_events, check_cells
 from skfair.constraints._event_means import EventMeans
-from skfair.constraints._gap import AGGREGATES, compare_groups
+from skfair.constraints._gap import AGGREGATES, RatioGap, compare_groups
 from skfair.groups import AUTO_MIN_GROUP_SIZE
 from skfair.surrogates import Step
 from skfair.utils._messages import join_names, warn
@@ -86,6 +86,9 @@ class Constraint(BaseEstimator):
 
     metric: Any = None
     """Name of the public metric that the gap is, in :data:`skfair.metrics.METRICS`."""
+
+    ratio: Any = None
+    """Smallest ratio allowed of two groups' rates; None bounds their difference."""
 
     applies_to = ("scores", "numbers")
     """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
@@ -213,6 +216,7 @@ class Constraint(BaseEstimator):
             tolerance,
             "decisions" if self.counts_decisions else "values",
             uncompared=means_of(others) if others and others.labels else None,
+            is_ratio=self.ratio is not None,
         )
 
     def _check_parameters(self):
@@ -226,9 +230,25 @@ class Constraint(BaseEstimator):
                 f"aggregate={self.aggregate!r} needs reference={needed!r}, but {self} has "
                 f"reference={self.reference!r}; change one of them."
             )
+        if self.ratio is None:
+            return
+        if self.tolerance is not None:
+            raise ValueError(
+                f"ratio bounds a quotient of rates and tolerance their difference, but {self} has "
+                "both; pass one of them, or a list of two constraints."
+            )
+        if (self.reference, self.aggregate) != ("groups", "max"):
+            raise ValueError(
+                "A ratio compares the smallest rate of a group with the largest, with "
+                f'reference="groups" and aggregate="max"; got {self}. Change them, or pass a '
+                "tolerance instead."
+            )
 
     def _check_tolerance(self, tolerance):
         """The tolerance; one that no gap of decisions can exceed is refused."""
+        # The gap of a ratio is 1 minus it.
+        if self.ratio is not None:
+            return 1.0 - self.ratio
         # A gap of rates is at most 1, and the sum of those of both classes at most 2.
         largest = 2.0 if self.aggregate == "sum" else 1.0
         if self.counts_decisions and tolerance > largest:
@@ -282,7 +302,8 @@ class Constraint(BaseEstimator):
 
     def _gap(self, events):
         """How the means of the events become one gap."""
-        return compare_groups(events, self.reference, self.aggregate)
+        gap = compare_groups(events, self.reference, self.aggregate)
+        return gap if self.ratio is None else RatioGap(gap.blocks)
 
 
 def bind_all(constraints, problems, surrogate, loss, tolerance):

@@ -9,6 +9,9 @@ constraint_docs = shared_docs(
     loss : str, callable or None, default=None
         Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes the
         loss that the estimator minimises.
+    ratio : float or None, default=None
+        Smallest ratio allowed of two rates in place of a tolerance, as in
+        :class:`DemographicParity`.
     """,
     options="""
     reference, aggregate, attributes, min_group_size

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from scipy import sparse
 
-from skfair.inference import all_pairs
+from skfair.inference import LogRates, all_pairs
 
 _MAX_FORMS = 100_000
 """Linear forms up to which a sum or an average of gaps is written as the largest of them."""
@@ -18,6 +18,9 @@ _MAX_DENSE = 4096
 
 _MAX_SIGNED_BLOCKS = 4
 """Blocks of two events up to which a sum of ranges is written with signs, without unknowns."""
+
+_ZERO = 1e-12
+"""Rates up to it count as 0 in a ratio: sums of decisions along a line are rounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,7 @@ class Gap(ABC):
     """
 
     is_range = False
-    """Whether it is the largest range of a block of events, without further structure."""
+    """Whether it compares the largest and the smallest mean of each block, and nothing else."""
 
     @abstractmethod
     def __call__(self, means):
@@ -69,7 +72,18 @@ class Gap(ABC):
 
     @abstractmethod
     def forms(self, n_events):
-        """Linear forms of the means of which the gap is the largest, or 0, (n_forms, n_events)."""
+        """Linear forms of `estimates` by which the gap is found, (n_forms, n_events).
+
+        Of the means the gap itself is the largest form, or 0.
+        """
+
+    def estimates(self, means):
+        """The estimates that `forms` compares, from those of the means."""
+        return means
+
+    def change_by_one(self, means, size):
+        """Change of the gap if one of `size` equal samples of an event counts differently."""
+        return 1.0 / size
 
     @abstractmethod
     def _rows(self, tolerance):
@@ -119,43 +133,60 @@ class Range(Gap):
     """Largest minus smallest mean of each block of events; the largest over the blocks counts.
 
     `blocks` are tuples of at least two events that are compared with one another: for instance the
-    groups' true positive rates in one block, their false positive rates in another.
+    groups' true positive rates in one block, their false positive rates in another. The largest
+    mean is multiplied by the `scale`, which is 1 but in the rows of a ratio.
     """
 
     blocks: tuple
+    scale: float = 1.0
 
     is_range = True
 
     def _ranges(self, means):
         """Range of each block, (n_blocks,) or (n_blocks, n_columns)."""
-        ranges = [np.ptp(means[list(block)], axis=0) for block in self.blocks]
+        blocks = [means[list(block)] for block in self.blocks]
+        ranges = [self.scale * block.max(axis=0) - block.min(axis=0) for block in blocks]
         return np.reshape(ranges, (len(self.blocks), *means.shape[1:]))
 
     def __call__(self, means):
         return self._ranges(means).max(axis=0, initial=0.0)
 
     def subgradient(self, means):
-        # Of the block with the largest range.
-        return _range_slope([self.blocks[self._ranges(means).argmax()]], means)
+        # Of the block with the largest range; 0 if none is positive.
+        ranges = self._ranges(means)
+        if not ranges.max() > 0.0:
+            return np.zeros_like(means)
+        slope = _range_slope([self.blocks[ranges.argmax()]], means)
+        slope[slope > 0] = self.scale
+        return slope
 
     def shrink(self, means, factor):
-        # Means move toward the middle of their block.
+        # Means move toward the middle of their block, or to 0 where a scaled range has its zero.
         shrunk = np.array(means)
         for block in map(list, self.blocks):
-            middle = (means[block].max() + means[block].min()) / 2
+            middle = (means[block].max() + means[block].min()) / 2 * (self.scale == 1.0)
             shrunk[block] = middle + factor * (means[block] - middle)
         return shrunk
 
     def forms(self, n_events):
         # A range is the largest difference of an ordered pair of its events.
         blocks = [_differences(block, n_events) for block in self.blocks]
-        return sparse.vstack([sparse.csr_array((0, n_events)), *blocks], format="csr")
+        forms = sparse.vstack([sparse.csr_array((0, n_events)), *blocks], format="csr")
+        forms.data[forms.data > 0] = self.scale
+        return forms
+
+    def width_and_scale(self, tolerance):
+        """Numbers w and s: the gap is kept where ``s * largest <= smallest + w`` in each block."""
+        return tolerance, self.scale
 
     def unknowns(self, means):
         # A block of three events or more has a free centre: its smallest mean.
         return np.array([means[list(block)].min() for block in self.blocks if len(block) > 2])
 
     def _rows(self, tolerance):
+        if self.scale != 1.0:
+            yield from self._scaled_rows(tolerance)
+            return
         n_centers = 0
         for block in self.blocks:
             # Two means need one two-sided row, more of them an interval above a free centre.
@@ -166,6 +197,68 @@ class Range(Gap):
             for event in block:
                 yield 0.0, {event: 1.0}, {n_centers: -1.0}, tolerance
             n_centers += 1
+
+    def _scaled_rows(self, tolerance):
+        """Yield two rows for each pair of means, or for each mean and a free centre below it."""
+        n_centers = 0
+        for block in self.blocks:
+            if len(block) == 2:
+                for first, second in (block, block[::-1]):
+                    yield -np.inf, {first: self.scale, second: -1.0}, {}, tolerance
+                continue
+            for event in block:
+                yield 0.0, {event: 1.0}, {n_centers: -1.0}, np.inf
+                yield -np.inf, {event: self.scale}, {n_centers: -1.0}, tolerance
+            n_centers += 1
+
+
+class RatioGap(Range):
+    """1 minus the smallest over the largest rate of each block; the largest over the blocks counts.
+
+    A block without positive rates has the ratio 1, as in the metrics. The gap is at most t where
+    ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of a
+    scaled `Range`. Limits compare logarithms of the rates.
+    """
+
+    def _ranges(self, means):
+        largest = [means[list(block)].max(axis=0) for block in self.blocks]
+        largest = np.reshape(largest, (len(self.blocks), *means.shape[1:]))
+        ranges = super()._ranges(means)
+        return np.divide(ranges, largest, out=np.zeros_like(ranges), where=largest > _ZERO)
+
+    def subgradient(self, means):
+        # Of the block with the smallest ratio r: r / largest and -1 / largest.
+        slope = super().subgradient(means)
+        if slope.any():
+            largest, smallest = means[slope > 0], means[slope < 0]
+            slope[slope > 0] = smallest / largest
+            slope /= largest
+        return slope
+
+    def estimates(self, means):
+        return LogRates(means)
+
+    def change_by_one(self, means, size):
+        # One sample changes a rate by 1 / size, and the ratio by so much of the largest rate.
+        largest = min((means[list(block)].max() for block in self.blocks), default=1.0)
+        return min(1.0, 1.0 / (size * max(largest, _ZERO)))
+
+    def shrink(self, means, factor):
+        shrunk = np.array(means)
+        for block in map(list, self.blocks):
+            largest, smallest = means[block].max(), means[block].min()
+            shrunk[block] = largest + factor * (means[block] - largest)
+            # Rates that become more equal keep their middle, on which their precision depends.
+            if factor < 1.0 and largest > _ZERO:
+                shrunk[block] *= (largest + smallest) / (largest + shrunk[block].min())
+        return shrunk
+
+    def width_and_scale(self, tolerance):
+        return 0.0, 1.0 - tolerance
+
+    def rows(self, n_events, tolerance, as_one_row=False):
+        width, scale = self.width_and_scale(tolerance)
+        return Range(self.blocks, scale).rows(n_events, width, as_one_row)
 
 
 class TotalRange(Range):

@@ -1,6 +1,8 @@
 """Parity of rates of decisions, and of mean scores, between groups."""
 
 from collections.abc import Callable
+from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 
@@ -8,13 +10,39 @@ from skfair.constraints._cells import all_samples, each_class, negatives, positi
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._docstrings import constraint_docs
 from skfair.losses import Pointwise
+from skfair.utils._sklearn import Interval
 
 
 class DecisionRateParity(Constraint):
-    """Base of the constraints on how often the decision is positive."""
+    """Base of the constraints on rates of decisions, by their difference or their ratio."""
 
     applies_to = ("decisions",)
     unit = "rate"
+
+    ratio_metric: Any = None
+    """Name of the public metric that the ratio is."""
+
+    _parameter_constraints = {
+        **Constraint._parameter_constraints,
+        "ratio": [Interval(Real, 0, 1, closed="right"), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        tolerance: float | None = None,
+        ratio: float | None = None,
+        reference: Literal["groups", "overall"] = "groups",
+        aggregate: str = "max",
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: int | Literal["auto"] | None = None,
+    ):
+        self.tolerance = tolerance
+        self.ratio = ratio
+        self.reference = reference
+        self.aggregate = aggregate
+        self.attributes = attributes
+        self.min_group_size = min_group_size
 
     @constraint_docs
     def rate(self, surrogate: Callable, loss: Callable) -> Callable:
@@ -29,18 +57,41 @@ class DecisionRateParity(Constraint):
 class DemographicParity(DecisionRateParity):
     r"""Equal selection rates: :math:`P(\hat y = 1 \mid g)` is the same for all groups g.
 
+    Up to a difference, the tolerance, or up to a ratio r:
+
+    .. math:: \min_g P(\hat y = 1 \mid g) \ge r \max_g P(\hat y = 1 \mid g),
+
+    for r = 0.8 the four-fifths rule of employment law. If no decision is positive the ratio is 1,
+    as in :func:`skfair.metrics.demographic_parity_ratio`. In reports and certificates, and for
+    ``confidence_level``, the gap of a ratio is 1 minus it, and its tolerance 1 - r. The smaller the
+    rates are, the larger is the sampling noise of their ratio.
+
     Parameters
     ----------
-    {tolerance, options}
+    {tolerance}
+    ratio : float or None, default=None
+        Smallest ratio allowed, in (0, 1], in place of a tolerance, including the estimator's. None
+        bounds the difference.
+    {options}
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
     >>> from skfair.constraints import DemographicParity
-    >>> DemographicParity(tolerance=0.05)
-    DemographicParity(tolerance=0.05)
+    >>> from skfair.metrics import demographic_parity_ratio
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(2, size=500)
+    >>> X = rng.normal(size=(500, 2)) + np.outer(group, [1, 0])
+    >>> y = X.sum(axis=1) + rng.normal(size=500) > 1
+    >>> model = ConstrainedERMClassifier(DemographicParity(ratio=0.8))
+    >>> decisions = model.fit(X, y, sensitive_features=group).predict(X)
+    >>> bool(demographic_parity_ratio(y, decisions, sensitive_features=group) >= 0.8)
+    True
     """
 
     metric = "demographic_parity_difference"
+    ratio_metric = "demographic_parity_ratio"
     cells = staticmethod(all_samples)
 
 
@@ -50,7 +101,7 @@ class EqualOpportunity(DecisionRateParity):
 
     Parameters
     ----------
-    {tolerance, options}
+    {tolerance, ratio, options}
 
     Examples
     --------
@@ -60,6 +111,7 @@ class EqualOpportunity(DecisionRateParity):
     """
 
     metric = "equal_opportunity_difference"
+    ratio_metric = "equal_opportunity_ratio"
     cells = staticmethod(positives)
 
 
@@ -69,7 +121,7 @@ class FalsePositiveRateParity(DecisionRateParity):
 
     Parameters
     ----------
-    {tolerance, options}
+    {tolerance, ratio, options}
 
     Examples
     --------
@@ -79,6 +131,7 @@ class FalsePositiveRateParity(DecisionRateParity):
     """
 
     metric = "false_positive_rate_difference"
+    ratio_metric = "false_positive_rate_ratio"
     cells = staticmethod(negatives)
 
 
@@ -88,7 +141,7 @@ class EqualizedOdds(DecisionRateParity):
 
     Parameters
     ----------
-    {tolerance}
+    {tolerance, ratio}
     reference, aggregate, attributes, min_group_size
         See :class:`Constraint`; ``aggregate="sum"`` bounds the sum of the two gaps.
 
@@ -100,16 +153,20 @@ class EqualizedOdds(DecisionRateParity):
     """
 
     metric = "equalized_odds_difference"
+    ratio_metric = "equalized_odds_ratio"
     cells = staticmethod(each_class)
 
 
 @constraint_docs
-class ErrorRateParity(Constraint):
+class ErrorRateParity(DecisionRateParity):
     r"""Equal error rates: :math:`P(\hat y \ne y \mid g)` is the same for all groups g.
+
+    A ratio of small error rates is hard to keep, and more errors in all groups raise it: prefer a
+    tolerance.
 
     Parameters
     ----------
-    {tolerance, options}
+    {tolerance, ratio, options}
 
     Examples
     --------
@@ -119,8 +176,7 @@ class ErrorRateParity(Constraint):
     """
 
     metric = "accuracy_score_difference"
-    applies_to = ("decisions",)
-    unit = "rate"
+    ratio_metric = "error_rate_ratio"
     cells = staticmethod(all_samples)
 
     @constraint_docs

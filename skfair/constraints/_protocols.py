@@ -99,6 +99,8 @@ class MetricConstraint(Protocol):
         What of the scores the metric depends on: their signs, their order, or their values. Only
         "values" change continuously with the scores, and only they are subject to the tolerance of
         a solver. Rows of "ranks" suit scores near those where they are linearised.
+    is_ratio : bool
+        Whether the gap is 1 minus a ratio, and the tolerance 1 minus the smallest ratio allowed.
     is_correctable : bool
         Whether an offset by the residual makes the rows count what the metric counts.
     adds_up : bool
@@ -123,6 +125,7 @@ class MetricConstraint(Protocol):
     tolerance: float
     rows: SmoothConstraint
     statistic: str
+    is_ratio: bool
     is_correctable: bool
     adds_up: bool
     events: Any

@@ -207,9 +207,12 @@ def _smallest_tolerance(constraint, posterior):
     Ranks are compared at many thresholds. A gap far below the requested one costs hundreds of
     iterations, and overfits the training data.
     """
-    smallest = (constraint.statistic != "values") / posterior.sizes.min()
-    is_ranked = constraint.statistic == "ranks"
-    return max(smallest, _MIN_SHARE_OF_RANKS * constraint.tolerance) if is_ranked else smallest
+    if constraint.statistic == "values":
+        return 0.0
+    size = posterior.sizes.min()
+    if constraint.statistic == "ranks":
+        return max(1.0 / size, _MIN_SHARE_OF_RANKS * constraint.tolerance)
+    return constraint.aggregate.change_by_one(posterior.means, size)
 
 
 def _assign_folds(constraint, n_samples, clusters=None):

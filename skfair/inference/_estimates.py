@@ -29,6 +29,10 @@ class Estimates(ABC):
     def limits(self, level):
         """Lower and upper limits, (n_events,), each of which holds with the probability `level`."""
 
+    def gap(self, form):
+        """The gap if this is its largest linear form."""
+        return form
+
     @property
     def is_uncertain(self):
         """Mask of the estimates whose limits are known to hold less often than stated."""
@@ -165,7 +169,7 @@ class Rates(_EventMeans):
 
 
 class LogRates(Estimates):
-    """Logarithms of rates, whose differences are ratios.
+    """Logarithms of rates, whose differences are ratios; the gap is 1 minus the smallest ratio.
 
     A rate of 0 is replaced by half a success, and its lower limit is minus infinity.
     """
@@ -179,6 +183,10 @@ class LogRates(Estimates):
         with np.errstate(divide="ignore"):
             low, high = np.log(self._rates.limits(level))
         return low, np.maximum(high, self.values)
+
+    def gap(self, form):
+        """1 minus the ratio whose logarithm is minus the form."""
+        return -np.expm1(-form)
 
 
 class Means(_EventMeans):

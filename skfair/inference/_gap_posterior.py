@@ -1,8 +1,9 @@
 """Posterior probability that the population's gap is at most a tolerance.
 
 Independent rates have Jeffreys' posteriors, Beta(x + 1/2, n - x + 1/2) for x of n, and the
-probability that their range is at most the tolerance is an integral in one dimension. Everything
-else is drawn: overlapping events, sums of gaps, mean losses, shares at many thresholds.
+probability that their range is at most the tolerance, or their ratio at least a bound, is an
+integral in one dimension. Everything else is drawn: overlapping events, sums of gaps, mean losses,
+shares at many thresholds.
 
 Each posterior has ``probability(factor=1.0, multiple=1.0)``: the probability that the population's
 gap is at most the tolerance, if the measured gap were multiplied by ``factor`` and the sample size
@@ -43,16 +44,18 @@ def gap_posterior(events, values, aggregate, tolerance, clusters=None):
     return MeanPosterior((estimates.values, None), sizes, correlation, aggregate, tolerance)
 
 
-def range_probability(rates, sizes, width):
-    r"""Posterior probability that independent rates lie within a width of one another.
+def range_probability(rates, sizes, width, scale=1.0):
+    r"""Posterior probability that independent rates lie within a width of one another, if scaled.
 
     With F the distribution function of each rate's posterior,
 
     .. math::
 
-        P(\max - \min \le w) = \sum_j \int \prod_{i \ne j} [F_i(t + w) - F_i(t)] \, dF_j(t).
+        P(s \max - \min \le w)
+            = \sum_j \int \prod_{i \ne j} [F_i((t + w) / s) - F_i(t)] \, dF_j(t).
 
-    `sizes` are the effective sample sizes of the rates, `width` is the largest range allowed.
+    `sizes` are the effective sample sizes of the rates, w is the `width` and s the `scale`, with
+    which the smallest ratio allowed is s for a width of 0.
     """
     tables = [_tabulate_posterior(rate, size) for rate, size in zip(rates, sizes, strict=True)]
     total = 0.0
@@ -61,7 +64,8 @@ def range_probability(rates, sizes, width):
         lowest = (values[1:] + values[:-1]) / 2
         others = np.ones_like(lowest)
         for table in tables[:j] + tables[j + 1 :]:
-            others *= _interpolate(table, lowest + width) - _interpolate(table, lowest)
+            highest = (lowest + width) / scale
+            others *= _interpolate(table, highest) - _interpolate(table, lowest)
         total += others @ np.diff(shares)
     return float(min(1.0, total))
 
@@ -85,21 +89,22 @@ def _interpolate(table, values):
 
 
 class RatePosterior:
-    """Independent rates, the range of which is compared with a tolerance in each block."""
+    """Independent rates, of which the largest and the smallest are compared in each block."""
 
-    def __init__(self, rates, sizes, aggregate, tolerance):
-        self.rates = rates
+    def __init__(self, means, sizes, aggregate, tolerance):
+        self.means = means
         self.sizes = sizes
         self.aggregate = aggregate
         self.tolerance = tolerance
 
     def probability(self, factor=1.0, multiple=1.0):
         """Probability that the population's gap is at most the tolerance."""
-        rates = np.clip(self.aggregate.shrink(self.rates, factor), 0.0, 1.0)
+        rates = np.clip(self.aggregate.shrink(self.means, factor), 0.0, 1.0)
         sizes = multiple * self.sizes
         blocks = map(list, self.aggregate.blocks)
         # Blocks are independent, so their probabilities multiply.
-        within = [range_probability(rates[block], sizes[block], self.tolerance) for block in blocks]
+        bounds = self.aggregate.width_and_scale(self.tolerance)
+        within = [range_probability(rates[block], sizes[block], *bounds) for block in blocks]
         return float(np.prod(within))
 
 

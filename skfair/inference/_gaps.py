@@ -38,16 +38,16 @@ class Interval(NamedTuple):
 
 
 def upper_limit(estimates, contrasts, level):
-    """Upper limit, at the level, of the largest of the linear forms `contrasts`, and of 0.
+    """Upper limit, at the level, of the gap: of the largest of the forms `contrasts`, and of 0.
 
     It is the largest of the limits of single forms, each at the full level: only the largest form
     has to be covered (intersection-union: R. L. Berger, Technometrics 24, 1982).
     """
-    return float(estimates.upper(contrasts, level).max(initial=0.0))
+    return float(estimates.gap(estimates.upper(contrasts, level).max(initial=0.0)))
 
 
 def contrast_interval(estimates, contrasts, confidence_level):
-    """Two-sided `Interval` of the largest of the linear forms `contrasts`, and of 0.
+    """Two-sided `Interval` of the gap: of the largest of the forms `contrasts`, and of 0.
 
     The upper limit takes half of the error and needs no correction (`upper_limit`). For the lower
     one any form may err, so the other half is divided among them.
@@ -58,8 +58,8 @@ def contrast_interval(estimates, contrasts, confidence_level):
     tail = 1.0 - confidence_level
     lows = -estimates.upper(-contrasts, 1.0 - tail / contrasts.shape[0])
     return Interval(
-        estimate=float((contrasts @ estimates.values).max(initial=0.0)),
-        low=float(lows.max(initial=0.0)),
+        estimate=float(estimates.gap((contrasts @ estimates.values).max(initial=0.0))),
+        low=float(estimates.gap(lows.max(initial=0.0))),
         high=upper_limit(estimates, contrasts, 1.0 - tail / 2.0),
     )
 
@@ -214,4 +214,4 @@ def ratio_interval(
     largest = rates.values.max()
     estimate = float(rates.values.min() / largest) if largest > 0 else 1.0
     gap = contrast_interval(LogRates(rates), all_pairs(len(rates.values)), confidence_level)
-    return Interval(estimate, float(np.exp(-gap.high)), float(np.exp(-gap.low)))
+    return Interval(estimate, 1.0 - gap.high, 1.0 - gap.low)

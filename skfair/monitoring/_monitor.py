@@ -450,12 +450,13 @@ class GapMonitor(BaseEstimator):
             not isinstance(constraint, (*PARTIAL_CRITERIA.values(), RankingParity))
             and constraint.reference == "groups"
             and constraint.aggregate == "max"
+            and constraint.ratio is None
         )
         if not is_supported:
             raise ValueError(
-                f"constraint must be the largest difference between the means of two groups "
-                f'(reference="groups", aggregate="max") or BoundedGroupLoss; got {constraint}. '
-                "Other criteria can be certified once, by skfair.audit.certify."
+                "constraint must be the largest difference between the means of two groups "
+                '(reference="groups", aggregate="max", and no ratio) or BoundedGroupLoss; got '
+                f"{constraint}. Other criteria can be certified once, by skfair.audit.certify."
             )
         return constraint
 

@@ -60,8 +60,8 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
         "The constraint costs more than half of what the model improves on a constant: its "
         f"{names} is {shown[0]:.3g} on the training data, that without constraint {shown[1]:.3g}, "
         f"that of the best constant prediction {shown[2]:.3g}. "
-        f"{_costly_group(problem.constraint, free)} Raise the tolerance, merge groups, or leave "
-        "small ones out (min_group_size)."
+        f"{_costly_group(problem.constraint, free)}, merge groups, or leave small ones out "
+        "(min_group_size)."
     )
 
 
@@ -92,7 +92,7 @@ def _constants(problem, is_real):
 
 
 def _costly_group(constraint, scores):
-    """Sentence on the constraint and group that the fit without constraint violates most."""
+    """Constraint and group that the fit without constraint violates most, and first advice."""
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
     part = constraint.constraints[int(np.argmax(excess))]
@@ -104,8 +104,11 @@ def _costly_group(constraint, scores):
     row = int((report["rate"] - mean).abs().to_numpy().argmax())
     cell, group, n, rate = (report[name].tolist()[row] for name in ("cell", "group", "n", "rate"))
     where = "" if cell == "all" else f"{cell} of "
+    bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
+    if part.is_ratio:
+        bound, advice = f"ratio of {1.0 - part.tolerance:g}", "Lower the ratio"
     return (
-        f"Without constraint, {part.name} is farthest from its tolerance of {part.tolerance:g}, "
+        f"Without constraint, {part.name} is farthest from its {bound}, "
         f"with {where}group {group!r} (n={n}) at {rate:.3g} where the mean of all groups is "
-        f"{mean[row]:.3g}."
+        f"{mean[row]:.3g}. {advice}"
     )

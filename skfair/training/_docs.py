@@ -4,8 +4,8 @@ from skfair.utils._docstrings import shared_docs
 
 _PARAMETERS = """
 tolerance : float, default=0.02
-    Largest gap allowed, in units of the constraint's public metric, for constraints that have no
-    tolerance of their own.
+    Largest gap allowed, in units of the constraint's public metric, for constraints that have
+    neither a tolerance nor a ratio of their own.
 confidence_level : float between 0 and 1, or None, default=None
     Probability with which the population that the samples were drawn from keeps the tolerance
     too. The training data is then held to a smaller tolerance, found by cross-validation. This is
@@ -85,7 +85,7 @@ guarantee_probability_ : float
     tolerance; nan where ``confidence_level`` is None.
 tightened_tolerances_ : ndarray of shape (n_constraints,)
     Tolerance that the training data was held to, for each constraint: less than was requested where
-    ``confidence_level`` is given.
+    ``confidence_level`` is given. That of a ratio is 1 minus the ratio.
 n_iter_ : int
     Iterations of the solver, over all problems solved.
 groups_ : GroupSummary

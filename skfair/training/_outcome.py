@@ -58,7 +58,8 @@ def warn_of_outcome(estimator, constraint, guarantee):
         describe = _describe_violation if is_enforced else _describe_smooth_violation
         warn(describe(constraint, candidate), InfeasibleConstraintWarning)
     elif estimator.status_ == "uncertain":
-        warn(describe_uncertainty(estimator, guarantee), InfeasibleConstraintWarning)
+        advice = how_to_relax(constraint)
+        warn(describe_uncertainty(estimator, guarantee, advice), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
     # Constant decisions are worth a warning only if the constraint has caused them.
@@ -70,9 +71,15 @@ def warn_of_outcome(estimator, constraint, guarantee):
     if len(np.unique(labels)) == 1:
         warn(
             f"Every training sample is given the class {labels[0]}: "
-            "no other decisions were found that keep the tolerance. Raise the tolerance, leave "
+            f"no other decisions were found that keep the bound. {how_to_relax(constraint)}, leave "
             "small groups out (min_group_size), or pass class_weight='balanced'."
         )
+
+
+def how_to_relax(constraints):
+    """Advice by which bounds are easier to keep."""
+    changes = {"lower the ratio" if one.is_ratio else "raise the tolerance" for one in constraints}
+    return " or ".join(sorted(changes)).capitalize()
 
 
 def _decide(candidate, estimator):
@@ -83,8 +90,8 @@ def _decide(candidate, estimator):
     return label_positive(candidate.decisions, estimator.classes_, estimator.pos_label_)
 
 
-def describe_uncertainty(estimator, guarantee):
-    """Message for a tolerance that cannot be guaranteed, with the smallest compared group."""
+def describe_uncertainty(estimator, guarantee, advice="Raise the tolerance"):
+    """Message for a bound that cannot be guaranteed, with the smallest compared group."""
     # The smallest group that is compared limits what can be guaranteed.
     report = estimator.constraint_report_.dropna(subset="tolerance")
     row = int(report["n"].argmin())
@@ -97,10 +104,10 @@ def describe_uncertainty(estimator, guarantee):
         f"{np.ceil(times * n):.0f} of it"
     )
     return (
-        "The population keeps the tolerance with a probability of "
+        "The population keeps the bound with a probability of "
         f"{guarantee.probability:.2f} only, but confidence_level={estimator.confidence_level:g}: "
         f"the smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
-        "Raise the tolerance, lower confidence_level, or merge or leave out small groups "
+        f"{advice}, lower confidence_level, or merge or leave out small groups "
         "(min_group_size)."
     )
 
@@ -113,13 +120,21 @@ def _describe_violation(constraint, candidate):
     also = ", or drop one of several constraints" if len(constraint) > 1 else ""
     if np.isnan(gap):
         return (
-            f"The gap of {one.name} cannot be measured on the training data. Raise the tolerance, "
-            f"{_advise(one, candidate.scores)}{also}."
+            f"The gap of {one.name} cannot be measured on the training data. {how_to_relax([one])},"
+            f" {_advise(one, candidate.scores)}{also}."
+        )
+    excess = (
+        f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
+        f"{one.name} is {gap:.4g}, its tolerance {one.tolerance:g}."
+    )
+    if one.is_ratio:
+        excess = (
+            f"The ratio of {one.name} is {1.0 - gap:.4g} on the training data, less than "
+            f"{1.0 - one.tolerance:g}."
         )
     return (
-        f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
-        f"{one.name} is {gap:.4g}, its tolerance {one.tolerance:g}. See constraint_report_ for "
-        f"the groups that exceed it. Raise the tolerance, {_advise(one, candidate.scores)}{also}."
+        f"{excess} See constraint_report_ for the groups that exceed it. {how_to_relax([one])}, "
+        f"{_advise(one, candidate.scores)}{also}."
     )
 
 
@@ -137,9 +152,9 @@ def _advise(constraint, scores):
 
 def _describe_smooth_violation(constraint, candidate):
     return (
-        f"The smooth rates exceed their bounds by {candidate.result.violation:.2g}. Raise the "
-        "tolerance or the solver's max_iter, or pass enforcement='auto' to bound the public metric "
-        "instead."
+        f"The smooth rates exceed their bounds by {candidate.result.violation:.2g}. "
+        f"{how_to_relax(constraint)}, raise the solver's max_iter, or pass enforcement='auto' to "
+        "bound the public metric instead."
     )
 
 

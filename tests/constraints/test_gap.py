@@ -11,6 +11,7 @@ from skfair.constraints._gap import (
     Largest,
     MeanPositiveExcess,
     Range,
+    RatioGap,
     SignedMeanExcess,
     TotalRange,
 )
@@ -19,6 +20,7 @@ BLOCKS = ((0, 1), (2, 3, 4))
 PAIRS = ((0, 2), (1, 2), (3, 4))
 GAPS = {
     "range": Range(BLOCKS),
+    "scaled range": Range(BLOCKS, 0.8),
     "total range": TotalRange(BLOCKS),
     "signed total range": TotalRange(((0, 1), (2, 3))),
     "excess": Excess(PAIRS),
@@ -36,6 +38,7 @@ numbers = hnp.arrays(np.float64, 5, elements=st.floats(-1, 1))
     "name, expected",
     [
         ("range", 0.7),
+        ("scaled range", 0.8 * 0.9 - 0.2),
         ("total range", 1.1),
         ("signed total range", 1.0),
         ("excess", 0.7),
@@ -75,6 +78,7 @@ def test_rows_at_the_unknowns_say_whether_the_gap_is_kept(gap, means, tolerance)
     "name, n_rows, n_aux",
     [
         ("range", 1 + 3, 1),
+        ("scaled range", 2 + 6, 1),
         ("total range", 2 * 5 + 1, 4),
         ("signed total range", 2, 0),
         ("excess", 3, 0),
@@ -147,3 +151,65 @@ def test_forms_of_nothing_and_of_too_many():
     many = TotalRange(tuple(tuple(range(10 * b, 10 * b + 10)) for b in range(3)))
     with pytest.raises(ValueError, match='aggregate="max"'):
         many.forms(30)
+
+
+# Ratios ---------------------------------------------------------------------------------
+
+RATIO = RatioGap(BLOCKS)
+rates = hnp.arrays(np.float64, 5, elements=st.floats(0, 1).map(lambda rate: round(rate, 3)))
+
+
+def smallest_ratio(means):
+    """Smallest over largest mean of each block by its definition; the smallest of the blocks."""
+    pairs = [(means[a], means[b]) for block in BLOCKS for a in block for b in block]
+    return min(a / b for a, b in pairs if b > 0) if any(b > 0 for _, b in pairs) else 1.0
+
+
+def test_ratio_by_hand():
+    assert RATIO(MEANS) == pytest.approx(1 - 0.1 / 0.5, rel=1e-15)
+    assert RATIO(np.array([0.0, 0.0, 0.3, 0.4, 0.6])) == 0.5
+    assert RATIO(np.zeros(5)) == 0
+    assert RATIO(np.array([0.0, 1e-17, 0.5, 0.5, 0.5])) == 0  # rounding is no rate
+    np.testing.assert_allclose(RATIO(np.column_stack((MEANS, np.ones(5)))), [0.8, 0])
+    assert RatioGap(())(MEANS) == 0
+
+
+@given(means=rates)
+def test_the_gap_of_a_ratio_is_1_minus_it(means):
+    assert RATIO(means) == pytest.approx(1 - smallest_ratio(means), abs=1e-12)
+
+
+@given(means=rates, ratio=st.floats(0.05, 1))
+@pytest.mark.parametrize("as_one_row", [False, True])
+def test_rows_hold_where_the_ratio_is_kept(as_one_row, means, ratio):
+    rows = RATIO.rows(5, 1 - ratio, as_one_row)
+    values, _ = rows.evaluate(means, rows.unknowns(means))
+    excess = np.maximum(values - rows.upper, rows.lower - values).max()
+    if abs(RATIO(means) - (1 - ratio)) > 1e-9:  # otherwise rounding decides
+        assert (excess <= 0) == (RATIO(means) <= 1 - ratio)
+
+
+@given(means=rates, factor=st.floats(0, 2))
+def test_shrunk_rates_have_a_ratio_whose_gap_is_so_many_times_as_large(means, factor):
+    shrunk = RATIO.shrink(means, factor)
+    assert RATIO(shrunk) == pytest.approx(factor * RATIO(means), abs=1e-9)
+    if factor < 1:
+        for block in map(list, BLOCKS):
+            middle = means[block].max() + means[block].min()
+            assert shrunk[block].max() + shrunk[block].min() == pytest.approx(middle, abs=1e-12)
+
+
+@given(means=hnp.arrays(np.float64, 5, elements=st.floats(0.1, 1), unique=True))
+def test_slope_of_a_ratio(means):
+    step = 1e-7 * np.eye(5)
+    slopes = [(RATIO(means + one) - RATIO(means - one)) / 2e-7 for one in step]
+    ordered = np.sort(means)
+    ratios = sorted(means[list(block)].min() / means[list(block)].max() for block in BLOCKS)
+    if np.diff(ordered).min() > 1e-5 and np.diff(ratios).min() > 1e-5:
+        np.testing.assert_allclose(RATIO.subgradient(means), slopes, atol=1e-4)
+
+
+def test_a_ratio_changes_by_one_sample():
+    assert Range(BLOCKS).change_by_one(MEANS, 50) == 1 / 50
+    assert RATIO.change_by_one(MEANS, 50) == 1 / (50 * 0.5)
+    assert RATIO.change_by_one(np.zeros(5), 50) == 1

@@ -26,6 +26,8 @@ VARIANTS = {
     "overall mean": {"reference": "overall", "aggregate": "mean"},
     "overall signed mean": {"reference": "overall", "aggregate": "signed_mean"},
     "each attribute": {"attributes": "each"},
+    "ratio": {"ratio": 0.8},
+    "ratio, each attribute": {"ratio": 0.8, "attributes": "each"},
     "squared loss": {"loss": "squared"},
     "own loss": {"loss": SquaredLoss()},
 }
@@ -57,6 +59,9 @@ def variants():
 def by_metric(spec, people, scores):
     """The public metric that a constraint names, called with its own hyper-parameters."""
     names = ("reference", "aggregate", "loss", "interval", "scale", "threshold", "rank_within")
+    name = spec.metric
+    if spec.ratio is not None:
+        names, name = (), spec.ratio_metric
     options = {name: value for name, value in spec.get_params().items() if name in names}
     if options.get("loss", "") is None:
         options["loss"] = LogisticLoss()
@@ -70,15 +75,16 @@ def by_metric(spec, people, scores):
         "labelled_decision": (truth, scores),
         "labelled_margin": (truth, scores),
     }
-    known = metrics.METRICS.get(spec.metric)  # metrics with strata have no scorer
+    known = metrics.METRICS.get(name)  # metrics with strata have no scorer
     each = getattr(spec, "attributes", "") == "each"
     groups = people.groups.single_attribute_groups() if each else people.groups
-    return getattr(metrics, spec.metric)(
+    value = getattr(metrics, name)(
         *predictions[known.kind if known else "classification"],
         sensitive_features=groups.matrix,
         sample_weight=people.weights,
         **options,
     )
+    return value if spec.ratio is None else 1.0 - value
 
 
 @pytest.mark.parametrize("spec", variants())

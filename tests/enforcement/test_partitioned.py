@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skfair.classification import ConstrainedERMClassifier
-from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds
+from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, FalsePositiveRateParity
 from skfair.metrics import METRICS
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, make_partitions
 from skfair.problems import PartitionedProblem, _flips, _problem
@@ -57,6 +57,18 @@ def test_decisions_keep_the_tolerance_with_nearly_the_errors_of_one_block(
     assert model.constraint_report_["gap"].iat[0] == pytest.approx(gap, abs=1e-12)
     _problem.MAX_IN_MEMORY = N_SAMPLES  # the fixture puts it back
     assert model.score(X, y) >= fitted(constraint, n_groups).score(X, y) - 0.004
+
+
+@pytest.mark.parametrize("make", [EqualizedOdds, FalsePositiveRateParity])
+def test_decisions_keep_a_ratio(make, many):
+    X, y, groups = draw(3)
+    parity = make(ratio=0.8)
+    model = fitted(parity, 3)
+    ratio = METRICS[parity.ratio_metric](y, model.predict(X), sensitive_features=groups)
+    assert ratio >= 0.8 and model.constraint_violation_ == 0.0
+    assert model.constraint_report_["gap"].iat[0] == pytest.approx(1.0 - ratio, abs=1e-12)
+    _problem.MAX_IN_MEMORY = N_SAMPLES  # the fixture puts it back
+    assert model.score(X, y) >= fitted(parity, 3).score(X, y) - 0.01
 
 
 @pytest.mark.parametrize("constraint", ["demographic_parity", "equalized_odds"])

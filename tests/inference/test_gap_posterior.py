@@ -61,6 +61,9 @@ def test_the_integral_is_what_draws_say(rates, sizes, width):
     )
     share = np.mean(np.ptp(drawn, axis=1) <= width)
     assert range_probability(rates, sizes, width) == pytest.approx(share, abs=0.005)
+    # The probability of a ratio of at least 0.7, by the same integral.
+    share = np.mean(drawn.min(axis=1) >= 0.7 * drawn.max(axis=1))
+    assert range_probability(rates, sizes, 0.0, 0.7) == pytest.approx(share, abs=0.005)
 
 
 def test_one_rate_has_no_range_and_a_width_of_one_holds_everything():
@@ -117,14 +120,15 @@ def test_people_of_weight_two_are_no_two_people():
     assert twice.probability() == pytest.approx(once.probability())
 
 
-def test_drawn_rates_agree_with_the_integral():
+@pytest.mark.parametrize("parity", [DemographicParity(), DemographicParity(ratio=0.8)], ids=str)
+def test_drawn_rates_agree_with_the_integral(parity):
     rng = np.random.default_rng(2)
     groups, scores = rng.integers(3, size=900), rng.normal(size=900)
-    exact = bound(DemographicParity(), np.ones(900), groups).posterior(scores)
+    exact = bound(parity, np.ones(900), groups).posterior(scores)
     total = bound(DemographicParity(aggregate="sum"), np.ones(900), groups)
     values = (scores > 0).astype(float)
     told = estimates_of(total.events, values)
-    drawn = MeanPosterior((told.values, None), told.sizes, None, exact.aggregate, 0.1)
+    drawn = MeanPosterior((told.values, None), told.sizes, None, exact.aggregate, exact.tolerance)
     for factor in (0.0, 0.5, 1.0):
         assert drawn.probability(factor) == pytest.approx(exact.probability(factor), abs=0.02)
 

@@ -365,6 +365,7 @@ class OverlappingCells(Constraint):
     [
         ({"constraint": DemographicParity(reference="overall")}, "largest difference"),
         ({"constraint": DemographicParity(aggregate="sum")}, "largest difference"),
+        ({"constraint": DemographicParity(ratio=0.8)}, "and no ratio"),
         ({"constraint": "partial_demographic_parity"}, "largest difference"),
         ({"constraint": "no_such_parity"}, "must be one of"),
         ({"constraint": OverlappingCells()}, "disjoint"),

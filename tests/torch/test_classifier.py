@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.constraints import PartialStatisticalParity
+from skfair.constraints import DemographicParity, PartialStatisticalParity
 from skfair.metrics import METRICS, partial_statistical_parity_difference
 from skfair.solvers import SGD, AdamPrimalDual, StochasticIDCA
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
@@ -87,6 +87,12 @@ def test_the_decisions_keep_the_tolerance(module, constraint, people):
     assert gap <= 0.05
     assert model.constraint_violation_ == 0.0
     assert model.constraint_report_["gap"].max() == pytest.approx(gap)
+
+
+def test_the_decisions_keep_a_ratio(people):
+    model = fit(people, smooth, DemographicParity(ratio=0.9))
+    assert gap_of(model, people, "demographic_parity_ratio") >= 0.9
+    assert model.constraint_violation_ == 0.0
 
 
 def test_it_sees_what_no_linear_model_does(people):

@@ -47,6 +47,7 @@ class BoundPartialParity:
     uncompared: RankedEvents | None = None
 
     statistic = "ranks"
+    is_ratio = False
 
     @property
     def name(self):
