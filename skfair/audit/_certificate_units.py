@@ -18,6 +18,9 @@ from skfair.utils._messages import resolve_name
 RATE = "percentage points"
 """Unit of rates; certificates show them as fractions too."""
 
+RATIO = "ratio"
+"""Unit of 1 minus a ratio; certificates show the ratio."""
+
 _NUMBER_LOSSES = ("squared", "absolute")
 
 
@@ -50,9 +53,11 @@ def resolve_units(estimator, constraint, loss):
 
 
 def _share_unit(constraint):
-    """Unit of areas and rates, which for partial criteria may be shares of the interval."""
+    """Unit of areas, ratios and rates, which for partial criteria may be shares of the interval."""
     if constraint.unit == "area":
         return "units of the area under the ROC curve"
+    if constraint.ratio is not None:
+        return RATIO
     inside = getattr(constraint, "scale", None) == "normalized"
     return f"{RATE} of those ranked in the interval" if inside else RATE
 

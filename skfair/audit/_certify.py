@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair.audit._certificate_units import RATE, resolve_units
+from skfair.audit._certificate_units import RATE, RATIO, resolve_units
 from skfair.audit._model_predictions import (
     check_applies,
     check_model,
@@ -64,7 +64,7 @@ class Certificate(NamedTuple):
         (:ref:`monitoring`).
     unit : str
         Unit of gap, limit and tolerance. "percentage points" are stored as fractions: 0.05 are
-        five of them.
+        five of them. A "ratio" r is stored as 1 - r.
     fit_unit : float or None
         Size in this unit of one unit of the tolerance with which the model was fitted; None where
         the two are the same, or the model is of another package.
@@ -88,24 +88,29 @@ limit 0.04; exact).
     fit_unit: float | None = None
 
     def __str__(self):
-        observed = f"{self.gap:.3g} here, limit {self.limit:.3g}"
+        name, relation, gap, limit = "gap", "at most", self.gap, self.limit
+        if self.unit == RATIO:
+            name, relation, gap, limit = "ratio", "at least", 1.0 - gap, 1.0 - limit
+        observed = f"{gap:.3g} here, limit {limit:.3g}"
         if self.is_exact and self.limit <= self.tolerance and not self.certified:
             observed += ", which an exact test does not confirm"
         bound = f"{self._bound()}, with {100 * self.confidence_level:g} % confidence"
         if self.certified:
             exactly = "; exact" if self.is_exact else ""
-            return f"Certified: the gap is at most {bound} ({observed}{exactly})."
-        advice = "no sample size suffices, if the population's gap is as large"
+            return f"Certified: the {name} is {relation} {bound} ({observed}{exactly})."
+        advice = f"no sample size suffices, if the population's {name} is the same"
         if self.gap < self.tolerance:
             advice = "a larger sample may suffice"
         if self.required_sample_size is not None:
             size = self.required_sample_size
-            advice = f"{size} people of each group suffice, if the population's gap is as large"
-        refusal = f"Not certified: these data do not show a gap of at most {bound}"
+            advice = f"{size} people of each group suffice, if the population's {name} is the same"
+        refusal = f"Not certified: these data do not show a {name} of {relation} {bound}"
         return f"{refusal} ({observed}); {advice}."
 
     def _bound(self):
-        """The tolerance in all known units."""
+        """The tolerance in all known units, or the ratio."""
+        if self.unit == RATIO:
+            return f"{1.0 - self.tolerance:g}"
         if self.unit.startswith(RATE):
             return f"{self.tolerance:g} ({100 * self.tolerance:g} {self.unit})"
         if self.fit_unit is None:
@@ -121,7 +126,7 @@ def certify(
     *,
     sensitive_features: MatrixLike,
     constraint: str | Constraint = "demographic_parity",
-    tolerance: float,
+    tolerance: float | None = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -134,10 +139,11 @@ def certify(
     pairs of groups. It is certified if each of them is shown to be within the tolerance at the full
     confidence level: no correction for their number is needed ([1]_). Differences of rates of
     unweighted samples in disjoint groups are tested exactly: where Clopper and Pearson's limits do
-    not decide, by Berger and Boos's test. Other limits
-    are those of :func:`skfair.inference.gap_interval`, which hold for large samples. The level is
-    that of one certificate, read once: of 24 monthly ones on the edge of the tolerance at least one
-    is false in 71 % of cases. To look repeatedly use :class:`skfair.monitoring.GapMonitor`.
+    not decide, by Berger and Boos's test. Other limits are those of
+    :func:`skfair.inference.gap_interval`, and of ratios :func:`skfair.inference.ratio_interval`,
+    which hold for large samples. The level is that of one certificate, read once: of 24 monthly
+    ones on the edge of the tolerance at least one is false in 71 % of cases. To look repeatedly use
+    :class:`skfair.monitoring.GapMonitor`.
 
     Parameters
     ----------
@@ -155,13 +161,13 @@ def certify(
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance with its reference, aggregate
         and so on. For a regressor, constraints on predictions can be certified ("mean_parity",
         "loss_parity", partial parity of ranks), but not those on classes or decisions.
-    tolerance : float
-        Largest gap allowed in the population. For rates and shares a fraction: 0.05 are five
-        percentage points. For "mean_parity" in units of the target (of a classifier, of its
-        predicted probability, else of its decision function), for losses in units of the loss,
-        for "partial_group_auc" in units of the area. Regressors of this package read the
-        tolerance of their fit in standard deviations of the target (``target_scale_``, and its
-        square for the squared loss): the certificate prints both.
+    tolerance : float or None, default=None
+        Largest gap allowed in the population; None takes that of the constraint, or its ratio. For
+        rates and shares a fraction: 0.05 are five percentage points. For "mean_parity" in units of
+        the target (of a classifier, of its predicted probability, else of its decision function),
+        for losses in units of the loss, for "partial_group_auc" in units of the area. Regressors of
+        this package read the tolerance of their fit in standard deviations of the target
+        (``target_scale_``, and its square for the squared loss): the certificate prints both.
     confidence_level : float, default=0.95
         Probability with which a model that violates the tolerance is not certified, at least.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -185,10 +191,10 @@ def certify(
     Raises
     ------
     ValueError
-        If the tolerance or the confidence level is out of range, X is the training data, the
-        constraint is not about what the estimator predicts (the error names those that are), the
-        loss of a regressor is not known, or predictions, groups or weights are invalid for the
-        metric.
+        If the tolerance or the confidence level is out of range, there is no tolerance or also a
+        ratio, X is the training data, the constraint is not about what the estimator predicts (the
+        error names those that are), the loss of a regressor is not known, or predictions, groups or
+        weights are invalid for the metric.
     TypeError
         If the estimator is neither a classifier nor a regressor.
 
@@ -219,10 +225,7 @@ def certify(
     """
     check_model(estimator)
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
-    if not tolerance > 0:
-        raise ValueError(
-            f"tolerance must be positive, since no sample can show a gap of 0; got {tolerance!r}."
-        )
+    tolerance = _resolve_tolerance(constraint, tolerance)
     check_applies(constraint, estimator)
     constraint, unit, fit_unit = resolve_units(estimator, constraint, loss)
     refuse_training_data(X, X_fit)
@@ -232,12 +235,29 @@ def certify(
             *bind_constraint(
                 constraint, predictions, sensitive_features, sample_weight, X=X, **params
             ),
-            tolerance=float(tolerance),
+            tolerance=tolerance,
             level=level,
         )
         for predictions, params in per_class
     ]
     return _combine_classes(certificates)._replace(unit=unit, fit_unit=fit_unit)
+
+
+def _resolve_tolerance(constraint, tolerance):
+    """The tolerance that is passed or that of the constraint; 1 minus its ratio."""
+    if constraint.ratio is not None:
+        if tolerance is not None:
+            raise ValueError(
+                f"{constraint} has a ratio, but tolerance={tolerance!r} was passed too; pass one."
+            )
+        tolerance = 1.0 - constraint.ratio
+    tolerance = constraint.tolerance if tolerance is None else tolerance
+    if tolerance is None or not tolerance > 0:
+        raise ValueError(
+            "tolerance must be positive, and a ratio less than 1, since no sample can show a gap "
+            f"of 0; got tolerance={tolerance!r} and {constraint}."
+        )
+    return float(tolerance)
 
 
 def _certify_gap(bound, scores, tolerance, level):
@@ -274,6 +294,8 @@ def _combine_classes(certificates):
 
 def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95) -> Metric:
     """The upper limit of a gap as a metric, so that a scorer can be made of it.
+
+    The gap of a constraint with a ratio is 1 minus the ratio.
 
     A search by it prefers models whose gap is *shown* to be small by the test folds, and not those
     whose gap is small by chance: with ``best_subject_to`` and a bound of .05 it selects a model

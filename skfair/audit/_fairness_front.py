@@ -148,7 +148,8 @@ def _largest_gap(per_class, constraint, tested, level):
     gaps = []
     for columns, params in per_class:
         bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
-        gaps.append(contrast_interval(*bound.estimates(scores), class_level))
+        interval = contrast_interval(*bound.estimates(scores), class_level)
+        gaps.append(interval._replace(estimate=bound.gap(scores)))
     return np.max(gaps, axis=0)
 
 

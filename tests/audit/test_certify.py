@@ -17,13 +17,14 @@ from skfair.constraints import (
     Constraint,
     DemographicParity,
     EqualizedOdds,
+    ErrorRateParity,
     LossParity,
     PartialEqualOpportunity,
     PartialGroupAUC,
     PartialStatisticalParity,
     constraints_on,
 )
-from skfair.inference import gap_interval, required_sample_size
+from skfair.inference import gap_interval, ratio_interval, required_sample_size
 from skfair.metrics import METRICS, get_scorer
 from skfair.regression import ConstrainedERMRegressor
 
@@ -62,6 +63,59 @@ def test_every_constraint_can_be_certified(name):
     assert certificate.gap <= certificate.limit + 1e-12
     kept = fresh(constraint=CERTIFIABLE[name], tolerance=certificate.limit * 0.9 + 1e-6)
     assert not kept.certified
+
+
+@pytest.mark.parametrize("make", [DemographicParity, EqualizedOdds, ErrorRateParity])
+def test_a_ratio_is_certified_by_the_limits_of_ratio_interval(make):
+    certificate = fresh(constraint=make(ratio=0.5))
+    ratio = 1 - certificate.gap
+    scorer = get_scorer(make().ratio_metric)
+    assert ratio == pytest.approx(scorer(MODEL, *FRESH, sensitive_features=FRESH_GROUP))
+    assert certificate.certified and certificate.tolerance == 0.5 and not certificate.is_exact
+    assert str(certificate).startswith(
+        f"Certified: the ratio is at least 0.5, with 95 % confidence ({ratio:.3g} here, limit "
+    )
+    if make is DemographicParity:
+        decisions = MODEL.predict(FRESH[0])
+        interval = ratio_interval(decisions, sensitive_features=FRESH_GROUP, confidence_level=0.9)
+        assert 1 - certificate.limit == pytest.approx(interval.low)
+        assert ratio == pytest.approx(interval.estimate)
+    # Slightly more than the limit is not certified, and the limit is the metric's.
+    refused = fresh(constraint=make(ratio=1 - certificate.limit + 1e-6))
+    assert not refused.certified
+    assert "do not show a ratio of at least" in str(refused)
+    assert "a larger sample may suffice" in str(refused)
+    limit = limit_metric(make(ratio=0.5))
+    predictions = FRESH[1], MODEL.predict(FRESH[0])
+    assert limit(*predictions, sensitive_features=FRESH_GROUP) == certificate.limit
+
+
+def test_a_certified_ratio_is_seldom_false():
+    # Rates of 0.32 and 0.4 have the ratio 0.8; no certificate of it is true above 0.8.
+    rng, limit, missed = np.random.default_rng(0), limit_metric(DemographicParity(ratio=0.8)), 0
+    group = np.repeat([0, 1], [300, 500])
+    for _ in range(300):
+        decisions = (rng.random(800) < np.where(group == 0, 0.32, 0.4)).astype(int)
+        missed += limit(decisions, decisions, sensitive_features=group) < 0.2
+    assert missed <= stats.binom.isf(0.001, 300, 0.05)
+
+
+def test_nothing_is_certified_of_rates_of_zero():
+    nobody = DummyClassifier(strategy="constant", constant=0).fit(X, Y)
+    groups = {"sensitive_features": FRESH_GROUP}
+    certificate = certify(nobody, *FRESH, constraint=DemographicParity(ratio=0.8), **groups)
+    assert (certificate.gap, certificate.limit, certificate.certified) == (0.0, 1.0, False)
+
+
+def test_the_tolerance_may_be_the_constraints():
+    own = fresh(constraint=DemographicParity(tolerance=0.3))
+    assert own == fresh(constraint="demographic_parity", tolerance=0.3)
+    with pytest.raises(ValueError, match="has a ratio, but tolerance=0.3 was passed too"):
+        fresh(constraint=DemographicParity(ratio=0.8), tolerance=0.3)
+    with pytest.raises(ValueError, match="a ratio less than 1"):
+        fresh(constraint=DemographicParity(ratio=1.0))
+    with pytest.raises(ValueError, match="tolerance must be positive.* got tolerance=None"):
+        fresh(constraint="demographic_parity")
 
 
 @pytest.mark.parametrize("name", sorted(set(CONSTRAINTS) & set(CERTIFIABLE)))

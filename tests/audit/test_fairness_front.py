@@ -10,7 +10,12 @@ from sklearn.preprocessing import StandardScaler
 
 from skfair.audit import fairness_front
 from skfair.classification import ConstrainedERMClassifier
-from skfair.metrics import demographic_parity_difference, equal_opportunity_difference
+from skfair.constraints import DemographicParity
+from skfair.metrics import (
+    demographic_parity_difference,
+    demographic_parity_ratio,
+    equal_opportunity_difference,
+)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +59,23 @@ def test_intervals_hold_what_they_are_of(data):
     error = np.sqrt(front["accuracy"] * (1 - front["accuracy"]) / 900)
     width = front["accuracy_high"] - front["accuracy_low"]
     np.testing.assert_allclose(width, 2 * 1.96 * error, rtol=0.01)
+
+
+def test_the_gap_of_a_ratio_is_1_minus_it(data):
+    X, y, groups = data
+    model, parity = ConstrainedERMClassifier(DemographicParity(ratio=0.8)), "constraint__ratio"
+    front = fairness_front(
+        model, X, y, sensitive_features=groups, constraint=DemographicParity(ratio=0.8),
+        parameter=parity, tolerances=[0.3, 0.6], cv=3,
+    )  # fmt: skip
+    assert front["gap"][1] < front["gap"][0] - 0.2
+    assert (front["gap_low"] <= front["gap"]).all() and (front["gap"] <= front["gap_high"]).all()
+    folds = cross_val_predict(LogisticRegression(), X, y, cv=3)
+    plain = fairness_front(
+        LogisticRegression(), X, y, sensitive_features=groups, constraint=model.constraint, cv=3
+    )
+    ratio = demographic_parity_ratio(y, folds, sensitive_features=groups)
+    assert plain["gap"].tolist() == [pytest.approx(1 - ratio)]
 
 
 def test_pipelines_name_their_parameter(data):
