@@ -10,6 +10,7 @@ from benchmarks.guarantees.false_claims import reports
 from benchmarks.guarantees.monitoring import monitoring
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.overfitting import overfitting
+from benchmarks.guarantees.rate_ratios import rate_ratios
 from benchmarks.guarantees.redraws import redraws
 from benchmarks.guarantees.sample_size import sample_size
 from benchmarks.guarantees.selection import selection
@@ -112,6 +113,7 @@ BENCHMARKS = {
     "small-groups": small_groups,
     "fair-regression": fair_regression,
     "redraws": redraws,
+    "rate-ratios": rate_ratios,
     "scorers": scorers,
     "partitions": partitions,
     "partitioned-clusters": partitioned_clusters,

@@ -76,8 +76,13 @@ CASES = {
     "logistic regression": Case("60 columns", 2_000, "demographic_parity", 0.1, "logistic"),
     "forest": Case("misspecified", 2_000, "demographic_parity", 0.12, "forest"),
     "boosting": Case("label shift", 2_000, "demographic_parity", 0.12, "boosting"),
+    "ratio: 5 columns": Case("5 columns", 4_000, DemographicParity(ratio=0.8), 0.0),
+    "ratio: label shift": Case("label shift", 4_000, DemographicParity(ratio=0.8), 0.0),
 }
-"""Cases by name. Those whose name begins with "tuning" are not reported."""
+"""Cases by name. Those of ratios are reported by ``python -m benchmarks rate-ratios``."""
+
+_APART = ("tuning", "ratio")
+"""Beginnings of the names of cases that are not reported here."""
 
 _BASES = {
     "logistic": lambda: LogisticRegression(),
@@ -227,7 +232,7 @@ def table(names, n_redraws):
 def redraws(budget):
     """Guaranteed and broken: redraws of populations, with and without confidence_level."""
     n_redraws = max(1, round(100 * budget.n_runs * budget.share))
-    names = [name for name in CASES if not name.startswith("tuning")]
+    names = [name for name in CASES if not name.startswith(_APART)]
     rows, bins = table(names, n_redraws)
     checks = []
     for row in [row for row in rows if row["case"] != "all"]:
@@ -250,7 +255,7 @@ def redraws(budget):
 
 
 if __name__ == "__main__":
-    reported = [name for name in CASES if not name.startswith("tuning")]
+    reported = [name for name in CASES if not name.startswith(_APART)]
     wanted = [name for name in CASES if name in sys.argv[2:]] or reported
     for found in table(wanted, int(sys.argv[1])):
         print(record_table(found), end="\n\n")

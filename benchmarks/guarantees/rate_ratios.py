@@ -1,0 +1,106 @@
+"""Ratios of rates: kept on random problems, and in populations of which samples are redrawn."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.guarantees.redraws import table
+from benchmarks.tables import Check, Report
+from skfair import metrics
+from skfair.classification import ConstrainedERMClassifier
+from skfair.constraints import (
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    ErrorRateParity,
+    FalsePositiveRateParity,
+)
+
+N_PROBLEMS, N_REDRAWS = 500, 40
+
+CONSTRAINTS = (
+    DemographicParity,
+    EqualOpportunity,
+    FalsePositiveRateParity,
+    EqualizedOdds,
+    ErrorRateParity,
+)
+
+
+class RandomProblem(NamedTuple):
+    """Samples and the constraint of their ratio."""
+
+    X: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray
+    weights: np.ndarray | None
+    constraint: object
+
+
+def draw_problem(seed):
+    """A problem of random size, groups, base rates, ties, weights, constraint and ratio."""
+    rng = np.random.default_rng([11, seed])
+    n_samples, n_groups = int(rng.integers(40, 600)), int(rng.integers(2, 5))
+    # The first samples are of each group and class once, so that every rate is known.
+    groups = rng.choice(n_groups, size=n_samples, p=rng.dirichlet(np.full(n_groups, 4.0)))
+    groups[: 2 * n_groups] = np.repeat(np.arange(n_groups), 2)
+    X = rng.normal(size=(n_samples, int(rng.integers(1, 6))))
+    X[:, 0] += rng.uniform(0.0, 1.5) * groups
+    if rng.random() < 0.3:
+        X = np.round(X)
+    scores = X @ rng.normal(size=X.shape[1]) + rng.normal(size=n_groups)[groups]
+    scores += rng.logistic(size=n_samples)
+    y = (scores > np.quantile(scores, rng.uniform(0.1, 0.9))).astype(int)
+    y[: 2 * n_groups] = np.tile([0, 1], n_groups)
+    weights = rng.uniform(0.2, 2.0, n_samples) if rng.random() < 0.3 else None
+    make = CONSTRAINTS[rng.integers(len(CONSTRAINTS))]
+    return RandomProblem(X, y, groups, weights, make(ratio=round(rng.uniform(0.5, 1.0), 2)))
+
+
+def fit_problem(seed):
+    """The fit of a random problem, judged by the public metric of the ratio."""
+    X, y, groups, weights, constraint = draw_problem(seed)
+    given = {"sensitive_features": groups, "sample_weight": weights}
+    model = ConstrainedERMClassifier(constraint, min_group_size=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of bounds that are not kept, which the status says too
+        model.fit(X, y, **given)
+    decisions = model.predict(X)
+    ratio = getattr(metrics, constraint.ratio_metric)(y, decisions, **given)
+    return {
+        "constraint": type(constraint).__name__,
+        "required": constraint.ratio,
+        "ratio": ratio,
+        "kept": bool(ratio >= constraint.ratio - 1e-12),
+        "infeasible": model.status_ == "infeasible",
+        "constant": len(np.unique(decisions)) == 1,
+        "accuracy": np.mean(decisions == y),
+        "constant accuracy": max(y.mean(), 1.0 - y.mean()),
+    }
+
+
+def rate_ratios(budget):
+    """Ratios of rates: on 500 random problems, and redrawn with confidence_level."""
+    n_problems = max(50, round(N_PROBLEMS * budget.share))
+    fits = [fit_problem(seed) for seed in range(n_problems)]
+    wrong = [fit["kept"] == fit["infeasible"] for fit in fits]
+    records = [
+        {"case": f"{name}, {n_problems} random problems", **_shares(fits, name)}
+        for name in [*sorted({fit["constraint"] for fit in fits}), "all"]
+    ]
+    n_redraws = max(2, round(N_REDRAWS * budget.share))
+    rows, _ = table(["ratio: 5 columns", "ratio: label shift"], n_redraws)
+    checks = [Check("random problems whose status is wrong", [sum(wrong)], "<=", 0)]
+    for row in rows:
+        allowed = round(1.0 - row["level"] + row["2 s.e."], 4)
+        name = f"guaranteed and broken, {row['case']} at {row['level']:g}"
+        checks.append(Check(name, [row["guaranteed and broken"]], "<=", allowed))
+    return Report("Shares of fits, and of redraws", records + rows, checks)
+
+
+def _shares(fits, name):
+    """Shares of the fits under a constraint, or of all."""
+    own = [fit for fit in fits if name in ("all", fit["constraint"])]
+    columns = ("kept", "infeasible", "constant", "accuracy", "constant accuracy")
+    return {"fits": len(own)} | {one: float(np.mean([fit[one] for fit in own])) for one in columns}
