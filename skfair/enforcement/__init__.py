@@ -47,6 +47,9 @@ is needed, above the second corrections go on even if one did not help at once."
 
 _MAX_PARTITIONED_ROUNDS = 5
 
+_PATIENCE = 5
+"""Iterations in a row that decrease no violation, after which a tolerance is infeasible."""
+
 
 def enforce(task, strategy):
     """The candidate that keeps the constraint of a task, by a strategy in ``ENFORCEMENTS``.
@@ -112,13 +115,35 @@ def enforce_in_population(task, strategy, confidence, train_without=None, cluste
         def fit(tolerances):
             nonlocal start  # each fit starts where the one before has ended
             tighter = fold.replace_tolerances(tolerances)
-            tighter = tighter if start is None else tighter.restart_at(start)
+            tighter = tighter if start is None else _refit(tighter, start)
             start = enforce(tighter, strategy)
             return task_of_all.judge(start.parameters, start.result)
 
         return fit
 
     return fit_with_guarantee(constraint, confidence, make_fit, clusters)
+
+
+def _refit(task, start):
+    """The task started at a fit of other tolerances.
+
+    Mean losses have a minimum above 0, so a lower tolerance may be infeasible. Solvers then go on
+    with ever larger penalties. They are stopped once the violation is at its minimum.
+    """
+    task = task.restart_at(start)
+    if "values" not in task.constraint.statistics:
+        return task
+    callback, violations = task.options.get("callback"), []
+
+    def stop(progress):
+        if progress.n_iter == 0:
+            violations.clear()
+        violations.append(progress.evaluation.violation)
+        latest, earlier = violations[-_PATIENCE:], violations[:-_PATIENCE]
+        stagnates = min(latest) >= min(earlier, default=np.inf) > task.tol
+        return stagnates or (callback is not None and callback(progress))
+
+    return replace(task, options={**task.options, "callback": stop})
 
 
 def _enforce_ranks(task, strategy):

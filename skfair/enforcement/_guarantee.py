@@ -3,14 +3,14 @@
 The training data says little about the population's gap, because the fit has moved the training gap
 to the tolerance. A margin is needed:
 
-1. Fit at the requested tolerance. The posterior of the population's gap, as far as sampling noise
-   alone goes, gives a first, smaller tolerance.
+1. Fit at the requested tolerance. Where the constraint is active, the posterior of the population's
+   gap, as far as sampling noise alone goes, gives a first, smaller tolerance.
 2. Fit at this tolerance without each of five folds in turn. The gap of the pooled out-of-fold
    decisions exceeds that of the fits on their own training data by the optimism. This difference
    does not shrink with the tolerance, so the next tolerance is the largest gap that is certain
    enough, less the optimism.
-3. Repeat step 2 at the lower tolerance, unless nothing was lowered. The mean probability by all
-   rounds is reported.
+3. Where the constraint is active, repeat step 2 at the lower tolerance, unless nothing was lowered.
+   The mean probability by all rounds is reported.
 4. Fit all samples at the final tolerance, with exactly the search of the folds: a more thorough
    search would find models that are fairer by chance.
 
@@ -25,13 +25,14 @@ from scipy.optimize import brentq
 N_FOLDS = 5
 
 _MAX_ROUNDS = 2
-"""Rounds of folds."""
+"""Rounds of folds where the constraint is active."""
 
 _MIN_SHARE_OF_RANKS = 0.33
 """Share of a requested tolerance on ranks below which none is tried."""
 
-_VIOLATED = 1.05
-"""Multiple of a tolerance above which a training gap violates it."""
+_VIOLATED = 0.05
+"""Share of the way from a requested tolerance to its limit: training gaps that exceed a tolerance
+by more violate it."""
 
 _MAX_MULTIPLE = 1e6
 """Multiple of the sample size beyond which no required size is named."""
@@ -72,24 +73,27 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     """
     requested = constraint.tolerances
     level = 1.0 - (1.0 - confidence) / max(1, len(requested))
-    # Fit at the requested tolerances; sampling noise alone gives the first smaller ones.
+    # Step 1: fit at the requested tolerances. An inactive constraint leaves the plain fit, whose
+    # training gap has little optimism: one round of folds at the requested tolerances is enough.
     fit = make_fit(None, None)
     first = fit(requested)
     training = constraint.gaps(first.scores)
-    noise = _Evidence(constraint, first.scores, training, clusters)
-    tolerances = noise.lower(requested, training, level)
-    # Rounds of folds: the optimism of training gaps lowers the tolerances further.
+    tolerances, max_rounds = requested, 1
+    if not first.is_plain:
+        noise = _Evidence(constraint, first.scores, training, clusters)
+        tolerances, max_rounds = noise.lower(requested, training, level), _MAX_ROUNDS
+    # Steps 2 and 3, rounds of folds: the optimism of training gaps lowers the tolerances further.
     folds = _Folds(constraint, make_fit, first, clusters)
     rounds = []
-    while len(rounds) < _MAX_ROUNDS:
+    while len(rounds) < max_rounds:
         rounds.append(_Evidence(constraint, *folds.predict(tolerances), clusters))
         is_first = np.array_equal(tolerances, requested)
         last, reached = tolerances, training if is_first else tolerances
         tolerances = rounds[-1].lower(tolerances, reached, level)
         if np.array_equal(last, tolerances):
             break
-    # Fit all samples. The tolerances are the smallest of all rounds, so the probability is the mean
-    # of all rounds: that of the last one alone would be too optimistic.
+    # Step 4: fit all samples. The tolerances are the smallest of all rounds, so the probability is
+    # the mean of all rounds: that of the last one alone would be too optimistic.
     candidate = first if np.array_equal(tolerances, requested) else fit(tolerances)
     training = constraint.gaps(candidate.scores)
     probability = float(np.mean([one.joint_probability(training) for one in rounds]))
@@ -120,12 +124,17 @@ class _Evidence:
         They are unchanged where the gaps reached by the fit of all samples, or the largest that it
         may reach, are certain enough, and where fits violate them: no fit has smaller gaps.
         """
-        pairs = zip(self.posteriors, self.gaps, strict=True)
-        certain = np.array([_largest_certain(*pair, level) for pair in pairs])
-        limits = certain - (self.gaps - self.training)
-        lower = np.minimum(tolerances, np.maximum(self.floors, limits))
-        is_violated = self.training > _VIOLATED * tolerances + self.floors
-        return np.where((reached <= limits) | is_violated, tolerances, lower)
+        # The optimism does not shrink with the training gap, so it is added and subtracted in full.
+        optimism = self.gaps - self.training
+        rows = zip(self.posteriors, self.gaps, reached + optimism, strict=True)
+        certain = np.array([_largest_certain(*row, level) for row in rows])
+        limits = certain - optimism
+        lowest = np.maximum(self.floors, limits)
+        # Fits that exceed a tolerance by a good part of the way to the limit cannot reach it.
+        requested = np.array([one.tolerance for one in self.posteriors])
+        excess = np.maximum(self.floors, _VIOLATED * (requested - lowest))
+        is_final = (reached <= limits) | (self.training - tolerances > excess)
+        return np.where(is_final, tolerances, np.minimum(tolerances, lowest))
 
     def joint_probability(self, training):
         """Probability that all requested tolerances are kept by a fit of these training gaps."""
@@ -156,20 +165,26 @@ class _Evidence:
         return multiple if multiple < _MAX_MULTIPLE else np.inf
 
 
-def _largest_certain(posterior, gap, level):
-    """The largest gap that keeps the tolerance with a probability; negative if there is none."""
+def _largest_certain(posterior, gap, expected, level):
+    """The largest gap that keeps the tolerance with a probability; negative if there is none.
+
+    It is infinite where the expected gap is certain enough: no limit has to be found.
+    """
+    largest = 2.0 * max(1.0, posterior.tolerance / gap) if gap > 0.0 else 1.0
+    precision = _PRECISION * largest
 
     def excess(factor):
         return posterior.probability(factor) - level
 
+    factor = max(0.0, expected / gap) if gap > 0.0 else 0.0
+    if excess(factor + precision) >= 0.0:
+        return np.inf
     if excess(0.0) < 0.0:
         return -1.0
     if gap == 0.0:
         return posterior.tolerance
-    largest = 2.0 * max(1.0, posterior.tolerance / gap)
     if excess(largest) >= 0.0:
         return largest * gap
-    precision = _PRECISION * largest
     return max(0.0, brentq(excess, 0.0, largest, xtol=precision) - precision) * gap
 
 

@@ -67,6 +67,11 @@ class Candidate(NamedTuple):
         return np.array_equal(self.parameters, self.result.x[: len(self.parameters)])
 
     @property
+    def is_plain(self):
+        """Whether no constraint has moved the model: the solver's result, without multipliers."""
+        return self.is_solution and not self.result.multipliers.any()
+
+    @property
     def rank(self):
         """Key of comparisons: violation first, then clear decisions, then errors."""
         return (round(self.violation, DIGITS), not self.is_clear, round(self.error, DIGITS))

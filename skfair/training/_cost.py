@@ -21,8 +21,7 @@ def warn_of_cost_to(task, candidate, is_real):
     It is fitted to a subsample, and both are judged on all samples, or on the subsample of the warm
     start where there are very many.
     """
-    is_plain = candidate.is_solution and not candidate.result.multipliers.any()
-    if is_plain or not len(task.constraint) or over_pairs(task.problem.loss):
+    if candidate.is_plain or not len(task.constraint) or over_pairs(task.problem.loss):
         return
     problem = task.problem.subsample
     free = replace(problem, constraint=ConstraintSystem(()))

@@ -63,11 +63,10 @@ def warn_of_outcome(estimator, constraint, guarantee):
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
     # Constant decisions are worth a warning only if the constraint has caused them.
-    is_moved = candidate.result.multipliers.any() or not candidate.is_solution
     # A constraint on ranks does not count decisions, but a small tolerance may make them equal.
     is_counted = "decisions" in constraint.statistics or estimator.confidence_level is not None
     is_counted = is_counted and hasattr(estimator, "classes_")  # losses of pairs have none
-    labels = _decide(candidate, estimator) if is_counted and is_moved else []
+    labels = _decide(candidate, estimator) if is_counted and not candidate.is_plain else []
     if len(np.unique(labels)) == 1:
         warn(
             f"Every training sample is given the class {labels[0]}: "

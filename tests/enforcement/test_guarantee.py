@@ -19,6 +19,7 @@ class Found(NamedTuple):
     """What a fit of no model finds."""
 
     scores: np.ndarray
+    is_plain: bool = False
 
 
 def joint(*constraints, target, groups, tolerance=0.1):
@@ -113,6 +114,30 @@ def test_a_lowered_tolerance_is_checked_by_another_round_of_folds():
     assert rounds[-1] < rounds[0] - 0.015
     assert found.tolerances[0] == pytest.approx(rounds[-1], abs=0.003)
     assert calls[-1] == (True, found.tolerances[0])
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_a_plain_fit_needs_one_round_of_folds_at_the_requested_tolerance(is_plain):
+    # Its gap is .09 without a constraint: certain only at a lower tolerance.
+    groups, calls = np.repeat([0, 1], 2000), []
+    constraint = joint(DemographicParity(), target=np.ones(4000), groups=groups)
+
+    def make_fit(rows, start):
+        def fit(tolerances):
+            calls.append((rows is None, tolerances[0]))
+            found = found_at(groups, min(0.09, tolerances[0]), rows, 0.02)
+            return found._replace(is_plain=is_plain)
+
+        return fit
+
+    found = fit_with_guarantee(constraint, 0.95, make_fit)
+    rounds = [tolerance for is_full, tolerance in calls if not is_full]
+    assert len(rounds) == (1 if is_plain else 2) * N_FOLDS
+    assert (rounds[0] == 0.1) == is_plain
+    # Less the optimism of .02 and a margin of 1.645 standard errors of .0155.
+    assert found.tolerances[0] == pytest.approx(0.1 - 0.02 - 1.645 * 0.0155, abs=0.004)
+    assert found.probability == pytest.approx(0.95, abs=0.015)
+    assert found.probability >= 0.95 or not is_plain
 
 
 def test_where_the_last_fit_misses_its_tolerance_the_probability_is_of_what_it_reached():
