@@ -124,11 +124,10 @@ class _Evidence:
         They are unchanged where the gaps reached by the fit of all samples, or the largest that it
         may reach, are certain enough, and where fits violate them: no fit has smaller gaps.
         """
-        # The optimism does not shrink with the training gap, so it is added and subtracted in full.
-        optimism = self.gaps - self.training
-        rows = zip(self.posteriors, self.gaps, reached + optimism, strict=True)
+        # The largest certain gaps, less the optimism, which does not shrink with the training gap.
+        rows = zip(self.posteriors, self.gaps, self._factors(reached), strict=True)
         certain = np.array([_largest_certain(*row, level) for row in rows])
-        limits = certain - optimism
+        limits = certain - (self.gaps - self.training)
         lowest = np.maximum(self.floors, limits)
         # Fits that exceed a tolerance by a good part of the way to the limit cannot reach it.
         requested = np.array([one.tolerance for one in self.posteriors])
@@ -168,7 +167,7 @@ class _Evidence:
 def _largest_certain(posterior, gap, expected, level):
     """The largest gap that keeps the tolerance with a probability; negative if there is none.
 
-    It is infinite where the expected gap is certain enough: no limit has to be found.
+    It is infinite where the expected multiple of the gap is certain enough: no limit is needed.
     """
     largest = 2.0 * max(1.0, posterior.tolerance / gap) if gap > 0.0 else 1.0
     precision = _PRECISION * largest
@@ -176,8 +175,7 @@ def _largest_certain(posterior, gap, expected, level):
     def excess(factor):
         return posterior.probability(factor) - level
 
-    factor = max(0.0, expected / gap) if gap > 0.0 else 0.0
-    if excess(factor + precision) >= 0.0:
+    if excess(expected + precision) >= 0.0:
         return np.inf
     if excess(0.0) < 0.0:
         return -1.0
@@ -185,6 +183,7 @@ def _largest_certain(posterior, gap, expected, level):
         return posterior.tolerance
     if excess(largest) >= 0.0:
         return largest * gap
+    # The root, less its error: each evaluation costs an integral or thousands of draws.
     return max(0.0, brentq(excess, 0.0, largest, xtol=precision) - precision) * gap
 
 

@@ -160,7 +160,7 @@ class CurvePosterior:
     """
 
     def __init__(self, above, sizes, intervals, units, blocks, tolerance):
-        self.above = above
+        self.above = np.clip(above, 0.0, 1.0)  # sums of weights have rounding
         self.sizes = sizes
         self.intervals = intervals
         self.units = units
@@ -168,7 +168,7 @@ class CurvePosterior:
         self.tolerance = tolerance
         # Each threshold is judged alone, so all have the same draws.
         n_draws = max(1024, min(_N_DRAWS, (1 << 18) // above.size))
-        spread = np.sqrt(above * (1.0 - above))
+        spread = np.sqrt(self.above * (1.0 - self.above))
         self.errors = spread[..., np.newaxis] * _draw_normal(len(above), n_draws)[:, np.newaxis]
 
     def probability(self, factor=1.0, multiple=1.0):

@@ -66,6 +66,29 @@ def test_a_promise_is_broken_about_as_seldom_as_said():
     assert guaranteed >= 36  # a gap of .1 is two and a half standard errors
 
 
+def test_a_bound_of_losses_that_cannot_be_guaranteed_ends_soon_at_the_smallest_loss():
+    X, y, groups = draw(2000, seed=0)
+    iterations = []
+
+    def largest_loss(level, **options):
+        model = ConstrainedERMClassifier(BoundedGroupLoss(level), **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InfeasibleConstraintWarning)
+            model.fit(X, y, sensitive_features=groups)
+        iterations.append(model.n_iter_)
+        losses = np.logaddexp(0.0, -np.where(y, 1, -1) * model.decision_function(X))
+        return model, max(losses[groups == group].mean() for group in np.unique(groups))
+
+    _, plain = largest_loss(5.0)
+    model, guaranteed = largest_loss(plain + 0.001, confidence_level=0.95)
+    _, smallest = largest_loss(model.tightened_tolerances_[0])
+    assert model.status_ == "uncertain"
+    assert guaranteed == pytest.approx(smallest, abs=1e-3)
+    assert guaranteed < plain
+    # The plain solver goes on with penalties up to the largest one.
+    assert iterations[1] < 0.7 * iterations[2]
+
+
 @pytest.mark.parametrize(
     "constraint",
     [

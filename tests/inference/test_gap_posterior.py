@@ -173,6 +173,16 @@ def test_curves_shrink_and_grow_certain(criterion):
     assert posterior.probability(0.0, multiple=10.0) >= found[-1]
 
 
+def test_many_thresholds_need_no_smaller_level_than_one():
+    # At the worst threshold alone, equal groups keep the tolerance about as often as one rate does.
+    rng = np.random.default_rng(8)
+    groups, scores = rng.integers(2, size=2000), rng.normal(size=2000)
+    criterion = PartialStatisticalParity((0.2, 0.6), scale="raw")
+    posterior = bound(criterion, np.ones(2000), groups, tolerance=0.06).posterior(scores)
+    share = np.abs(rng.normal(scale=2.0 * 0.5 / np.sqrt(2000), size=100_000)) <= 0.06
+    assert posterior.probability(0.0) == pytest.approx(share.mean(), abs=0.01)
+
+
 def test_pairs_of_people_have_no_posterior():
     rng = np.random.default_rng(6)
     scores, groups = rng.normal(size=400), rng.integers(2, size=400)
