@@ -108,9 +108,8 @@ def enforce_in_population(task, strategy, confidence, train_without=None, cluste
         fold = task_of_all
         if rows is not None:
             fold = task_of_all.restrict_to(task_of_all.problem.take(rows))
-        if start is not None:
-            judged = fold.judge(start.parameters, start.result)._replace(gaps=start.gaps)
-            start = judged if task_of_all is task else None
+        if start is not None:  # another network has other parameters
+            start = start._replace(scores=start.scores[rows]) if task_of_all is task else None
 
         def fit(tolerances):
             nonlocal start  # each fit starts where the one before has ended
@@ -139,9 +138,9 @@ def _refit(task, start):
         if progress.n_iter == 0:
             violations.clear()
         violations.append(progress.evaluation.violation)
-        latest, earlier = violations[-_PATIENCE:], violations[:-_PATIENCE]
-        stagnates = min(latest) >= min(earlier, default=np.inf) > task.tol
-        return stagnates or (callback is not None and callback(progress))
+        is_stopped = callback is not None and callback(progress)
+        smallest = min(violations[:-_PATIENCE], default=np.inf)
+        return is_stopped or min(violations[-_PATIENCE:]) >= smallest > task.tol
 
     return replace(task, options={**task.options, "callback": stop})
 

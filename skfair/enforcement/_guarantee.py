@@ -87,9 +87,8 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     rounds = []
     while len(rounds) < max_rounds:
         rounds.append(_Evidence(constraint, *folds.predict(tolerances), clusters))
-        is_first = np.array_equal(tolerances, requested)
-        last, reached = tolerances, training if is_first else tolerances
-        tolerances = rounds[-1].lower(tolerances, reached, level)
+        reached = training if np.array_equal(tolerances, requested) else tolerances
+        last, tolerances = tolerances, rounds[-1].lower(tolerances, reached, level)
         if np.array_equal(last, tolerances):
             break
     # Step 4: fit all samples. The tolerances are the smallest of all rounds, so the probability is
@@ -171,6 +170,7 @@ def _largest_certain(posterior, gap, expected, level):
     """
     largest = 2.0 * max(1.0, posterior.tolerance / gap) if gap > 0.0 else 1.0
     precision = _PRECISION * largest
+    largest = max(largest, expected + precision)
 
     def excess(factor):
         return posterior.probability(factor) - level
@@ -179,10 +179,6 @@ def _largest_certain(posterior, gap, expected, level):
         return np.inf
     if excess(0.0) < 0.0:
         return -1.0
-    if gap == 0.0:
-        return posterior.tolerance
-    if excess(largest) >= 0.0:
-        return largest * gap
     # The root, less its error: each evaluation costs an integral or thousands of draws.
     return max(0.0, brentq(excess, 0.0, largest, xtol=precision) - precision) * gap
 

@@ -186,8 +186,8 @@ class CurvePosterior:
             # Measured shares move toward the middle of their block; their errors stay.
             middle = (measured[block].max(axis=0) + measured[block].min(axis=0)) / 2
             shrunk = drawn[block] - (1.0 - factor) * (measured[block] - middle)
-            is_kept = np.ptp(shrunk, axis=0) <= self.tolerance
-            probabilities.append(is_kept.mean(axis=-1).min())
+            is_within = np.ptp(shrunk, axis=0) <= self.tolerance
+            probabilities.append(is_within.mean(axis=-1).min())
         return float(min(probabilities))
 
     @cached_property
