@@ -66,10 +66,11 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None):
     """Fit such that the population keeps the tolerances of a system with probability `confidence`.
 
     Several constraints have equal shares of the risk. ``make_fit(rows, start)`` returns a function
-    of tolerances, which fits these rows, or all samples where rows are None, and returns a
-    candidate with the ``scores`` of all samples, and ``is_plain`` where no constraint has moved it;
-    it may start from its own last fit, the first time from ``start``. Samples of equal code in `clusters` are in one fold, and their errors are
-    correlated. Where the training data is too small, the guarantee is that of the most certain fit.
+    of tolerances, which fits these rows, or all samples where rows are None. It may start from its
+    own last fit, the first time from ``start``, and returns a candidate with the ``scores`` of all
+    samples, which ``is_plain`` where no constraint has moved it. Samples of equal code in
+    `clusters` are in one fold, and their errors are correlated. Where the training data is too
+    small, the guarantee is that of the most certain fit.
     """
     requested = constraint.tolerances
     level = 1.0 - (1.0 - confidence) / max(1, len(requested))
