@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 
 from skfair._kernels import announce_compilation, is_kernel
+from skfair._kernels._interpreted import compile_at_once
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
@@ -17,7 +18,7 @@ N_LARGE = 150_000  # samples from which on kernels count decisions
 def fit_all(verbose):
     """Fit every estimator that has kernels, on small or large data of two groups."""
     X, y, metadata = _draw(300)
-    with warnings.catch_warnings(), announce_compilation(verbose):
+    with warnings.catch_warnings(), announce_compilation(verbose), compile_at_once():
         warnings.simplefilter("ignore")
         FairKMeans(4, random_state=0).fit(X, **metadata)
         # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.

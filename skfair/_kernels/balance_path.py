@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import deferred_helper, jit
+from skfair._kernels import deferred_helper
+from skfair._kernels._interpreted import interpret_at_first
 from skfair._kernels.clustering import (
     binding_groups,
     change,
@@ -190,7 +191,11 @@ def _record_move(X, masses, clustering, p, k, path, n_moves):
     path.samples[n_moves], path.clusters[n_moves] = p, k
 
 
-@jit
+def _count_steps(X, masses, weights, codes, clustering, rows, distances, limits, path):
+    return distances.size + path.samples.size * QUEUE_SIZE * X.shape[1]
+
+
+@interpret_at_first(_count_steps)
 def _raise_balance(X, masses, weights, codes, clustering, rows, distances, limits, path):
     (labels, _, sizes, counts, members), samples = clustering, (masses, weights, codes)
     n_clusters = sizes.size

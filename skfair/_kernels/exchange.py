@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import NO_INDEX, deferred_helper, jit
+from skfair._kernels import NO_INDEX, deferred_helper
+from skfair._kernels._interpreted import interpret_at_first
 from skfair._kernels.clustering import distance, is_single, move, ratio_after, update_counts
 from skfair._kernels.kmeans import squared_distances
 
@@ -94,7 +95,7 @@ def partner_bounds(clustering, lowest, weight, limits):
     return partners
 
 
-@jit
+@interpret_at_first(lambda clustering, lowest, *_: lowest.size * lowest.shape[2])
 def _fill_partners(clustering, lowest, weight, limits, partners):
     n_clusters, n_intersections, _ = partners.shape
     for a in range(n_clusters):
@@ -122,7 +123,11 @@ def find_candidates(bounds, partners, codes, labels):
     return rows, bounds[rows, targets], cells
 
 
-@jit
+def _count_steps(X, weights, codes, clustering, candidates, limits):
+    return candidates.lowest.size + 10 * candidates.samples.size * X.shape[1]
+
+
+@interpret_at_first(_count_steps)
 def _exchange_pass(X, weights, codes, clustering, candidates, limits):
     n_clusters, n_intersections = clustering.sizes.size, limits.intersections.shape[0]
     lowest = candidates.lowest

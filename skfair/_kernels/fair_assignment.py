@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels import jit
+from skfair._kernels._interpreted import interpret_at_first
 from skfair._kernels.fair_duals import (
     Multipliers,
     fill_intersection_offsets,
@@ -36,6 +37,7 @@ from skfair._kernels.fair_duals import (
 )
 
 BLOCK = 128
+CG_STEPS = 16  # conjugate gradients take about as many in a Newton step
 
 
 class DualEvaluation(NamedTuple):
@@ -120,7 +122,7 @@ def kkt_residual(multipliers, counts, limits, ratios):
     return _kkt_residual(multipliers, counts, limits, ratios)
 
 
-@jit
+@interpret_at_first(lambda multipliers, *_: multipliers.ratios.size)
 def _kkt_residual(multipliers, counts, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
     sum_intersections(counts, limits.intersections, by_group)
@@ -139,7 +141,7 @@ def newton_step(multipliers, counts, density, ridge, limits, ratios):
     return stepped, _newton_step(stepped, counts, density, ridge, limits, ratios)
 
 
-@jit
+@interpret_at_first(lambda multipliers, counts, density, *_: CG_STEPS * density.size)
 def _newton_step(multipliers, counts, density, ridge, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
     sum_intersections(counts, limits.intersections, by_group)
@@ -170,7 +172,7 @@ def compute_offsets(multipliers, limits, ratios):
     )
 
 
-@jit
+@interpret_at_first(lambda multipliers, *_: multipliers.ratios.size)
 def _compute_offsets(multipliers, limits, ratios, offsets, by_intersection):
     fill_offsets(multipliers, ratios, limits.intersections, offsets)
     fill_intersection_offsets(offsets, limits.intersections, by_intersection)

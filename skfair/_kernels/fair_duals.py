@@ -252,7 +252,8 @@ def _solve_newton_system(rows, ratios, intersections, density, shift, is_free, d
     for r in range(n_rows):
         residual[r] = search[r] = (rows.violations[r] - image[r]) if is_free[r] else 0.0
         norm += residual[r] * residual[r]
-        goal += (CG_TOLERANCE * rows.violations[r]) ** 2
+        bound = CG_TOLERANCE * rows.violations[r]
+        goal += bound * bound
     for _ in range(MAX_CG_ITER):
         if norm <= goal:
             break

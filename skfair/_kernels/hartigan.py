@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skfair._kernels import NO_INDEX, deferred_helper, inline_helper, jit
+from skfair._kernels import NO_INDEX, deferred_helper, inline_helper
+from skfair._kernels._interpreted import interpret_at_first
 from skfair._kernels.clustering import (
     change,
     distance,
@@ -13,7 +14,7 @@ from skfair._kernels.clustering import (
 )
 
 
-@jit
+@interpret_at_first(lambda X, distances, *_: distances.size)
 def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
     """Move each sample to the cluster of minimum cost, within the limits.
 
@@ -50,7 +51,7 @@ def find_movers(distances, masses, weights, codes, clustering, limits):
     return movers[:n_movers]
 
 
-@jit
+@interpret_at_first(lambda distances, *_: distances.size)
 def _find_movers(distances, masses, weights, codes, clustering, limits, movers):
     labels, _, sizes, _, _ = clustering
     checked = np.full((2, limits.intersections.shape[0], sizes.size), np.nan)

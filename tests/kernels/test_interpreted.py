@@ -1,0 +1,111 @@
+"""Kernels whose first calls are interpreted: when they are compiled, and that the bits are equal."""
+
+import numba
+import numpy as np
+import pytest
+
+from skfair import _kernels
+from skfair._kernels import (
+    _interpreted,
+    balance_path,
+    exchange,
+    fair_assignment,
+    hartigan,
+)
+from skfair._kernels._interpreted import compile_at_once, interpret_at_first
+from skfair.cluster import FairKMeans
+from skfair.cluster.kmeans import _local_search
+
+compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+
+
+@_kernels.deferred_helper
+def _inverse(x):
+    return 1.0 / x
+
+
+def sum_of_inverses(values):
+    total = 0.0
+    for value in values:
+        total += _inverse(value)
+    return total
+
+
+@pytest.fixture
+def build(monkeypatch, tmp_path):
+    """A function that makes the kernel as a new process would, which finds files of earlier ones."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("NUMBA_CACHE_LOCATOR_CLASSES", raising=False)
+    monkeypatch.setattr(_interpreted, "MAX_STEPS", 10)
+    return lambda: interpret_at_first(np.size)(sum_of_inverses)
+
+
+@compiled
+def test_a_kernel_is_compiled_once_its_calls_have_taken_many_steps(build):
+    kernel, values = build(), np.array([1.0, 2.0, 0.0, -4.0])
+    for n_signatures in (0, 1, 1):
+        assert kernel(values) == np.inf  # and no error, nor a warning, of the division
+        assert kernel(values[:2]) == 1.5
+        assert len(kernel.signatures) == n_signatures
+
+
+@compiled
+def test_a_call_of_many_steps_is_compiled_at_once(build):
+    kernel = build()
+    assert kernel(np.ones(11)) == 11.0
+    assert len(kernel.signatures) == 1
+
+
+@compiled
+def test_a_stored_kernel_is_loaded_at_its_first_call(build):
+    with compile_at_once():
+        assert build()(np.ones(2)) == 2.0
+    kernel = build()
+    assert kernel(np.ones(2)) == 2.0
+    assert sum(kernel.stats.cache_hits.values()) == 1
+
+
+@compiled
+def test_nothing_is_looked_for_on_disk_without_a_cache(build, monkeypatch):
+    monkeypatch.setattr(_kernels, "CACHE", False)
+    kernel = build()
+    assert kernel(np.ones(2)) == 2.0
+    assert not kernel.signatures
+
+
+@compiled
+@pytest.mark.parametrize("n_samples", [40, 400])
+@pytest.mark.parametrize("n_groups", [2, 4])
+def test_interpreted_and_compiled_kernels_fit_the_same_bits(n_samples, n_groups):
+    rng = np.random.default_rng(n_groups)
+    groups = rng.integers(n_groups, size=n_samples)
+    X = rng.normal(size=(n_samples, 4)) + groups[:, np.newaxis]
+
+    def fit():
+        model = FairKMeans(3, min_share_ratio=0.7, random_state=0)
+        return model.fit(X, sensitive_features=groups)
+
+    with compile_at_once():
+        expected = fit()
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, function in interpreted_functions():
+            patch.setattr(module, name, function)
+        interpreted = fit()
+    for name in ("labels_", "cluster_centers_", "offsets_", "lower_bound_"):
+        np.testing.assert_array_equal(getattr(interpreted, name), getattr(expected, name))
+
+
+def interpreted_functions():
+    """The kernels of clusterings that may be interpreted, as functions of Python."""
+    names = {
+        balance_path: ["_raise_balance"],
+        exchange: ["_fill_partners", "_exchange_pass"],
+        fair_assignment: ["_kkt_residual", "_newton_step", "_compute_offsets"],
+        hartigan: ["_find_movers"],
+        _local_search: ["hartigan_pass"],
+    }
+    return [
+        (module, name, _interpreted._interpreter(getattr(module, name)))
+        for module, listed in names.items()
+        for name in listed
+    ]
