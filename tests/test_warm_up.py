@@ -29,12 +29,12 @@ def warm_up(monkeypatch):
 @compiled
 def test_it_names_the_folder_of_the_kernels(warm_up, capsys):
     assert warm_up() == 0
-    assert f"{kmeans._nearest_centers.stats.cache_path}" in capsys.readouterr().out
+    assert f"{kmeans._assign_nearest.stats.cache_path}" in capsys.readouterr().out
 
 
 @compiled
 def test_its_status_is_1_if_a_kernel_is_not_stored(warm_up, monkeypatch, capsys):
-    cache = kmeans._nearest_centers._cache
+    cache = kmeans._assign_nearest._cache
     monkeypatch.setattr(cache, "load_overload", lambda *_: None)
     assert warm_up() == 1
     error = capsys.readouterr().err

@@ -11,8 +11,8 @@ import numpy as np
 
 from skfair._kernels import jit
 
-MAX_STEPS = 200_000
-"""Steps of a kernel that a process interprets, about .3 s; below 0 none are."""
+MAX_STEPS = 500_000
+"""Steps of a kernel that a process interprets, about .5 s; below 0 none are."""
 
 
 @contextlib.contextmanager

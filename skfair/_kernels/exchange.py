@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import NO_INDEX, deferred_helper
+from skfair._kernels import NO_INDEX, deferred_helper, inline_helper
 from skfair._kernels._interpreted import interpret_at_first
 from skfair._kernels.clustering import distance, is_single, move, ratio_after, update_counts
 from skfair._kernels.kmeans import squared_distances
@@ -32,8 +32,8 @@ def exchange(X, weights, codes, clustering, rows, bounds, cells, lowest, limits)
     return _exchange_pass(X, weights, codes, clustering, candidates, limits)
 
 
-def exchange_bounds(distances, codes, weight, clustering, n_intersections):
-    """Lower bounds on what each sample adds to the change of the cost by an exchange.
+def lowest_bounds(distances, codes, weight, clustering, n_intersections):
+    """Minimum bound of the samples of an intersection in a cluster, for going to another.
 
     Exchanging p of cluster a and q of cluster c, both of weight w, changes the cost by w times ::
 
@@ -41,34 +41,40 @@ def exchange_bounds(distances, codes, weight, clustering, n_intersections):
 
     with kappa = w (1 / n_a + 1 / n_c). As |x_p - x_q|^2 <= 2 r_p^2 + 2 r_q^2, with r the distance
     to the midpoint of the centres, h_p(c) - 2 kappa r_p^2 bounds the contribution of p from below.
-    Returns these bounds, (n_samples, n_clusters), and the minimum of each intersection in a cluster
-    for going to another, (n_clusters, n_clusters, n_intersections).
+    (n_clusters, n_clusters, n_intersections), of a to c.
     """
-    labels, centers, sizes, _, _ = clustering
+    n_clusters = len(clustering.sizes)
+    lowest = np.full((n_clusters, n_clusters, n_intersections), np.inf)
+    tables = _bound_tables(weight, clustering)
+    _fill_lowest(distances, clustering.labels, codes, tables, lowest)
+    return lowest
+
+
+def _bound_tables(weight, clustering):
+    """For pairs of clusters 2 kappa and a quarter of the squared distance of their centres."""
+    centers, sizes = clustering.centers, clustering.sizes
     with np.errstate(divide="ignore", invalid="ignore"):  # empty clusters
         kappas = weight / sizes[:, None] + weight / sizes
-        current = np.take_along_axis(distances, labels[:, None].astype(np.intp), axis=1)
-        # r^2 = (|x - m_a|^2 + |x - m_c|^2) / 2 - |m_a - m_c|^2 / 4.
-        halfway = distances + current
-        halfway *= 0.5
-        halfway -= np.take(0.25 * squared_distances(centers, centers), labels, axis=0)
-        halfway *= np.take(2.0 * kappas, labels, axis=0)
-        bounds = distances - current
-        bounds -= halfway
-    return bounds, _lowest_bounds(bounds, labels, codes, (len(sizes), n_intersections))
+    return np.stack([2.0 * kappas, 0.25 * squared_distances(centers, centers)])
 
 
-def _lowest_bounds(bounds, labels, codes, shape):
-    """Minimum bounds of a to c by intersection, (n_clusters, n_clusters, n_intersections)."""
-    n_clusters, n_intersections = shape
-    cells = labels * np.int64(n_intersections) + codes
-    sizes = np.bincount(cells, minlength=n_clusters * n_intersections)
-    order = argsort_cells(cells, n_clusters * n_intersections)
-    lowest = np.full((n_clusters * n_intersections, n_clusters), np.inf)
-    starts = (np.cumsum(sizes) - sizes)[sizes > 0]
-    lowest[sizes > 0] = np.minimum.reduceat(np.take(bounds, order, axis=0), starts, axis=0)
-    lowest = lowest.reshape(n_clusters, n_intersections, n_clusters)
-    return np.ascontiguousarray(lowest.transpose(0, 2, 1))
+@inline_helper
+def _bound(distances, a, c, tables):
+    """The lower bound for a sample of cluster a, at these distances, and cluster c."""
+    # r^2 = (|x - m_a|^2 + |x - m_c|^2) / 2 - |m_a - m_c|^2 / 4.
+    halfway = 0.5 * (distances[c] + distances[a]) - tables[1, a, c]
+    return distances[c] - distances[a] - tables[0, a, c] * halfway
+
+
+@interpret_at_first(lambda distances, *_: distances.size)
+def _fill_lowest(distances, labels, codes, tables, lowest):
+    for p in range(labels.size):
+        a, code = labels[p], codes[p]
+        for c in range(distances.shape[1]):
+            if c != a:
+                bound = _bound(distances[p], a, c, tables)
+                if bound < lowest[a, c, code]:
+                    lowest[a, c, code] = bound
 
 
 def sort_candidates(bounds, cells, n_cells):
@@ -110,17 +116,34 @@ def _fill_partners(clustering, lowest, weight, limits, partners):
                         partners[c, h, a] = min(partners[c, h, a], bound)
 
 
-def find_candidates(bounds, partners, codes, labels):
+def find_candidates(distances, codes, weight, clustering, partners):
     """The samples whose exchange with the partner of minimum bound might lower the cost.
 
-    Returns their rows, their `exchange_bounds`, and their cells: source, destination and
+    Returns their rows, their bounds as in `lowest_bounds`, and their cells: source, destination and
     intersection encoded as one integer.
     """
+    rows, cells = np.empty(distances.size, np.int64), np.empty(distances.size, np.int64)
+    bounds, tables = np.empty(distances.size), _bound_tables(weight, clustering)
+    found = rows, bounds, cells
+    n_found = _fill_candidates(distances, clustering.labels, codes, tables, partners, found)
+    return tuple(column[:n_found].copy() for column in found)
+
+
+@interpret_at_first(lambda distances, *_: distances.size)
+def _fill_candidates(distances, labels, codes, tables, partners, found):
     n_clusters, n_intersections, _ = partners.shape
-    sources = labels * np.int64(n_intersections) + codes
-    rows, targets = np.nonzero(bounds < np.take(-partners.reshape(-1, n_clusters), sources, axis=0))
-    cells = (labels[rows] * np.int64(n_clusters) + targets) * n_intersections + codes[rows]
-    return rows, bounds[rows, targets], cells
+    rows, bounds, cells = found
+    n = 0
+    for p in range(labels.size):
+        a, code = labels[p], codes[p]
+        for c in range(n_clusters):
+            if partners[a, code, c] < np.inf:
+                bound = _bound(distances[p], a, c, tables)
+                if bound < -partners[a, code, c]:
+                    rows[n], bounds[n] = p, bound
+                    cells[n] = (a * n_clusters + c) * n_intersections + code
+                    n += 1
+    return n
 
 
 def _count_steps(X, weights, codes, clustering, candidates, limits):

@@ -122,7 +122,7 @@ def kkt_residual(multipliers, counts, limits, ratios):
     return _kkt_residual(multipliers, counts, limits, ratios)
 
 
-@interpret_at_first(lambda multipliers, *_: multipliers.ratios.size)
+@interpret_at_first(lambda multipliers, *_: 20 * multipliers.ratios.size)
 def _kkt_residual(multipliers, counts, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
     sum_intersections(counts, limits.intersections, by_group)
@@ -172,7 +172,7 @@ def compute_offsets(multipliers, limits, ratios):
     )
 
 
-@interpret_at_first(lambda multipliers, *_: multipliers.ratios.size)
+@interpret_at_first(lambda multipliers, *_: 20 * multipliers.ratios.size)
 def _compute_offsets(multipliers, limits, ratios, offsets, by_intersection):
     fill_offsets(multipliers, ratios, limits.intersections, offsets)
     fill_intersection_offsets(offsets, limits.intersections, by_intersection)

@@ -73,17 +73,28 @@ def _squared_distances_by_cluster(X, centers, result):
 
 def nearest_centers(X, centers):
     """Index of the nearest centre (ties to the lowest) and the squared distance to it."""
-    labels, least = np.empty(len(X), np.int32), np.empty(len(X))
-    _nearest_centers(X, centers, labels, least)
+    labels, least, _ = assign_nearest(X, np.ones(len(X)), centers)
     return labels, least
 
 
+def assign_nearest(X, masses, centers):
+    """The nearest centres as `nearest_centers`, and sums over the samples of each.
+
+    The sums are those of masses times samples, of masses, and the total cost.
+    """
+    labels, least = np.empty(len(X), np.int32), np.empty(len(X))
+    sums, sizes = np.zeros(centers.shape), np.zeros(len(centers))
+    cost = _assign_nearest(X, masses, centers, labels, least, sums, sizes)
+    return labels, least, (sums, sizes, cost)
+
+
 @jit
-def _nearest_centers(X, centers, labels, least):
+def _assign_nearest(X, masses, centers, labels, least, sums, sizes):
     n_samples, n_clusters = X.shape[0], centers.shape[0]
     features = np.zeros((X.shape[1], BLOCK))
     distances = np.empty((n_clusters, BLOCK))
     best, first = np.empty(BLOCK), np.empty(BLOCK, np.int64)
+    cost = 0.0
     for start in range(0, n_samples, BLOCK):
         block = min(BLOCK, n_samples - start)
         _fill_block(X, centers, start, block, features, distances)
@@ -95,4 +106,10 @@ def _nearest_centers(X, centers, labels, least):
                 first[i] = k if wins else first[i]
                 best[i] = row[i] if wins else best[i]
         for i in range(block):
-            labels[start + i], least[start + i] = first[i], best[i]
+            p, k = start + i, first[i]
+            labels[p], least[p] = k, best[i]
+            sizes[k] += masses[p]
+            cost += masses[p] * best[i]
+            for f in range(X.shape[1]):
+                sums[k, f] += masses[p] * features[f, i]
+    return cost

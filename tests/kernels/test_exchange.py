@@ -26,15 +26,26 @@ from tests.kernels.standalone import standalone
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in scalar:RuntimeWarning")
 
 
+def all_bounds(problem):
+    """The bound of each sample for going to each cluster, and the lowest bounds."""
+    clustering, distances, codes = problem.clustering(), problem.distances(), problem.codes
+    lowest = kernels.lowest_bounds(distances, codes, 1.0, clustering, problem.n_groups)
+    n_clusters, _, n_groups = lowest.shape
+    # For partners with so low a bound all samples are candidates.
+    anyone = np.full((n_clusters, n_groups, n_clusters), -1e300)
+    rows, found, cells = kernels.find_candidates(distances, codes, 1.0, clustering, anyone)
+    bounds = np.full((len(codes), n_clusters), np.nan)
+    bounds[rows, cells // n_groups % n_clusters] = found
+    return bounds, lowest
+
+
 def exchange(problem, floor):
     X, weights, codes, *_ = problem
     clustering, distances = problem.clustering(), problem.distances()
     limits = balance_limits(problem.n_groups, floor)
-    bounds, lowest = kernels.exchange_bounds(
-        distances, codes, weights[0], clustering, problem.n_groups
-    )
+    lowest = kernels.lowest_bounds(distances, codes, weights[0], clustering, problem.n_groups)
     partners = kernels.partner_bounds(clustering, lowest, weights[0], limits)
-    found = kernels.find_candidates(bounds, partners, codes, clustering.labels)
+    found = kernels.find_candidates(distances, codes, weights[0], clustering, partners)
     order = kernels.sort_candidates(*found[1:], lowest.size)
     found = (column[order] for column in found)
     n_exchanges = kernels.exchange(X, weights, codes, clustering, *found, lowest, limits)
@@ -65,10 +76,7 @@ def test_a_pass_without_an_exchange_proves_that_none_lowers_the_cost(problem, sh
 
 @given(problems(equal_weights=True))
 def test_two_bounds_add_up_to_less_than_their_exchange(problem):
-    clustering = problem.clustering()
-    bounds, lowest = kernels.exchange_bounds(
-        problem.distances(), problem.codes, 1.0, clustering, problem.n_groups
-    )
+    bounds, lowest = all_bounds(problem)
     cost = cost_by_definition(problem)
     labels, codes = problem.labels, problem.codes
     for p, q in permutations(range(len(labels)), 2):
@@ -76,7 +84,7 @@ def test_two_bounds_add_up_to_less_than_their_exchange(problem):
         if a != c:
             change = cost_by_definition(moved(problem, (p, c), (q, a))) - cost
             assert bounds[p, c] + bounds[q, a] <= change + 1e-9
-        assert lowest[a, c, codes[p]] <= bounds[p, c]
+            assert lowest[a, c, codes[p]] <= bounds[p, c]
 
 
 @given(problems(equal_weights=True), st.floats(0, 1))
@@ -98,12 +106,12 @@ def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
 def test_candidates_are_all_whom_some_allowed_exchange_could_help(problem, share):
     labels, codes, clustering = problem.labels, problem.codes, problem.clustering()
     floor = share * ratios_by_definition(problem).min()
-    bounds, lowest = kernels.exchange_bounds(
-        problem.distances(), codes, 1.0, clustering, problem.n_groups
-    )
+    bounds, lowest = all_bounds(problem)
     limits = balance_limits(problem.n_groups, floor)
     partners = kernels.partner_bounds(clustering, lowest, 1.0, limits)
-    rows, least, cells = kernels.find_candidates(bounds, partners, codes, labels)
+    rows, least, cells = kernels.find_candidates(
+        problem.distances(), codes, 1.0, clustering, partners
+    )
     n_clusters, _, n_kinds = lowest.shape
     hopeful = set()
     for p, q in permutations(range(len(labels)), 2):

@@ -1,4 +1,4 @@
-"""Kernels whose first calls are interpreted: when they are compiled, and that the bits are equal."""
+"""Kernels whose first calls are interpreted: when they are compiled, and equal bits."""
 
 import numba
 import numpy as np
@@ -33,7 +33,7 @@ def sum_of_inverses(values):
 
 @pytest.fixture
 def build(monkeypatch, tmp_path):
-    """A function that makes the kernel as a new process would, which finds files of earlier ones."""
+    """A function that makes the kernel as a new process does, which finds earlier files."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("NUMBA_CACHE_LOCATOR_CLASSES", raising=False)
     monkeypatch.setattr(_interpreted, "MAX_STEPS", 10)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from skfair.cluster._pareto_front import Route
 from skfair.cluster._requirements import is_sized
-from skfair.cluster.kmeans._lloyd import lloyd, relocate_centers
+from skfair.cluster.kmeans._lloyd import iterate_lloyd, lloyd, relocate_centers
 from skfair.cluster.kmeans._local_search import (
     MAX_MOVES,
     finish,
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 
 GROWTH = 10  # of the size of subsamples, until all samples are taken
-MAX_SIZED = 2000  # samples on which starts with bounds on sizes are compared
+MAX_COMPARED = 5000  # samples on which starts are compared ...
+MAX_SIZED = 2000  # ... and those with bounds on sizes
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
@@ -245,64 +247,57 @@ class Homotopy(BaseEstimator):
 
     def _compare_starts(self, samples, runs, random_state):
         """The best points of plain k-means from all starts, the cheapest first."""
-        if is_sized(samples.limits):
-            return self._compare_sized_starts(samples, runs, random_state)
+        # Starts are compared on a subsample; with bounds on sizes each round has a dual to solve.
+        sized = is_sized(samples.limits)
+        size = max(MAX_SIZED if sized else MAX_COMPARED, 20 * runs.n_clusters * samples.n_groups)
+        subsample = samples.thin(size, random_state)
+        lead = partial(converge_sized if sized else converge, subsample)
         # Rough runs from all starts, of which the best few are followed.
-        starts = runs.starts(samples, random_state)
-        rough = Parallel(n_threads_of(samples.n_jobs), prefer="threads")(
-            delayed(lloyd)(samples, start, runs.max_iter, max(runs.tol, ROUGH_TOL))
-            for start in starts
-        )
-        best, *others = sort_distinct(samples, rough)[: self.n_followed]
-        # The best one tries to leave its local minimum; then all converge.
-        best = relocate_centers(samples, best, self.n_relocations, random_state)
-        points = []
-        for clustering in (best, *others):
-            clustering = lloyd(samples, clustering.centers, runs.max_iter, runs.tol)
-            points.append(recompute_point(samples, clustering.labels, runs.n_clusters))
-        return sorted(points, key=attrgetter("cost"))
-
-    def _compare_sized_starts(self, samples, runs, random_state):
-        """The same with clusters of the required sizes, for which every assignment has a dual."""
-        subsample = samples.thin(
-            max(MAX_SIZED, 20 * runs.n_clusters * samples.n_groups), random_state
-        )
-
-        def lead(centers, max_iter=3, tol=0.0):
-            start = _start_at(lloyd(subsample, centers, 1, 0.0))
-            return advance(subsample, start, 0.0, max_iter, tol)[0].clustering
-
-        # As for free sizes, but every round is an assignment with bounds on sizes.
         starts = runs.starts(subsample, random_state)
         rough = Parallel(n_threads_of(samples.n_jobs), prefer="threads")(
-            delayed(lead)(start, runs.max_iter, ROUGH_TOL) for start in starts
+            delayed(lead)(start, runs.max_iter, max(runs.tol, ROUGH_TOL)) for start in starts
         )
-        best, *others = sort_distinct(subsample, rough)[: self.n_followed]
-        best = relocate_centers(subsample, best, self.n_relocations, random_state, lead)
+        (best, cost), *others = sort_distinct(rough)[: self.n_followed]
+        # The best one tries to leave its local minimum; then all converge.
+        lead = partial(lead, max_iter=3, tol=0.0)
+        best = relocate_centers(subsample, best, cost, self.n_relocations, random_state, lead)
         points = []
-        for clustering in (best, *others):
-            start = _start_at(lloyd(samples, clustering.centers, 1, 0.0))
-            points.append(advance(samples, start, 0.0, runs.max_iter, runs.tol)[0])
+        for centers in (best, *(centers for centers, _ in others)):
+            if sized:
+                points.append(advance_sized(samples, centers, runs.max_iter, runs.tol))
+            else:
+                labels, _, _ = iterate_lloyd(samples, centers, runs.max_iter, runs.tol)
+                points.append(recompute_point(samples, labels, runs.n_clusters))
         return sorted(points, key=attrgetter("cost"))
 
 
-def _start_at(clustering):
-    """A point to advance from, of which only the centres count."""
-    return Point(clustering, None, None, 0.0)
+def converge(samples, centers, max_iter, tol):
+    """Centres after iterations of plain k-means, and their cost."""
+    _, centers, cost = iterate_lloyd(samples, centers, max_iter, tol)
+    return centers, cost
 
 
-def sort_distinct(samples, clusterings):
-    """The clusterings by cost, the cheapest first, without those that cost (nearly) the same.
+def converge_sized(samples, centers, max_iter, tol):
+    """The same with clusters of the required sizes: every round is an assignment with a dual."""
+    point = advance_sized(samples, centers, max_iter, tol)
+    return point.clustering.centers, point.cost
+
+
+def advance_sized(samples, centers, max_iter, tol):
+    """The point that assignments with bounds on sizes lead to from an iteration of k-means."""
+    start = Point(lloyd(samples, centers, 1, 0.0), None, None, 0.0)
+    return advance(samples, start, 0.0, max_iter, tol)[0]
+
+
+def sort_distinct(runs):
+    """Pairs of centres and cost, the cheapest first, without those that cost (nearly) the same.
 
     Starts that ended in the same local minimum would be followed twice for nothing.
     """
-    costs = list(map(samples.cost_of, clusterings))
     distinct = []
-    previous = -1.0
-    for i in np.argsort(costs, kind="stable"):
-        if costs[i] > previous * (1 + ROUGH_TOL):
-            distinct.append(clusterings[i])
-            previous = costs[i]
+    for run in sorted(runs, key=itemgetter(1)):
+        if not distinct or run[1] > distinct[-1][1] * (1 + ROUGH_TOL):
+            distinct.append(run)
     return distinct
 
 

@@ -1,13 +1,13 @@
 """Plain k-means: starting centres, Lloyd iterations, and single centres that are relocated."""
 
-from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_array
 
-from skfair._kernels.kmeans import nearest_centers, squared_distances
+from skfair._kernels.kmeans import assign_nearest, squared_distances
 
 
 class Runs(NamedTuple):
@@ -59,54 +59,68 @@ def check_centers(centers, shape):
 
 
 def lloyd(samples, centers, max_iter, tol):
-    """Plain k-means from given centres, by mass.
+    """The clustering of plain k-means from given centres, by mass; see `iterate_lloyd`."""
+    labels, _, _ = iterate_lloyd(samples, centers, max_iter, tol)
+    return samples.tabulate(labels, len(centers))
+
+
+def iterate_lloyd(samples, centers, max_iter, tol):
+    """Labels of plain k-means from given centres, by mass, the means of their clusters, the cost.
 
     Stops when an iteration lowers the cost by no more than ``tol`` times the cost.
     """
-    previous, masses = np.inf, samples.masses
+    previous, partitions = np.inf, samples.partitions
     for _ in range(max_iter):
         # Nearest centres, then means; empty clusters get the farthest samples.
-        labels, distances = nearest_centers(samples.X, centers)
-        clustering = samples.occupy(labels, centers)
-        centers = clustering.centers
-        cost = masses @ distances
+        assigned = partitions.map(_assign_nearest, centers)
+        sums, sizes, cost = assigned.reduce(itemgetter(2))
+        labels = assigned.gather(itemgetter(0))
+        labels = labels[0] if len(labels) == 1 else np.concatenate(labels)
+        if sizes.all():
+            means = sums / sizes[:, np.newaxis]
+        else:
+            clustering = samples.occupy(labels, centers)
+            labels, means, sizes = clustering.labels, clustering.centers, clustering.sizes
+            cost = samples.cost_of(clustering._replace(centers=centers))
+        # From centres to means the cost falls by size times squared distance.
+        shifts, centers = means - centers, means
         if previous - cost <= tol * cost:
             break
         previous = cost
-    return clustering
+    return labels, centers, cost - float(sizes @ (shifts * shifts).sum(axis=1))
 
 
-def relocate_centers(samples, clustering, patience, random_state, lead=None):
+def _assign_nearest(samples, centers):
+    return assign_nearest(samples.X, samples.masses, centers)
+
+
+def relocate_centers(samples, centers, cost, patience, random_state, lead):
     """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
 
     Each trial takes the centre of one of the clusters that are cheapest to dissolve to a sample
     drawn by its squared distance to its own centre, makes three iterations of k-means, and keeps
     what they lead to if that is cheaper. Gives up after ``patience`` failures in a row. ``lead``
-    takes centres to the clustering that other iterations than those of plain k-means lead to.
+    maps centres to those after the iterations, and their cost.
     """
-    lead = lead or partial(lloyd, samples, max_iter=3, tol=0.0)
+    if len(centers) == 1:
+        return centers
     X = samples.X
-    n_clusters = len(clustering.sizes)
-    if n_clusters == 1:
-        return clustering
-    cost = samples.cost_of(clustering)
-    cheapest, errors = _relocation_costs(samples, clustering.centers)
+    cheapest, errors = _relocation_costs(samples, centers)
     failures = 0
     while failures < patience and cost > 0:
         # Move a centre of a cluster that is cheap to dissolve to a sample far from its own.
-        centers = clustering.centers.copy()
+        trial = centers.copy()
         # Cumulated costs: a uniform number hits a sample with probability proportional to its cost.
         drawn = np.searchsorted(errors, random_state.uniform(0, errors[-1]), side="right")
-        centers[random_state.choice(cheapest)] = X[min(drawn, len(X) - 1)]
+        trial[random_state.choice(cheapest)] = X[min(drawn, len(X) - 1)]
         # Iterate, and accept what is cheaper.
-        trial = lead(centers)
-        trial_cost = samples.cost_of(trial)
+        trial, trial_cost = lead(trial)
         if trial_cost < cost:
-            clustering, cost, failures = trial, trial_cost, 0
-            cheapest, errors = _relocation_costs(samples, clustering.centers)
+            centers, cost, failures = trial, trial_cost, 0
+            cheapest, errors = _relocation_costs(samples, centers)
         else:
             failures += 1
-    return clustering
+    return centers
 
 
 def _relocation_costs(samples, centers):

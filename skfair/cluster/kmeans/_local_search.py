@@ -1,7 +1,6 @@
 """Integer repair of a fair assignment, and a local search that keeps the limits."""
 
 from dataclasses import replace
-from operator import itemgetter
 
 import numpy as np
 
@@ -9,8 +8,8 @@ from skfair._kernels.balance_path import raise_balance
 from skfair._kernels.clustering import Clustering
 from skfair._kernels.exchange import (
     exchange,
-    exchange_bounds,
     find_candidates,
+    lowest_bounds,
     partner_bounds,
     sort_candidates,
 )
@@ -237,11 +236,10 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
     """Exchange pairs of samples where that lowers the cost; the number of exchanges."""
     partitions, weight = samples.partitions, samples.weights[0]
     # Lower bounds on what each sample gains by going, from all blocks in parallel.
-    bounded = partitions.map(_exchange_bounds, distances, labels, clustering)
-    lowest = np.minimum.reduce(bounded.gather(itemgetter(1)))
+    lowest = np.minimum.reduce(partitions.gather(_lowest_bounds, distances, labels, clustering))
     partners = partner_bounds(clustering, lowest, weight, limits)
     # Candidates that may gain by their bound and that of a partner, the best first.
-    candidates = partitions.gather(_find_candidates, bounded, labels, partners)
+    candidates = partitions.gather(_find_candidates, distances, labels, clustering, partners)
     rows, bounds, cells = zip(*candidates, strict=True)
     candidates = _positions(rows), np.concatenate(bounds), np.concatenate(cells)
     order = sort_candidates(*candidates[1:], lowest.size)
@@ -266,13 +264,14 @@ def _find_movers(samples, distances, labels, clustering, limits):
     return find_movers(distances, samples.masses, weights, codes, clustering, limits)
 
 
-def _exchange_bounds(samples, distances, labels, clustering):
+def _lowest_bounds(samples, distances, labels, clustering):
     clustering, n_codes = clustering._replace(labels=labels), len(samples.limits.intersections)
-    return exchange_bounds(distances, samples.codes, samples.weights[0], clustering, n_codes)
+    return lowest_bounds(distances, samples.codes, samples.weights[0], clustering, n_codes)
 
 
-def _find_candidates(samples, bounded, labels, partners):
-    return find_candidates(bounded[0], partners, samples.codes, labels)
+def _find_candidates(samples, distances, labels, clustering, partners):
+    clustering = clustering._replace(labels=labels)
+    return find_candidates(distances, samples.codes, samples.weights[0], clustering, partners)
 
 
 def copy_clustering(clustering):

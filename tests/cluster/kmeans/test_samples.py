@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -6,7 +7,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from skfair._kernels.clustering import balance_limits, clustering_cost
-from skfair.cluster.kmeans._lloyd import Runs, lloyd, relocate_centers
+from skfair.cluster.kmeans._homotopy import converge
+from skfair.cluster.kmeans._lloyd import Runs, iterate_lloyd, lloyd, relocate_centers
 from skfair.cluster.kmeans._problem import ClusteringProblem
 
 
@@ -164,6 +166,28 @@ def test_lloyd_stops_at_its_tolerance_and_its_number_of_iterations():
     assert costs[-1] < cost(samples, lloyd(samples, samples.X[:6], 300, 0.5))
 
 
+def relocate(samples, centers, patience):
+    """Centres after relocations, with iterations of plain k-means."""
+    lead = partial(converge, samples, max_iter=3, tol=0.0)
+    _, _, cost_of_centers = iterate_lloyd(samples, centers, 1, 0.0)
+    return relocate_centers(samples, centers, cost_of_centers, patience, random_state(), lead)
+
+
+def test_lloyd_returns_the_cost_of_its_labels_and_means():
+    samples = blobs()
+    labels, centers, total = iterate_lloyd(samples, samples.X[:6], 3, 0.0)
+    clustering = samples.tabulate(labels, 6)
+    np.testing.assert_array_equal(centers, clustering.centers)
+    assert total == pytest.approx(samples.cost_of(clustering), rel=1e-12)
+    # Four of six centres are at the same place: three clusters start empty.
+    start = np.repeat(samples.X[:3], [4, 1, 1], axis=0)
+    labels, centers, total = iterate_lloyd(samples, start, 1, 0.0)
+    clustering = samples.tabulate(labels, 6)
+    assert clustering.sizes.all()
+    np.testing.assert_array_equal(centers, clustering.centers)
+    assert total == pytest.approx(samples.cost_of(clustering), rel=1e-12)
+
+
 def test_relocation_leaves_a_poor_local_minimum():
     """Two centres share a blob and one serves two: k-means is stuck, one relocation is not."""
     X, _ = make_blobs(90, centers=[[0, 0], [10, 0], [100, 0]], cluster_std=0.5, random_state=0)
@@ -171,17 +195,16 @@ def test_relocation_leaves_a_poor_local_minimum():
     start = np.array([[4.5, 0.0], [99.5, 0.0], [100.5, 0.0]]) - X.mean(axis=0)
     stuck = lloyd(samples, start, 300, 0.0)
     assert sorted(np.bincount(stuck.labels))[-1] == 60
-    clustering = relocate_centers(samples, stuck, 30, random_state())
-    assert sorted(np.bincount(clustering.labels)) == [30, 30, 30]
+    centers = relocate(samples, stuck.centers, 30)
+    assert sorted(np.bincount(lloyd(samples, centers, 1, 0.0).labels)) == [30, 30, 30]
 
 
 def test_relocation_never_raises_the_cost():
     samples = blobs()
     clustering = lloyd(samples, samples.X[:6], 300, 0.0)
-    before = cost(samples, clustering)
-    assert cost(samples, relocate_centers(samples, clustering, 5, random_state())) <= before
-    unchanged = relocate_centers(samples, clustering, 0, random_state())
-    assert unchanged is clustering
+    after = lloyd(samples, relocate(samples, clustering.centers, 5), 1, 0.0)
+    assert cost(samples, after) <= cost(samples, clustering)
+    assert relocate(samples, clustering.centers, 0) is clustering.centers
 
 
 def test_whoever_lies_far_out_is_kept_and_stands_for_nobody_else():
@@ -201,5 +224,5 @@ def test_whoever_lies_far_out_is_kept_and_stands_for_nobody_else():
 def test_there_is_nothing_to_relocate(X):
     samples = samples_of(X)
     n_clusters = 1 if X.any() else 2
-    clustering = samples.tabulate(np.arange(6) % n_clusters, n_clusters)
-    assert relocate_centers(samples, clustering, 5, random_state()) is clustering
+    centers = samples.tabulate(np.arange(6) % n_clusters, n_clusters).centers
+    assert relocate(samples, centers, 5) is centers
