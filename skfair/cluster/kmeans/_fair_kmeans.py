@@ -96,7 +96,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     random_state : int, RandomState instance or None, default=None
         Determines the starts. The same seed gives the same labels for any ``n_jobs``.
     n_jobs : int or None, default=None
-        Number of threads for starts, and for blocks of 65,536 rows. None is 1 unless in a
+        Number of threads for starts, and for blocks of rows from 65,537 on. None is 1 unless in a
         ``joblib.parallel_config`` context, -1 is all processors.
     verbose : int, default=0
         Print cost and balance after every round if positive.

@@ -16,9 +16,8 @@ from skfair._kernels.exchange import (
 from skfair._kernels.hartigan import find_movers, hartigan_pass
 from skfair._kernels.kmeans import squared_distances
 from skfair.cluster._requirements import keeps_sizes
-from skfair.cluster.kmeans._problem import recompute_point
+from skfair.cluster.kmeans._problem import BLOCK_ROWS, recompute_point
 from skfair.cluster.kmeans._tables import settle
-from skfair.partitions import BLOCK
 
 MIN_NEAR_TIES = 5000
 MANY = 1_000_000  # samples, from which on a pass has to gain as much as a round
@@ -250,7 +249,7 @@ def _exchange_samples(samples, clustering, limits, distances, labels):
 
 def _positions(rows):
     """Positions within blocks as positions among all samples."""
-    return np.concatenate([block + BLOCK * number for number, block in enumerate(rows)])
+    return np.concatenate([block + BLOCK_ROWS * number for number, block in enumerate(rows)])
 
 
 def _distances(samples, centers):

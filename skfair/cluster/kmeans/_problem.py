@@ -20,6 +20,7 @@ from skfair.groups import GroupSummary
 from skfair.partitions import BLOCK, blocks, make_partitions
 from skfair.utils._balance import count_table
 
+BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
 OUTLYING = 4  # times the mean share of a drawn sample in the scatter: at most a quarter exceeds it
 
 
@@ -157,14 +158,15 @@ class ClusteringProblem(BaseClusteringProblem):
         if len(self.weights) <= BLOCK:
             return make_partitions([self])
         return make_partitions(
-            [self.subset(rows) for rows in blocks(len(self.weights))], self.n_jobs
+            [self.subset(rows) for rows in blocks(len(self.weights), BLOCK_ROWS)], self.n_jobs
         )
 
     def split(self, values):
         """An array with one value per sample, in the same blocks."""
         if len(values) <= BLOCK:
             return make_partitions([values])
-        return make_partitions([values[rows] for rows in blocks(len(values))], self.n_jobs)
+        rows_of_blocks = blocks(len(values), BLOCK_ROWS)
+        return make_partitions([values[rows] for rows in rows_of_blocks], self.n_jobs)
 
     def subset(self, rows):
         """The samples in some rows, for one thread and without the background."""
