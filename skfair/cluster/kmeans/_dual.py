@@ -80,7 +80,7 @@ def max_dual_iterations(dual, limits):
     n_clusters, n_groups = dual.offsets.shape
     # Work of a step: pairs of groups in each cluster, and pairs of clusters of each intersection.
     per_step = n_clusters * (n_groups**2 + 20 * len(limits.intersections) * n_clusters)
-    return int(np.clip(MAX_PAIRS / per_step, MIN_ITER, MAX_ITER))
+    return int(min(max(MAX_PAIRS / per_step, MIN_ITER), MAX_ITER))
 
 
 def solve_dual(rows, limits, start, slack, max_iter, evaluate=evaluate_dual):

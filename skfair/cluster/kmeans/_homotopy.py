@@ -230,12 +230,10 @@ class Homotopy(BaseEstimator):
         if ratio == 0 and is_sized(samples.limits):
             return points[0]  # already converged
         # Each start follows its own homotopy; kernels release the interpreter lock.
-        ends = Parallel(n_threads_of(samples.n_jobs), prefer="threads")(
-            delayed(self._climb_from)(samples, point, ratio, tol) for point in points
-        )
-        return min(ends, key=attrgetter("cost"))
+        climb = partial(self._climb_from, samples, ratio, tol)
+        return min(_map_in_threads(samples.n_jobs, climb, points), key=attrgetter("cost"))
 
-    def _climb_from(self, samples, point, ratio, tol):
+    def _climb_from(self, samples, ratio, tol, point):
         for level in levels_between(min(point.balance, ratio), ratio, self.n_levels):
             point, _, _ = advance(samples, point, level, 1, tol)
         return point
@@ -254,9 +252,8 @@ class Homotopy(BaseEstimator):
         lead = partial(converge_sized if sized else converge, subsample)
         # Rough runs from all starts, of which the best few are followed.
         starts = runs.starts(subsample, random_state)
-        rough = Parallel(n_threads_of(samples.n_jobs), prefer="threads")(
-            delayed(lead)(start, runs.max_iter, max(runs.tol, ROUGH_TOL)) for start in starts
-        )
+        run = partial(lead, max_iter=runs.max_iter, tol=max(runs.tol, ROUGH_TOL))
+        rough = _map_in_threads(samples.n_jobs, run, starts)
         (best, cost), *others = sort_distinct(rough)[: self.n_followed]
         # The best one tries to leave its local minimum; then all converge.
         lead = partial(lead, max_iter=3, tol=0.0)
@@ -269,6 +266,14 @@ class Homotopy(BaseEstimator):
                 labels, _, _ = iterate_lloyd(samples, centers, runs.max_iter, runs.tol)
                 points.append(recompute_point(samples, labels, runs.n_clusters))
         return sorted(points, key=attrgetter("cost"))
+
+
+def _map_in_threads(n_jobs, function, values):
+    """Results of a function of values; a pool for one thread would take milliseconds."""
+    n_threads = n_threads_of(n_jobs)
+    if n_threads == 1:
+        return [function(value) for value in values]
+    return Parallel(n_threads, prefer="threads")(delayed(function)(value) for value in values)
 
 
 def converge(samples, centers, max_iter, tol):
