@@ -59,7 +59,7 @@ from benchmarks.scale.partitioned_metrics import partitioned_metrics
 from benchmarks.scale.partitions import partitions
 from benchmarks.scale.processes import first_fit, scaling
 from benchmarks.scale.spectral_large import spectral_large
-from benchmarks.scale.speed import children, fit_large, fit_time, front_time
+from benchmarks.scale.speed import children, fit_large, fit_sizes, fit_time, front_time
 from benchmarks.tables import check_table, show
 from benchmarks.timing import FULL, QUICK, note_seconds
 
@@ -67,6 +67,7 @@ BENCHMARKS = {
     "fronts": fronts,
     "front-time": front_time,
     "fit-time": fit_time,
+    "fit-sizes": fit_sizes,
     "fit-large": fit_large,
     "children": children,
     "assignment": fair_assignment,

@@ -66,6 +66,26 @@ def fit_time(budget):
     return Report("FairKMeans with its defaults (min_balance=.8)", records, checks)
 
 
+def fit_sizes(budget):
+    """Time of one fit against scikit-learn's KMeans(), by numbers of samples and of clusters."""
+    records = []
+    for n_samples in (1000, 20_000, 300_000):
+        X, groups = _draw_columns(n_samples, 1.5)
+        for n_clusters in (5, 10, 20):
+            contenders = {
+                "fair": lambda seed, k=n_clusters, X=X, groups=groups: FairKMeans(
+                    k, random_state=seed
+                ).fit(X, sensitive_features=groups),
+                "plain": lambda seed, k=n_clusters, X=X: KMeans(k, random_state=seed).fit(X),
+            }
+            runs = in_turns(contenders, budget.n_runs)
+            fair, plain = (median_seconds(runs[name]) for name in contenders)
+            record = {"rows": n_samples, "clusters": n_clusters, "FairKMeans() CPU s": fair}
+            records.append(record | {"KMeans() CPU s": plain, "ratio": fair / plain})
+    check = Check("fit / KMeans()", [record["ratio"] for record in records], "<=", 3.0)
+    return Report("FairKMeans() on ten columns without clusters", records, [check])
+
+
 def fit_large(budget):
     """Time of one fit of 5e6 people, or a share of them, in ten columns without clusters."""
     n_people = round(5e6 * budget.share)
@@ -84,10 +104,7 @@ def fit_large(budget):
 
 def _fit_of_many(case, n_people, shift):
     """Fit normal columns, in the first of which the second group is shifted."""
-    rng = np.random.default_rng(0)
-    groups = rng.integers(0, 2, n_people)
-    X = rng.normal(size=(n_people, 10))
-    X[:, 0] += shift * groups
+    X, groups = _draw_columns(n_people, shift)
 
     def fit(n_rows):
         return FairKMeans(random_state=0).fit(X[:n_rows], sensitive_features=groups[:n_rows])
@@ -102,6 +119,15 @@ def _fit_of_many(case, n_people, shift):
         "cost": run.result.objective_,
         "relative balance": run.result.relative_balance_,
     }
+
+
+def _draw_columns(n_rows, shift):
+    """Normal columns and two groups, of which the second is shifted in the first column."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, n_rows)
+    X = rng.normal(size=(n_rows, 10))
+    X[:, 0] += shift * groups
+    return X, groups
 
 
 def children(budget):

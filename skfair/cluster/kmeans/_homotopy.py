@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -300,7 +300,9 @@ def sort_distinct(runs):
     Starts that ended in the same local minimum would be followed twice for nothing.
     """
     distinct = []
-    for run in sorted(runs, key=itemgetter(1)):
+    # Of equal runs the first counts, whatever the last digits of their costs.
+    lowest = max(min(cost for _, cost in runs), np.finfo(float).tiny)
+    for run in sorted(runs, key=lambda run: round(run[1] / lowest, 9)):
         if not distinct or run[1] > distinct[-1][1] * (1 + ROUGH_TOL):
             distinct.append(run)
     return distinct

@@ -9,6 +9,8 @@ from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import assign_nearest, squared_distances
 
+MIN_GAIN = 1e-9  # share of the cost that is more than rounding
+
 
 class Runs(NamedTuple):
     """How k-means is run: number of clusters, where runs start, when they end."""
@@ -115,7 +117,7 @@ def relocate_centers(samples, centers, cost, patience, random_state, lead):
         trial[random_state.choice(cheapest)] = X[min(drawn, len(X) - 1)]
         # Iterate, and accept what is cheaper.
         trial, trial_cost = lead(trial)
-        if trial_cost < cost:
+        if trial_cost < cost * (1 - MIN_GAIN):
             centers, cost, failures = trial, trial_cost, 0
             cheapest, errors = _relocation_costs(samples, centers)
         else:
