@@ -124,15 +124,16 @@ def find_candidates(distances, codes, weight, clustering, partners):
     """
     rows, cells = np.empty(distances.size, np.int64), np.empty(distances.size, np.int64)
     bounds, tables = np.empty(distances.size), _bound_tables(weight, clustering)
-    found = rows, bounds, cells
-    n_found = _fill_candidates(distances, clustering.labels, codes, tables, partners, found)
-    return tuple(column[:n_found].copy() for column in found)
+    candidates = rows, bounds, cells
+    labels = clustering.labels
+    n_candidates = _fill_candidates(distances, labels, codes, tables, partners, candidates)
+    return tuple(column[:n_candidates].copy() for column in candidates)
 
 
 @interpret_at_first(lambda distances, *_: distances.size)
-def _fill_candidates(distances, labels, codes, tables, partners, found):
+def _fill_candidates(distances, labels, codes, tables, partners, candidates):
     n_clusters, n_intersections, _ = partners.shape
-    rows, bounds, cells = found
+    rows, bounds, cells = candidates
     n = 0
     for p in range(labels.size):
         a, code = labels[p], codes[p]
