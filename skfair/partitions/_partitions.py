@@ -394,15 +394,15 @@ def _open_map(n_threads):
     if n_threads == 1:
         yield map
         return
-    with ThreadPoolExecutor(n_threads) as pool:
-        yield partial(_shared_map, pool, n_threads)
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+        yield partial(_shared_map, pool, n_threads - 1)
 
 
 def _shared_map(pool, n_threads, function, values):
     """Results of a function of values, of which each thread takes the next one that is left.
 
-    Threads are waited for once: to submit values and receive results one by one costs time in which
-    all other threads are idle.
+    The calling thread works, too. Others are waited for once: to submit values and receive results
+    one by one costs time in which all other threads are idle.
     """
     results, numbers, stop = [None] * len(values), count(), Event()
 
@@ -414,8 +414,10 @@ def _shared_map(pool, n_threads, function, values):
             stop.set()
 
     try:
+        futures = [pool.submit(work) for _ in range(n_threads)]
+        work()
         # A worker's error is raised here; `stop` ends the other workers after their current value.
-        for future in [pool.submit(work) for _ in range(n_threads)]:
+        for future in futures:
             future.result()
     finally:
         stop.set()
