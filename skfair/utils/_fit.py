@@ -1,14 +1,10 @@
 """Decorators of ``fit``: restore an estimator whose fit fails, and limit the threads of BLAS."""
 
 import functools
-from numbers import Integral
 
 from skfair._kernels import announce_compilation
 from skfair.utils._threads import single_threaded_blas
 from skfair.utils._types import Decorated
-
-_LARGE = 1 << 17
-"""Number of samples above which a fit has the threads of ``n_jobs``, and BLAS no others."""
 
 
 def restore_on_failure(fit: Decorated) -> Decorated:
@@ -36,21 +32,17 @@ def restore_on_failure(fit: Decorated) -> Decorated:
 
 
 def limit_blas(fit):
-    """Decorate a ``fit`` such that BLAS has one thread if the samples are many.
+    """Decorate a ``fit`` such that BLAS has one thread.
 
-    Sums over so many samples are in blocks, with one thread of BLAS each. Between them are products
-    of long vectors, on which further threads of BLAS take CPU time and save none. Fits of few
-    samples keep all threads, which wide dense products need. Users' own estimators do so too: do
-    not write it above a fit that calls them.
+    Sums over many samples are in blocks, with one thread of BLAS each. Between them, and in fits of
+    few samples, further threads of BLAS take CPU time and save none, even for hundreds of columns
+    (``python -m benchmarks thread-time``). Users' own estimators have their threads: do not write
+    it above a fit that calls them.
     """
 
     @functools.wraps(fit)
     def fit_limited(estimator, X, *args, **kwargs):
-        # The number of rows of a Dask collection may be unknown, or lazy.
-        n_samples, *_ = getattr(X, "shape", None) or (0,)
-        if isinstance(n_samples, Integral) and n_samples > _LARGE:
-            with single_threaded_blas():
-                return fit(estimator, X, *args, **kwargs)
-        return fit(estimator, X, *args, **kwargs)
+        with single_threaded_blas():
+            return fit(estimator, X, *args, **kwargs)
 
     return fit_limited

@@ -1,4 +1,4 @@
-"""A fit that raises leaves no trace; BLAS has one thread in a fit of many samples."""
+"""A fit that raises leaves no trace; BLAS has one thread in a fit."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.losses import LOSSES
-from skfair.utils import _fit
 from skfair.utils._fit import limit_blas, restore_on_failure
 
 
@@ -59,18 +58,11 @@ class Counter:
         return self
 
 
-def test_blas_has_one_thread_in_large_fits_only(two_threads):
-    assert Counter().fit(np.zeros(_fit._LARGE)).n_threads_ == {2}
-    assert Counter().fit(X=np.zeros((_fit._LARGE + 1, 1))).n_threads_ == {1}
-    assert Counter().fit([[0.0], [1.0]]).n_threads_ == {2}
+def test_blas_has_one_thread_in_a_fit_of_any_size(two_threads):
+    for X in (np.zeros((3, 1)), [[0.0], [1.0]]):
+        assert Counter().fit(X).n_threads_ == {1}
+    assert Counter().fit(X=np.zeros((3, 1))).n_threads_ == {1}
     assert blas_threads() == {2}
-
-
-def test_rows_of_unknown_number_limit_nothing(two_threads):
-    class Lazy:
-        shape = (np.nan, 3)
-
-    assert Counter().fit(Lazy()).n_threads_ == {2}
 
 
 def test_an_error_in_a_fit_lifts_the_limit(two_threads):
@@ -80,12 +72,11 @@ def test_an_error_in_a_fit_lifts_the_limit(two_threads):
             raise ValueError
 
     with pytest.raises(ValueError):
-        Model().fit(np.zeros(_fit._LARGE + 1))
+        Model().fit(np.zeros(3))
     assert blas_threads() == {2}
 
 
-def test_fits_of_this_package_are_limited(two_threads, monkeypatch):
-    monkeypatch.setattr(_fit, "_LARGE", 50)
+def test_fits_of_this_package_are_limited(two_threads):
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(60, 2)), np.arange(60) % 2
     inside = []
