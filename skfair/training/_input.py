@@ -211,28 +211,29 @@ def attributes_in_features(X, groups):
     names = []
     values, _ = groups.single_attribute_codes()
     for name, of_group in zip(groups.attributes, values.T, strict=True):
-        codes = np.unique(of_group, return_inverse=True)[1][groups.codes]
-        first = np.unique(codes, return_index=True)[1]
-        is_known = 1 < len(first) <= len(codes) / 2  # in groups of one sample nothing varies
-        if is_known and _identify_groups(X, codes, first):
+        n_values = len(np.unique(of_group[groups.counts > 0]))
+        is_known = 1 < n_values <= X.shape[0] / 2  # in groups of one sample nothing varies
+        if is_known and _identify_groups(X, of_group, groups.codes):
             names.append(name)
     return names
 
 
-def _identify_groups(X, codes, first):
-    """Whether columns that are constant within every group identify all groups.
+def _identify_groups(X, of_group, codes):
+    """Whether columns that are constant within every value of an attribute identify all values.
 
-    ``first`` are positions of one sample of each group.
+    ``of_group`` is the value of each group, and ``codes`` the group of each sample.
     """
     # Columns that are constant within every group.
     columns = np.arange(X.shape[1])
     # Most columns vary within a group, as few samples show.
     for rows in (slice(_N_FIRST), slice(None)):
-        values, typical = _to_dense(X[rows][:, columns]), _to_dense(X[first][:, columns])
-        columns = columns[(values == typical[codes[rows]]).all(axis=0)]
+        _, first, numbers = np.unique(of_group[codes[rows]], return_index=True, return_inverse=True)
+        values = _to_dense(X[rows][:, columns])
+        is_constant = (values == values[first][numbers]).all(axis=0)
+        columns = columns[is_constant]
         if not len(columns):
             return False
-    return len(np.unique(_to_dense(X[first][:, columns]), axis=0)) == len(first)
+    return len(np.unique(values[first][:, is_constant], axis=0)) == len(first)
 
 
 def _to_dense(X):
@@ -262,7 +263,7 @@ def refuse_partitioned(estimator, X):
 def class_weights(class_weight, training):
     """Factor of each sample's loss, (n_samples,), as in scikit-learn."""
     if class_weight is None:
-        return np.ones(len(training.samples.target))
+        return np.broadcast_to(1.0, len(training.samples.target))  # takes no memory
     labels = training.labels
     per_class = compute_class_weight(
         class_weight, classes=training.classes, y=labels, sample_weight=training.samples.weights
