@@ -104,7 +104,8 @@ class CellEvents(NamedTuple):
         n_events, n_samples = self.members.shape
         rows = self.members.indices
         codes = np.full(n_samples, -1)
-        codes[rows] = np.repeat(np.arange(n_events), self.counts)
+        for event, members in enumerate(np.split(rows, self.members.indptr[1:-1])):
+            codes[members] = event
         if np.count_nonzero(codes >= 0) < len(rows):  # a sample is in several
             return Events.overlapping(self.members.T, weights)
         return Events.disjoint(codes, n_events, weights)
@@ -137,7 +138,8 @@ def cell_events(cells, groups, with_overall=False):
         if with_overall:
             overall.append(len(labels))
             labels.append((cell, "overall"))
-        rows.append(by_group.indices[is_inside])
+        # Positions are found without branches, which masks of random samples would mispredict.
+        rows.append(by_group.indices[np.flatnonzero(is_inside)])
         counts += n_members[n_members > 0].tolist()
     rows, indptr = np.concatenate(rows), np.cumsum([0, *counts])
     # Entries lie event by event, as compressed rows.

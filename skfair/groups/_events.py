@@ -44,9 +44,11 @@ class Events(ABC):
         codes = np.asarray(codes)
         weights = _check_weights(weights, len(codes))
         # Samples in no event go to an extra bin, the last one, whose shares are 0.
-        codes = np.where(codes >= 0, codes, n_events)
+        codes = np.where(codes >= 0, codes, n_events) if (codes < 0).any() else codes
         totals = _check_totals(np.bincount(codes, weights, n_events + 1)[:-1])
-        return _DisjointEvents(codes, weights * np.append(1.0 / totals, 0.0)[codes], n_events)
+        shares = np.append(1.0 / totals, 0.0)[codes]
+        shares *= weights
+        return _DisjointEvents(codes, shares, n_events)
 
     @staticmethod
     def overlapping(membership, weights=None):
@@ -113,6 +115,9 @@ class Events(ABC):
         `factors` multiply the shares.
         """
 
+    codes_and_shares = None
+    """Of disjoint events, the event and share of each sample; `n_events` and 0 for none."""
+
     @property
     @abstractmethod
     def membership_codes(self):
@@ -152,6 +157,10 @@ class _DisjointEvents(Events):
         self.n_events, self.n_samples = n_events, len(codes)
 
     @property
+    def codes_and_shares(self):
+        return self.codes, self.shares
+
+    @property
     def membership_codes(self):
         return np.where(self.codes < self.n_events, self.codes, -1)
 
@@ -180,7 +189,10 @@ class _DisjointEvents(Events):
         return _DisjointEvents(codes, shares / np.append(totals, 1.0)[codes], self.n_events)
 
     def subset(self, rows, factors=1.0):
-        return _DisjointEvents(self.codes[rows], self.shares[rows] * factors, self.n_events)
+        shares = self.shares[rows]
+        if np.ndim(factors) or factors != 1.0:  # blocks in memory need no copy
+            shares = shares * factors
+        return _DisjointEvents(self.codes[rows], shares, self.n_events)
 
     def embed(self, rows, n_samples):
         codes, shares = np.full(n_samples, self.n_events), np.zeros(n_samples)

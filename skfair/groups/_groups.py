@@ -210,8 +210,11 @@ class _DisjointGroups(Groups):
 
     @cached_property
     def matrix(self):
+        # Short integers, where they suffice, as the matrix is transposed and copied.
         n_samples = len(self.codes)
-        one_each = (np.ones(n_samples, dtype=bool), self.codes, np.arange(n_samples + 1))
+        integer = np.int32 if n_samples < np.iinfo(np.int32).max else np.int64
+        ends = np.arange(n_samples + 1, dtype=integer)
+        one_each = (np.ones(n_samples, dtype=bool), self.codes.astype(integer), ends)
         return sparse.csr_array(one_each, shape=(n_samples, len(self.labels)))
 
     @cached_property
