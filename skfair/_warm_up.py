@@ -12,7 +12,7 @@ from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
 from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
 
-N_LARGE = 150_000  # samples from which on kernels count decisions
+N_LARGE = 150_000  # samples in blocks, each of which a kernel evaluates
 
 
 def fit_all(verbose):
@@ -28,6 +28,8 @@ def fit_all(verbose):
         PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
         PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), **metadata)
         X, y, metadata = _draw(N_LARGE)
+        ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
+        PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
         # Mostly zeros: stored as a sparse matrix. Decisions are corrected after one iteration.
         ConstrainedERMClassifier(solver=SQP(max_iter=1)).fit(X * (X > 1.0), y, **metadata)
 

@@ -2,6 +2,7 @@ r"""Smooth surrogates of the decision :math:`1[s > 0]`."""
 
 import numpy as np
 
+from skfair._kernels import codes
 from skfair.losses import Pointwise, ScoreFunction
 
 __all__ = ["SURROGATES", "Ramp", "Sigmoid"]
@@ -17,7 +18,7 @@ class Step(ScoreFunction):
     array([0., 0., 1.])
     """
 
-    _uses_blocks = False
+    _code, _uses_blocks = codes.STEP, False
 
     def _evaluate(self, scores):
         value = (scores > 0).astype(np.float64)
@@ -39,6 +40,8 @@ class Sigmoid(ScoreFunction):
     >>> Sigmoid()([0.0]).slope
     array([0.25])
     """
+
+    _code = codes.SIGMOID
 
     def __init__(self, temperature: float = 1.0):
         self.temperature = temperature
@@ -65,6 +68,8 @@ class Ramp(ScoreFunction):
     >>> Ramp(width=2.0)([-1.0, 0.5, 3.0]).value
     array([0.  , 0.75, 1.  ])
     """
+
+    _code = codes.RAMP
 
     def __init__(self, width: float = 1.0):
         self.width = width

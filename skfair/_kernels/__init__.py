@@ -57,6 +57,11 @@ def inline_helper(function):
     return _compile_helper(function, forceinline=True)
 
 
+def summing_helper(function):
+    """Compile a helper whose sums may be taken in any order, so that they use vector registers."""
+    return _compile_helper(function, fastmath={"reassoc", "contract"})
+
+
 def _compile_helper(function, **options):
     import numba
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair._kernels import jit
+from skfair._kernels import inline_helper, jit
 
 _MAX_NUMPY = 1 << 17
 """Entries up to which numpy counts, as compilation would not pay."""
@@ -25,17 +25,20 @@ def bin_flips(scores, slopes, min_slope, typical_length, n_bins):
 @jit
 def _bin_flips(scores, slopes, min_slope, typical_length, n_bins, bins, decisions):
     for i in range(len(scores)):
-        score, slope = scores[i], slopes[i]
-        # Flat lines never flip.
-        size = abs(slope)
-        if size <= min_slope:
-            bins[i], decisions[i] = n_bins, 1 if score > 0.0 else -1
-            continue
-        decisions[i] = -1 if slope > 0.0 else 1
-        # Position of the flip -score / slope in (-1, 1), and its bin.
-        position = decisions[i] * score / (typical_length * size + abs(score))
-        index = int((position + 1.0) * 0.5 * n_bins)
-        bins[i] = min(max(index, 0), n_bins - 1)
+        bins[i], decisions[i] = find_bin(scores[i], slopes[i], min_slope, typical_length, n_bins)
+
+
+@inline_helper
+def find_bin(score, slope, min_slope, typical_length, n_bins):
+    """Bin in which a decision flips, and the decision before, -1 or +1, as in `bin_flips`."""
+    # Position of the flip -score / slope in (-1, 1), and its bin, without branches.
+    size, falls = abs(slope), slope <= 0.0
+    position = (score if falls else -score) / max(typical_length * size + abs(score), 1e-300)
+    index = min(max(int((position + 1.0) * 0.5 * n_bins), 0), n_bins - 1)
+    # Flat lines never flip.
+    is_flat = size <= min_slope
+    is_positive = score > 0.0 if is_flat else falls
+    return n_bins if is_flat else index, 1 if is_positive else -1
 
 
 def sum_flips(entries, decisions, bins, n_events, n_bins):

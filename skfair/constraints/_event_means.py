@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from skfair.constraints._rates import kernel_rate
 from skfair.groups import Events
 from skfair.inference import estimates_of
 from skfair.losses import as_pointwise
@@ -68,6 +69,19 @@ class EventMeans:
         # The sum of squared shares is one over the effective number of samples.
         shares = self.events.averaging_matrix.power(2).sum(axis=1)
         return self.events.means(values), self.events.means(values**2), shares
+
+    @property
+    def has_kernel(self):
+        """Whether kernels know the smooth rate and the events."""
+        return self.kernel_arguments(self.smooth) is not None
+
+    def kernel_arguments(self, rate):
+        """Event and share of each sample, and what kernels know a rate by; None without a kernel.
+
+        Events are disjoint; samples in none of them have the number of events, and a share of 0.
+        """
+        known, members = kernel_rate(rate), self.events.codes_and_shares
+        return None if known is None or members is None else (*members, *known)
 
     @cached_property
     def flip_effects(self):

@@ -1,15 +1,14 @@
 """Parity of rates of decisions, and of mean scores, between groups."""
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any, Literal
-
-import numpy as np
 
 from skfair.constraints._cells import all_samples, each_class, negatives, positives
 from skfair.constraints._constraint import Constraint
 from skfair.constraints._docstrings import constraint_docs
-from skfair.losses import Pointwise
+from skfair.constraints._rates import decision_rate, error_rate, mean_score
 from skfair.utils._sklearn import Interval
 
 
@@ -50,7 +49,7 @@ class DecisionRateParity(Constraint):
 
         {rate_signature}
         """
-        return lambda scores, target: surrogate(scores)
+        return partial(decision_rate, surrogate)
 
 
 @constraint_docs
@@ -185,14 +184,7 @@ class ErrorRateParity(DecisionRateParity):
 
         {rate_signature}
         """
-
-        def errors(scores, target):
-            value, slope, curvature = surrogate(scores)
-            # A positive decision is wrong for the negative class, and the other way round.
-            wrong = np.where(target > 0, 1.0 - value, value)
-            return Pointwise(wrong, -target * slope, -target * curvature)
-
-        return errors
+        return partial(error_rate, surrogate)
 
 
 @constraint_docs
@@ -226,4 +218,4 @@ class MeanParity(Constraint):
 
         {rate_signature}
         """
-        return lambda scores, target: Pointwise(scores, np.ones_like(scores), np.zeros_like(scores))
+        return mean_score

@@ -19,6 +19,7 @@ from skfair.losses._pointwise import (
 )
 from skfair.losses._pointwise import ScoreFunction as ScoreFunction
 from skfair.losses._pointwise import as_pointwise as as_pointwise
+from skfair.losses._pointwise import kernel_code as kernel_code
 
 __all__ = [
     "LOSSES",

@@ -7,10 +7,12 @@ to gradients.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
+
+from skfair._kernels import codes
 
 _BLOCK = 1 << 16
 """Scores evaluated at a time, so that intermediate arrays stay in the cache."""
@@ -64,6 +66,9 @@ class ScoreFunction(BaseEstimator):
     _uses_blocks = True
     """Whether evaluation needs intermediate arrays, so that blocks of scores are faster."""
 
+    _code: Any = None
+    """Number by which kernels know the function, of this class alone and not of subclasses."""
+
     def __call__(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
         """Value, slope and curvature at scores and, for losses, targets (-1 or +1, or real)."""
         for name, value in vars(self).items():
@@ -99,6 +104,15 @@ def _evaluate_in_blocks(evaluate, columns):
     return full
 
 
+def kernel_code(function):
+    """Code and width by which kernels know a loss or surrogate; None for one of one's own."""
+    code = vars(type(function)).get("_code")
+    if code is None:
+        return None
+    width = next(iter(vars(function).values()), 1.0)
+    return (code, float(width)) if width > 0 else None
+
+
 def as_pointwise(result, n_samples, of):
     """The result of a function of scores, named ``of``, as a `Pointwise`, if it has its shape."""
     requirement = (
@@ -127,6 +141,8 @@ class LogisticLoss(ScoreFunction):
     array([-0.5])
     """
 
+    _code = codes.LOGISTIC
+
     def _evaluate(self, scores, target):
         margins = target * scores
         # One exponential of a non-positive number serves all three.
@@ -146,6 +162,8 @@ class SquaredHingeLoss(ScoreFunction):
     >>> SquaredHingeLoss()([0.0, 2.0], [1.0, 1.0]).value
     array([0.5, 0. ])
     """
+
+    _code = codes.SQUARED_HINGE
 
     def _evaluate(self, scores, target):
         shortfall = np.maximum(0.0, 1.0 - target * scores)
@@ -170,6 +188,8 @@ class HingeLoss(ScoreFunction):
     array([0.95, 0.  ])
     """
 
+    _code = codes.HINGE
+
     def __init__(self, width: float = 0.1):
         self.width = width
 
@@ -192,6 +212,8 @@ class SquaredLoss(ScoreFunction):
     array([0.5, 4.5])
     """
 
+    _code = codes.SQUARED
+
     def _evaluate(self, scores, target):
         residual = scores - target
         return Pointwise(residual**2 / 2, residual, np.ones_like(residual))
@@ -211,6 +233,8 @@ class AbsoluteLoss(ScoreFunction):
     >>> AbsoluteLoss()([2.0, 0.0], [0.0, 0.0]).value
     array([2.  , 0.05])
     """
+
+    _code = codes.ABSOLUTE
 
     def __init__(self, width: float = 0.1):
         self.width = width

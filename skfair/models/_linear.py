@@ -25,6 +25,9 @@ from skfair.utils._types import MatrixLike
 _ROUNDING = 1e-13
 """Standard deviation, relative to the mean, below which a column is constant up to rounding."""
 
+_MAX_KERNEL_COLUMNS = 64
+"""Columns up to which one kernel is faster than products of BLAS."""
+
 _FAR = 1e3
 """Mean, relative to the standard deviation, above which columns are stored without it."""
 
@@ -171,6 +174,16 @@ class LinearModel(LinearInParameters):
     def n_parameters(self) -> int:
         """Length of a parameter vector."""
         return len(self.scale) + self.fit_intercept
+
+    @property
+    def kernel_columns(self) -> tuple | None:
+        """X, and center and scale of its columns, for kernels; None if it is sparse or wide."""
+        X = self.X
+        if not isinstance(X, np.ndarray) or X.shape[1] > _MAX_KERNEL_COLUMNS:
+            return None
+        X = X.view()
+        X.flags.writeable = False  # as blocks of files are: kernels are compiled for one type
+        return X, self.center, self.scale
 
     def parameters(self, coef: ArrayLike, intercept: float) -> np.ndarray:
         """Parameters from coefficients.

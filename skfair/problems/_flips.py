@@ -132,6 +132,10 @@ def count_bins(block, start, directions, typical):
     n_bins + 1): first values and increments, the means without those of negative decisions, which
     come last, (n_events,).
     """
+    compiled = block.compiled
+    sums = compiled and compiled.count_lines(start, directions, MARGIN, typical, N_BINS)
+    if sums is not None:
+        return sums
     scores = block.model.evaluate(start).scores
     counts = [_count_bins(block, scores, *line) for line in zip(directions, typical, strict=True)]
     errors, means = zip(*counts, strict=True)

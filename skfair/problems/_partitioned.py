@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -67,7 +67,7 @@ class PartitionedProblem(ConstrainedProblem):
             constraint=problem.constraint,
             total=1.0,
             partitions=partitions,
-            subsample=subsample,
+            subsample=subsample and CompiledProblem.from_problem(subsample),
         )
 
     @property
@@ -181,13 +181,44 @@ class PartitionedProblem(ConstrainedProblem):
         key = (x.tobytes(), multipliers.tobytes(), is_near)
         if key not in self._latest:
             self._latest.clear()
-            criteria = [one.criterion for one in self.constraint]
-            self._latest[key] = self.partitions.reduce(_evaluate, x, multipliers, is_near, criteria)
+            reduce, compiled = self.partitions.reduce, self.compiled
+            sums = compiled and compiled.evaluate(x, multipliers, is_near, reduce)
+            if sums is None:
+                criteria = [one.criterion for one in self.constraint]
+                sums = reduce(_evaluate, x, multipliers, is_near, criteria)
+            self._latest[key] = sums
         return self._latest[key]
 
     @cached_property
     def _latest(self):
         return {}
+
+
+class CompiledProblem(ConstrainedProblem):
+    """A subsample of very many samples, evaluated by the kernels of their blocks if it has any."""
+
+    @classmethod
+    def from_problem(cls, problem: ConstrainedProblem) -> Self:
+        """The same problem."""
+        return cls(**{one.name: getattr(problem, one.name) for one in fields(problem) if one.init})
+
+    has_exact_hessian = False
+
+    def evaluate(
+        self, x: np.ndarray, multipliers: np.ndarray | None = None, is_near: bool | None = None
+    ) -> Evaluation:
+        """The problem at x, from one pass when it is first used."""
+        multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
+        if self.compiled is None or not self.compiled.has_means(multipliers):
+            return super().evaluate(x, multipliers)
+        return PartitionedEvaluation(self, x, multipliers, False)
+
+    def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
+        """Sums of what `PartitionedEvaluation` is made of."""
+        return self.compiled.evaluate(x, multipliers, is_near, self._apply)
+
+    def _apply(self, function, *arguments):
+        return function(self, *arguments)
 
 
 class PartitionedEvaluation(Evaluation):
@@ -284,28 +315,40 @@ def _count(block, points):
     Moments are those of the report: three arrays of each constraint, (n_points, n_rates).
     """
     # Each model is judged from its scores of this block, which are not stored.
-    errors, decided, objectives, moments = [], [], [], []
-    for parameters in points:
-        scores = block.predict_scores(parameters)
-        is_positive = scores > 0
-        n_positive = np.count_nonzero(is_positive)
-        errors.append(block.share.dot(is_positive != (block.target > 0)))
-        decided.append((len(scores) - n_positive, n_positive))
-        objectives.append(block.evaluate(parameters).fun)
-        moments.append([one.moments(scores) for one in block.constraint])
+    counts = [
+        block.compiled and block.compiled.count(parameters) or _count_point(block, parameters)
+        for parameters in points
+    ]
+    errors, decided, objectives, moments = zip(*counts, strict=True)
     # From one list per model to one array per constraint and moment.
     by_constraint = zip(*moments, strict=True)
     moments = tuple(tuple(map(np.array, zip(*one, strict=True))) for one in by_constraint)
     return np.array(errors), np.array(decided), np.array(objectives), moments
 
 
+def _count_point(block, parameters):
+    """Share of a block in errors, decisions, objective and moments of a model."""
+    scores = block.predict_scores(parameters)
+    is_positive = scores > 0
+    n_positive = np.count_nonzero(is_positive)
+    error = block.share.dot(is_positive != (block.target > 0))
+    moments = [one.moments(scores) for one in block.constraint]
+    return error, (len(scores) - n_positive, n_positive), block.evaluate(parameters).fun, moments
+
+
 def _residuals(block, parameters):
     """Share of a block in the differences between exact and smooth means, by constraint."""
+    residuals = block.compiled and block.compiled.residuals(parameters)
+    if residuals is not None:
+        return residuals
     scores = block.predict_scores(parameters)
     return tuple(one.means.residual(scores) for one in block.constraint)
 
 
 def _smooth_means(block, parameters):
     """Share of a block in the smooth means, by constraint."""
+    means = block.compiled and block.compiled.smooth_means(parameters)
+    if means is not None:
+        return means
     scores = block.model.evaluate(parameters).scores
     return tuple(one.means.evaluate(scores)[1] for one in block.constraint)

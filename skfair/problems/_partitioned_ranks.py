@@ -97,18 +97,24 @@ class PartitionedRankProblem(PartitionedProblem):
 def _count_scores(block, number, parameters, cuts):
     """Share of a block in the bins of scores of one constraint's events."""
     partitioned = block.constraint.constraints[number].partition_sums
-    return partitioned.count(block.predict_scores(parameters), cuts)
+    return partitioned.count(_predict_scores(block, parameters), cuts)
 
 
 def _gather_samples(block, number, parameters, cuts, bins):
     """Samples of a block that are in one of the bins."""
     partitioned = block.constraint.constraints[number].partition_sums
-    return partitioned.gather(block.predict_scores(parameters), cuts, bins)
+    return partitioned.gather(_predict_scores(block, parameters), cuts, bins)
 
 
 def _count_above(block, parameters, thresholds):
     """Share of a block in the objective, and in the shares above thresholds, by constraint."""
     pairs = zip(block.constraint, thresholds, strict=True)
-    scores = block.predict_scores(parameters)
+    scores = _predict_scores(block, parameters)
     moments = tuple(one.partition_sums.moments(scores, of_one) for one, of_one in pairs)
-    return block.evaluate(parameters).fun, moments
+    return float(block.share @ block.losses(scores).value), moments
+
+
+def _predict_scores(block, parameters):
+    """Scores of a block as predictions will have them."""
+    scores = block.compiled and block.compiled.predict_scores(parameters)
+    return block.predict_scores(parameters) if scores is None else scores

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from skfair.losses import as_pointwise, over_pairs
 from skfair.partitions import SUBSAMPLE_SIZES
+from skfair.problems._compiled import compile_block
 from skfair.problems._evaluation import Evaluation
 from skfair.problems._flips import count_line, count_unclear
 from skfair.utils._types import RandomState
@@ -89,13 +90,13 @@ class ConstrainedProblem:
     constraint: Any
     region: Any = None
     total: float | None = None
-    share: np.ndarray = field(init=False, repr=False)
 
-    def __post_init__(self):
-        """Weigh the samples by their shares."""
+    @cached_property
+    def share(self) -> np.ndarray:
+        """Share of each sample in the objective, (n_samples,)."""
         total = self.weights.sum() if self.total is None else self.total
         # In mini-batches for the constraint alone no sample has a weight.
-        object.__setattr__(self, "share", self.weights / total if total > 0 else self.weights)
+        return self.weights / total if total > 0 else self.weights
 
     def __sizeof__(self):
         """Bytes of the samples, for schedulers of partitions."""
@@ -367,6 +368,11 @@ class ConstrainedProblem:
             constraint=self.constraint.take(rows),
         )
 
+    @cached_property
+    def compiled(self) -> Any:
+        """The samples as arguments of kernels, a `CompiledBlock`; None where there are none."""
+        return compile_block(self)
+
     @property
     def scored_problem(self) -> Any:
         """The problem whose scores are in memory: itself."""
@@ -457,7 +463,7 @@ class ConstrainedProblem:
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
         batch = getattr(self.model, "batch", self.model.take)
-        # One is made in every step: `__post_init__` would compute the shares again.
+        # One is made in every step, and its shares need no weights of its own.
         problem = object.__new__(type(self))
         vars(problem).update(
             model=batch(positions),

@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from skfair.classification import ConstrainedERMClassifier
+from skfair._kernels import linear_pass
+from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, FalsePositiveRateParity
 from skfair.metrics import METRICS
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, make_partitions
@@ -77,6 +78,25 @@ def test_any_number_of_threads_gives_the_same_bits(constraint, many):
     assert np.array_equal(one.coef_, two.coef_) and one.intercept_ == two.intercept_
     assert one.objective_ == two.objective_
     assert one.constraint_report_.equals(two.constraint_report_)
+
+
+def test_any_number_of_threads_gives_the_same_percentiles(many):
+    X, y, groups = draw()
+    one, two = (
+        PartialParityClassifier(interval=(0.1, 0.4), n_jobs=n_jobs).fit(
+            X, y, sensitive_features=groups
+        )
+        for n_jobs in (1, 2)
+    )
+    assert np.array_equal(one.coef_, two.coef_) and one.intercept_ == two.intercept_
+    assert one.objective_ == two.objective_
+    assert np.array_equal(one.thresholds_, two.thresholds_)
+
+
+def test_fits_of_few_samples_compile_no_pass(monkeypatch):
+    monkeypatch.delattr(linear_pass, "evaluate_block")
+    monkeypatch.delattr(linear_pass, "count_block")
+    assert fitted("demographic_parity").constraint_violation_ == 0.0
 
 
 @pytest.mark.parametrize(

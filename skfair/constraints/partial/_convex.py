@@ -101,33 +101,48 @@ class MeanExcess(ConvexMeans):
     rounding = 0.05
 
     def __init__(self, events, scores, breakpoints, corner):
+        from skfair._kernels.percentile import sort_members
+
         # Sort the samples into buckets between the ends of corners, short and long ones.
+        self.place_buckets(breakpoints, corner)
+        samples = events.memberships
+        indptr, order, moments = sort_members(scores, *samples, self.bounds, events.n_events)
+        self.integrate(moments)
+        self.cells = _bucket_sums(events, scores, indptr, order, self.has_corner)
+
+    @classmethod
+    def without_samples(cls, breakpoints, corner):
+        """The buckets alone, until `integrate` has their moments; there are no cells."""
+        buckets = cls.__new__(cls)
+        buckets.place_buckets(breakpoints, corner)
+        buckets.cells = None
+        return buckets
+
+    def place_buckets(self, breakpoints, corner):
+        """Bounds of buckets, and the polynomials in them."""
         begins = breakpoints - corner / 2
         ends = np.concatenate([breakpoints + step * corner for step in (-1.0, -0.5, 0.5, 1.0)])
         ascending = np.argsort(ends, kind="stable")
         rank = np.empty_like(ascending)
         rank[ascending] = np.arange(len(ends))
-        from skfair._kernels.percentile import sort_members
-
-        sorted_ends = ends[ascending]
-        indptr, order, moments = sort_members(
-            scores, *events.memberships, sorted_ends, events.n_events
-        )
         past = (np.arange(len(ends) + 1) > rank[:, np.newaxis]).reshape(4, len(breakpoints), -1)
-        above = past[2].astype(float)
-        corners = _per_length(past[1] & ~past[2], corner)
-        # Integrate the polynomial of each bucket: linear above a corner, quadratic inside.
-        mass, first, second = moments
-        squares = second @ corners.T - 2 * begins * (first @ corners.T)
-        squares += begins**2 * (mass @ corners.T)
+        self.bounds, self.breakpoints, self.begins = ends[ascending], breakpoints, begins
+        self.inside = past[2].astype(float), _per_length(past[1] & ~past[2], corner)
+        self.has_corner = self.inside[1].any(axis=0)
         # Slope of a bucket's polynomial in the score: constant plus corners times score.
-        constant = above - corners * begins[:, np.newaxis]
-        self.values = first @ above.T - breakpoints * (mass @ above.T) + squares / 2
-        self.above = mass @ constant.T + first @ corners.T
-        self.combine = np.hstack((constant, corners))
-        self.cells = _bucket_sums(events, scores, indptr, order, corners.any(axis=0))
+        above, corners = self.inside
+        self.combine = np.hstack((above - corners * begins[:, np.newaxis], corners))
         # Second derivatives of corners twice as long, as the class describes.
         self.curvatures = _per_length(past[0] & ~past[3], 2 * corner)
+
+    def integrate(self, moments):
+        """Integrate the polynomial of each bucket: linear above a corner, quadratic inside."""
+        (mass, first, second), (above, corners) = moments, self.inside
+        squares = second @ corners.T - 2 * self.begins * (first @ corners.T)
+        squares += self.begins**2 * (mass @ corners.T)
+        constant, _ = np.hsplit(self.combine, 2)
+        self.values = first @ above.T - self.breakpoints * (mass @ above.T) + squares / 2
+        self.above = mass @ constant.T + first @ corners.T
         self.mass = mass
 
     @staticmethod

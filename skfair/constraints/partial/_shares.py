@@ -90,6 +90,20 @@ class ShareRows:
         corner = rounding * self.width
         return self.convex_means(self.events, scores, self.breakpoints(aux), corner)
 
+    def buckets_at(self, aux):
+        """Buckets of scores without samples, as `MeanExcess`; None for other functions."""
+        if self.convex_means is not MeanExcess:
+            return None
+        corner = (MeanExcess.rounding if self.rounding is None else self.rounding) * self.width
+        return MeanExcess.without_samples(self.breakpoints(aux), corner)
+
+    def bucket_curvatures(self, buckets, v, is_exact):
+        """Second derivative of ``v @ rows`` by the score of a share, (n_events, n_buckets)."""
+        weights = v.reshape(self.events.n_events, -1) @ np.subtract(*self.ends)
+        if is_exact:
+            return weights @ buckets.exact().curvatures
+        return np.maximum(0.0, weights) @ buckets.curvatures
+
     def shares(self, scores, aux):
         """Shares of the events above the thresholds, (n_events, n_thresholds)."""
         return self.convex_at(scores, aux).values @ np.subtract(*self.ends).T
@@ -107,8 +121,12 @@ class ShareRows:
         multiplier makes concave is left out, so that they are never negative. Samples around the
         other one count too (see `MeanExcess`). The exact ones are those of both corners.
         """
+        return self.at_convex(self.convex_at(scores, aux), aux)
+
+    def at_convex(self, convex, aux):
+        """The same from `ConvexMeans`."""
         # Values and slopes: shares are differences of convex functions at both ends of a ramp.
-        convex, difference = self.convex_at(scores, aux), np.subtract(*self.ends)
+        difference = np.subtract(*self.ends)
         # A threshold that rises moves both ends of its ramp, and lowers the share.
         moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.by_threshold
         values = ConstraintValues(
