@@ -46,7 +46,8 @@ def route_metadata(estimator, base, metadata, params):
     passed = {name: value for name, value in metadata.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
         routed = process_routing(estimator, "fit", **passed, **params)
-        return routed.estimator.fit, routed.splitter.split if "splitter" in routed else {}
+        # Not `"splitter" in routed`, which never ends where scikit-learn routes no metadata at all.
+        return routed.estimator.fit, routed.get("splitter", {}).get("split", {})
     accepted = {name: value for name, value in passed.items() if has_fit_parameter(base, name)}
     return accepted | params, {}
 

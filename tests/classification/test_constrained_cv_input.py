@@ -358,6 +358,14 @@ def test_metadata_is_routed_through_a_pipeline(people, routing):
     assert set(np.concatenate(seen)) == {1.0, 3.0}
 
 
+@pytest.mark.timeout(60)
+def test_a_fit_without_metadata_returns_while_routing_is_on(people, routing):
+    X, y, _ = people
+    with pytest.warns(MissingSensitiveFeaturesWarning, match="unconstrained"):
+        model = ConstrainedClassifierCV(NB, cv=3).fit(X, y)
+    assert model.status_ == "unconstrained"
+
+
 def test_folds_may_come_from_a_generator(people, routing):
     X = people[0]
     assert gap(people, fit(people, cv=(fold for fold in KFold(3).split(X)))) <= 0.05
