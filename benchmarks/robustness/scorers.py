@@ -131,39 +131,44 @@ def search_outcome(estimator, scorer, situation, data):
     return "number" if np.isfinite(search.cv_results_["mean_test_score"]).all() else "nan"
 
 
-def outcomes():
-    """Outcomes of all searches.
+def outcomes(name):
+    """Outcomes of the searches over one estimator.
+
+    Parameters
+    ----------
+    name : str
+        A key of `ESTIMATORS`.
 
     Returns
     -------
     table : pandas.DataFrame
-        One row per estimator, scorer and situation.
+        One row per scorer, one column per situation.
     """
     X, targets, groups = make_data()
+    estimator = ESTIMATORS[name]
+    task = "several classes" if "classes" in name else get_tags(estimator).estimator_type
     rows = []
-    for name, estimator in ESTIMATORS.items():
-        task = "several classes" if "classes" in name else get_tags(estimator).estimator_type
-        for scorer_name, scorer in scorers_of(task).items():
-            found = {
-                situation: search_outcome(estimator, scorer, situation, (X, targets[task], groups))
-                for situation in SITUATIONS
-            }
-            rows.append({"estimator": name, "scorer": scorer_name, **found})
+    for scorer_name, scorer in scorers_of(task).items():
+        endings = {
+            situation: search_outcome(estimator, scorer, situation, (X, targets[task], groups))
+            for situation in SITUATIONS
+        }
+        rows.append({"estimator": name, "scorer": scorer_name, **endings})
     return pd.DataFrame(rows)
 
 
 def scorers(budget):
     """Scores of searches without routing, without groups and with both: numbers or errors."""
-    table = outcomes()
-    found = table[list(SITUATIONS)].to_numpy().ravel()
-    counts = {kind: int((found == kind).sum()) for kind in ("number", "error", "nan")}
-    others = len(found) - sum(counts.values())
+    table = pd.concat([outcomes(name) for name in ESTIMATORS], ignore_index=True)
+    endings = table[list(SITUATIONS)].to_numpy().ravel()
+    counts = {ending: int((endings == ending).sum()) for ending in ("number", "error", "nan")}
+    others = len(endings) - sum(counts.values())
     checks = [
         Check("searches in which nan is a score", [counts["nan"]], "<=", 0),
         Check("errors that do not say what to do", [others], "<=", 0),
     ]
     title = (
-        f"{len(found)} searches: {counts['number']} numbers, {counts['error']} errors that say "
+        f"{len(endings)} searches: {counts['number']} numbers, {counts['error']} errors that say "
         f"what to do, {counts['nan']} scores of nan"
     )
     return Report(title, table.to_dict("records"), checks)
