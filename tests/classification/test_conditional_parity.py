@@ -1,4 +1,4 @@
-"""Conditional demographic parity in fits: the strata go with the people of each fit."""
+"""Conditional demographic parity in fits: the strata are those of the training samples."""
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ def model(strata="degree", tolerance=0.02, **params):
     )
 
 
-def test_the_gap_is_kept_within_the_strata_alone():
+def test_the_gap_within_each_stratum_keeps_the_tolerance():
     fitted = model().fit(X, Y, sensitive_features=GROUPS)
     assert gap(fitted, X, Y, GROUPS) <= 0.02 + 1e-12
     plain = ConstrainedERMClassifier(None).fit(X, Y, sensitive_features=GROUPS)
@@ -40,8 +40,8 @@ def test_the_gap_is_kept_within_the_strata_alone():
     assert fitted.constraint_report_["cell"].unique().tolist() == ["stratum 0.0", "stratum 1.0"]
 
 
-def test_people_of_no_weight_do_not_shift_the_strata():
-    """They come first, so that strata that were cut at fit alone would be those of others."""
+def test_samples_without_weight_do_not_change_the_strata():
+    """They come first: strata that are not indexed by the positive weights would be shifted."""
     absent = pd.DataFrame({"skill": np.zeros(200), "degree": np.tile([1.0, 0.0], 100)})
     weights = np.repeat([0.0, 1.0], [200, N_SAMPLES])
     weighted = model().fit(
@@ -59,21 +59,21 @@ def test_people_of_no_weight_do_not_shift_the_strata():
 
 
 @pytest.mark.parametrize("strata", ["degree", 1, lambda X: X["degree"] > 0.5])
-def test_cross_validation_cuts_the_strata_too(strata):
-    class Kept(ConstrainedERMClassifier):
-        """Remembers how large the gap of its own fold is."""
+def test_cross_validation_indexes_the_strata(strata):
+    class ScoredByGap(ConstrainedERMClassifier):
+        """A classifier whose score is zero where the report has the gap of its fold."""
 
         def score(self, X, y, *, sensitive_features=None):
-            return -abs(self.constraint_report_["gap"].max() - self.own_gap_)
+            return -abs(self.constraint_report_["gap"].max() - self.fold_gap_)
 
         def fit(self, X, y, *, sensitive_features=None, sample_weight=None):
             super().fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-            self.own_gap_ = gap(self, X, y, sensitive_features)
+            self.fold_gap_ = gap(self, X, y, sensitive_features)
             return self
 
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
-            Kept(ConditionalDemographicParity(strata)),
+            ScoredByGap(ConditionalDemographicParity(strata)),
             {"tolerance": [0.02, 0.1]},
             cv=3,
             error_score="raise",
@@ -82,9 +82,9 @@ def test_cross_validation_cuts_the_strata_too(strata):
     assert search.cv_results_["mean_test_score"] == pytest.approx([0.0, 0.0], abs=1e-12)
 
 
-def test_a_mask_of_everybody_is_refused_in_a_fold():
+def test_a_mask_of_all_samples_is_refused_in_a_fold():
     class Closed(ConditionalDemographicParity):
-        def cells(self, people):
+        def cells(self, samples):
             return {"degree": DEGREE > 0}
 
     with pytest.raises(ValueError, match=r"shape \(300,\).*shape \(600,\).*of its own fold"):

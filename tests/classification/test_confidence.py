@@ -1,4 +1,4 @@
-"""Tolerances promised to new people, by every classifier that keeps one."""
+"""Tolerances guaranteed on new data with a confidence level, by every classifier."""
 
 import warnings
 
@@ -32,7 +32,7 @@ from skfair.solvers import AdamPrimalDual
 
 
 def draw(n, seed, shift=0.7, n_groups=2):
-    """People of a population: groups whose means differ."""
+    """Samples of a population: groups whose means differ."""
     rng = np.random.default_rng(seed)
     groups = rng.integers(n_groups, size=n)
     X = rng.normal(size=(n, 4))
@@ -41,28 +41,28 @@ def draw(n, seed, shift=0.7, n_groups=2):
     return X, y, groups
 
 
-def gap_among(model, people):
-    X, y, groups = people
+def gap_on(model, data):
+    X, y, groups = data
     return demographic_parity_difference(y, model.predict(X), sensitive_features=groups)
 
 
 @pytest.mark.slow
-def test_a_promise_is_broken_about_as_seldom_as_said():
-    # 40 redraws: without a promise about half are broken, with .9 about four of them.
-    everybody, broken = draw(50_000, seed=1000), {None: 0, 0.9: 0}
+def test_the_tolerance_holds_on_the_population_with_the_stated_probability():
+    # 40 redraws: without a guarantee about half exceed the tolerance, with .9 about four of them.
+    population, n_violations = draw(50_000, seed=1000), {None: 0, 0.9: 0}
     guaranteed = 0
     for seed in range(40):
         X, y, groups = draw(600, seed)
-        for confidence in broken:
+        for confidence in n_violations:
             model = ConstrainedERMClassifier(tolerance=0.1, confidence_level=confidence)
             with warnings.catch_warnings():  # of a few samples, that they are too small
                 warnings.simplefilter("ignore", InfeasibleConstraintWarning)
                 model.fit(X, y, sensitive_features=groups)
-            is_promised = confidence is None or model.status_ != "uncertain"
-            broken[confidence] += is_promised and gap_among(model, everybody) > 0.1
-            guaranteed += is_promised and confidence is not None
-    assert broken[None] >= 12
-    assert broken[0.9] <= 4 + 2 * np.sqrt(40 * 0.1 * 0.9)
+            is_guaranteed = confidence is None or model.status_ != "uncertain"
+            n_violations[confidence] += is_guaranteed and gap_on(model, population) > 0.1
+            guaranteed += is_guaranteed and confidence is not None
+    assert n_violations[None] >= 12
+    assert n_violations[0.9] <= 4 + 2 * np.sqrt(40 * 0.1 * 0.9)
     assert guaranteed >= 36  # a gap of .1 is two and a half standard errors
 
 
@@ -105,19 +105,19 @@ def test_a_bound_of_losses_that_cannot_be_guaranteed_ends_soon_at_the_smallest_l
     ],
     ids=str,
 )
-def test_every_constraint_on_rates_and_means_can_be_promised(constraint):
+def test_every_constraint_on_rates_and_means_can_be_guaranteed(constraint):
     X, y, groups = draw(3000, seed=0)
     model = ConstrainedERMClassifier(constraint, tolerance=0.12, confidence_level=0.9)
     model.fit(X, y, sensitive_features=groups)
     assert model.guarantee_probability_ >= 0.9
     assert model.status_ in ("optimal", "feasible")
-    asked = model.constraint_report_.groupby("constraint", sort=False)["tolerance"].first()
-    assert (model.tightened_tolerances_ <= asked.to_numpy() + 1e-12).all()
+    requested = model.constraint_report_.groupby("constraint", sort=False)["tolerance"].first()
+    assert (model.tightened_tolerances_ <= requested.to_numpy() + 1e-12).all()
     gaps = model.constraint_report_.groupby("constraint", sort=False)["gap"].first()
     assert (gaps.to_numpy() <= model.tightened_tolerances_ + 1e-6).all()
 
 
-def test_without_it_nothing_is_promised_and_nothing_changes():
+def test_without_confidence_level_the_tolerance_is_not_tightened():
     X, y, groups = draw(500, seed=1)
     plain = ConstrainedERMClassifier(tolerance=0.05).fit(X, y, sensitive_features=groups)
     assert np.isnan(plain.guarantee_probability_)
@@ -136,7 +136,7 @@ def test_any_number_of_groups_and_weights():
     assert 0 < inner[1] < 0.15
 
 
-def test_too_few_people_are_named_with_the_number_that_would_do():
+def test_the_warning_about_too_few_samples_names_the_required_number():
     X, y, groups = draw(300, seed=3)
     groups = np.where(np.arange(300) < 12, "few", np.where(groups == 1, "b", "a"))
     model = ConstrainedERMClassifier(tolerance=0.05, confidence_level=0.95)
@@ -163,14 +163,14 @@ def test_a_confidence_is_between_0_and_1(confidence):
         model.fit(X, y, sensitive_features=groups)
 
 
-def test_smooth_rates_cannot_be_promised():
+def test_smooth_rates_have_no_guarantee():
     X, y, groups = draw(100, seed=5)
     model = ConstrainedERMClassifier(enforcement=None, confidence_level=0.9)
     with pytest.raises(ValueError, match="pass enforcement='auto'"):
         model.fit(X, y, sensitive_features=groups)
 
 
-def test_without_groups_nothing_is_promised():
+def test_without_groups_there_is_no_guarantee():
     X, y, _ = draw(200, seed=6)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -179,7 +179,7 @@ def test_without_groups_nothing_is_promised():
     assert np.isnan(model.guarantee_probability_)
 
 
-def test_in_a_search_it_is_a_parameter_like_any_other():
+def test_a_search_tunes_the_confidence_level():
     X, y, groups = draw(900, seed=7)
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
@@ -190,7 +190,7 @@ def test_in_a_search_it_is_a_parameter_like_any_other():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-def test_any_classifier_on_scores_by_models_that_have_not_seen_people():
+def test_any_classifier_is_guaranteed_on_out_of_fold_scores():
     X, y, groups = draw(3000, seed=8)
     base = LogisticRegression()
     inner = []
@@ -205,7 +205,7 @@ def test_any_classifier_on_scores_by_models_that_have_not_seen_people():
     assert gap <= inner[1] + 1e-9
 
 
-def test_networks_are_trained_without_those_whom_they_are_tried_on():
+def test_networks_are_trained_once_per_fold():
     X, y, groups = draw(1500, seed=9)
     model = ConstrainedMLPClassifier(
         tolerance=0.1,
@@ -216,12 +216,12 @@ def test_networks_are_trained_without_those_whom_they_are_tried_on():
     ).fit(X, y, sensitive_features=groups)
     assert model.guarantee_probability_ >= 0.9
     assert model.tightened_tolerances_[0] < 0.1
-    assert gap_among(model, (X, y, groups)) <= model.tightened_tolerances_[0] + 1e-9
-    assert model.n_iter_ == 6 * 5  # of all and of everybody but each fold
+    assert gap_on(model, (X, y, groups)) <= model.tightened_tolerances_[0] + 1e-9
+    assert model.n_iter_ == 6 * 5  # the fit to all samples and one fit per fold
 
 
 @pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
-def test_criteria_on_an_interval(criterion):
+def test_criteria_on_an_interval_can_be_guaranteed(criterion):
     X, y, groups = draw(3000, seed=10)
     model = PartialParityClassifier(
         PARTIAL_CRITERIA[criterion]((0.1, 0.6), scale="raw"),
@@ -233,7 +233,7 @@ def test_criteria_on_an_interval(criterion):
 
 
 @pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
-def test_ranks_are_shifted_less_far(criterion):
+def test_a_guarantee_shifts_ranks_less_far_apart(criterion):
     X, y, groups = draw(3000, seed=14, shift=1.5)
     constraint = PARTIAL_CRITERIA[criterion]((0.1, 0.6), scale="raw")
     plain, certain = (
@@ -247,7 +247,7 @@ def test_ranks_are_shifted_less_far(criterion):
     assert np.ptp(certain.rates_) < np.ptp(plain.rates_)
 
 
-def test_too_few_ranks_are_reported():
+def test_too_few_samples_for_ranks_are_warned_of():
     X, y, groups = draw(160, seed=15)
     model = PartialParityPostprocessor(tolerance=0.1, confidence_level=0.95)
     with pytest.warns(InfeasibleConstraintWarning, match="times as many samples would be enough"):
@@ -269,14 +269,14 @@ def test_more_than_two_classes_have_no_guarantee():
         model.fit(X, y + (X[:, 1] > 1), sensitive_features=groups)
 
 
-def test_equal_people_give_equal_fits():
+def test_equal_data_give_equal_fits():
     X, y, groups = draw(500, seed=12)
     model = ConstrainedERMClassifier(tolerance=0.1, confidence_level=0.8)
     coef = [model.fit(X, y, sensitive_features=groups).coef_ for _ in range(2)]
     np.testing.assert_array_equal(*coef)
 
 
-def _repeated(n_copies, n=400, seed=16):
+def draw_copies(n_copies, n=400, seed=16):
     """Each sample several times, and the number of the sample that a row repeats."""
     X, y, groups = draw(n, seed)
     ids = np.repeat(np.arange(n), n_copies)
@@ -306,7 +306,7 @@ WITH_GROUPS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("model", WITH_GROUPS, ids=lambda model: type(model).__name__)
 def test_copies_that_are_declared_add_no_certainty(model):
-    X, y, sex, ids = _repeated(4)
+    X, y, sex, ids = draw_copies(4)
     once = ids == np.roll(ids, 3)  # the last of the four copies
     single = sklearn.clone(model).fit(X[once], y[once], sensitive_features=sex[once])
     declared = sklearn.clone(model).fit(X, y, sensitive_features=sex, groups=ids)
@@ -362,8 +362,8 @@ def test_out_of_bag_scores_divide_groups():
 
 @pytest.mark.parametrize("cv", [5, GroupKFold(5)])
 def test_groups_reach_the_folds_of_any_model(cv):
-    X, y, sex, ids = _repeated(3, n=200)
-    # The features tell the number of a sample: a tree recalls a copy that it has seen.
+    X, y, sex, ids = draw_copies(3, n=200)
+    # The features identify a sample: a tree memorises a copy of it in the training data.
     model = ConstrainedClassifierCV(
         DecisionTreeClassifier(random_state=0), None, cv=cv, group_estimator=LogisticRegression()
     )
@@ -374,7 +374,7 @@ def test_groups_reach_the_folds_of_any_model(cv):
 
 
 def test_groups_of_a_search_reach_splitter_and_fit():
-    X, y, sex, ids = _repeated(2, n=300)
+    X, y, sex, ids = draw_copies(2, n=300)
     with sklearn.config_context(enable_metadata_routing=True), warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         search = GridSearchCV(
@@ -386,7 +386,7 @@ def test_groups_of_a_search_reach_splitter_and_fit():
 
 
 def test_constant_decisions_under_a_guarantee_are_named():
-    # All that is known of the label is the group: but for that, all decisions are the same.
+    # X is the group: decisions that do not differ by group are constant.
     rng = np.random.default_rng(21)
     sex = rng.integers(2, size=600)
     X = sex[:, np.newaxis].astype(float)

@@ -1,4 +1,4 @@
-"""What ConstrainedClassifierCV says of bad input, and how it lives with pipelines and searches."""
+"""ConstrainedClassifierCV: input validation, pipelines, searches, export and callbacks."""
 
 import json
 
@@ -33,7 +33,7 @@ NB = GaussianNB()
 
 
 @pytest.fixture(scope="module")
-def people():
+def data():
     rng = np.random.default_rng(0)
     sex = rng.choice(["f", "m"], size=400)
     X = rng.normal(size=(400, 3))
@@ -47,14 +47,16 @@ def routing():
         yield
 
 
-def fit(people, estimator=NB, weights=None, **params):
-    X, y, sex = people
-    model = ConstrainedClassifierCV(estimator, **({"tolerance": 0.05, "cv": 3} | params))
+def fit(data, estimator=NB, weights=None, **params):
+    X, y, sex = data
+    model = ConstrainedClassifierCV(
+        estimator, **({"tolerance": 0.05, "cv": 3, "group_estimator": NB} | params)
+    )
     return model.fit(X, y, sensitive_features=sex, sample_weight=weights)
 
 
-def gap(people, model):
-    _, y, sex = people
+def gap(data, model):
+    _, y, sex = data
     return demographic_parity_difference(y, model.oof_scores_ > 0, sensitive_features=sex)
 
 
@@ -72,12 +74,12 @@ class Labels(ClassifierMixin, BaseEstimator):
 # Refused ------------------------------------------------------------------------------
 
 
-def test_labels_alone_cannot_be_shifted(people):
+def test_labels_alone_cannot_be_shifted(data):
     with pytest.raises(ValueError, match="'estimator' parameter .* must be .* 'predict_proba'"):
-        fit(people, Labels())
+        fit(data, Labels())
     vote = VotingClassifier([("nb", NB), ("lr", LogisticRegression())], voting="hard")
     with pytest.raises(ValueError, match="must be .* 'predict_proba'"):
-        fit(people, vote)
+        fit(data, vote)
 
 
 @pytest.mark.parametrize(
@@ -97,29 +99,29 @@ def test_labels_alone_cannot_be_shifted(people):
     ],
     ids=str,
 )
-def test_parameters_that_mean_nothing(people, params, message):
+def test_parameters_that_mean_nothing(data, params, message):
     with pytest.raises(ValueError, match=message):
-        fit(people, **params)
+        fit(data, **params)
 
 
-def test_folds_must_be_a_partition(people):
+def test_folds_must_be_a_partition(data):
     with pytest.raises(ValueError, match="no partition of the samples. .*FrozenEstimator"):
-        fit(people, cv=ShuffleSplit(2, random_state=0))
+        fit(data, cv=ShuffleSplit(2, random_state=0))
 
 
-def test_training_rows_must_exclude_test_rows(people):
-    X, y, sex = people
-    seen = [(np.arange(400), test) for _, test in KFold(4).split(X)]
+def test_training_rows_must_exclude_test_rows(data):
+    X, y, sex = data
+    overlapping = [(np.arange(400), test) for _, test in KFold(4).split(X)]
     with pytest.raises(ValueError, match="100 of the 100 test rows of fold 0 of cv are among its"):
-        fit(people, DecisionTreeClassifier(), cv=seen)
-    model = PartialParityPostprocessor(DecisionTreeClassifier(), cv=seen)
+        fit(data, DecisionTreeClassifier(), cv=overlapping)
+    model = PartialParityPostprocessor(DecisionTreeClassifier(), cv=overlapping)
     with pytest.raises(ValueError, match="100 of the 100 test rows of fold 0 of cv are among its"):
         model.fit(X, y, sensitive_features=sex)
 
 
 @pytest.mark.parametrize("make", [ConstrainedClassifierCV, PartialParityPostprocessor])
-def test_training_data_of_a_fitted_classifier_are_declared(people, make):
-    X, y, sex = people
+def test_training_data_of_a_fitted_classifier_are_declared(data, make):
+    X, y, sex = data
     tree = DecisionTreeClassifier(max_depth=3).fit(X[:300], y[:300])
     groups = {"sensitive_features": sex}
     for model in (make(tree, cv="prefit", tolerance=1), make(FrozenEstimator(tree), tolerance=1)):
@@ -174,131 +176,131 @@ class Decides(Returns):
     ids=["above 1", "infinite", "3 columns", "1 column", "1-D", "rows", "list of arrays", "text"],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
-def test_probabilities_of_another_form_are_refused(people, change, message):
+def test_probabilities_of_another_form_are_refused(data, change, message):
     message = f"predict_proba of Returns must return .*{message}"
     with pytest.raises(ValueError, match=message):
-        fit(people, Returns(change))
+        fit(data, Returns(change))
     with pytest.raises(ValueError, match=message):
-        fit(people, group_estimator=Returns(change))
+        fit(data, group_estimator=Returns(change))
 
 
-def test_decision_functions_of_another_form_are_refused(people):
+def test_decision_functions_of_another_form_are_refused(data):
     with pytest.raises(ValueError, match="decision_function of Decides must return finite"):
-        fit(people, Decides(lambda p: np.where(p > 0.5, np.inf, p)))
+        fit(data, Decides(lambda p: np.where(p > 0.5, np.inf, p)))
     with pytest.raises(ValueError, match="decision_function of Decides must return one row"):
-        fit(people, Decides(lambda p: p[:-1]))
+        fit(data, Decides(lambda p: p[:-1]))
     with pytest.raises(ValueError, match="decision_function of Decides has 3 columns"):
-        fit(people, Decides(lambda p: np.c_[p, p[:, 0]]))
+        fit(data, Decides(lambda p: np.c_[p, p[:, 0]]))
 
 
-def test_lists_are_probabilities_too(people):
-    expected = fit(people)
+def test_probabilities_may_be_lists(data):
+    expected = fit(data)
     for change in (lambda p: p.tolist(), lambda p: p.astype(np.float32) * (1 + 1e-7)):
-        np.testing.assert_allclose(fit(people, Returns(change)).coef_, expected.coef_, rtol=1e-3)
+        np.testing.assert_allclose(fit(data, Returns(change)).coef_, expected.coef_, rtol=1e-3)
 
 
-def test_every_fold_needs_both_classes(people):
-    X, y, sex = people
+def test_every_fold_needs_both_classes(data):
+    X, y, sex = data
     order = np.argsort(y, kind="stable")
     halves = np.array_split(order, [np.sum(y == 0)])
     with pytest.raises(
         ValueError, match="Fold 0 of 2 leaves no sample of class 0 .* StratifiedKFold"
     ):
-        fit(people, cv=[(halves[1], halves[0]), (halves[0], halves[1])])
-    few = np.append(np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1])
+        fit(data, cv=[(halves[1], halves[0]), (halves[0], halves[1])])
+    rows = np.append(np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1])
     with pytest.raises(ValueError, match="only one sample of the class 1"):
-        fit((X[few], y[few], sex[few]))
+        fit((X[rows], y[rows], sex[rows]))
 
 
-def test_every_fold_needs_every_group_that_is_compared(people):
-    X, y, sex = people
+def test_every_fold_needs_every_group_that_is_compared(data):
+    X, y, sex = data
     by_sex = [(np.flatnonzero(sex != s), np.flatnonzero(sex == s)) for s in ("f", "m")]
     with pytest.raises(ValueError, match="Fold 0 of 2 leaves no samples of group 'f' .*min_group"):
-        fit(people, cv=by_sex)
-    some = sex.copy()
-    some[np.flatnonzero(y == 1)[0]] = "x"
+        fit(data, cv=by_sex)
+    sparse_groups = sex.copy()
+    sparse_groups[np.flatnonzero(y == 1)[0]] = "x"
     with pytest.raises(ValueError, match="leaves no positives of group 'x' to learn from"):
-        fit((X, y, some), constraint="equal_opportunity", min_group_size=1)
+        fit((X, y, sparse_groups), constraint="equal_opportunity", min_group_size=1)
     with pytest.warns(UserWarning, match=r"1 group\(s\) with fewer"):
-        fit((X, y, some), constraint=DemographicParity(min_group_size=5))
+        fit((X, y, sparse_groups), constraint=DemographicParity(min_group_size=5))
 
 
-def test_a_frozen_classifier_must_know_the_classes(people):
-    X, y, sex = people
+def test_a_frozen_classifier_must_know_the_classes(data):
+    X, y, sex = data
     frozen = FrozenEstimator(GaussianNB().fit(X, y + 1))
     with pytest.raises(ValueError, match=r"those of y are \[0, 1\] and those of .* \[1, 2\]"):
-        fit(people, frozen)
+        fit(data, frozen)
 
 
-def test_the_positive_class_is_asked_for(people):
-    X, y, sex = people
+def test_other_labels_need_pos_label(data):
+    X, y, sex = data
     with pytest.raises(ValueError, match="Pass pos_label"):
         fit((X, np.array(["no", "yes"])[y], sex))
 
 
-def test_a_forest_needs_enough_trees(people):
+def test_a_forest_needs_enough_trees(data):
     forest = RandomForestClassifier(n_estimators=2, random_state=0)
     with (
         pytest.warns(UserWarning, match="do not have OOB scores"),
         pytest.raises(ValueError, match="in the bag of every tree"),
     ):
-        fit(people, forest, cv="oob")
+        fit(data, forest, cv="oob")
 
 
-def test_known_groups_do_not_overlap(people):
-    X, y, sex = people
+def test_known_groups_do_not_overlap(data):
+    X, y, sex = data
     members = sparse.csr_array(np.column_stack((sex == "m", X[:, 1] > 0)))
     with pytest.raises(ValueError, match="needs one group per sample"):
         fit((X, y, members), group_estimator="sensitive_features")
 
 
-def test_a_fit_that_raises_leaves_the_earlier_one(people):
-    model = fit(people)
-    before = model.predict(people[0])
+def test_a_fit_that_raises_leaves_the_earlier_one(data):
+    model = fit(data)
+    before = model.predict(data[0])
     with pytest.raises(ValueError, match="only one sample of the class True"):
-        model.fit(people[0], np.arange(400) == 7, sensitive_features=people[2])
-    np.testing.assert_array_equal(model.predict(people[0]), before)
+        model.fit(data[0], np.arange(400) == 7, sensitive_features=data[2])
+    np.testing.assert_array_equal(model.predict(data[0]), before)
 
 
 # Warned of ----------------------------------------------------------------------------
 
 
-def test_weights_that_the_classifier_does_not_take(people):
+def test_weights_that_the_classifier_does_not_take(data):
     weights = 1.0 + (np.arange(400) % 2)
     with pytest.warns(UserWarning, match="KNeighborsClassifier takes no sample_weight"):
-        model = fit(people, KNeighborsClassifier(), weights)
-    _, y, sex = people
-    kept = demographic_parity_difference(
+        model = fit(data, KNeighborsClassifier(), weights)
+    _, y, sex = data
+    reached = demographic_parity_difference(
         y, model.oof_scores_ > 0, sensitive_features=sex, sample_weight=weights
     )
-    assert kept <= 0.05
+    assert reached <= 0.05
 
 
-def test_a_fitted_classifier_is_fitted_again(people):
-    X, y, _ = people
+def test_a_fitted_classifier_is_fitted_again(data):
+    X, y, _ = data
     with pytest.warns(UserWarning, match="fitted already, but clones .*FrozenEstimator"):
-        fit(people, GaussianNB().fit(X, y))
+        fit(data, GaussianNB().fit(X, y))
 
 
-def test_groups_that_the_features_tell(people):
-    X, y, sex = people
-    told = np.column_stack((X, sex == "m"))
+def test_features_that_reveal_the_group_are_warned_of(data):
+    X, y, sex = data
+    with_group = np.column_stack((X, sex == "m"))
     with pytest.warns(UserWarning, match="X reveals the group of nearly all samples"):
-        model = fit((told, y, sex))
-    assert gap(people, model) <= 0.05
-    fit((told, y, sex), group_estimator="sensitive_features")  # who says so hears nothing
+        model = fit((with_group, y, sex))
+    assert gap(data, model) <= 0.05
+    fit((with_group, y, sex), group_estimator="sensitive_features")
 
 
-def test_scores_that_tell_nothing(people):
-    X, y, sex = people
+def test_scores_that_predict_nothing_are_warned_of(data):
+    X, y, sex = data
     noise = np.zeros_like(X)
     with pytest.warns(UserWarning, match="do not predict the class 1"):
-        model = fit((noise, y, sex), LogisticRegression())
+        model = fit((noise, y, sex), LogisticRegression(), group_estimator=LogisticRegression())
     assert len(np.unique(model.predict(noise))) == 1
 
 
-def test_no_groups_came(people):
-    X, y, _ = people
+def test_without_groups_the_fit_is_unconstrained(data):
+    X, y, _ = data
     with pytest.warns(MissingSensitiveFeaturesWarning, match="unconstrained"):
         model = ConstrainedClassifierCV(NB, cv=3).fit(X, y)
     assert len(model.coef_) == 1
@@ -312,8 +314,8 @@ def test_no_groups_came(people):
 # Pipelines, searches, routing ---------------------------------------------------------
 
 
-def test_models_of_groups_see_what_the_last_step_sees(people):
-    X, y, sex = people
+def test_models_of_groups_get_the_features_of_the_last_step(data):
+    X, y, sex = data
     frame = pd.DataFrame(X, columns=list("abc"))
     frame["town"] = np.where(X[:, 0] > 0.5, "north", "south")
     columns = make_column_transformer((OneHotEncoder(), ["town"]), (StandardScaler(), list("abc")))
@@ -323,93 +325,99 @@ def test_models_of_groups_see_what_the_last_step_sees(people):
         GridSearchCV(pipeline, {"logisticregression__C": [0.1, 1.0]}, cv=2),
     ):
         model = fit((frame, y, sex), estimator)
-        assert gap(people, model) <= 0.05
+        assert gap(data, model) <= 0.05
         assert model.predict(frame).shape == (400,)
         assert model.feature_names_in_.tolist() == frame.columns.tolist()
     frozen = fit((frame, y, sex), FrozenEstimator(pipeline.fit(frame, y)))
-    assert gap(people, frozen) <= 0.05
+    assert gap(data, frozen) <= 0.05
 
 
-def test_sparse_features(people):
-    X, y, sex = people
+def test_sparse_features(data):
+    X, y, sex = data
     words = sparse.csr_array(np.maximum(X, 0))
-    model = fit((words, y, sex), LogisticRegression())
-    assert gap(people, model) <= 0.05
+    model = fit((words, y, sex), LogisticRegression(), group_estimator=LogisticRegression())
+    assert gap(data, model) <= 0.05
     assert model.predict(words).shape == (400,)
 
 
-def test_metadata_is_routed_through_a_pipeline(people, routing):
-    X, y, sex = people
+def test_metadata_is_routed_through_a_pipeline(data, routing):
+    X, y, sex = data
     weights = np.where(np.arange(400) % 2, 1.0, 3.0)
-    seen = []
+    fold_weights = []
 
-    class Told(GaussianNB):
+    class Weighted(GaussianNB):
         def fit(self, X, y, sample_weight=None):
-            seen.append(sample_weight)
+            fold_weights.append(sample_weight)
             return super().fit(X, y, sample_weight)
 
-    pipeline = make_pipeline(StandardScaler(), Told().set_fit_request(sample_weight=True))
+    pipeline = make_pipeline(StandardScaler(), Weighted().set_fit_request(sample_weight=True))
     pipeline.named_steps["standardscaler"].set_fit_request(sample_weight=False)
-    model = ConstrainedClassifierCV(pipeline, tolerance=0.05, cv=GroupKFold(4))
+    model = ConstrainedClassifierCV(pipeline, tolerance=0.05, cv=GroupKFold(4), group_estimator=NB)
     model.set_fit_request(sample_weight=True)
     towns = np.arange(400) // 20
     model.fit(X, y, sensitive_features=sex, sample_weight=weights, groups=towns)
-    assert [len(own) for own in seen] == [300] * 4
-    assert set(np.concatenate(seen)) == {1.0, 3.0}
+    assert [len(weight) for weight in fold_weights] == [300] * 4
+    assert set(np.concatenate(fold_weights)) == {1.0, 3.0}
 
 
 @pytest.mark.timeout(60)
-def test_a_fit_without_metadata_returns_while_routing_is_on(people, routing):
-    X, y, _ = people
+def test_a_fit_without_metadata_returns_while_routing_is_on(data, routing):
+    X, y, _ = data
     with pytest.warns(MissingSensitiveFeaturesWarning, match="unconstrained"):
         model = ConstrainedClassifierCV(NB, cv=3).fit(X, y)
     assert model.status_ == "unconstrained"
 
 
-def test_folds_may_come_from_a_generator(people, routing):
-    X = people[0]
-    assert gap(people, fit(people, cv=(fold for fold in KFold(3).split(X)))) <= 0.05
+def test_folds_may_come_from_a_generator(data, routing):
+    X = data[0]
+    assert gap(data, fit(data, cv=(fold for fold in KFold(3).split(X)))) <= 0.05
 
 
-def test_splits_by_a_third_party(people, routing):
-    X, y, sex = people
-    model = ConstrainedClassifierCV(NB, tolerance=0.05, cv=LeaveOneGroupOut())
+def test_splits_by_a_third_party(data, routing):
+    X, y, sex = data
+    model = ConstrainedClassifierCV(NB, tolerance=0.05, cv=LeaveOneGroupOut(), group_estimator=NB)
     model.fit(X, y, sensitive_features=sex, groups=np.arange(400) % 3)
     assert len(model.estimators_) == 3
 
 
-def test_a_search_over_tolerances(people, routing):
-    X, y, sex = people
+def test_a_search_over_tolerances(data, routing):
+    X, y, sex = data
     scorer = get_scorer("neg_demographic_parity_difference")
     search = GridSearchCV(
-        ConstrainedClassifierCV(NB, cv=3), {"tolerance": [0.02, 0.2]}, scoring=scorer, cv=2
+        ConstrainedClassifierCV(NB, cv=3, group_estimator=NB),
+        {"tolerance": [0.02, 0.2]},
+        scoring=scorer,
+        cv=2,
     )
     search.fit(X, y, sensitive_features=sex)
     assert search.best_params_ == {"tolerance": 0.02}
 
 
-def test_it_may_be_the_step_of_a_pipeline(people, routing):
-    X, y, sex = people
-    model = make_pipeline(StandardScaler(), ConstrainedClassifierCV(NB, tolerance=0.05, cv=3))
+def test_the_classifier_may_be_a_step_of_a_pipeline(data, routing):
+    X, y, sex = data
+    model = make_pipeline(
+        StandardScaler(),
+        ConstrainedClassifierCV(NB, tolerance=0.05, cv=3, group_estimator=NB),
+    )
     model.fit(X, y, sensitive_features=sex)
-    assert gap(people, model[-1]) <= 0.05
+    assert gap(data, model[-1]) <= 0.05
 
 
-def test_a_constrained_classifier_may_be_inside(people):
+def test_a_constrained_classifier_may_be_inside(data):
     inside = ConstrainedERMClassifier(tolerance=0.1)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = fit(people, inside)
-    assert gap(people, model) <= 0.05
+        model = fit(data, inside)
+    assert gap(data, model) <= 0.05
 
 
-def test_several_jobs_give_the_same(people):
-    np.testing.assert_array_equal(fit(people, n_jobs=2).oof_scores_, fit(people).oof_scores_)
+def test_several_jobs_give_the_same(data):
+    np.testing.assert_array_equal(fit(data, n_jobs=2).oof_scores_, fit(data).oof_scores_)
 
 
 # Export -------------------------------------------------------------------------------
 
 
-def served(rule, scores, probabilities):
+def apply_rule(rule, scores, probabilities):
     """The rule as the documentation has it."""
     z = rule["slope"] * scores + rule["offset"]
     eta = 1 / (1 + np.exp(-z))
@@ -431,12 +439,12 @@ def served(rule, scores, probabilities):
     ],
     ids=str,
 )
-def test_the_rule_that_is_exported_decides_as_predict_does(people, params):
-    X, _, sex = people
-    model = fit(people, **params)
+def test_the_rule_that_is_exported_decides_as_predict_does(data, params):
+    X, _, sex = data
+    model = fit(data, **params)
     rule = json.loads(json.dumps(model.export_rule()))
     groups = {"sensitive_features": sex}
-    scores = served(rule, *model.rule_inputs(X, **groups))
+    scores = apply_rule(rule, *model.rule_inputs(X, **groups))
     decided = model.predict(X, **groups) == rule["pos_label"]
     np.testing.assert_array_equal(scores > 0, decided)
     sign = 1 if model.pos_label_ == model.classes_[1] else -1
@@ -445,8 +453,8 @@ def test_the_rule_that_is_exported_decides_as_predict_does(people, params):
     )
 
 
-def test_rules_of_more_than_two_classes_are_not_exported(people):
-    X, y, sex = people
+def test_rules_of_more_than_two_classes_are_not_exported(data):
+    X, y, sex = data
     model = fit((X, y + (X[:, 1] > 1), sex), constraint=None)
     with pytest.raises(ValueError, match="between 2 classes, but there are 3"):
         model.export_rule()
@@ -454,7 +462,7 @@ def test_rules_of_more_than_two_classes_are_not_exported(people):
         model.rule_inputs(X)
 
 
-def test_what_is_no_parameter_is_no_attribute():
+def test_parameters_of_other_estimators_are_no_attributes():
     assert not hasattr(ConstrainedClassifierCV(), "enforcement")
 
 
@@ -478,10 +486,12 @@ class Tasks:
 
 @pytest.mark.callbacks
 @pytest.mark.parametrize("ensemble", [True, False])
-def test_callbacks_see_every_fold(people, ensemble):
-    X, y, sex = people
+def test_callbacks_see_every_fold(data, ensemble):
+    X, y, sex = data
     tasks, monitor = Tasks(), FairnessMonitor()
-    model = ConstrainedClassifierCV(NB, cv=3, ensemble=ensemble).set_callbacks(tasks, monitor)
+    model = ConstrainedClassifierCV(NB, cv=3, ensemble=ensemble, group_estimator=NB).set_callbacks(
+        tasks, monitor
+    )
     model.fit(X, y, sensitive_features=sex)
     n_folds = [(f"classifier of fold {k} of 3", 0) for k in (1, 2, 3)]
     refit = [] if ensemble else [("classifier of all samples", 0)]
@@ -493,20 +503,20 @@ def test_callbacks_see_every_fold(people, ensemble):
 
 
 @pytest.mark.callbacks
-def test_callbacks_see_folds_that_are_fitted_in_parallel(people):
-    X, y, sex = people
+def test_callbacks_see_folds_that_are_fitted_in_parallel(data):
+    X, y, sex = data
     monitor = FairnessMonitor()
-    model = ConstrainedClassifierCV(NB, cv=3, n_jobs=2).set_callbacks(monitor)
+    model = ConstrainedClassifierCV(NB, cv=3, n_jobs=2, group_estimator=NB).set_callbacks(monitor)
     model.fit(X, y, sensitive_features=sex)
     assert len(monitor.log) == model.n_iter_
 
 
-def test_verbose_names_what_is_fitted(people, capsys):
-    model = fit(people, verbose=1, constraint="equalized_odds")
+def test_verbose_names_what_is_fitted(data, capsys):
+    model = fit(data, verbose=1, constraint="equalized_odds")
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [f"classifier of fold {k} of 3: done" for k in (1, 2, 3)]
     assert lines[4].startswith("final linear model, problem 1, iteration 1: objective 0.")
     solved = [line.split(": ")[0] for line in lines if "iteration" in line]
     assert len(solved) == len(set(solved)) == model.n_iter_
-    fit(people, RandomForestClassifier(20, random_state=0), verbose=1, cv="oob")
+    fit(data, RandomForestClassifier(20, random_state=0), verbose=1, cv="oob")
     assert capsys.readouterr().out.startswith("classifier of all samples: done")

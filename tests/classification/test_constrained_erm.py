@@ -1,4 +1,4 @@
-"""ConstrainedERMClassifier: the tolerance is kept, and what else a fit promises."""
+"""ConstrainedERMClassifier: tolerances, attributes, weights, labels and settings of a fit."""
 
 import warnings
 
@@ -49,7 +49,7 @@ def model(constraint="demographic_parity", **params):
 
 
 def draw(seed=0, n_samples=400, n_groups=2, ties=False):
-    """Features that tell the group, and labels that depend on both."""
+    """Features that depend on the group, and labels that depend on both."""
     rng = np.random.default_rng(seed)
     groups = np.r_[np.arange(n_groups).repeat(2), rng.integers(n_groups, size=n_samples)]
     y = rng.normal(size=len(groups)) + 0.8 * groups > 0.4 * n_groups
@@ -63,8 +63,8 @@ def data():
     return draw()
 
 
-def quietly(estimator, *args, **kwargs):
-    """Fit, with the warnings that came."""
+def fit_and_record(estimator, *args, **kwargs):
+    """Fit, and return the categories and messages of the warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator.fit(*args, **kwargs)
@@ -84,18 +84,18 @@ def quietly(estimator, *args, **kwargs):
     ties=st.booleans(),
     weighted=st.booleans(),
 )
-def test_decisions_keep_the_tolerance_always(
+def test_decisions_keep_the_tolerance_on_any_data(
     seed, n_samples, n_groups, name, tolerance, alpha, ties, weighted
 ):
     X, y, groups = draw(seed, n_samples, n_groups, ties)
-    people = {"sensitive_features": groups}
+    metadata = {"sensitive_features": groups}
     if weighted:
-        people["sample_weight"] = np.random.default_rng(seed).uniform(0.1, 2.0, len(y))
-    fitted, categories, messages = quietly(
-        model(name, tolerance=tolerance, alpha=alpha), X, y, **people
+        metadata["sample_weight"] = np.random.default_rng(seed).uniform(0.1, 2.0, len(y))
+    fitted, categories, messages = fit_and_record(
+        model(name, tolerance=tolerance, alpha=alpha), X, y, **metadata
     )
     decisions = fitted.predict(X)
-    assert GAPS[name](y, decisions, **people) <= tolerance + ROUNDING
+    assert GAPS[name](y, decisions, **metadata) <= tolerance + ROUNDING
     assert fitted.constraint_violation_ == 0.0
     assert fitted.status_ in ("optimal", "feasible", "max_iter")
     assert (ConvergenceWarning in categories) == (fitted.status_ == "max_iter")
@@ -104,7 +104,7 @@ def test_decisions_keep_the_tolerance_always(
     assert len(set(decisions)) == (1 if forced else len(set(decisions)))
     if fitted.multipliers_.any():
         assert forced == (len(set(decisions)) == 1)
-        weights = people.get("sample_weight", np.ones(len(y)))
+        weights = metadata.get("sample_weight", np.ones(len(y)))
         positive = weights @ y / weights.sum()
         assert fitted.score(X, y, weights) >= max(positive, 1 - positive) - ROUNDING
 
@@ -113,7 +113,7 @@ def test_decisions_keep_the_tolerance_always(
 @pytest.mark.parametrize("name", GAPS)
 def test_the_report_is_of_the_decisions(strategy, name, data):
     X, y, groups = data
-    fitted, categories, _ = quietly(
+    fitted, categories, _ = fit_and_record(
         model(name, enforcement=strategy), X, y, sensitive_features=groups
     )
     gap = GAPS[name](y, fitted.predict(X), sensitive_features=groups)
@@ -121,11 +121,11 @@ def test_the_report_is_of_the_decisions(strategy, name, data):
     assert fitted.constraint_violation_ == pytest.approx(max(0.0, gap - 0.02), abs=ROUNDING)
     assert (fitted.status_ == "infeasible") == (fitted.constraint_violation_ > 0)
     assert (InfeasibleConstraintWarning in categories) == (fitted.status_ == "infeasible")
-    if strategy not in ("correction", "calibration"):  # which cannot promise equalized odds
+    if strategy not in ("correction", "calibration"):  # which cannot enforce equalized odds
         assert fitted.status_ in ("optimal", "feasible")
 
 
-def test_what_searches_have_moved_is_no_more_than_feasible(data):
+def test_a_point_moved_by_a_search_is_feasible_and_not_optimal(data):
     """The solver certifies the point where it stopped, and no other one."""
     X, y, groups = data
     smooth = model("demographic_parity", enforcement=None).fit(X, y, sensitive_features=groups)
@@ -136,7 +136,7 @@ def test_what_searches_have_moved_is_no_more_than_feasible(data):
 
 
 @pytest.mark.parametrize("other", ["equal_opportunity", "equalized_odds", "loss_parity"])
-def test_all_constraints_of_a_list_are_kept(other, data):
+def test_decisions_keep_all_constraints_of_a_list(other, data):
     X, y, groups = data
     fitted = model(["demographic_parity", other], tolerance=0.03)
     fitted.fit(X, y, sensitive_features=groups)
@@ -194,7 +194,7 @@ def test_a_tighter_tolerance_costs_more(data):
     ]
     costs = [fitted.objective_ for fitted in fits]
     assert costs == sorted(costs)
-    # A multiplier is the price of one unit of tolerance: the slope of the cost.
+    # A multiplier is the derivative of the objective in the tolerance.
     nearby = model(tolerance=0.0501, enforcement=None).fit(X, y, sensitive_features=groups)
     slope = (fits[2].objective_ - nearby.objective_) / 1e-4
     assert np.abs(fits[2].multipliers_).max() == pytest.approx(slope, rel=1e-2)
@@ -258,7 +258,7 @@ def test_a_loose_tolerance_leaves_the_plain_fit(data):
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge", "squared", "absolute"])
 def test_every_loss_keeps_the_tolerance(loss, data):
     X, y, groups = data
-    fitted, _, _ = quietly(model(loss=loss, tolerance=0.05), X, y, sensitive_features=groups)
+    fitted, _, _ = fit_and_record(model(loss=loss, tolerance=0.05), X, y, sensitive_features=groups)
     gap = demographic_parity_difference(y, fitted.predict(X), sensitive_features=groups)
     assert gap <= 0.05 + ROUNDING
     assert hasattr(fitted, "predict_proba") == (loss == "logistic")
@@ -325,10 +325,10 @@ def test_attributes_may_be_crossed_or_taken_one_by_one(data):
     assert each.constraint_report_["n"].sum() == 2 * len(y)
 
 
-def test_a_constraint_of_ones_own(data):
+def test_a_user_defined_constraint(data):
     class HighScoreParity(Constraint):
-        def cells(self, people):
-            return {"all": np.ones(len(people.target), dtype=bool)}
+        def cells(self, samples):
+            return {"all": np.ones(len(samples.target), dtype=bool)}
 
         def rate(self, surrogate, loss):
             return lambda scores, target: surrogate(scores - 1.0)
@@ -345,7 +345,7 @@ def test_a_constraint_of_ones_own(data):
 # Settings -----------------------------------------------------------------------------
 
 
-def test_too_few_iterations_are_told_and_the_tolerance_kept(data):
+def test_too_few_iterations_are_warned_of_and_the_tolerance_holds(data):
     X, y, groups = data
     with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol"):
         fitted = model(solver=SQP(max_iter=1)).fit(X, y, sensitive_features=groups)
@@ -379,7 +379,7 @@ def test_labels_of_any_kind(data):
         np.testing.assert_array_equal(fitted.predict(X), labels[numbers.predict(X)])
 
 
-def test_the_positive_class_is_the_one_asked_for(data):
+def test_the_positive_class_is_pos_label(data):
     X, y, groups = data
     expected = model("equal_opportunity").fit(X, y, sensitive_features=groups)
     named = np.where(y == 1, "approved", "denied")
@@ -397,7 +397,7 @@ def test_the_positive_class_is_the_one_asked_for(data):
     pd.testing.assert_frame_equal(fitted.constraint_report_, expected.constraint_report_)
 
 
-def test_nobody_on_the_threshold_is_positive(data):
+def test_scores_at_the_threshold_are_negative(data):
     X, y, groups = data
     named = np.where(y == 1, "approved", "denied")
     fitted = model(pos_label="approved").fit(X, named, sensitive_features=groups)
@@ -405,7 +405,7 @@ def test_nobody_on_the_threshold_is_positive(data):
     assert set(fitted.predict(X)) == {"denied"}
 
 
-def test_a_warm_start_knows_its_positive_class(data):
+def test_a_warm_start_keeps_the_sign_of_the_positive_class(data):
     X, y, groups = data
     named = np.where(y == 1, "approved", "denied")
     fitted = model(pos_label="approved", warm_start=True)
@@ -413,7 +413,7 @@ def test_a_warm_start_knows_its_positive_class(data):
     assert fitted.fit(X, named, sensitive_features=groups).n_iter_ < first
 
 
-def test_without_groups_not_even_a_bound_on_losses_holds(data):
+def test_without_groups_a_bound_on_losses_is_not_enforced(data):
     X, y, _ = data
     with pytest.warns(MissingSensitiveFeaturesWarning, match="the fit is unconstrained"):
         fitted = model(BoundedGroupLoss(0.01)).fit(X, y)
@@ -424,7 +424,7 @@ def test_without_groups_not_even_a_bound_on_losses_holds(data):
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
 @pytest.mark.parametrize("pos_label", ["yes", "no"])
-def test_an_equal_classifier_of_scikit_learn(data, loss, pos_label):
+def test_to_sklearn_gives_an_equal_classifier(data, loss, pos_label):
     X, y, groups = data
     X, named = pd.DataFrame(X, columns=list("abc")), np.array(["no", "yes"])[y]
     fitted = model(loss=loss, pos_label=pos_label).fit(X, named, sensitive_features=groups)
@@ -441,7 +441,7 @@ def test_an_equal_classifier_of_scikit_learn(data, loss, pos_label):
     assert fitted.coef_.any()
 
 
-def test_the_equal_classifier_exports_to_onnx(data):
+def test_the_classifier_of_scikit_learn_exports_to_onnx(data):
     skl2onnx = pytest.importorskip("skl2onnx")
     reference = pytest.importorskip("onnx.reference")
     X, y, groups = data
@@ -452,7 +452,7 @@ def test_the_equal_classifier_exports_to_onnx(data):
     np.testing.assert_allclose(probabilities, fitted.predict_proba(X), atol=1e-6)
 
 
-def test_no_equal_classifier_for_coefficients_by_group(data):
+def test_coefficients_by_group_have_no_equal_classifier_in_scikit_learn(data):
     X, y, groups = data
     fitted = model(group_interactions=True, alpha=0.01).fit(X, y, sensitive_features=groups)
     with pytest.raises(ValueError, match="one set; fit with group_interactions=False"):
@@ -482,7 +482,7 @@ DATASETS = {
         ("acs income", "demographic_parity", 0.01),
     ],
 )
-def test_real_people_are_decided_upon_within_the_tolerance(name, constraint, tolerance):
+def test_decisions_on_real_data_keep_the_tolerance(name, constraint, tolerance):
     import pandas as pd
 
     fetch, sensitive = DATASETS[name]
@@ -494,16 +494,16 @@ def test_real_people_are_decided_upon_within_the_tolerance(name, constraint, tol
     X = pd.get_dummies(bunch.data.iloc[rows], dtype=float)
     y, groups = bunch.target.iloc[rows], bunch.sensitive_features.iloc[rows]
     success = np.unique(y)[1]  # as text, income above 50K, and "yes" to an offer
-    fitted, categories, _ = quietly(
+    fitted, categories, _ = fit_and_record(
         model(constraint, tolerance=tolerance, pos_label=success, min_group_size=1),
         X,
         y,
         sensitive_features=groups,
     )
-    people = {"sensitive_features": groups, "pos_label": success}
+    metadata = {"sensitive_features": groups, "pos_label": success}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of groups without a positive or negative sample
-        gap = GAPS[constraint](y, fitted.predict(X), **people)
+        gap = GAPS[constraint](y, fitted.predict(X), **metadata)
     assert gap <= tolerance + ROUNDING
     assert fitted.constraint_violation_ == 0.0
     assert InfeasibleConstraintWarning not in categories
@@ -512,9 +512,9 @@ def test_real_people_are_decided_upon_within_the_tolerance(name, constraint, tol
 
 
 @pytest.mark.parametrize("enforcement", ENFORCEMENTS)
-def test_solvers_that_ask_for_one_row_keep_the_tolerance_of_three_groups(enforcement):
+def test_solvers_of_one_constraint_row_keep_the_tolerance_of_three_groups(enforcement):
     X, y, groups = draw(n_groups=3)
-    fitted, _, _ = quietly(
+    fitted, _, _ = fit_and_record(
         model(
             solver=SwitchingSubgradient(max_iter=300),
             tolerance=0.05,

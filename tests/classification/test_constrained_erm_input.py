@@ -1,4 +1,4 @@
-"""What ConstrainedERMClassifier does with data and parameters of all kinds, odd and bad."""
+"""Input validation of ConstrainedERMClassifier, and fits to unusual data."""
 
 import warnings
 
@@ -37,7 +37,7 @@ def data():
     return rng.normal(size=(300, 3)) + np.column_stack((groups, y, 0 * y)), y, groups
 
 
-def keeps(fitted, X, y, groups, tolerance=0.02):
+def keeps_tolerance(fitted, X, y, groups, tolerance=0.02):
     decisions = fitted.predict(X)
     gap = demographic_parity_difference(y, decisions, sensitive_features=groups)
     return gap <= tolerance + ROUNDING and fitted.constraint_violation_ == 0.0
@@ -69,7 +69,7 @@ def test_storage_does_not_matter(data, tmp_path):
         fitted = model().fit(rows, y, sensitive_features=groups)
         np.testing.assert_allclose(fitted.coef_, expected.coef_, atol=1e-6)
         np.testing.assert_array_equal(fitted.predict(rows), expected.predict(X))
-        assert keeps(fitted, rows, y, groups)
+        assert keeps_tolerance(fitted, rows, y, groups)
 
 
 def test_a_fit_leaves_its_input_as_it_was(data):
@@ -88,7 +88,7 @@ def test_the_scale_of_columns_does_not_matter(data):
     scale = np.array([1e-6, 1.0, 1e6])
     scaled = model(alpha=0.0).fit(X * scale, y, sensitive_features=groups)
     np.testing.assert_allclose(scaled.coef_ * scale, expected.coef_, rtol=1e-4, atol=1e-5)
-    assert keeps(scaled, X * scale, y, groups)
+    assert keeps_tolerance(scaled, X * scale, y, groups)
 
 
 def test_columns_far_from_0_keep_their_digits(data):
@@ -97,14 +97,14 @@ def test_columns_far_from_0_keep_their_digits(data):
     fitted = model().fit(far, y, sensitive_features=groups)
     near = model().fit(X, y, sensitive_features=groups)
     np.testing.assert_allclose(fitted.coef_, near.coef_, rtol=1e-4)
-    assert keeps(fitted, far, y, groups)
+    assert keeps_tolerance(fitted, far, y, groups)
 
 
-# Whether so few digits do for the solver's tolerance is another question, which it answers.
+# The solver may not reach its own tolerance with so few digits.
 @pytest.mark.filterwarnings("ignore:SQP stopped after:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("group_interactions", [False, "intercept", True])
-def test_the_promise_is_about_the_digits_that_predictions_have(group_interactions):
-    """At 1e13 deviations from 0 products have three digits left, and decisions hang on them."""
+def test_the_tolerance_holds_for_rounded_predictions(group_interactions):
+    """At 1e13 deviations from 0 products have three digits left, and these decide."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
         groups = rng.integers(0, 2, 600)
@@ -121,16 +121,16 @@ def test_the_promise_is_about_the_digits_that_predictions_have(group_interaction
         assert fitted.constraint_report_["rate"].tolist() == pytest.approx(rates, abs=1e-12)
 
 
-def test_constant_and_repeated_columns_tell_nothing_new(data):
+def test_constant_and_repeated_columns_add_no_information(data):
     X, y, groups = data
     more = np.column_stack((X, np.full(len(X), 7.0), np.zeros(len(X)), X[:, 0]))
     fitted = model().fit(more, y, sensitive_features=groups)
-    assert keeps(fitted, more, y, groups)
+    assert keeps_tolerance(fitted, more, y, groups)
     np.testing.assert_allclose(fitted.coef_[0, 3:5], 0.0, atol=1e-6)
     assert fitted.coef_[0, 5] == pytest.approx(fitted.coef_[0, 0], rel=1e-3)
 
 
-def test_nothing_but_constants_gives_constant_decisions(data):
+def test_constant_columns_alone_give_constant_decisions(data):
     _, y, groups = data
     X = np.ones((len(y), 2))
     fitted = model().fit(X, y, sensitive_features=groups)
@@ -139,7 +139,7 @@ def test_nothing_but_constants_gives_constant_decisions(data):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-6, 1e-4])
-def test_separable_people(alpha):
+def test_separable_classes(alpha):
     x = np.r_[np.linspace(-3, -1, 20), np.linspace(1, 3, 20)]
     y, groups = (x > 0).astype(int), np.r_[np.zeros(15), np.ones(25)]
     with warnings.catch_warnings():
@@ -147,7 +147,7 @@ def test_separable_people(alpha):
         fitted = model(alpha=alpha, tolerance=0.1, solver=SQP(max_iter=20))
         fitted.fit(x[:, None], y, sensitive_features=groups)
     assert np.isfinite(fitted.coef_).all()
-    assert keeps(fitted, x[:, None], y, groups, tolerance=0.1)
+    assert keeps_tolerance(fitted, x[:, None], y, groups, tolerance=0.1)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -164,7 +164,7 @@ def test_features_must_be_finite(bad, data):
 # Groups and classes -------------------------------------------------------------------
 
 
-def test_tolerance_0_is_kept_to_the_last_person(data):
+def test_tolerance_0_gives_equal_counts(data):
     X, y, groups = data
     rows = np.r_[np.flatnonzero(groups == 0)[:100], np.flatnonzero(groups == 1)[:100]]
     X, y, groups = X[rows], y[rows], groups[rows]
@@ -182,20 +182,20 @@ def test_tolerance_0_between_groups_of_coprime_sizes_leaves_constant_decisions(d
     assert fitted.constraint_violation_ == 0.0
 
 
-def test_groups_of_one_person_count_unless_they_are_left_out(data):
+def test_groups_of_one_sample_count_unless_min_group_size_excludes_them(data):
     X, y, groups = data
     names = np.array(["a", "b"])[groups].astype(object)
     names[:2] = ["c", "d"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = model(min_group_size=1).fit(X, y, sensitive_features=names)
-    # One person is a rate of 0 or 1, and all rates must be near it.
+    # A group of one has a rate of 0 or 1, and all rates must be near it.
     assert not 0.02 < fitted.predict(X).mean() < 0.98
     assert fitted.constraint_violation_ == 0.0
     with pytest.warns(UserWarning, match=r"2 group\(s\) .*'c' \(1\), 'd' \(1\)"):
         fitted = model(DemographicParity(min_group_size=2)).fit(X, y, sensitive_features=names)
     assert len(set(fitted.predict(X))) == 2
-    assert keeps(fitted, X[2:], y[2:], names[2:])
+    assert keeps_tolerance(fitted, X[2:], y[2:], names[2:])
 
 
 def test_empty_cells_are_left_out_by_name(data):
@@ -219,7 +219,7 @@ def test_overlapping_groups(data):
     assert fitted.constraint_report_["n"].tolist() == members.sum(axis=0).tolist()
 
 
-def test_missing_groups_are_told(data):
+def test_missing_groups_are_warned_of(data):
     X, y, _ = data
     with pytest.warns(MissingSensitiveFeaturesWarning, match="unconstrained"):
         fitted = model().fit(X, y)
@@ -238,12 +238,12 @@ def test_one_class_and_three_are_refused(data):
 
 
 @pytest.mark.filterwarnings("ignore:X reveals the group")
-def test_without_an_intercept_the_tolerance_is_kept_too(data):
+def test_decisions_without_an_intercept_keep_the_tolerance(data):
     X, y, groups = data
     fitted = model(fit_intercept=False).fit(X, y, sensitive_features=groups)
-    assert keeps(fitted, X, y, groups)
+    assert keeps_tolerance(fitted, X, y, groups)
     assert fitted.intercept_[0] == 0.0
-    # The only direction there is selects one group or the other: coefficients of 0 select nobody.
+    # The only feature selects one of the groups, and coefficients of 0 select no sample.
     X = np.where(groups == 1, 1.0, -1.0)[:, None]
     with pytest.warns(UserWarning, match="Every training sample is given the class 0"):
         constant = model(fit_intercept=False).fit(X, groups, sensitive_features=groups)
@@ -253,7 +253,7 @@ def test_without_an_intercept_the_tolerance_is_kept_too(data):
     assert smooth.constraint_violation_ == pytest.approx(0.98)
 
 
-def test_people_must_match(data):
+def test_arguments_must_have_equal_lengths_and_indices(data):
     X, y, groups = data
     with pytest.raises(ValueError, match="299 rows but there are 300 samples"):
         model().fit(X, y, sensitive_features=groups[:-1])
@@ -289,13 +289,13 @@ def test_people_must_match(data):
         ({"fit_intercept": 2}, "'fit_intercept' parameter"),
     ],
 )
-def test_bad_parameters_are_refused_and_the_known_ones_listed(params, message, data):
+def test_the_error_about_a_bad_parameter_lists_the_valid_values(params, message, data):
     X, y, groups = data
     with pytest.raises(ValueError, match=message):
         ConstrainedERMClassifier(**params).fit(X, y, sensitive_features=groups)
 
 
-def test_a_loss_that_returns_its_mean_is_refused_with_what_to_return(data):
+def test_the_error_about_a_loss_that_returns_its_mean_names_the_remedy(data):
     X, y, groups = data
 
     def mean_loss(scores, target):
@@ -307,10 +307,10 @@ def test_a_loss_that_returns_its_mean_is_refused_with_what_to_return(data):
         model(LossParity(loss=mean_loss)).fit(X, y, sensitive_features=groups)
 
 
-def test_a_wrong_derivative_is_found_by_the_check_and_does_no_silent_harm(data):
+def test_a_wrong_derivative_fails_the_check_and_is_warned_of(data):
     class Wrong(Constraint):
-        def cells(self, people):
-            return {"all": np.ones(len(people.target), dtype=bool)}
+        def cells(self, samples):
+            return {"all": np.ones(len(samples.target), dtype=bool)}
 
         def rate(self, surrogate, loss):
             def backwards(scores, target):
@@ -331,7 +331,7 @@ def test_a_wrong_derivative_is_found_by_the_check_and_does_no_silent_harm(data):
     assert fitted.constraint_violation_ == pytest.approx(max(0.0, gap - 0.02))
 
 
-def test_a_refused_fit_leaves_the_earlier_one_whole(data):
+def test_a_failed_fit_leaves_the_earlier_one_unchanged(data):
     X, y, groups = data
     fitted = model().fit(X, y, sensitive_features=groups)
     before = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
@@ -344,7 +344,7 @@ def test_a_refused_fit_leaves_the_earlier_one_whole(data):
         model().predict(X)
 
 
-def test_equalized_odds_of_few_people():
+def test_equalized_odds_of_eight_samples():
     rng = np.random.default_rng(0)
     for seed in range(10):
         rng = np.random.default_rng(seed)

@@ -58,7 +58,7 @@ def gap(fitted, data):
 # Pipelines, searches, ensembles -------------------------------------------------------
 
 
-def test_groups_travel_through_a_pipeline(routing, data):
+def test_groups_are_routed_through_a_pipeline(routing, data):
     X, y, groups = data
     pipeline = make_pipeline(StandardScaler(), model()).fit(X, y, sensitive_features=groups)
     alone = model().fit(StandardScaler().fit_transform(X), y, sensitive_features=groups)
@@ -77,7 +77,7 @@ def test_a_pipeline_takes_groups_by_name_without_routing(data):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_search_takes_the_most_accurate_that_is_fair(routing, data, n_jobs):
+def test_a_search_selects_the_most_accurate_candidate_within_the_bound(routing, data, n_jobs):
     X, y, groups = data
     search = GridSearchCV(
         make_pipeline(StandardScaler(), model()),
@@ -109,7 +109,7 @@ def test_without_routing_a_fairness_search_stops(data):
         search.fit(X, y)
 
 
-def test_cross_validation_cuts_the_groups_too(routing, data):
+def test_cross_validation_indexes_the_groups(routing, data):
     X, y, groups = data
     scores = cross_validate(
         model(),
@@ -147,7 +147,7 @@ def test_ensembles(routing, data):
     assert vote.predict_proba(X).shape == (300, 2)
 
 
-def test_more_than_two_classes_one_against_the_rest(routing, data):
+def test_one_vs_rest_keeps_the_tolerance_of_each_class(routing, data):
     X, y, groups = data
     classes = np.array(["no", "yes", "maybe"])[np.where(X[:, 2] > 0.8, 2, y)]
     rest = OneVsRestClassifier(model(tolerance=0.05)).fit(X, classes, sensitive_features=groups)
@@ -189,10 +189,10 @@ class AfterIterations:
     """Callback that stops, or raises, at the end of an iteration."""
 
     def __init__(self, n_iterations, error=None):
-        self.n_iterations, self.error, self.n_seen = n_iterations, error, 0
+        self.n_iterations, self.error, self.n_ended = n_iterations, error, 0
 
     def setup(self, estimator, context):
-        self.n_seen = 0
+        self.n_ended = 0
 
     def teardown(self, estimator, context):
         pass
@@ -203,10 +203,10 @@ class AfterIterations:
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
         if context.max_subtasks != 0:
             return False
-        self.n_seen += 1
-        if self.n_seen >= self.n_iterations and self.error:
+        self.n_ended += 1
+        if self.n_ended >= self.n_iterations and self.error:
             raise self.error
-        return self.n_seen >= self.n_iterations
+        return self.n_ended >= self.n_iterations
 
 
 @pytest.mark.callbacks
@@ -232,12 +232,12 @@ def test_a_progress_bar_leaves_the_fit_as_it_is(data, capsys):
 
 
 @pytest.mark.callbacks
-def test_a_callback_stops_the_whole_fit_and_the_tolerance_is_kept(data):
+def test_a_callback_stops_a_fit_that_keeps_the_tolerance(data):
     X, y, groups = data
     stop = AfterIterations(2)
     with pytest.warns(ConvergenceWarning):
         fitted = model().set_callbacks(stop).fit(X, y, sensitive_features=groups)
-    assert fitted.n_iter_ == stop.n_seen == 2
+    assert fitted.n_iter_ == stop.n_ended == 2
     assert fitted.status_ == "max_iter"
     assert gap(fitted, data) <= 0.02
 

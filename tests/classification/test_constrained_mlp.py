@@ -1,4 +1,4 @@
-"""The perceptron classifier: its promise, its attributes, its input."""
+"""ConstrainedMLPClassifier: tolerances, attributes, input and callbacks."""
 
 import warnings
 
@@ -15,8 +15,8 @@ from skfair.solvers import SSLALM, AdamPrimalDual
 
 
 @pytest.fixture(scope="module")
-def people():
-    """Exclusive-or of two features, of which one tells the group."""
+def data():
+    """Exclusive-or of two features, of which one depends on the group."""
     rng = np.random.default_rng(0)
     groups = np.where(rng.random(600) < 0.4, "a", "b")
     X = rng.normal(size=(600, 4)) * [1.0, 1.0, 5.0, 0.1]
@@ -30,8 +30,8 @@ def make(constraint="demographic_parity", **settings):
     return ConstrainedMLPClassifier(constraint, **(fast | settings))
 
 
-def fit(people, constraint="demographic_parity", **settings):
-    X, y, groups = people
+def fit(data, constraint="demographic_parity", **settings):
+    X, y, groups = data
     return make(constraint, **settings).fit(X, y, sensitive_features=groups)
 
 
@@ -44,9 +44,9 @@ def fit(people, constraint="demographic_parity", **settings):
     ],
 )
 @pytest.mark.parametrize("tolerance", [0.01, 0.05])
-def test_the_decisions_keep_the_tolerance(constraint, metric, tolerance, people):
-    X, y, groups = people
-    model = fit(people, constraint, tolerance=tolerance)
+def test_the_decisions_keep_the_tolerance(constraint, metric, tolerance, data):
+    X, y, groups = data
+    model = fit(data, constraint, tolerance=tolerance)
     gap = METRICS[metric](y, model.predict(X), sensitive_features=groups)
     assert gap <= tolerance
     assert model.constraint_violation_ == 0.0
@@ -54,39 +54,39 @@ def test_the_decisions_keep_the_tolerance(constraint, metric, tolerance, people)
     assert model.score(X, y) > 0.75
 
 
-def test_it_sees_what_no_linear_model_does(people):
-    X, y, groups = people
+def test_a_network_is_more_accurate_than_a_linear_model(data):
+    X, y, groups = data
     linear = ConstrainedERMClassifier().fit(X, y, sensitive_features=groups)
-    assert fit(people).score(X, y) > linear.score(X, y) + 0.1
+    assert fit(data).score(X, y) > linear.score(X, y) + 0.1
 
 
-def test_it_keeps_a_constraint_on_an_interval_in_its_last_layer(people):
-    X, y, groups = people
+def test_the_last_layer_keeps_a_constraint_on_an_interval(data):
+    X, y, groups = data
     interval = [0.2, 0.6]
-    model = fit(people, PartialStatisticalParity(interval), tolerance=0.1)
+    model = fit(data, PartialStatisticalParity(interval), tolerance=0.1)
     gap = partial_statistical_parity_difference(
         model.decision_function(X), sensitive_features=groups, interval=interval
     )
     assert gap <= 0.1 + 1e-12
 
 
-def test_mini_batches_alone_cannot_keep_ranks(people):
+def test_constraints_on_ranks_need_enforcement(data):
     with pytest.raises(ValueError, match=r"PartialStatisticalParity compares ranks.*'auto'"):
-        fit(people, PartialStatisticalParity([0.2, 0.6]), enforcement=None)
+        fit(data, PartialStatisticalParity([0.2, 0.6]), enforcement=None)
 
 
-def test_without_constraint_it_is_a_good_perceptron(people):
-    X, y, groups = people
+def test_without_constraint_the_accuracy_is_that_of_scikit_learn(data):
+    X, y, groups = data
     plain = MLPClassifier((16, 8), max_iter=60, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         plain.fit(X, y)
-    assert fit(people, None).score(X, y) >= plain.score(X, y) - 0.02
+    assert fit(data, None).score(X, y) >= plain.score(X, y) - 0.02
 
 
-def test_its_layers_are_those_of_scikit_learn(people):
-    X, y, groups = people
-    model = fit(people)
+def test_its_layers_are_those_of_scikit_learn(data):
+    X, y, groups = data
+    model = fit(data)
     assert [coef.shape for coef in model.coefs_] == [(4, 16), (16, 8), (8, 1)]
     assert [bias.shape for bias in model.intercepts_] == [(16,), (8,), (1,)]
     hidden = X
@@ -99,9 +99,9 @@ def test_its_layers_are_those_of_scikit_learn(people):
     assert model.loss_curve_[-1] < model.loss_curve_[0]
 
 
-def test_the_objective_counts_the_weights_of_all_layers(people):
-    X, y, groups = people
-    model = fit(people, None, alpha=0.01)
+def test_the_objective_counts_the_weights_of_all_layers(data):
+    X, y, groups = data
+    model = fit(data, None, alpha=0.01)
     scores = model.decision_function(X)
     loss = np.logaddexp(0, -np.where(y > 0, 1, -1) * scores).mean()
     scaled = [model.coefs_[0] * X.std(axis=0)[:, np.newaxis], *model.coefs_[1:]]
@@ -109,55 +109,53 @@ def test_the_objective_counts_the_weights_of_all_layers(people):
     assert model.objective_ == pytest.approx(loss + penalty)
 
 
-def test_the_smooth_problem_is_the_solvers_alone(people):
+def test_without_enforcement_the_status_is_the_solvers(data):
     solver = AdamPrimalDual(max_iter=3, tol=1e-3, dual_step=0.0)
     with pytest.warns(UserWarning, match="smooth rates exceed their bounds"):
-        model = fit(people, enforcement=None, solver=solver)
+        model = fit(data, enforcement=None, solver=solver)
     assert model.status_ == "infeasible"
     solver.set_params(max_iter=30, dual_step=0.5, tol=0.02)
     with pytest.warns(ConvergenceWarning, match="AdamPrimalDual stopped after 30 iterations"):
-        model = fit(people, enforcement=None, solver=solver)
+        model = fit(data, enforcement=None, solver=solver)
     assert model.status_ == "max_iter"
 
 
-def test_other_solvers_of_mini_batches_train_it(people):
-    X, y, groups = people
-    model = fit(people, solver=SSLALM(max_iter=100, tau=0.05))
+def test_other_stochastic_solvers_keep_the_tolerance(data):
+    X, y, groups = data
+    model = fit(data, solver=SSLALM(max_iter=100, tau=0.05))
     assert model.constraint_violation_ == 0.0
 
 
-def test_a_solver_that_needs_a_linear_model_is_refused(people):
+def test_a_solver_that_needs_a_linear_model_is_refused(data):
     with pytest.raises(ValueError, match=r"SQP needs a model that gives Gram matrices"):
-        fit(people, solver="sqp")
+        fit(data, solver="sqp")
 
 
-def test_early_stopping_holds_out_some_of_each_class_of_each_group(people):
-    X, y, groups = people
-    model = fit(
-        people, early_stopping=True, n_iter_no_change=3, solver=AdamPrimalDual(max_iter=200)
-    )
+def test_early_stopping_holds_out_samples_of_each_class_and_group(data):
+    X, y, groups = data
+    model = fit(data, early_stopping=True, n_iter_no_change=3, solver=AdamPrimalDual(max_iter=200))
     assert model.n_iter_ < 200
     assert len(model.validation_loss_curve_) == len(model.loss_curve_) == model.n_iter_
     assert model.constraint_violation_ == 0.0
 
 
-def test_a_share_of_nobody_cannot_be_held_out(people):
+def test_an_empty_validation_set_is_refused(data):
     with pytest.raises(ValueError, match="holds out validation_fraction"):
-        fit(people, early_stopping=True, validation_fraction=1e-4)
+        fit(data, early_stopping=True, validation_fraction=1e-4)
 
 
-def test_same_seed_same_model(people):
-    X, _, _ = people
+def test_same_seed_same_model(data):
+    X, _, _ = data
     first, second, other = (
-        fit(people, random_state=seed, solver=AdamPrimalDual(max_iter=5)) for seed in (1, 1, 2)
+        fit(data, random_state=seed, solver=AdamPrimalDual(max_iter=5)) for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
     assert (first.decision_function(X) != other.decision_function(X)).any()
 
 
-def test_a_warm_start_goes_on_where_the_last_fit_ended(people):
-    X, y, groups = people
-    model = fit(people, None, warm_start=True, solver=AdamPrimalDual(max_iter=60))
+def test_a_warm_start_continues_the_last_fit(data):
+    X, y, groups = data
+    model = fit(data, None, warm_start=True, solver=AdamPrimalDual(max_iter=60))
     first = model.loss_curve_
     model.fit(X, y, sensitive_features=groups)
     assert model.loss_curve_[0] < first[10]
@@ -166,28 +164,28 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended(people):
         model.fit(X, y, sensitive_features=groups)
 
 
-def test_the_first_class_may_be_the_positive_one(people):
-    X, y, groups = people
+def test_the_first_class_may_be_the_positive_one(data):
+    X, y, groups = data
     turned = np.where(y == 1, "hired", "rejected")
     model = make(pos_label="hired").fit(X, turned, sensitive_features=groups)
-    np.testing.assert_array_equal(model.predict(X) == "hired", fit(people).predict(X) == 1)
+    np.testing.assert_array_equal(model.predict(X) == "hired", fit(data).predict(X) == 1)
     model.set_params(warm_start=True, solver=AdamPrimalDual(max_iter=1)).fit(
         X, turned, sensitive_features=groups
     )
     assert model.loss_curve_[0] < 0.5
 
 
-def test_sparse_columns_give_the_same_model(people):
-    X, y, groups = people
+def test_sparse_columns_give_the_same_model(data):
+    X, y, groups = data
     model = make().fit(sparse.csr_array(X), y, sensitive_features=groups)
-    dense = fit(people)
+    dense = fit(data)
     np.testing.assert_allclose(
         model.decision_function(sparse.csr_array(X)), dense.decision_function(X), atol=0.05
     )
 
 
-def test_weights_count_samples(people):
-    X, y, groups = people
+def test_weights_count_samples(data):
+    X, y, groups = data
     weights = np.random.default_rng(1).integers(0, 4, size=len(y))
     model = make(tolerance=0.03).fit(X, y, sensitive_features=groups, sample_weight=weights)
     gap = METRICS["demographic_parity_difference"](
@@ -196,14 +194,14 @@ def test_weights_count_samples(people):
     assert gap <= 0.03
 
 
-def test_probabilities_need_the_logistic_loss(people):
-    model = fit(people, loss="hinge", solver=AdamPrimalDual(max_iter=3))
+def test_probabilities_need_the_logistic_loss(data):
+    model = fit(data, loss="hinge", solver=AdamPrimalDual(max_iter=3))
     assert not hasattr(model, "predict_proba")
 
 
 @pytest.mark.callbacks
-def test_a_callback_that_stops_leaves_a_model_that_keeps_its_bound(people):
-    X, y, groups = people
+def test_a_fit_stopped_by_a_callback_keeps_the_tolerance(data):
+    X, y, groups = data
 
     class Stop:
         def setup(self, estimator, context):
@@ -224,7 +222,7 @@ def test_a_callback_that_stops_leaves_a_model_that_keeps_its_bound(people):
 
 
 class Interrupted(AdamPrimalDual):
-    """Somebody presses Ctrl-C at its hundredth step."""
+    """A solver that is interrupted at its hundredth step."""
 
     def _steps(self, problem, x, random_state):
         for k, step in enumerate(super()._steps(problem, x, random_state)):
@@ -234,19 +232,19 @@ class Interrupted(AdamPrimalDual):
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_ctrl_c_keeps_the_best_epoch_so_far(early_stopping, people):
-    X, y, groups = people
+def test_an_interrupt_returns_the_best_epoch(early_stopping, data):
+    X, y, groups = data
     solver = Interrupted(max_iter=60, tol=1e-3)
     with pytest.warns(ConvergenceWarning, match=r"interrupted after 20 epochs: the best"):
-        model = fit(people, solver=solver, early_stopping=early_stopping)
+        model = fit(data, solver=solver, early_stopping=early_stopping)
     assert model.n_iter_ == len(model.loss_curve_) < 60
     assert model.constraint_violation_ == 0.0
     assert model.score(X, y) > 0.75
 
 
-def test_ctrl_c_before_the_first_epoch_leaves_the_earlier_fit(people):
-    X, y, groups = people
-    model = fit(people, solver=AdamPrimalDual(max_iter=5))
+def test_an_interrupt_before_the_first_epoch_leaves_the_earlier_fit(data):
+    X, y, groups = data
+    model = fit(data, solver=AdamPrimalDual(max_iter=5))
     before = model.decision_function(X)
     model.set_params(solver=Interrupted(batch_size=1))
     with pytest.raises(KeyboardInterrupt):

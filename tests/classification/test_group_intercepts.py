@@ -40,7 +40,7 @@ EVERY = [
 
 
 def draw(seed=0, n_samples=400, n_groups=2, ties=False):
-    """Features that tell the group, and labels that depend on both."""
+    """Features that depend on the group, and labels that depend on both."""
     rng = np.random.default_rng(seed)
     groups = np.r_[np.arange(n_groups).repeat(2), rng.integers(n_groups, size=n_samples)]
     y = rng.normal(size=len(groups)) + 0.8 * groups > 0.4 * n_groups
@@ -58,7 +58,7 @@ def model(constraint="demographic_parity", **params):
     return ConstrainedERMClassifier(constraint, group_interactions="intercept", **params)
 
 
-# What it promises ---------------------------------------------------------------------
+# Tolerances -------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:Every training sample")
@@ -74,12 +74,12 @@ def model(constraint="demographic_parity", **params):
 )
 def test_decisions_keep_the_tolerance(seed, n_samples, n_groups, name, tolerance, ties, weighted):
     X, y, groups = draw(seed, n_samples, n_groups, ties)
-    people = {"sensitive_features": groups}
+    metadata = {"sensitive_features": groups}
     if weighted:
-        people["sample_weight"] = np.random.default_rng(seed).uniform(0.1, 2.0, len(y))
-    fitted = model(name, tolerance=tolerance).fit(X, y, **people)
+        metadata["sample_weight"] = np.random.default_rng(seed).uniform(0.1, 2.0, len(y))
+    fitted = model(name, tolerance=tolerance).fit(X, y, **metadata)
     decisions = fitted.predict(X, sensitive_features=groups)
-    assert GAPS[name](y, decisions, **people) <= tolerance + ROUNDING
+    assert GAPS[name](y, decisions, **metadata) <= tolerance + ROUNDING
     assert fitted.constraint_violation_ == 0.0
 
 
@@ -94,7 +94,7 @@ def test_without_features_intercepts_are_the_log_odds_of_each_group():
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("name", sorted(GAPS))
-def test_it_is_the_model_with_a_column_for_each_group(name, container):
+def test_intercepts_equal_the_coefficients_of_one_column_per_group(name, container):
     X, y, groups = draw(n_groups=3)
     # Columns so large that their coefficients are small: the penalty does not feel them.
     columns = 1e3 * np.eye(3)[groups]
@@ -125,29 +125,29 @@ def test_enforcement_is_as_good_as_with_a_column():
 
 def test_one_group_is_the_plain_model(data):
     X, y, _ = data
-    everybody = np.zeros(len(y))
-    fitted = model(None).fit(X, y, sensitive_features=everybody)
-    plain = ConstrainedERMClassifier(None).fit(X, y, sensitive_features=everybody)
+    one_group = np.zeros(len(y))
+    fitted = model(None).fit(X, y, sensitive_features=one_group)
+    plain = ConstrainedERMClassifier(None).fit(X, y, sensitive_features=one_group)
     np.testing.assert_allclose(fitted.coef_, plain.coef_, atol=1e-6)
     np.testing.assert_allclose(fitted.predict_proba(X), plain.predict_proba(X), atol=1e-6)
 
 
 def test_scores_of_all_linear_models_keep_their_tolerance(data):
     X, y, groups = data
-    people = {"sensitive_features": groups}
+    metadata = {"sensitive_features": groups}
     amount = X[:, 1] + 0.5 * groups + np.random.default_rng(0).normal(size=len(y))
-    for kind, target in ((PartialParityClassifier, y), (PartialParityRegressor, amount)):
-        fitted = kind(interval=(0.2, 0.5), tolerance=0.1, group_interactions="intercept")
-        fitted.fit(X, target, **people)
-        scores = getattr(fitted, "decision_function", fitted.predict)(X, **people)
-        found = partial_statistical_parity_difference(scores, interval=(0.2, 0.5), **people)
-        assert found <= 0.1 + ROUNDING
+    for estimator, target in ((PartialParityClassifier, y), (PartialParityRegressor, amount)):
+        fitted = estimator(interval=(0.2, 0.5), tolerance=0.1, group_interactions="intercept")
+        fitted.fit(X, target, **metadata)
+        scores = getattr(fitted, "decision_function", fitted.predict)(X, **metadata)
+        gap = partial_statistical_parity_difference(scores, interval=(0.2, 0.5), **metadata)
+        assert gap <= 0.1 + ROUNDING
         assert fitted.coef_.size == 3
         assert fitted.group_intercept_.shape == (2,)
     fitted = ConstrainedERMRegressor(tolerance=0.05, group_interactions="intercept")
-    fitted.fit(X, amount, **people)
-    found = mean_score_difference(fitted.predict(X, **people), **people)
-    assert found <= 0.05001 * fitted.target_scale_
+    fitted.fit(X, amount, **metadata)
+    gap = mean_score_difference(fitted.predict(X, **metadata), **metadata)
+    assert gap <= 0.05001 * fitted.target_scale_
 
 
 # Warm starts --------------------------------------------------------------------------
@@ -170,9 +170,9 @@ def test_warm_starts(data):
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_predictions_ask_for_known_groups(kind, data):
+def test_predictions_need_known_groups(estimator, data):
     X, y, groups = data
-    fitted = kind(tolerance=0.2, group_interactions="intercept")
+    fitted = estimator(tolerance=0.2, group_interactions="intercept")
     fitted.fit(X, y, sensitive_features=groups)
     with pytest.raises(ValueError, match="an intercept .*need sensitive_features: .*=False"):
         fitted.predict(X)
@@ -182,7 +182,7 @@ def test_predictions_ask_for_known_groups(kind, data):
         fitted.predict(X, sensitive_features=groups[1:])
 
 
-def test_what_cannot_be_fitted_is_refused(data):
+def test_fits_without_one_intercept_per_group_are_refused(data):
     X, y, groups = data
     with pytest.raises(ValueError, match="fit_intercept=False asks for none"):
         model(fit_intercept=False).fit(X, y, sensitive_features=groups)
@@ -198,15 +198,15 @@ def test_what_cannot_be_fitted_is_refused(data):
 # Routing ------------------------------------------------------------------------------
 
 
-def test_groups_travel_through_pipelines_and_searches(data):
+def test_groups_are_routed_through_pipelines_and_searches(data):
     X, y, groups = data
-    people = {"sensitive_features": groups}
+    metadata = {"sensitive_features": groups}
     with sklearn.config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(StandardScaler(), model()).fit(X, y, **people)
-        alone = model().fit(StandardScaler().fit_transform(X), y, **people)
-        decisions = pipeline.predict(X, **people)
+        pipeline = make_pipeline(StandardScaler(), model()).fit(X, y, **metadata)
+        alone = model().fit(StandardScaler().fit_transform(X), y, **metadata)
+        decisions = pipeline.predict(X, **metadata)
         np.testing.assert_array_equal(pipeline[-1].coef_, alone.coef_)
-        assert GAPS["demographic_parity"](y, decisions, **people) <= 0.02 + ROUNDING
+        assert GAPS["demographic_parity"](y, decisions, **metadata) <= 0.02 + ROUNDING
         grid = {"constrainedermclassifier__tolerance": [0.01, 0.3]}
         search = GridSearchCV(
             pipeline,
@@ -214,7 +214,7 @@ def test_groups_travel_through_pipelines_and_searches(data):
             scoring=get_scorer("neg_demographic_parity_difference"),
             cv=StratifiedKFold(3),
             error_score="raise",
-        ).fit(X, y, **people)
+        ).fit(X, y, **metadata)
         assert search.best_params_ == {"constrainedermclassifier__tolerance": 0.01}
-        decisions = search.best_estimator_.predict(X, **people)
-    assert GAPS["demographic_parity"](y, decisions, **people) <= 0.01 + ROUNDING
+        decisions = search.best_estimator_.predict(X, **metadata)
+    assert GAPS["demographic_parity"](y, decisions, **metadata) <= 0.01 + ROUNDING

@@ -1,4 +1,4 @@
-"""Constraints of several kinds at once, in one classifier."""
+"""ConstrainedERMClassifier under constraints on ranks, decisions and losses at once."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ INTERVAL = (0.1, 0.5)
 
 
 @pytest.fixture(scope="module")
-def people():
+def data():
     rng = np.random.default_rng(0)
     sex = rng.integers(2, size=1200)
     X = rng.normal(size=(1200, 4))
@@ -29,8 +29,8 @@ def people():
     return X, X.sum(axis=1) + rng.logistic(size=1200) > 0.5, sex
 
 
-def test_ranks_and_decisions_are_bounded_together(people):
-    X, y, sex = people
+def test_ranks_and_decisions_are_bounded_together(data):
+    X, y, sex = data
     parity = PartialStatisticalParity(INTERVAL, tolerance=0.1)
     model = ConstrainedERMClassifier([parity, DemographicParity(tolerance=0.05)])
     model.fit(X, y, sensitive_features=sex)
@@ -54,8 +54,8 @@ def test_ranks_and_decisions_are_bounded_together(people):
 @pytest.mark.parametrize(
     "other", [LossParity(tolerance=0.05), PartialGroupAUC(INTERVAL, tolerance=0.04)], ids=str
 )
-def test_any_two_go_together(people, other):
-    X, y, sex = people
+def test_constraints_of_two_kinds_keep_their_tolerances(data, other):
+    X, y, sex = data
     model = ConstrainedERMClassifier([PartialEqualOpportunity(INTERVAL, tolerance=0.1), other])
     model.fit(X, y, sensitive_features=sex)
     assert model.constraint_violation_ == 0.0
@@ -68,21 +68,21 @@ def test_any_two_go_together(people, other):
         assert losses <= 0.05 + 1e-6
 
 
-def test_a_name_is_enough(people):
-    X, y, sex = people
+def test_a_criterion_by_name(data):
+    X, y, sex = data
     model = ConstrainedERMClassifier("partial_statistical_parity", tolerance=0.1)
     assert model.fit(X, y, sensitive_features=sex).constraint_violation_ == 0.0
 
 
-def test_strategies_for_decisions_refuse_ranks(people):
-    X, y, sex = people
+def test_enforcement_of_decisions_refuses_ranks(data):
+    X, y, sex = data
     model = ConstrainedERMClassifier("partial_group_auc", enforcement="sweep")
     with pytest.raises(ValueError, match="'sweep' leads decisions .* PartialGroupAUC compares"):
         model.fit(X, y, sensitive_features=sex)
 
 
-def test_every_group_can_have_coefficients_of_its_own(people):
-    X, y, sex = people
+def test_each_group_can_have_its_coefficients(data):
+    X, y, sex = data
     model = ConstrainedERMClassifier(tolerance=0.05, group_interactions=True)
     model.fit(X, y, sensitive_features=sex)
     decisions = model.predict(X, sensitive_features=sex)
@@ -97,8 +97,8 @@ def test_every_group_can_have_coefficients_of_its_own(people):
     assert again.n_iter_ < first
 
 
-def test_a_constraint_that_does_not_press_hardly_costs_anything():
-    """Rounding left of its multipliers once kept the search for a tolerance going."""
+def test_an_inactive_constraint_adds_few_iterations():
+    """Rounding errors of its multipliers must not continue the search for a tolerance."""
     rng = np.random.default_rng(1)
     sex = rng.integers(2, size=1500)
     X = rng.normal(size=(1500, 4))

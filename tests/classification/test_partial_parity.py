@@ -1,4 +1,4 @@
-"""PartialParityClassifier: what it promises, on what input."""
+"""PartialParityClassifier: tolerances, report, callbacks and input."""
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ INTERVAL = (0.1, 0.5)
 
 
 @pytest.fixture(scope="module")
-def people():
+def data():
     """Two groups of 600, the second with higher values of the first of four features."""
     rng = np.random.default_rng(0)
     sex = rng.integers(2, size=1200)
@@ -42,15 +42,15 @@ def people():
     return X, y, np.where(sex == 1, "man", "woman")
 
 
-def fitted(people, criterion="statistical_parity", **settings):
-    X, y, sex = people
+def fitted(data, criterion="statistical_parity", **settings):
+    X, y, sex = data
     interval = INTERVAL if isinstance(criterion, str) else None
     settings = {"interval": interval, "tolerance": 0.1} | settings
     return PartialParityClassifier(criterion, **settings).fit(X, y, sensitive_features=sex)
 
 
-def difference(model, people, interval=INTERVAL, **settings):
-    X, y, sex = people
+def difference(model, data, interval=INTERVAL, **settings):
+    X, y, sex = data
     scores = model.decision_function(X, sensitive_features=sex)
     known = {"sensitive_features": sex, "interval": interval} | settings
     return {
@@ -65,14 +65,14 @@ def difference(model, people, interval=INTERVAL, **settings):
     }[model.criterion if isinstance(model.criterion, str) else type(model.criterion)]()
 
 
-# What it promises ---------------------------------------------------------------------
+# Tolerances -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tolerance", [0.1, 0.2])
 @pytest.mark.parametrize("interactions", [False, True])
-def test_the_tolerance_is_kept_and_used(people, tolerance, interactions):
-    model = fitted(people, tolerance=tolerance, group_interactions=interactions)
-    assert tolerance - 0.01 <= difference(model, people) <= tolerance
+def test_the_difference_is_just_below_the_tolerance(data, tolerance, interactions):
+    model = fitted(data, tolerance=tolerance, group_interactions=interactions)
+    assert tolerance - 0.01 <= difference(model, data) <= tolerance
     assert model.status_ == "optimal"
     assert model.constraint_violation_ == 0.0
 
@@ -88,45 +88,45 @@ def test_the_tolerance_is_kept_and_used(people, tolerance, interactions):
         (PartialEqualizedOdds(INTERVAL, rank_within="class"), {"rank_within": "class"}),
     ],
 )
-def test_every_criterion_keeps_its_tolerance(people, criterion, settings):
-    model = fitted(people, criterion)
-    assert difference(model, people, **settings) <= 0.1
+def test_every_criterion_keeps_its_tolerance(data, criterion, settings):
+    model = fitted(data, criterion)
+    assert difference(model, data, **settings) <= 0.1
     assert model.constraint_violation_ == 0.0
 
 
 @pytest.mark.parametrize(
     "interval",
     [[(0.05, 0.2), (0.4, 0.6)], {"man": (0.2, 0.5), "woman": (0.1, 0.4)}, (0.0, 1.0)],
-    ids=["union", "by group", "everybody"],
+    ids=["union", "by group", "all ranks"],
 )
-def test_intervals_of_every_shape(people, interval):
-    model = fitted(people, interval=interval)
-    assert difference(model, people, interval=interval) <= 0.1
+def test_intervals_of_every_shape(data, interval):
+    model = fitted(data, interval=interval)
+    assert difference(model, data, interval=interval) <= 0.1
 
 
-def test_raw_tolerances_are_of_the_raw_difference(people):
-    model = fitted(people, PartialStatisticalParity(INTERVAL, scale="raw"), tolerance=0.05)
-    assert 0.04 <= difference(model, people, scale="raw") <= 0.05
+def test_raw_tolerances_are_of_the_raw_difference(data):
+    model = fitted(data, PartialStatisticalParity(INTERVAL, scale="raw"), tolerance=0.05)
+    assert 0.04 <= difference(model, data, scale="raw") <= 0.05
 
 
-def test_a_looser_tolerance_costs_less(people):
-    objectives = [fitted(people, tolerance=t).objective_ for t in (0.05, 0.1, 0.2, 0.4)]
+def test_a_looser_tolerance_costs_less(data):
+    objectives = [fitted(data, tolerance=t).objective_ for t in (0.05, 0.1, 0.2, 0.4)]
     assert (np.diff(objectives) < 0).all()
 
 
-def test_if_the_plain_fit_is_fair_it_is_the_answer(people):
-    X, y, _ = people
-    model = fitted(people, tolerance=1.0)
+def test_a_plain_fit_within_the_tolerance_is_returned(data):
+    X, y, _ = data
+    model = fitted(data, tolerance=1.0)
     plain = LogisticRegression(C=1e4 / 1200, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-4)
     np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=1e-3)
     assert not model.multipliers_.any() and not len(model.thresholds_)
 
 
-def test_the_surrogate_is_held_as_written(people):
-    X, y, sex = people
+def test_without_enforcement_the_ramp_keeps_the_tolerance(data):
+    X, y, sex = data
     model = fitted(
-        people, PartialStatisticalParity(INTERVAL, width=1.0), enforcement=None, tolerance=0.2
+        data, PartialStatisticalParity(INTERVAL, width=1.0), enforcement=None, tolerance=0.2
     )
     scores, tau = model.decision_function(X), 0.2 * 0.4
     for theta, p in zip(model.thresholds_, np.linspace(*INTERVAL, 10), strict=True):
@@ -136,8 +136,8 @@ def test_the_surrogate_is_held_as_written(people):
             assert p - 0.002 <= ramp[sex == group].mean() <= p + tau + 0.002
 
 
-def test_the_papers_problem_begins_feasible_and_the_default_solver_ends_no_worse(people):
-    X, y, sex = people
+def test_from_paper_starts_feasible_and_the_default_solver_ends_no_worse(data):
+    X, y, sex = data
     short = IDCA.from_paper(5e-3, inner_iter=50, max_iter=20)
     paper = PartialParityClassifier.from_paper(INTERVAL, 0.03, solver=short)
     paper.fit(X, y, sensitive_features=sex)
@@ -146,38 +146,38 @@ def test_the_papers_problem_begins_feasible_and_the_default_solver_ends_no_worse
     assert np.log(2) > paper.objective_ > default.objective_
     assert default.group_coef_.shape == (2, 4)
     assert (
-        difference(default, people, scale="raw")
+        difference(default, data, scale="raw")
         < 0.1
-        < difference(fitted(people, tolerance=1.0), people, scale="raw")
+        < difference(fitted(data, tolerance=1.0), data, scale="raw")
     )
 
 
-def test_interactions_are_one_model_per_group(people):
-    X, y, sex = people
-    model = fitted(people, tolerance=1.0, group_interactions=True)
+def test_interactions_are_one_model_per_group(data):
+    X, y, sex = data
+    model = fitted(data, tolerance=1.0, group_interactions=True)
     for g, group in enumerate(("man", "woman")):
-        own = sex == group
-        # The loss is a mean over everybody, so each group's share of the penalty is its own.
-        plain = LogisticRegression(C=1e4 / 1200, tol=1e-8).fit(X[own], y[own])
+        inside = sex == group
+        # The loss is a mean over all samples, so the penalty of each group has its share.
+        plain = LogisticRegression(C=1e4 / 1200, tol=1e-8).fit(X[inside], y[inside])
         np.testing.assert_allclose(model.group_coef_[g], plain.coef_[0], rtol=1e-3)
 
 
 @pytest.mark.parametrize("loss", ["squared", "hinge"])
-def test_other_losses_keep_the_tolerance_and_have_no_probabilities(people, loss):
-    model = fitted(people, loss=loss)
-    assert difference(model, people) <= 0.1
+def test_other_losses_keep_the_tolerance_and_have_no_probabilities(data, loss):
+    model = fitted(data, loss=loss)
+    assert difference(model, data) <= 0.1
     with pytest.raises(AttributeError, match="predict_proba"):
-        model.predict_proba(people[0])
+        model.predict_proba(data[0])
 
 
-def test_the_group_is_not_looked_at_without_interactions(people):
-    X, _, sex = people
-    model = fitted(people)
+def test_predictions_without_interactions_ignore_the_group(data):
+    X, _, sex = data
+    model = fitted(data)
     np.testing.assert_array_equal(model.predict(X), model.predict(X, sensitive_features=sex))
 
 
-def test_weights_count_as_repeated_people(people):
-    X, y, sex = (part[:400] for part in people)
+def test_integer_weights_equal_repeated_samples(data):
+    X, y, sex = (part[:400] for part in data)
     times = np.random.default_rng(1).integers(1, 4, 400)
     model = PartialParityClassifier(interval=INTERVAL, tolerance=0.1)
     weighted = clone(model).fit(X, y, sensitive_features=sex, sample_weight=times)
@@ -186,24 +186,24 @@ def test_weights_count_as_repeated_people(people):
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-3)
 
 
-def test_names_of_groups_do_not_matter(people):
-    X, y, sex = people
+def test_names_of_groups_do_not_matter(data):
+    X, y, sex = data
     other = np.where(sex == "man", 1, 2)  # the order of the groups is the other one
-    model = fitted(people)
+    model = fitted(data)
     renamed = clone(model).fit(X, y, sensitive_features=other)
     np.testing.assert_allclose(model.coef_, renamed.coef_, rtol=1e-3)
 
 
-def test_unscaled_columns_change_nothing(people):
-    X, y, sex = people
+def test_unscaled_columns_change_nothing(data):
+    X, y, sex = data
     factors = np.array([1.0, 1000.0, 1e-3, 1.0])
-    model = fitted(people, alpha=0.0)
+    model = fitted(data, alpha=0.0)
     scaled = clone(model).fit(X * factors, y, sensitive_features=sex)
     np.testing.assert_allclose(scaled.coef_ * factors, model.coef_, rtol=1e-4)
 
 
-def test_one_hot_csr_and_dense_agree(people):
-    X, y, sex = people
+def test_one_hot_csr_and_dense_agree(data):
+    X, y, sex = data
     wide = (X[:, :, np.newaxis] > np.array([-0.5, 0.5])).reshape(len(X), -1).astype(float)
     # Solved to the end: rounding then changes the steps, not where they lead.
     dense = fitted((wide, y, sex), solver=SQP(tol=1e-8))
@@ -211,15 +211,15 @@ def test_one_hot_csr_and_dense_agree(people):
     np.testing.assert_allclose(dense.coef_, stored.coef_, rtol=1e-6)
 
 
-def test_overlapping_groups(people):
-    X, y, sex = people
+def test_overlapping_groups(data):
+    X, y, sex = data
     membership = sparse.csr_array(np.column_stack((sex == "man", X[:, 1] > 0, X[:, 2] > 0)))
     model = PartialParityClassifier(interval=INTERVAL, tolerance=0.2)
     model.fit(X, y, sensitive_features=membership)
-    found = partial_statistical_parity_difference(
+    reached = partial_statistical_parity_difference(
         model.decision_function(X), sensitive_features=membership, interval=INTERVAL
     )
-    assert found <= 0.2
+    assert reached <= 0.2
     with pytest.raises(ValueError, match="may overlap"):
         model.set_params(group_interactions=True).fit(X, y, sensitive_features=membership)
 
@@ -228,31 +228,31 @@ def test_overlapping_groups(people):
 @pytest.mark.parametrize(
     "solver", ["sqp", IDCA(tol=1e-3), AugmentedLagrangian(tol=1e-3), SQP(tol=1e-3)], ids=str
 )
-def test_every_solver_keeps_the_tolerance_and_uses_it(people, solver, criterion):
-    model = fitted(people, criterion, solver=solver)
-    assert 0.09 <= difference(model, people) <= 0.1
+def test_every_solver_ends_just_below_the_tolerance(data, solver, criterion):
+    model = fitted(data, criterion, solver=solver)
+    assert 0.09 <= difference(model, data) <= 0.1
     assert model.status_ == "optimal"
 
 
-def test_switching_subgradients_end_near_the_tolerance(people):
+def test_switching_subgradients_end_near_the_tolerance(data):
     solver = SwitchingSubgradient(max_iter=1000, tol=5e-3)
     with pytest.warns(ConvergenceWarning, match="try solver='sqp'"):
-        model = fitted(people, "demographic_parity", enforcement=None, solver=solver)
-    exact = fitted(people, "demographic_parity", enforcement=None)
+        model = fitted(data, "demographic_parity", enforcement=None, solver=solver)
+    exact = fitted(data, "demographic_parity", enforcement=None)
     assert model.objective_ == pytest.approx(exact.objective_, abs=5e-3)
-    assert difference(model, people) == pytest.approx(difference(exact, people), abs=0.05)
+    assert difference(model, data) == pytest.approx(difference(exact, data), abs=0.05)
 
 
-def test_the_report_shows_the_difference(people):
-    X, y, sex = people
-    model = fitted(people, PartialStatisticalParity(INTERVAL, n_percentiles=25))
+def test_the_report_shows_the_difference(data):
+    X, y, sex = data
+    model = fitted(data, PartialStatisticalParity(INTERVAL, n_percentiles=25))
     report = model.constraint_report_
     assert report["n"].unique().tolist() == np.unique(sex, return_counts=True)[1].tolist()
-    assert report["gap"].unique().tolist() == [difference(model, people)]
+    assert report["gap"].unique().tolist() == [difference(model, data)]
     assert report["tolerance"].unique().tolist() == [0.1]
     rates = report.pivot(index="threshold", columns="group", values="rate")
     gaps = np.abs(rates["man"] - rates["woman"])
-    assert difference(model, people) - 0.03 <= gaps.max() <= difference(model, people) + 1e-12
+    assert difference(model, data) - 0.03 <= gaps.max() <= difference(model, data) + 1e-12
     scores, (threshold, rate) = model.decision_function(X)[sex == "man"], next(rates["man"].items())
     share = np.mean(scores > threshold)
     assert rate == pytest.approx(np.clip((share - 0.1) / 0.4, 0.0, 1.0))
@@ -260,18 +260,18 @@ def test_the_report_shows_the_difference(people):
     assert error == pytest.approx(np.sqrt(share * (1 - share) / len(scores)) / 0.4)
 
 
-def test_the_report_of_odds_has_both_classes_at_the_one_threshold(people):
-    model = fitted(people, "equalized_odds")
+def test_the_report_of_odds_has_both_classes_at_the_one_threshold(data):
+    model = fitted(data, "equalized_odds")
     report = model.constraint_report_
     assert report["threshold"].tolist() == [0.0] * 4
     rates = report.pivot(index="cell", columns="group", values="rate")
     gaps = np.abs(rates["man"] - rates["woman"])
-    assert gaps.max() == pytest.approx(difference(model, people))
+    assert gaps.max() == pytest.approx(difference(model, data))
     assert set(gaps.index) == {"positives", "negatives"}
 
 
-def test_the_report_names_combinations_of_attributes(people):
-    X, y, sex = people
+def test_the_report_names_combinations_of_attributes(data):
+    X, y, sex = data
     both = np.column_stack((sex, np.where(X[:, 3] > 0, "old", "young")))
     model = PartialParityClassifier(interval=INTERVAL, tolerance=0.2)
     report = model.fit(X, y, sensitive_features=both).constraint_report_
@@ -279,24 +279,24 @@ def test_the_report_names_combinations_of_attributes(people):
     assert len(report) == 4 * 10
 
 
-def test_an_iteration_limit_is_reported(people):
+def test_an_iteration_limit_is_reported(data):
     with pytest.warns((ConvergenceWarning, InfeasibleConstraintWarning)):
-        model = fitted(people, solver=SQP(max_iter=1))
+        model = fitted(data, solver=SQP(max_iter=1))
     assert model.status_ in ("max_iter", "infeasible")
 
 
-def test_verbose_prints_iterations(people, capsys):
-    model = fitted(people, verbose=1)
+def test_verbose_prints_iterations(data, capsys):
+    model = fitted(data, verbose=1)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
     assert lines[0].startswith("problem 1, iteration 1: objective 0.")
 
 
 class Views:
-    """A callback that scores some rows at every iteration, and stops after some."""
+    """A callback that scores the samples at every iteration, and stops after a number of them."""
 
-    def __init__(self, people, n_iterations=np.inf):
-        self.samples, self.n_iterations, self.scores = people, n_iterations, []
+    def __init__(self, data, n_iterations=np.inf):
+        self.samples, self.n_iterations, self.scores = data, n_iterations, []
 
     def setup(self, estimator, context):
         pass
@@ -312,9 +312,9 @@ class Views:
 
 @pytest.mark.callbacks
 @pytest.mark.parametrize("interactions", [False, True])
-def test_callbacks_see_a_fitted_classifier_at_every_iteration(people, interactions):
-    X, y, sex = people
-    monitor, views = FairnessMonitor(), Views(people)
+def test_callbacks_get_a_fitted_classifier_at_every_iteration(data, interactions):
+    X, y, sex = data
+    monitor, views = FairnessMonitor(), Views(data)
     model = PartialParityClassifier(
         interval=INTERVAL, tolerance=0.1, enforcement=None, group_interactions=interactions
     ).set_callbacks(monitor, views)
@@ -326,16 +326,16 @@ def test_callbacks_see_a_fitted_classifier_at_every_iteration(people, interactio
 
 
 @pytest.mark.callbacks
-def test_a_callback_stops_the_whole_fit(people):
-    X, y, sex = people
-    views = Views(people, n_iterations=6)
+def test_a_callback_stops_the_fit(data):
+    X, y, sex = data
+    views = Views(data, n_iterations=6)
     model = PartialParityClassifier(interval=INTERVAL, tolerance=0.1).set_callbacks(views)
     with pytest.warns((ConvergenceWarning, InfeasibleConstraintWarning)):
         model.fit(X, y, sensitive_features=sex)
     assert model.n_iter_ == len(views.scores) == 6
 
 
-# What bad input gets ------------------------------------------------------------------
+# Input validation --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -350,20 +350,20 @@ def test_a_callback_stops_the_whole_fit(people):
         ("top", "interval"),
     ],
 )
-def test_a_wrong_interval_is_refused(people, interval, message):
+def test_a_wrong_interval_is_refused(data, interval, message):
     with pytest.raises(ValueError, match=message):
-        fitted(people, interval=interval)
+        fitted(data, interval=interval)
 
 
-def test_small_groups_are_refused_by_name(people):
-    X, y, _ = people
+def test_small_groups_are_refused_by_name(data):
+    X, y, _ = data
     group = np.where(np.arange(len(y)) < 60, "few", "many")
     with pytest.raises(ValueError, match=r"at least 20 samples .*'few' \(12\)"):
         PartialParityClassifier(interval=(0.1, 0.3)).fit(X, y, sensitive_features=group)
 
 
-def test_five_groups_of_very_different_size(people):
-    X, y, _ = people
+def test_five_groups_of_very_different_size(data):
+    X, y, _ = data
     group = np.digitize(np.random.default_rng(2).random(len(y)), [0.6, 0.8, 0.9, 0.95])
     model = PartialParityClassifier(interval=(0.0, 0.8), tolerance=0.25)
     model.fit(X, y, sensitive_features=group)
@@ -391,7 +391,7 @@ def test_a_tolerance_that_random_coefficients_keep_is_not_infeasible(seed, n_fea
         partial_statistical_parity_difference(X @ rng.normal(size=n_features), **group, **half)
         for _ in range(100)
     ]
-    tolerance = 1.1 * min(drawn)  # one of them keeps it
+    tolerance = 1.1 * min(drawn)  # feasible
     model = PartialParityClassifier(**half, tolerance=tolerance).fit(X, y > np.median(y), **group)
     scores = model.decision_function(X)
     assert model.status_ in ("optimal", "feasible")
@@ -400,33 +400,33 @@ def test_a_tolerance_that_random_coefficients_keep_is_not_infeasible(seed, n_fea
 
 
 @pytest.mark.slow
-def test_a_tolerance_of_zero_ends_with_the_fairest_found(people):
+def test_a_tolerance_of_zero_ends_infeasible_and_close(data):
     with pytest.warns(InfeasibleConstraintWarning, match=r"exceeded by 0\.0.* its tolerance 0\. "):
-        model = fitted(people, tolerance=0.0)
+        model = fitted(data, tolerance=0.0)
     assert model.status_ == "infeasible"
     assert 0.0 < model.constraint_violation_ < 0.15
 
 
 @pytest.mark.slow
-def test_scores_made_nearly_equal_are_called_so(people):
-    _, y, sex = people
-    X = np.column_stack((sex == "man", sex == "woman"))  # nothing to tell members of a group apart
+def test_nearly_equal_scores_are_warned_of(data):
+    _, y, sex = data
+    X = np.column_stack((sex == "man", sex == "woman"))  # equal within each group
     X = X + 1e-9 * np.random.default_rng(0).normal(size=X.shape)
     with pytest.warns(InfeasibleConstraintWarning, match="scores are nearly equal"):
         PartialParityClassifier(interval=INTERVAL, alpha=1.0).fit(X, y, sensitive_features=sex)
 
 
-def test_equal_scores_cannot_be_measured(people):
-    X, y, sex = people
+def test_equal_scores_cannot_be_measured(data):
+    X, y, sex = data
     with pytest.warns(InfeasibleConstraintWarning, match="cannot be measured"):
         model = fitted((np.ones((len(y), 1)), y, sex))
     assert model.status_ == "infeasible"
     assert np.isnan(model.constraint_violation_)
 
 
-def test_predictions_with_interactions_need_groups_seen_at_fit(people):
-    X, _, sex = people
-    model = fitted(people, group_interactions=True)
+def test_predictions_with_interactions_need_groups_of_the_fit(data):
+    X, _, sex = data
+    model = fitted(data, group_interactions=True)
     with pytest.raises(ValueError, match="need sensitive_features"):
         model.predict(X)
     with pytest.raises(ValueError, match="not seen at fit: 'child'"):
@@ -434,8 +434,8 @@ def test_predictions_with_interactions_need_groups_seen_at_fit(people):
     assert model.predict(X[:3], sensitive_features=sex[:3]).shape == (3,)
 
 
-def test_one_class_and_missing_values_are_refused(people):
-    X, y, sex = people
+def test_one_class_and_missing_values_are_refused(data):
+    X, y, sex = data
     with pytest.raises(ValueError, match="one class"):
         fitted((X, np.ones(len(y)), sex))
     with pytest.raises(ValueError, match="NaN"):
@@ -444,34 +444,34 @@ def test_one_class_and_missing_values_are_refused(people):
         PartialParityClassifier().predict(X)
 
 
-def test_rows_of_other_people_are_refused(people):
-    X, y, sex = people
+def test_another_pandas_index_is_refused(data):
+    X, y, sex = data
     with pytest.raises(ValueError, match="same pandas index"):
         fitted((pd.DataFrame(X), y, pd.Series(sex, index=np.arange(len(y))[::-1])))
 
 
-def test_without_groups_the_fit_is_plain_and_says_so(people):
-    X, y, _ = people
+def test_without_groups_the_fit_is_unconstrained_and_warns(data):
+    X, y, _ = data
     with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion='statistical_parity'"):
         model = PartialParityClassifier(interval={"man": (0.1, 0.2)}).fit(X, y)
     assert model.status_ == "unconstrained"
     assert np.isnan(model.constraint_violation_)
 
 
-def test_a_failed_fit_leaves_the_last_one_whole(people):
-    X, y, sex = people
-    model = fitted(people)
+def test_a_failed_fit_leaves_the_earlier_one_unchanged(data):
+    X, y, sex = data
+    model = fitted(data)
     before = model.predict(X)
     with pytest.raises(ValueError, match="interval"):
         model.set_params(interval=(0.5, 0.2)).fit(X[:, :2], y, sensitive_features=sex)
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-# Among its peers ----------------------------------------------------------------------
+# Pipelines ----------------------------------------------------------------------------
 
 
-def test_groups_are_routed_through_a_pipeline(people):
-    X, y, sex = people
+def test_groups_are_routed_through_a_pipeline(data):
+    X, y, sex = data
     with sklearn.config_context(enable_metadata_routing=True):
         model = PartialParityClassifier(interval=INTERVAL, tolerance=0.1, group_interactions=True)
         pipeline = make_pipeline(StandardScaler(), model)

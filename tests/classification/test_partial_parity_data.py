@@ -27,18 +27,18 @@ def law_school():
 
 @pytest.mark.filterwarnings("ignore:X reveals the group")  # race is one of the columns
 @pytest.mark.parametrize("tolerance", [0.05, 0.1, 0.2])
-def test_the_tolerance_is_kept_and_used(law_school, tolerance):
+def test_the_difference_is_just_below_the_tolerance(law_school, tolerance):
     X, y, race = law_school
     model = PartialParityClassifier(interval=INTERVAL, tolerance=tolerance)
     scores = model.fit(X, y, sensitive_features=race).decision_function(X)
-    found = partial_statistical_parity_difference(
+    reached = partial_statistical_parity_difference(
         scores, sensitive_features=race, interval=INTERVAL
     )
-    assert tolerance - 0.01 <= found <= tolerance
+    assert tolerance - 0.01 <= reached <= tolerance
     assert model.status_ == "optimal"
 
 
-def test_the_papers_problem_is_solved_better_than_published(law_school):
+def test_the_objective_of_the_paper_is_lower_than_published(law_school):
     X, y, race = law_school
     model = PartialParityClassifier(
         PartialStatisticalParity(INTERVAL, scale="raw", width=1.0),

@@ -1,4 +1,4 @@
-"""What the estimators of partial parity do with data and parameters of all kinds, odd and bad."""
+"""Input validation of the estimators of partial parity, and fits to unusual data."""
 
 import numpy as np
 import pandas as pd
@@ -22,9 +22,13 @@ LINEAR = (PartialParityClassifier, PartialParityRegressor)
 CLASSIFIERS = (PartialParityClassifier, PartialParityPostprocessor)
 ALL = (*LINEAR, PartialParityPostprocessor)
 
-every = pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
-every_linear = pytest.mark.parametrize("kind", LINEAR, ids=lambda kind: kind.__name__)
-every_classifier = pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda kind: kind.__name__)
+every = pytest.mark.parametrize("estimator", ALL, ids=lambda estimator: estimator.__name__)
+every_linear = pytest.mark.parametrize(
+    "estimator", LINEAR, ids=lambda estimator: estimator.__name__
+)
+every_classifier = pytest.mark.parametrize(
+    "estimator", CLASSIFIERS, ids=lambda estimator: estimator.__name__
+)
 
 
 def population(n_samples=500, n_groups=2, seed=0):
@@ -41,15 +45,15 @@ def data():
     return population()
 
 
-def make(kind, **params):
-    return kind(**({"interval": INTERVAL, "tolerance": 0.15} | params))
+def make(estimator, **params):
+    return estimator(**({"interval": INTERVAL, "tolerance": 0.15} | params))
 
 
 def fit(model, X, y, groups, sample_weight=None):
     """The model, fitted to a real target, or to its sign if it is a classifier."""
     target = y if isinstance(model, PartialParityRegressor) else y > 0
     if isinstance(model, PartialParityPostprocessor) and model.estimator is None:
-        # Its tolerance holds for scores that are known.
+        # Its tolerance holds for the scores of a prefit classifier.
         model.set_params(estimator=LogisticRegression().fit(X, target, sample_weight), cv="prefit")
     return model.fit(X, target, sensitive_features=groups, sample_weight=sample_weight)
 
@@ -96,46 +100,46 @@ def assert_fair(model, X, groups, sample_weight=None):
     ],
     ids=str,
 )
-def test_an_interval_must_be_one(kind, interval, message, data):
+def test_invalid_intervals_are_refused(estimator, interval, message, data):
     with pytest.raises(ValueError, match=f"interval.*{message}"):
-        fit(make(kind, interval=interval), *data)
+        fit(make(estimator, interval=interval), *data)
 
 
 @every
-def test_intervals_of_groups_that_are_not_there_do_not_matter(kind, data):
+def test_intervals_of_absent_groups_are_ignored(estimator, data):
     # A fold of a cross-validation may lack a group; one that is misspelt leaves another without.
     X, y, groups = data
-    model = fit(make(kind, interval={0: INTERVAL, 1: INTERVAL, 2: (0.0, 0.1)}), *data)
-    alone = fit(make(kind), *data)
+    model = fit(make(estimator, interval={0: INTERVAL, 1: INTERVAL, 2: (0.0, 0.1)}), *data)
+    alone = fit(make(estimator), *data)
     np.testing.assert_array_equal(scores_of(model, X, groups), scores_of(alone, X, groups))
 
 
 @every
-def test_a_criterion_that_is_an_object_has_its_own_interval_and_tolerance(kind, data):
+def test_a_criterion_object_sets_interval_and_tolerance(estimator, data):
     X, _, groups = data
-    by_name = fit(make(kind), *data)
+    by_name = fit(make(estimator), *data)
     criterion = PartialStatisticalParity(INTERVAL, tolerance=0.15)
-    by_object = fit(kind(criterion=criterion, tolerance=0.9), *data)
+    by_object = fit(estimator(criterion=criterion, tolerance=0.9), *data)
     np.testing.assert_array_equal(scores_of(by_object, X, groups), scores_of(by_name, X, groups))
     with pytest.raises(ValueError, match="interval can be set only for a criterion chosen by name"):
-        fit(make(kind, criterion=criterion), *data)
+        fit(make(estimator, criterion=criterion), *data)
 
 
 @every
 @pytest.mark.parametrize("tolerance", [-0.1, 1.5, np.nan, "strict"])
-def test_a_tolerance_is_a_difference(kind, tolerance, data):
+def test_a_tolerance_is_between_0_and_1(estimator, tolerance, data):
     with pytest.raises(ValueError, match=r"'tolerance' parameter .*\[0\.0, 1\.0\]"):
-        fit(make(kind, tolerance=tolerance), *data)
+        fit(make(estimator, tolerance=tolerance), *data)
 
 
 @pytest.mark.covering(1)
 @every
 @pytest.mark.parametrize("scale", ["normalized", "raw"])
-def test_a_tolerance_of_0_is_approached_and_the_rest_identify_groups(kind, scale, data):
+def test_a_tolerance_of_0_is_approached_and_the_violation_reported(estimator, scale, data):
     criterion = {"criterion": PartialStatisticalParity(INTERVAL, scale=scale), "interval": None}
-    model = make(kind, tolerance=0.0, **criterion)
+    model = make(estimator, tolerance=0.0, **criterion)
     X, _, groups = data
-    plain = fit(make(kind, tolerance=1.0, **criterion), *data)
+    plain = fit(make(estimator, tolerance=1.0, **criterion), *data)
     plain = difference(plain, X, groups, scale=scale)
     with pytest.warns(InfeasibleConstraintWarning, match=r"tolerance.*0.*[Rr]aise the tolerance"):
         fit(model, *data)
@@ -149,40 +153,40 @@ def test_a_tolerance_of_0_is_approached_and_the_rest_identify_groups(kind, scale
 
 
 @every
-def test_groups_too_small_for_the_interval_are_named_and_counted(kind, data):
+def test_groups_too_small_for_the_interval_are_named_and_counted(estimator, data):
     X, y, _ = data
     names = np.where(np.arange(len(y)) < 36, "few", "many")
     with pytest.raises(ValueError, match=r"at least 20 .*'few' \(18\).*Widen the interval"):
-        fit(make(kind), X, y, names)
-    fitted = fit(make(kind, interval=(0.1, 1.0), tolerance=0.4), X, y, names)
+        fit(make(estimator), X, y, names)
+    fitted = fit(make(estimator, interval=(0.1, 1.0), tolerance=0.4), X, y, names)
     assert_fair(fitted, X, names)
 
 
 @every
-def test_five_groups_of_very_different_size(kind):
+def test_five_groups_of_very_different_size(estimator):
     X, y, _ = population(1500)
     groups = np.digitize(np.random.default_rng(2).random(1500), [0.6, 0.85, 0.93, 0.97])
-    model = fit(make(kind, interval=(0.0, 0.9), tolerance=0.25), X, y, groups)
+    model = fit(make(estimator, interval=(0.0, 0.9), tolerance=0.25), X, y, groups)
     assert model.groups_.counts.max() > 15 * model.groups_.counts.min()
     assert_fair(model, X, groups)
 
 
 @every
-def test_one_group_is_the_plain_fit_and_nothing_is_said(kind, data):
+def test_one_group_gives_the_plain_fit_without_a_warning(estimator, data):
     X, y, _ = data
-    # Nobody is compared, so that neither the size of the interval nor its names matter.
-    model = fit(make(kind, interval=(0.5, 0.501)), X, y, np.full(len(y), "all of us"))
+    # No groups are compared: neither the size of the interval nor its names matter.
+    model = fit(make(estimator, interval=(0.5, 0.501)), X, y, np.full(len(y), "all of us"))
     with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion=.*enable_metadata_routing"):
-        without = fit(make(kind, interval=(0.5, 0.501)), X, y, None)
+        without = fit(make(estimator, interval=(0.5, 0.501)), X, y, None)
     np.testing.assert_array_equal(scores_of(model, X, None), scores_of(without, X, None))
     assert model.constraint_violation_ == 0.0
     assert model.status_ == "optimal"
 
 
 @every
-def test_any_labels_of_groups_and_classes_will_do(kind, data):
+def test_labels_of_groups_may_have_any_dtype(estimator, data):
     X, y, groups = data
-    expected = scores_of(fit(make(kind), *data), X, groups)
+    expected = scores_of(fit(make(estimator), *data), X, groups)
     codes = ["a", "b"]
     for labels in (
         np.array(codes)[groups],
@@ -190,53 +194,55 @@ def test_any_labels_of_groups_and_classes_will_do(kind, data):
         groups == 1,
         np.column_stack((groups, np.zeros_like(groups))),
     ):
-        model = fit(make(kind), X, y, labels)
+        model = fit(make(estimator), X, y, labels)
         np.testing.assert_array_equal(scores_of(model, X, labels), expected)
 
 
 @every_classifier
-def test_classes_are_answered_in_their_own_labels(kind, data):
+def test_predictions_are_labels_of_the_classes(estimator, data):
     X, y, groups = data
     named = np.where(y > 0, "yes", "no")
-    model = make(kind).set_params(pos_label="yes").fit(X, named, sensitive_features=groups)
+    model = make(estimator).set_params(pos_label="yes").fit(X, named, sensitive_features=groups)
     decisions = model.predict(X, sensitive_features=groups)
     assert model.classes_.tolist() == ["no", "yes"]
-    expected = make(kind).fit(X, y > 0, sensitive_features=groups)
+    expected = make(estimator).fit(X, y > 0, sensitive_features=groups)
     np.testing.assert_array_equal(
         decisions == "yes", expected.predict(X, sensitive_features=groups)
     )
 
 
 @every_classifier
-def test_the_positive_class_may_come_first_in_the_alphabet(kind, data):
+def test_the_positive_class_may_come_first_in_the_alphabet(estimator, data):
     X, y, groups = data
-    expected = make(kind).fit(X, y > 0, sensitive_features=groups)
+    expected = make(estimator).fit(X, y > 0, sensitive_features=groups)
     named = np.where(y > 0, "approved", "denied")
     with pytest.raises(ValueError, match=r"\['approved', 'denied'\] .* Pass pos_label"):
-        make(kind).fit(X, named, sensitive_features=groups)
-    model = make(kind).set_params(pos_label="approved").fit(X, named, sensitive_features=groups)
+        make(estimator).fit(X, named, sensitive_features=groups)
+    model = (
+        make(estimator).set_params(pos_label="approved").fit(X, named, sensitive_features=groups)
+    )
     assert model.classes_.tolist() == ["approved", "denied"]
     assert model.pos_label_ == "approved"
-    given = {"sensitive_features": groups}
-    approved = model.predict(X, **given) == "approved"
-    np.testing.assert_array_equal(approved, expected.predict(X, **given))
+    metadata = {"sensitive_features": groups}
+    approved = model.predict(X, **metadata) == "approved"
+    np.testing.assert_array_equal(approved, expected.predict(X, **metadata))
     # As everywhere in scikit-learn, scores are those of the second class.
-    scores = model.decision_function(X, **given)
-    np.testing.assert_allclose(scores, -expected.decision_function(X, **given), atol=1e-9)
+    scores = model.decision_function(X, **metadata)
+    np.testing.assert_allclose(scores, -expected.decision_function(X, **metadata), atol=1e-9)
 
 
 @every
-def test_missing_groups_of_some_people_are_refused(kind, data):
+def test_missing_groups_are_refused(estimator, data):
     X, y, groups = data
     partly = np.where(np.arange(len(y)) == 7, np.nan, groups)
     with pytest.raises(ValueError, match=r"row 7.*fillna"):
-        fit(make(kind), X, y, partly)
+        fit(make(estimator), X, y, partly)
 
 
 @every_linear
-def test_predictions_with_interactions_ask_for_known_groups(kind, data):
+def test_predictions_with_interactions_need_known_groups(estimator, data):
     X, _, groups = data
-    model = fit(make(kind, group_interactions=True), *data)
+    model = fit(make(estimator, group_interactions=True), *data)
     with pytest.raises(ValueError, match="need sensitive_features: .*group_interactions=False"):
         model.predict(X)
     with pytest.raises(ValueError, match="not seen at fit: 2; the known groups are 0, 1. Map"):
@@ -251,9 +257,9 @@ def test_predictions_with_interactions_ask_for_known_groups(kind, data):
 
 
 @every_classifier
-def test_there_must_be_two_classes(kind, data):
+def test_there_must_be_two_classes(estimator, data):
     X, y, groups = data
-    model = make(kind)
+    model = make(estimator)
     with pytest.raises(ValueError, match="at least 2 classes .*only one class"):
         model.fit(X, np.zeros(len(y)), sensitive_features=groups)
     with pytest.raises(ValueError, match="only one class"):
@@ -296,13 +302,13 @@ def test_a_frozen_classifier_must_be_fitted(data):
 
 @every
 @pytest.mark.parametrize(("bad", "message"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_features_must_be_finite(kind, bad, message, data):
+def test_features_must_be_finite(estimator, bad, message, data):
     X, y, groups = data
-    model = fit(make(kind), *data)
+    model = fit(make(estimator), *data)
     broken = X.copy()
     broken[3, 1] = bad
     with pytest.raises(ValueError, match=f"contains {message}"):
-        fit(make(kind), broken, y, groups)
+        fit(make(estimator), broken, y, groups)
     with pytest.raises(ValueError, match=f"contains {message}"):
         model.predict(broken, sensitive_features=groups)
 
@@ -315,11 +321,11 @@ def test_a_real_target_must_be_finite(data):
 
 @every_linear
 @pytest.mark.parametrize("interactions", [False, True])
-def test_unscaled_columns_change_nothing(kind, interactions, data):
+def test_unscaled_columns_change_nothing(estimator, interactions, data):
     X, y, groups = data
     scale = np.array([1e-6, 1.0, 1e6])
-    expected = fit(make(kind, alpha=0.0, group_interactions=interactions), *data)
-    model = fit(make(kind, alpha=0.0, group_interactions=interactions), X * scale, y, groups)
+    expected = fit(make(estimator, alpha=0.0, group_interactions=interactions), *data)
+    model = fit(make(estimator, alpha=0.0, group_interactions=interactions), X * scale, y, groups)
     np.testing.assert_allclose(
         scores_of(model, X * scale, groups), scores_of(expected, X, groups), atol=1e-4
     )
@@ -327,33 +333,33 @@ def test_unscaled_columns_change_nothing(kind, interactions, data):
 
 
 @every
-def test_storage_does_not_matter(kind, data):
+def test_storage_does_not_matter(estimator, data):
     X, y, groups = data
     X = np.where(np.abs(X) < 0.3, 0.0, np.round(X * 64) / 64)  # exact in float32
-    expected = scores_of(fit(make(kind), X, y, groups), X, groups)
+    expected = scores_of(fit(make(estimator), X, y, groups), X, groups)
     for rows in (
         X.astype(np.float32),
         pd.DataFrame(X, columns=[*"abc"]),
         sparse.csr_array(X),
     ):
-        model = fit(make(kind), rows, y, groups)
+        model = fit(make(estimator), rows, y, groups)
         np.testing.assert_allclose(scores_of(model, rows, groups), expected, atol=1e-3)
         assert_fair(model, rows, groups)
 
 
 @every
-def test_a_fit_leaves_its_input_as_it_was(kind, data):
+def test_a_fit_leaves_its_input_as_it_was(estimator, data):
     X, y, groups = (part.copy() for part in data)
     weights = np.ones(len(y))
     for array in (X, y, groups, weights):
         array.flags.writeable = False
-    assert_fair(fit(make(kind), X, y, groups, weights), X, groups)
+    assert_fair(fit(make(estimator), X, y, groups, weights), X, groups)
 
 
 @every
-def test_people_must_match(kind, data):
+def test_arguments_must_have_equal_lengths_and_indices(estimator, data):
     X, y, groups = data
-    model = make(kind)
+    model = make(estimator)
     with pytest.raises(ValueError, match="499 rows but there are 500 samples; pass one row per"):
         fit(model, X, y, groups[1:])
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples"):
@@ -369,9 +375,9 @@ def test_people_must_match(kind, data):
 
 
 @every
-def test_predicted_people_must_match(kind, data):
+def test_arguments_of_predict_must_have_equal_indices_and_names(estimator, data):
     X, y, groups = data
-    model = fit(make(kind), pd.DataFrame(X, columns=[*"abc"]), y, groups)
+    model = fit(make(estimator), pd.DataFrame(X, columns=[*"abc"]), y, groups)
     with pytest.raises(ValueError, match="same pandas index"):
         model.predict(pd.DataFrame(X), sensitive_features=pd.Series(groups)[::-1])
     with pytest.raises(ValueError, match="feature names"):
@@ -379,24 +385,24 @@ def test_predicted_people_must_match(kind, data):
 
 
 @every
-def test_weights_must_be_weights(kind, data):
+def test_weights_must_be_weights(estimator, data):
     for weights, message in (
         (np.full(500, -1.0), "Negative values"),
         (np.zeros(500), "at least one non-zero"),
         (np.full(500, np.nan), "NaN"),
     ):
         with pytest.raises(ValueError, match=message):
-            fit(make(kind), *data, weights)
+            fit(make(estimator), *data, weights)
 
 
 @every
-def test_people_without_weight_are_absent(kind, data):
+def test_samples_without_weight_are_absent(estimator, data):
     X, y, groups = data
     rng = np.random.default_rng(3)
     wild = 100.0 * rng.normal(size=(60, 3))
-    everybody = np.r_[X, wild], np.r_[y, rng.normal(size=60)], np.r_[groups, groups[:60]]
+    with_absent = np.r_[X, wild], np.r_[y, rng.normal(size=60)], np.r_[groups, groups[:60]]
     weights = np.r_[np.ones(500), np.zeros(60)]
-    model, expected = fit(make(kind), *everybody, weights), fit(make(kind), *data)
+    model, expected = fit(make(estimator), *with_absent, weights), fit(make(estimator), *data)
     np.testing.assert_allclose(
         scores_of(model, X, groups), scores_of(expected, X, groups), atol=1e-6
     )
@@ -404,23 +410,23 @@ def test_people_without_weight_are_absent(kind, data):
 
 
 @every
-def test_a_group_without_weight_is_dropped_by_name(kind, data):
+def test_a_group_without_weight_is_dropped_by_name(estimator, data):
     X, y, groups = data
     names = np.array(["a", "b"], dtype=object)[groups]
     names[:5] = "ghost"
     weights = (np.arange(500) >= 5).astype(float)
     with pytest.warns(UserWarning, match=r"without any sample weight .*'ghost'"):
-        model = fit(make(kind), X, y, names, weights)
+        model = fit(make(estimator), X, y, names, weights)
     assert model.groups_.labels.ravel().tolist() == ["a", "b"]
 
 
 @every
-def test_integer_weights_are_repeated_people(kind, data):
+def test_integer_weights_equal_repeated_samples(estimator, data):
     X, y, groups = data
     weights = np.random.default_rng(1).integers(0, 4, 500)
     rows = np.repeat(np.arange(500), weights)
-    weighted = fit(make(kind), *data, weights)
-    repeated = fit(make(kind), X[rows], y[rows], groups[rows])
+    weighted = fit(make(estimator), *data, weights)
+    repeated = fit(make(estimator), X[rows], y[rows], groups[rows])
     np.testing.assert_allclose(
         scores_of(weighted, X, groups), scores_of(repeated, X, groups), atol=1e-3
     )
@@ -428,9 +434,9 @@ def test_integer_weights_are_repeated_people(kind, data):
 
 
 @every
-def test_a_refused_fit_leaves_the_earlier_one_whole(kind, data):
+def test_a_failed_fit_leaves_the_earlier_one_unchanged(estimator, data):
     X, y, groups = data
-    model = fit(make(kind), *data)
+    model = fit(make(estimator), *data)
     before = {name: value for name, value in vars(model).items() if name.endswith("_")}
     with pytest.raises(ValueError, match="rows"):
         fit(model, X[:, :2], y, groups[:-1])

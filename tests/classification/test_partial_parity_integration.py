@@ -82,7 +82,7 @@ def gap(scores, groups):
 
 
 @every_classifier
-def test_groups_travel_through_a_pipeline(kind, routing, data):
+def test_groups_are_routed_through_a_pipeline(kind, routing, data):
     X, y, groups = data
     pipeline = make_pipeline(StandardScaler(), make(kind)).fit(X, y, sensitive_features=groups)
     alone = make(kind).fit(StandardScaler().fit_transform(X), y, sensitive_features=groups)
@@ -93,7 +93,7 @@ def test_groups_travel_through_a_pipeline(kind, routing, data):
     assert gap(scores, groups) <= 0.15
 
 
-def test_groups_of_a_regressor_travel_too(routing, data):
+def test_groups_are_routed_to_a_regressor(routing, data):
     X, _, groups = data
     y = X @ [1.0, 2.0, 3.0]
     model = make(PartialParityRegressor, tolerance=0.2, group_interactions=True)
@@ -103,7 +103,7 @@ def test_groups_of_a_regressor_travel_too(routing, data):
         pipeline.predict(X)
 
 
-def test_columns_of_text_are_encoded_on_the_way(routing, data):
+def test_columns_of_text_are_encoded_in_a_pipeline(routing, data):
     X, y, groups = data
     frame = pd.DataFrame(X, columns=[*"abc"]).assign(kind=np.where(X[:, 2] > 0, "x", "y"))
     encode = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
@@ -132,7 +132,7 @@ def test_a_pipeline_takes_groups_by_name_without_routing(kind, data):
 
 @every_classifier
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_search_takes_the_most_accurate_that_is_fair(kind, n_jobs, routing, data):
+def test_a_search_selects_the_most_accurate_candidate_within_the_bound(kind, n_jobs, routing, data):
     X, y, groups = data
     pipeline = make_pipeline(StandardScaler(), make(kind))
     parameter = f"{kind.__name__.lower()}__tolerance"
@@ -150,10 +150,10 @@ def test_a_search_takes_the_most_accurate_that_is_fair(kind, n_jobs, routing, da
     gaps = -search.cv_results_[f"mean_test_{GAP}"]
     accuracies = search.cv_results_["mean_test_accuracy"]
     assert gaps[0] < 0.5 < gaps[2]
-    kept = gaps <= 0.5
-    assert search.best_index_ == np.flatnonzero(kept)[accuracies[kept].argmax()]
+    within_bound = gaps <= 0.5
+    assert search.best_index_ == np.flatnonzero(within_bound)[accuracies[within_bound].argmax()]
     fitted = search.best_estimator_  # a search itself passes no groups on to predictions
-    # A postprocessor promises it of the scores by models that have not seen these people.
+    # The tolerance of a postprocessor holds for its out-of-fold scores.
     assert fitted[-1].constraint_report_["gap"].max() <= search.best_params_[parameter]
     if kind is PartialParityClassifier:
         scores = fitted.decision_function(X, sensitive_features=groups)
@@ -161,7 +161,7 @@ def test_a_search_takes_the_most_accurate_that_is_fair(kind, n_jobs, routing, da
 
 
 @every_classifier
-def test_if_no_candidate_is_fair_the_fairest_is_taken(kind, routing, data):
+def test_without_a_candidate_within_the_bound_the_fairest_is_selected(kind, routing, data):
     X, y, groups = data
     search = GridSearchCV(
         make(kind),
@@ -196,7 +196,7 @@ def test_every_partial_metric_scores_on_an_interval(kind, name, routing, data):
 
 
 @every_classifier
-def test_without_routing_a_fairness_search_stops_and_says_why(kind, data):
+def test_without_routing_a_fairness_search_stops(kind, data):
     X, y, groups = data
     scoring = on_interval(GAP.removeprefix("neg_"))
     search = GridSearchCV(make(kind), {"tolerance": [0.2]}, scoring=scoring, cv=CV)
@@ -208,7 +208,7 @@ def test_without_routing_a_fairness_search_stops_and_says_why(kind, data):
         search.fit(X, y)
 
 
-def test_out_of_fold_predictions_that_need_groups_do_not_work_and_say_so(routing, data):
+def test_cross_val_predict_refuses_predictions_that_need_groups(routing, data):
     X, y, groups = data
     # scikit-learn hands cross_val_predict's params to fit alone.
     settings = {"params": {"sensitive_features": groups}, "cv": CV}
@@ -270,9 +270,9 @@ def test_responses_agree_with_one_another(data):
 )
 def test_a_postprocessor_of_a_frozen_classifier_fits_the_rates_alone(scorer, data):
     X, y, groups = data
-    given = {"sensitive_features": groups[:250]}
+    metadata = {"sensitive_features": groups[:250]}
     needs_groups = isinstance(scorer, PartialParityClassifier)
-    fitted = clone(scorer).fit(X[:250], y[:250], **(given if needs_groups else {}))
+    fitted = clone(scorer).fit(X[:250], y[:250], **(metadata if needs_groups else {}))
     before = pickle.dumps(fitted)
     model = make(PartialParityPostprocessor, estimator=FrozenEstimator(fitted), tolerance=0.25)
     model.fit(X[250:], y[250:], sensitive_features=groups[250:])
@@ -303,7 +303,7 @@ def test_ensembles_pass_groups_on(routing, data):
     assert fair <= 0.3 < plain
 
 
-def test_more_than_two_classes_one_against_the_rest(routing, data):
+def test_one_vs_rest_keeps_the_tolerance_of_each_class(routing, data):
     X, y, groups = data
     classes = np.array(["no", "yes", "maybe"])[np.where(X[:, 2] > 0.8, 2, y)]
     model = make(PartialParityClassifier, tolerance=0.3)

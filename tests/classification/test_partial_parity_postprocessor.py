@@ -53,7 +53,7 @@ def population(seed=0, n_samples=800, n_groups=2):
 
 
 def on_known(X, y, **params):
-    """A postprocessor of a fitted classifier, whose scores of X it is to make fair."""
+    """A postprocessor of a classifier that is fitted to the same samples."""
     return PartialParityPostprocessor(LogisticRegression().fit(X, y), cv="prefit", **params)
 
 
@@ -117,9 +117,9 @@ def test_a_large_tolerance_gives_every_group_its_most_accurate_threshold():
     for group in (0, 1):
         own, truth = scores[groups == group], y[groups == group]
         thresholds = np.append(own, np.inf)
-        most = max(accuracy_score(truth, own >= threshold) for threshold in thresholds)
+        best_accuracy = max(accuracy_score(truth, own >= threshold) for threshold in thresholds)
         decisions = model.predict(X[groups == group], sensitive_features=groups[groups == group])
-        assert accuracy_score(truth, decisions) == pytest.approx(most)
+        assert accuracy_score(truth, decisions) == pytest.approx(best_accuracy)
     assert model.n_iter_ == 1
     assert model.status_ == "optimal"
 
@@ -146,7 +146,7 @@ def test_rates_are_the_shares_of_positive_decisions_and_error_their_errors():
     assert model.objective_ == pytest.approx(np.mean(decisions != y))
 
 
-def test_nobody_is_overtaken_within_the_group():
+def test_the_order_within_a_group_does_not_change():
     X, y, groups = population()
     model = PartialParityPostprocessor(tolerance=0.05).fit(X, y, sensitive_features=groups)
     before = model.estimator_.decision_function(X)
@@ -156,7 +156,7 @@ def test_nobody_is_overtaken_within_the_group():
         assert np.all(np.diff(after[groups == group][own]) > 0)
 
 
-def test_decisions_outside_the_interval_are_not_held_together():
+def test_rates_outside_the_interval_may_differ():
     X, y, groups = population()
     inside = PartialParityPostprocessor(interval=(0.3, 0.7), tolerance=0.05)
     outside = PartialParityPostprocessor(interval=(0.9, 1.0), tolerance=0.3)
@@ -179,7 +179,7 @@ def test_decisions_outside_the_interval_are_not_held_together():
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_any_scorer_will_do(estimator):
+def test_the_base_may_be_any_classifier_with_scores(estimator):
     X, y, groups = population()
     y = np.where(y, "yes", "no")
     model = PartialParityPostprocessor(estimator, interval=INTERVAL, tolerance=0.2, pos_label="yes")
@@ -204,12 +204,12 @@ def test_a_frozen_classifier_stays_as_it_is():
 def test_a_fitted_classifier_is_taken_as_it_is():
     X, y, groups = population()
     fitted = LogisticRegression().fit(X[:400], y[:400])
-    known = PartialParityPostprocessor(fitted, cv="prefit")
-    known.fit(X[400:], y[400:], sensitive_features=groups[400:])
+    prefit = PartialParityPostprocessor(fitted, cv="prefit")
+    prefit.fit(X[400:], y[400:], sensitive_features=groups[400:])
     frozen = PartialParityPostprocessor(FrozenEstimator(fitted))
     frozen.fit(X[400:], y[400:], sensitive_features=groups[400:])
-    assert known.estimator_ is fitted
-    np.testing.assert_array_equal(known.rates_, frozen.rates_)
+    assert prefit.estimator_ is fitted
+    np.testing.assert_array_equal(prefit.rates_, frozen.rates_)
     with pytest.raises(NotFittedError):
         PartialParityPostprocessor(LogisticRegression(), cv="prefit").fit(
             X, y, sensitive_features=groups
@@ -217,25 +217,25 @@ def test_a_fitted_classifier_is_taken_as_it_is():
 
 
 @pytest.mark.slow
-def test_a_classifier_that_knows_its_people_by_heart_is_fair_to_others():
+def test_an_overfitted_classifier_is_fair_on_new_data_by_out_of_fold_scores():
     X, y, groups = population(seed=1, n_samples=24000)
-    seen, new = slice(6000), slice(6000, None)
+    train, test = slice(6000), slice(6000, None)
     gaps = {}
     forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0, oob_score=True)
     for one in ("prefit", "oob", StratifiedKFold(3)):
-        known = clone(forest).fit(X[seen], y[seen]) if one == "prefit" else forest
-        model = PartialParityPostprocessor(known, interval=INTERVAL, tolerance=0.05, cv=one)
-        model.fit(X[seen], y[seen], sensitive_features=groups[seen])
-        scores = model.decision_function(X[new], sensitive_features=groups[new])
+        prefit = clone(forest).fit(X[train], y[train]) if one == "prefit" else forest
+        model = PartialParityPostprocessor(prefit, interval=INTERVAL, tolerance=0.05, cv=one)
+        model.fit(X[train], y[train], sensitive_features=groups[train])
+        scores = model.decision_function(X[test], sensitive_features=groups[test])
         gaps[one] = partial_statistical_parity_difference(
-            scores, sensitive_features=groups[new], interval=INTERVAL
+            scores, sensitive_features=groups[test], interval=INTERVAL
         )
-    # The asked .05, and the noise of 6,000 people.
+    # The tolerance .05, and sampling noise.
     assert gaps.pop("prefit") > 0.11
     assert max(gaps.values()) < 0.08, gaps
 
 
-def test_folds_are_dealt_out_by_group_and_class():
+def test_folds_are_stratified_by_group_and_class():
     X, y, groups = population()
     order = np.lexsort((y, groups))  # blocks would leave a group or a class out
     model = PartialParityPostprocessor(interval=INTERVAL, tolerance=0.2)
@@ -244,11 +244,11 @@ def test_folds_are_dealt_out_by_group_and_class():
     assert model.objective_ == pytest.approx(expected, abs=0.02)
 
 
-def test_equal_people_get_equal_scores():
+def test_equal_samples_get_equal_scores():
     rng = np.random.default_rng(5)
-    who = rng.normal(size=(25, 30))
-    person = rng.integers(25, size=600)
-    X, groups = who[person], rng.integers(2, size=600)
+    features = rng.normal(size=(25, 30))
+    index = rng.integers(25, size=600)
+    X, groups = features[index], rng.integers(2, size=600)
     y = X.sum(axis=1) + rng.logistic(size=600) > 0
     for cv in (5, "prefit"):
         model = on_known(X, y, interval=(0, 0.8), tolerance=0.1).set_params(cv=cv)
@@ -258,18 +258,18 @@ def test_equal_people_get_equal_scores():
             model.fit(X, y, sensitive_features=groups)
         for rows in (slice(None), slice(300), slice(7, 8)):
             scores = model.decision_function(X[rows], sensitive_features=groups[rows])
-            everybody = model.decision_function(X, sensitive_features=groups)
-            np.testing.assert_allclose(scores, everybody[rows], rtol=0, atol=1e-12)
+            all_scores = model.decision_function(X, sensitive_features=groups)
+            np.testing.assert_allclose(scores, all_scores[rows], rtol=0, atol=1e-12)
         for number in range(50):
-            alike = (person == number // 2) & (groups == number % 2)
-            assert np.ptp(everybody[alike]) <= 1e-12
+            equal = (index == number // 2) & (groups == number % 2)
+            assert np.ptp(all_scores[equal]) <= 1e-12
 
 
 @pytest.mark.callbacks
-def test_callbacks_see_every_gap_and_may_end_the_search():
+def test_callbacks_get_every_gap_and_may_end_the_search():
     class Watch:
-        def __init__(self, most=np.inf):
-            self.events, self.most = [], most
+        def __init__(self, max_events=np.inf):
+            self.events, self.max_events = [], max_events
 
         def setup(self, estimator, context):
             pass
@@ -281,7 +281,7 @@ def test_callbacks_see_every_gap_and_may_end_the_search():
 
         def on_fit_task_end(self, estimator, context, fitted_estimator=None):
             self.events.append(("end", context.task_name))
-            return sum(name == "gap" for _, name in self.events) > self.most
+            return sum(name == "gap" for _, name in self.events) > self.max_events
 
     X, y, groups = population()
     watch = Watch()
@@ -320,7 +320,7 @@ def test_the_report_names_groups_and_their_rates():
     ],
 )
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
-def test_bad_ways_to_score(cv, estimator, message):
+def test_a_bad_cv_is_refused(cv, estimator, message):
     X, y, groups = population()
     with pytest.raises(ValueError, match=message):
         PartialParityPostprocessor(estimator, cv=cv).fit(X, y, sensitive_features=groups)
@@ -389,8 +389,8 @@ def test_integer_weights_equal_repeated_rows():
 def test_groups_reach_fit_and_predict_through_a_pipeline():
     X, y, groups = population()
     with config_context(enable_metadata_routing=True):
-        known = on_known(StandardScaler().fit_transform(X), y, tolerance=0.1)
-        pipeline = make_pipeline(StandardScaler(), known)
+        prefit = on_known(StandardScaler().fit_transform(X), y, tolerance=0.1)
+        pipeline = make_pipeline(StandardScaler(), prefit)
         pipeline.fit(X, y, sensitive_features=groups)
         decisions = pipeline.predict(X, sensitive_features=groups)
         scores = pipeline.decision_function(X, sensitive_features=groups)
@@ -427,7 +427,7 @@ def test_routing_hands_weights_to_the_classifier_that_requests_them():
     assert routing.consumes("fit", ["sensitive_features", "sample_weight"])
 
 
-# What bad input gets ------------------------------------------------------------------
+# Input validation --------------------------------------------------------------------
 
 
 def test_groups_are_needed_to_predict_and_must_be_known():
@@ -474,14 +474,14 @@ def test_positives_count_for_opportunity():
         )
 
 
-def test_constant_scores_have_nobody_in_the_interval():
+def test_constant_scores_have_no_sample_in_the_interval():
     _, y, groups = population()
     with pytest.raises(ValueError, match="fewer ties"):
         X = np.zeros((len(y), 1))
         on_known(X, y, interval=(0.2, 0.6)).fit(X, y, sensitive_features=groups)
 
 
-def test_ties_that_no_shift_can_part_are_told():
+def test_ties_that_no_shift_separates_are_warned_of():
     rng = np.random.default_rng(0)
     groups = np.repeat([0, 1], 200)
     X = (rng.random(400) < 0.3 + 0.4 * groups)[:, np.newaxis].astype(float)
@@ -499,30 +499,30 @@ def test_ties_that_no_shift_can_part_are_told():
 
 
 @pytest.mark.parametrize("seed", [5, 8])
-def test_new_people_of_equal_features_and_group_are_scored_alike(seed):
-    """Products give rows that are equal other last bits, by where they stand."""
+def test_new_samples_of_equal_features_and_group_get_equal_scores(seed):
+    """Products of equal rows may differ in the last bits, depending on their position."""
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(300, 1200)), int(rng.integers(3, 40))
-    who, i = rng.normal(size=(25, p)), rng.integers(0, 25, n)
-    X, groups = who[i], rng.integers(0, 2, n)
+    features, index = rng.normal(size=(25, p)), rng.integers(0, 25, n)
+    X, groups = features[index], rng.integers(0, 2, n)
     y = X.sum(axis=1) + rng.logistic(size=n) > 0
     model = PartialParityPostprocessor(interval=(0, 0.8), tolerance=0.1)
     scores = model.fit(X, y, sensitive_features=groups).decision_function(
         X, sensitive_features=groups
     )
-    for who_is_it in range(25):
+    for number in range(25):
         for group in (0, 1):
-            assert len(set(scores[(i == who_is_it) & (groups == group)])) == 1
+            assert len(set(scores[(index == number) & (groups == group)])) == 1
 
 
-def test_a_tolerance_of_zero_needs_groups_of_one_distribution():
+def test_a_tolerance_of_zero_needs_groups_of_equal_size():
     X, y, groups = population()
     with pytest.warns(InfeasibleConstraintWarning, match="different size"):
         model = PartialParityPostprocessor(tolerance=0.0).fit(X, y, sensitive_features=groups)
     assert model.constraint_violation_ < 0.01
 
 
-def test_constant_decisions_are_told():
+def test_constant_decisions_are_warned_of():
     X, _, groups = population()
     y = np.arange(len(X)) % 40 == 0
     with pytest.warns(UserWarning, match="given the class False"):
@@ -573,7 +573,7 @@ def test_bad_data():
         model.fit(pd.DataFrame(X), y, sensitive_features=pd.Series(groups).iloc[::-1])
 
 
-def test_a_failed_fit_leaves_the_last_one():
+def test_a_failed_fit_leaves_the_earlier_one():
     X, y, groups = population()
     model = PartialParityPostprocessor().fit(X, y, sensitive_features=groups)
     rates = model.rates_

@@ -12,7 +12,7 @@ def population(seed=0, n_samples=1000):
     return rng.normal(size=n_samples) - 1.0 + (groups == "b"), groups
 
 
-def test_candidates_cover_the_positive_rate_and_the_most_unfair_is_taken():
+def test_candidates_cover_the_positive_rate_and_the_largest_difference_is_selected():
     scores, groups = population()
     suggestion = suggest_interval(scores, sensitive_features=groups)
     interval, rate = suggestion.interval, suggestion.positive_rate
@@ -39,46 +39,46 @@ def test_candidates_cover_the_positive_rate_and_the_most_unfair_is_taken():
         (0.05, 0.25, 0.05, [0.0, 0.05]),
     ],
 )
-def test_where_candidates_begin(rate, width, step, begins):
+def test_candidates_begin_at_multiples_of_the_step(rate, width, step, begins):
     scores, groups = population()
-    found = suggest_interval(
+    suggestion = suggest_interval(
         scores, sensitive_features=groups, positive_rate=rate, width=width, step=step
     )
-    np.testing.assert_allclose(found.candidates.alpha, begins)
-    assert found.candidates.beta.max() <= 1.0
-    assert found.positive_rate == rate
+    np.testing.assert_allclose(suggestion.candidates.alpha, begins)
+    assert suggestion.candidates.beta.max() <= 1.0
+    assert suggestion.positive_rate == rate
 
 
-def test_the_difference_is_taken_where_the_groups_part():
+def test_the_difference_is_that_of_the_threshold_where_groups_differ_most():
     # Ranks alternate but for the last fifth, where all of b score lower: at the threshold where
     # the groups differ most, the rank is 1 in a and 0.8 in b.
     scores = np.arange(1000.0, 0.0, -1.0)
     groups = np.where(np.arange(1000) % 2 == 0, "a", "b")
     scores[800:][groups[800:] == "b"] -= 1000.0
-    found = suggest_interval(
+    suggestion = suggest_interval(
         scores, sensitive_features=groups, positive_rate=0.75, width=0.2, step=0.05
     )
-    assert found.interval == (0.65, 0.85)
-    assert found.candidates.difference.max() == pytest.approx(0.2)
+    assert suggestion.interval == (0.65, 0.85)
+    assert suggestion.candidates.difference.max() == pytest.approx(0.2)
 
 
-def test_of_equal_candidates_the_rate_is_in_the_middle():
+def test_among_equal_candidates_the_rate_is_in_the_middle():
     scores, groups = np.tile(np.arange(500.0), 2), np.repeat(["a", "b"], 500)
-    found = suggest_interval(
+    suggestion = suggest_interval(
         scores, sensitive_features=groups, positive_rate=0.5, width=0.2, step=0.1
     )
-    assert (found.candidates.difference == 0).all()
-    assert found.interval == (0.4, 0.6)
+    assert (suggestion.candidates.difference == 0).all()
+    assert suggestion.interval == (0.4, 0.6)
 
 
 def test_the_noise_is_the_deviation_of_the_difference_between_equal_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(["a", "b"], [400, 100])
-    found = suggest_interval(rng.random(500), sensitive_features=groups, positive_rate=0.5)
-    assert found.candidates.noise.max() == pytest.approx(np.sqrt(0.25 * (1 / 400 + 1 / 100)))
+    suggestion = suggest_interval(rng.random(500), sensitive_features=groups, positive_rate=0.5)
+    assert suggestion.candidates.noise.max() == pytest.approx(np.sqrt(0.25 * (1 / 400 + 1 / 100)))
     rates = rng.random((2000, 500)) > 0.5
     differences = rates[:, :400].mean(axis=1) - rates[:, 400:].mean(axis=1)
-    assert found.candidates.noise.max() == pytest.approx(differences.std(), rel=0.1)
+    assert suggestion.candidates.noise.max() == pytest.approx(differences.std(), rel=0.1)
 
 
 def test_integer_weights_equal_repeated_samples():
