@@ -100,10 +100,10 @@ def models(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(models(), st.integers(0, 1000), st.booleans(), st.booleans())
 def test_public_metrics_confirm_the_reported_violation(model, seed, tied, weighted):
-    X, y, groups = population(480, seed=seed)
+    X, y, groups = population(320, seed=seed)
     X = np.round(X) if tied else X
     weights = np.random.default_rng(seed).integers(1, 4, len(y)) if weighted else None
     if isinstance(model, PartialParityPostprocessor):
