@@ -15,42 +15,38 @@ from skfair.datasets import open_blocks
 from skfair.metrics import demographic_parity_difference
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
-from skfair.training import _collected
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
-# Without a client threads read the collections, which is said.
-pytestmark = pytest.mark.filterwarnings("ignore:There is no Dask client")
+# Without a client threads read the collections, and a warning says so.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:There is no Dask client"),
+    pytest.mark.usefixtures("no_small_data"),
+]
 
-N_PEOPLE, CHUNK = 2400, 700
+N_SAMPLES, CHUNK = 2400, 700
 NAMES, ATTRIBUTES = ["a", "b", "c"], ["sex", "region"]
 SMALL = 150
-"""More than live in the smallest region, and than a group of both attributes has."""
-
-
-@pytest.fixture(autouse=True)
-def many(monkeypatch):
-    """People who do not all come to the client, few though they are."""
-    monkeypatch.setattr(_collected, "_SMALL", 0)
+"""Larger than the smallest region, and than one of the intersections."""
 
 
 @pytest.fixture(scope="module")
 def table():
-    """Features, attributes, and targets of two kinds; few people live in the last region."""
+    """Features, attributes, and targets of two kinds; the last region is small."""
     rng = np.random.default_rng(0)
-    sex = rng.choice(["f", "m"], size=N_PEOPLE)
-    region = rng.choice(["north", "south", "west"], p=[0.6, 0.35, 0.05], size=N_PEOPLE)
-    X = rng.normal(size=(N_PEOPLE, 3))
+    sex = rng.choice(["f", "m"], size=N_SAMPLES)
+    region = rng.choice(["north", "south", "west"], p=[0.6, 0.35, 0.05], size=N_SAMPLES)
+    X = rng.normal(size=(N_SAMPLES, 3))
     X[:, 0] += 0.7 * (sex == "f") + 0.5 * (region == "south")
-    noisy = X @ [1.0, -0.5, 0.3] + rng.logistic(size=N_PEOPLE)
+    score = X @ [1.0, -0.5, 0.3] + rng.logistic(size=N_SAMPLES)
     return pd.DataFrame(X, columns=NAMES).assign(
-        sex=sex, region=region, success=(noisy > 0.5).astype(int), income=100 * noisy
+        sex=sex, region=region, success=(score > 0.5).astype(int), income=100 * score
     )
 
 
 def in_partitions(table):
-    starts = range(0, N_PEOPLE, CHUNK)
+    starts = range(0, N_SAMPLES, CHUNK)
     return dd.from_map(lambda start: table.iloc[start : start + CHUNK], starts)
 
 
@@ -63,57 +59,57 @@ def fitted(estimator, table):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda **asked: ConstrainedERMRegressor(MeanParity(**asked)),
-        lambda **asked: ConstrainedERMClassifier(
-            EqualizedOdds(**asked), tolerance=0.05, enforcement=None, solver=SQP(tol=1e-10)
+        lambda **params: ConstrainedERMRegressor(MeanParity(**params)),
+        lambda **params: ConstrainedERMClassifier(
+            EqualizedOdds(**params), tolerance=0.05, enforcement=None, solver=SQP(tol=1e-10)
         ),
     ],
     ids=["regressor", "classifier"],
 )
 def test_small_groups_are_left_out_as_in_memory(table, make, attributes):
     model = make(attributes=attributes, min_group_size=SMALL)
-    with pytest.warns(UserWarning, match="are not compared") as here:
-        whole = fitted(model, table)
-    with pytest.warns(UserWarning, match="are not compared") as there:
-        parts = fitted(make(**model.constraint.get_params()), in_partitions(table))
+    with pytest.warns(UserWarning, match="are not compared") as warnings_in_memory:
+        in_memory = fitted(model, table)
+    with pytest.warns(UserWarning, match="are not compared") as warnings_of_partitions:
+        partitioned = fitted(make(**model.constraint.get_params()), in_partitions(table))
     left_out = [
-        [str(one.message) for one in told if "are not compared" in str(one.message)]
-        for told in (here, there)
+        [str(one.message) for one in caught if "are not compared" in str(one.message)]
+        for caught in (warnings_in_memory, warnings_of_partitions)
     ]
     assert left_out[0] == left_out[1]
-    report, expected = parts.constraint_report_, whole.constraint_report_
+    report, expected = partitioned.constraint_report_, in_memory.constraint_report_
     for column in ("cell", "group", "n"):
         assert report[column].tolist() == expected[column].tolist()
     for column in ("gap", "tolerance"):  # nan of groups that are not compared
         assert report[column].isna().tolist() == expected[column].isna().tolist()
     assert report["tolerance"].isna().any() and report["tolerance"].notna().any()
     np.testing.assert_allclose(report["rate"], expected["rate"], atol=1e-6)
-    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-6)
+    np.testing.assert_allclose(partitioned.coef_, in_memory.coef_, rtol=1e-6)
 
 
-def test_every_attribute_keeps_the_tolerance_among_everybody(table, tmp_path):
+def test_every_attribute_keeps_the_tolerance_on_all_samples(table, tmp_path):
     """Also of files, whose attributes have no names."""
     codes = [np.unique(table[name], return_inverse=True)[1] for name in ATTRIBUTES]
     numbers = np.column_stack((table[NAMES], table["success"], *codes))
-    np.save(tmp_path / "people.npy", numbers)
-    people = open_blocks(tmp_path / "people.npy")
+    np.save(tmp_path / "samples.npy", numbers)
+    samples = open_blocks(tmp_path / "samples.npy")
     constraint = DemographicParity(attributes="each", min_group_size=SMALL)
     model = ConstrainedERMClassifier(constraint, tolerance=0.03)
     with pytest.warns(UserWarning, match=r"1 group.*are not compared: \(1, 2.0\) \("):
-        model.fit(people[[0, 1, 2]], people[3], sensitive_features=people[[4, 5]])
+        model.fit(samples[[0, 1, 2]], samples[3], sensitive_features=samples[[4, 5]])
     report = model.constraint_report_
     assert report["group"].tolist() == [(0, 0.0), (0, 1.0), (1, 0.0), (1, 1.0), (1, 2.0)]
     assert report["tolerance"].isna().tolist() == [False] * 4 + [True]
     decided = model.predict(numbers[:, :3])
     large = codes[1] < 2
-    for who, attribute in ((slice(None), codes[0]), (large, codes[1])):
+    for rows, attribute in ((slice(None), codes[0]), (large, codes[1])):
         gap = demographic_parity_difference(
-            numbers[who, 3], decided[who], sensitive_features=attribute[who]
+            numbers[rows, 3], decided[rows], sensitive_features=attribute[rows]
         )
         assert gap <= 0.03
 
 
-def test_a_group_of_two_attributes_is_too_small_for_ranks_by_its_people(table):
+def test_intersections_too_small_for_ranks_are_counted_over_all_partitions(table):
     constraint = PartialStatisticalParity((0.0, 0.5), min_group_size=SMALL)
     model = ConstrainedERMClassifier(constraint, tolerance=0.2)
     with pytest.warns(UserWarning, match=r"2 group\(s\) with fewer"):

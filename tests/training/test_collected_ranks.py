@@ -14,28 +14,25 @@ from skfair.solvers import SQP
 from skfair.training import _collected
 
 INTERVAL = (0.1, 0.4)
-# Without a client threads read the collections, which is said.
-pytestmark = pytest.mark.filterwarnings("ignore:There is no Dask client")
+# Without a client threads read the collections, and a warning says so.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:There is no Dask client"),
+    pytest.mark.usefixtures("no_small_data"),
+]
 
 
-@pytest.fixture(autouse=True)
-def many(monkeypatch):
-    """People who do not all come to the client, few though they are."""
-    monkeypatch.setattr(_collected, "_SMALL", 0)
-
-
-def draw(n_people=8000, seed=0):
+def draw(n_samples=8000, seed=0):
     """Features, classes, groups and weights; the plain fit does not keep the tolerance."""
     rng = np.random.default_rng(seed)
-    sex = rng.integers(2, size=n_people)
-    X = rng.normal(size=(n_people, 3)) + 0.5 * sex[:, np.newaxis]
-    y = X @ [1.0, -0.5, 0.3] + rng.logistic(size=n_people) > 0.8
-    return X, y.astype(int), sex, rng.integers(0, 3, n_people)
+    sex = rng.integers(2, size=n_samples)
+    X = rng.normal(size=(n_samples, 3)) + 0.5 * sex[:, np.newaxis]
+    y = X @ [1.0, -0.5, 0.3] + rng.logistic(size=n_samples) > 0.8
+    return X, y.astype(int), sex, rng.integers(0, 3, n_samples)
 
 
 def chunked(*columns, chunks=3000):
     da = pytest.importorskip("dask.array")
-    return [da.from_array(own, chunks=(chunks, *own.shape[1:])) for own in columns]
+    return [da.from_array(column, chunks=(chunks, *column.shape[1:])) for column in columns]
 
 
 def fitted(X, y, sex, weights=None, **settings):
@@ -49,7 +46,7 @@ def gap(model, X, sex, weights=None):
     )
 
 
-def keeps_its_promise(model, X, sex, weights=None):
+def assert_tolerance_kept(model, X, sex, weights=None):
     assert 0.04 <= gap(model, X, sex, weights) <= 0.05
     assert model.status_ == "optimal"
     assert model.constraint_violation_ == 0.0
@@ -61,22 +58,24 @@ def keeps_its_promise(model, X, sex, weights=None):
 def test_a_fit_to_a_collection_is_as_good_as_one_in_memory(weighted):
     *data, weights = draw()
     data += [weights] if weighted else []
-    parts, whole = fitted(*chunked(*data)), fitted(*data)
-    for model in (parts, whole):
-        keeps_its_promise(model, data[0], *data[2:])
-    assert parts.score(*data[:2]) == pytest.approx(whole.score(*data[:2]), abs=5e-4)
-    assert parts.constraint_report_["n"].tolist() == whole.constraint_report_["n"].tolist()
-    assert parts.groups_.counts.tolist() == whole.groups_.counts.tolist()
+    partitioned, in_memory = fitted(*chunked(*data)), fitted(*data)
+    for model in (partitioned, in_memory):
+        assert_tolerance_kept(model, data[0], *data[2:])
+    assert partitioned.score(*data[:2]) == pytest.approx(in_memory.score(*data[:2]), abs=5e-4)
+    assert (
+        partitioned.constraint_report_["n"].tolist() == in_memory.constraint_report_["n"].tolist()
+    )
+    assert partitioned.groups_.counts.tolist() == in_memory.groups_.counts.tolist()
 
 
 @pytest.mark.slow
-def test_files_give_the_same_bits_to_any_number_of_threads(tmp_path):
+def test_files_give_any_number_of_threads_the_same_bits(tmp_path):
     X, y, sex, _ = draw()
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, sex=sex)
     pytest.importorskip("pyarrow")
-    table.to_parquet(tmp_path / "people.parquet", row_group_size=3000)
-    people = open_blocks(tmp_path / "people.parquet")
-    columns = people[["a", "b", "c"]], people["y"], people["sex"]
+    table.to_parquet(tmp_path / "samples.parquet", row_group_size=3000)
+    samples = open_blocks(tmp_path / "samples.parquet")
+    columns = samples[["a", "b", "c"]], samples["y"], samples["sex"]
     one, two = (fitted(*columns, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_)
     assert one.constraint_report_.equals(two.constraint_report_)
@@ -84,47 +83,47 @@ def test_files_give_the_same_bits_to_any_number_of_threads(tmp_path):
 
 
 @pytest.mark.slow
-def test_very_many_people_give_the_same_bits_to_any_number_of_threads():
+def test_blocks_of_many_samples_give_any_number_of_threads_the_same_bits():
     X, y, sex, _ = draw(140_000)
     one, two = (fitted(X, y, sex, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_)
     assert np.array_equal(one.thresholds_, two.thresholds_)
     assert one.constraint_report_.equals(two.constraint_report_)
-    keeps_its_promise(one, X, sex)
+    assert_tolerance_kept(one, X, sex)
 
 
-def test_a_group_may_be_in_one_part_alone():
+def test_a_group_may_be_in_one_partition_alone():
     X, y, sex, _ = draw()
     order = np.argsort(sex, kind="stable")
     X, y, sex = X[order], y[order], sex[order]
-    keeps_its_promise(fitted(*chunked(X, y, sex, chunks=(0, 2000, 6000, 0))), X, sex)
+    assert_tolerance_kept(fitted(*chunked(X, y, sex, chunks=(0, 2000, 6000, 0))), X, sex)
 
 
-def test_the_problem_as_written_has_the_answer_of_one_piece():
+def test_without_enforcement_the_fit_is_that_in_memory():
     X, y, sex, _ = draw()
     settings = {"enforcement": None, "solver": SQP(tol=1e-8)}
-    parts, whole = fitted(*chunked(X, y, sex), **settings), fitted(X, y, sex, **settings)
-    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-3)
-    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-6)
+    partitioned, in_memory = fitted(*chunked(X, y, sex), **settings), fitted(X, y, sex, **settings)
+    np.testing.assert_allclose(partitioned.coef_, in_memory.coef_, rtol=1e-3)
+    assert partitioned.objective_ == pytest.approx(in_memory.objective_, rel=1e-6)
 
 
-def test_without_a_client_threads_read_and_it_is_said_once():
-    with warnings.catch_warnings(record=True) as said:
+def test_without_a_client_one_warning_says_that_threads_read():
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted(*chunked(*draw()[:3]), enforcement=None)
-    assert len([one for one in said if "no Dask client" in str(one.message)]) == 1
+    assert len([one for one in caught if "no Dask client" in str(one.message)]) == 1
 
 
-def test_what_is_missing_or_a_word_is_named_by_its_part():
+def test_the_error_about_bad_values_names_the_partition():
     X, y, sex, _ = draw()
     X[7500, 1] = np.nan
     with pytest.raises(ValueError, match="Partition 2: Input X contains NaN"):
         fitted(*chunked(X, y, sex))
     dd = pytest.importorskip("dask.dataframe")
-    people = dd.from_pandas(pd.DataFrame({"word": sex.astype(str), "y": y}), npartitions=2)
-    people["word"] = people["word"].map({"0": "f", "1": "m"}, meta=("word", object))
+    samples = dd.from_pandas(pd.DataFrame({"word": sex.astype(str), "y": y}), npartitions=2)
+    samples["word"] = samples["word"].map({"0": "f", "1": "m"}, meta=("word", object))
     with pytest.raises(ValueError, match="Partition 0: could not convert string to float"):
-        fitted(people[["word"]], people["y"], people["word"])
+        fitted(samples[["word"]], samples["y"], samples["word"])
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_what_is_missing_or_a_word_is_named_by_its_part():
         ({"group_interactions": "intercept"}, "group_interactions=False"),
     ],
 )
-def test_what_is_no_sum_over_parts_is_refused(settings, message):
+def test_settings_that_are_no_sum_over_partitions_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         fitted(*chunked(*draw()[:3]), **settings)
 
@@ -154,18 +153,22 @@ def test_percentiles_and_rates_are_not_compared_at_once():
 
 
 @pytest.mark.parametrize("make", [PartialParityClassifier, ConstrainedERMClassifier])
-def test_few_people_are_fitted_where_they_are_asked_for(make, monkeypatch):
+def test_small_collections_are_fitted_in_memory(make, monkeypatch):
     """The fit is the one in memory."""
     monkeypatch.undo()
     X, y, sex, weights = draw(1200)
-    X = np.round(X)  # many people are tied
+    X = np.round(X)  # many ties
     data = {"sensitive_features": sex, "sample_weight": weights}
-    whole = make(tolerance=0.1).fit(X, y, **data)
+    in_memory = make(tolerance=0.1).fit(X, y, **data)
     X, y, sex, weights = chunked(X, y, sex, weights, chunks=500)
-    monkeypatch.setattr(_collected, "make_partitioned", None)  # which nobody calls
-    parts = make(tolerance=0.1).fit(X, y, sensitive_features=sex, sample_weight=weights)
-    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-4)  # to which it is solved
-    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-6)
-    assert parts.status_ == whole.status_
-    assert parts.constraint_report_["n"].tolist() == whole.constraint_report_["n"].tolist()
-    assert parts.groups_.counts.tolist() == whole.groups_.counts.tolist()
+    monkeypatch.setattr(_collected, "make_partitioned", None)  # not called
+    partitioned = make(tolerance=0.1).fit(X, y, sensitive_features=sex, sample_weight=weights)
+    np.testing.assert_allclose(
+        partitioned.coef_, in_memory.coef_, rtol=1e-4
+    )  # the solver's tolerance
+    assert partitioned.objective_ == pytest.approx(in_memory.objective_, rel=1e-6)
+    assert partitioned.status_ == in_memory.status_
+    assert (
+        partitioned.constraint_report_["n"].tolist() == in_memory.constraint_report_["n"].tolist()
+    )
+    assert partitioned.groups_.counts.tolist() == in_memory.groups_.counts.tolist()

@@ -10,38 +10,34 @@ from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import mean_score_difference, partial_statistical_parity_difference
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
 from skfair.solvers import SQP
-from skfair.training import _collected
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
-# Without a client threads read the collections, which is said.
-pytestmark = pytest.mark.filterwarnings("ignore:There is no Dask client")
+# Without a client threads read the collections, and a warning says so.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:There is no Dask client"),
+    pytest.mark.usefixtures("no_small_data"),
+]
 
-N_PEOPLE, CHUNK = 3000, 700
+N_SAMPLES, CHUNK = 3000, 700
 NAMES = ["a", "b", "c", "d"]
 
 
-@pytest.fixture(autouse=True)
-def many(monkeypatch):
-    """People who do not all come to the client, few though they are."""
-    monkeypatch.setattr(_collected, "_SMALL", 0)
-
-
 @pytest.fixture(scope="module")
-def people():
+def data():
     """Features, target, groups and weights; the third group is hard to predict."""
     rng = np.random.default_rng(0)
-    group = rng.choice(["a", "b", "c"], p=[0.5, 0.3, 0.2], size=N_PEOPLE)
-    X = rng.normal(size=(N_PEOPLE, 4))
+    group = rng.choice(["a", "b", "c"], p=[0.5, 0.3, 0.2], size=N_SAMPLES)
+    X = rng.normal(size=(N_SAMPLES, 4))
     X[:, 0] += group == "b"
-    noise = np.where(group == "c", 2.5, 1.0) * rng.normal(size=N_PEOPLE)
+    noise = np.where(group == "c", 2.5, 1.0) * rng.normal(size=N_SAMPLES)
     y = 1000 + 50 * (X @ [1.0, 1.0, -1.0, 0.0] + 0.5 * (group == "c") + noise)
-    return X, y, group, rng.integers(0, 3, N_PEOPLE).astype(float)
+    return X, y, group, rng.integers(0, 3, N_SAMPLES).astype(float)
 
 
 def chunked(*columns, chunks=CHUNK):
-    return [da.from_array(own, chunks=(chunks, *own.shape[1:])) for own in columns]
+    return [da.from_array(column, chunks=(chunks, *column.shape[1:])) for column in columns]
 
 
 def fitted(X, y, group, weights=None, constraint="mean_parity", **settings):
@@ -49,7 +45,7 @@ def fitted(X, y, group, weights=None, constraint="mean_parity", **settings):
     return model.fit(X, y, sensitive_features=group, sample_weight=weights)
 
 
-def same_bits(one, other):
+def assert_same_bits(one, other):
     assert np.array_equal(one.coef_, other.coef_)
     assert one.intercept_ == other.intercept_
     assert one.target_scale_ == other.target_scale_
@@ -70,15 +66,17 @@ def same_bits(one, other):
     ],
     ids=str,
 )
-def test_a_fit_to_parts_is_the_one_in_memory(people, settings):
-    parts, whole = fitted(*chunked(*people), **settings), fitted(*people, **settings)
-    scale = np.abs(whole.coef_).max()
-    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-8, atol=1e-8 * scale)
-    np.testing.assert_allclose(parts.intercept_, whole.intercept_, rtol=1e-8, atol=1e-8 * scale)
-    assert parts.target_scale_ == pytest.approx(whole.target_scale_, rel=1e-13)
-    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-8)
-    assert parts.status_ == whole.status_ == "optimal"
-    ours, theirs = parts.constraint_report_, whole.constraint_report_
+def test_a_fit_to_partitions_is_the_one_in_memory(data, settings):
+    partitioned, in_memory = fitted(*chunked(*data), **settings), fitted(*data, **settings)
+    scale = np.abs(in_memory.coef_).max()
+    np.testing.assert_allclose(partitioned.coef_, in_memory.coef_, rtol=1e-8, atol=1e-8 * scale)
+    np.testing.assert_allclose(
+        partitioned.intercept_, in_memory.intercept_, rtol=1e-8, atol=1e-8 * scale
+    )
+    assert partitioned.target_scale_ == pytest.approx(in_memory.target_scale_, rel=1e-13)
+    assert partitioned.objective_ == pytest.approx(in_memory.objective_, rel=1e-8)
+    assert partitioned.status_ == in_memory.status_ == "optimal"
+    ours, theirs = partitioned.constraint_report_, in_memory.constraint_report_
     assert ours["group"].tolist() == theirs["group"].tolist()
     assert ours["n"].tolist() == theirs["n"].tolist()
     for column in ("rate", "standard_error", "gap"):
@@ -87,79 +85,79 @@ def test_a_fit_to_parts_is_the_one_in_memory(people, settings):
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
-def test_means_of_everybody_keep_the_tolerance_to_the_last_digit(people, loss):
-    X, y, group, weights = people
-    model = fitted(
-        *chunked(*people), constraint=[MeanParity(), LossParity(tolerance=0.2)], loss=loss
-    )
+def test_means_keep_the_tolerance_to_the_last_digit(data, loss):
+    X, y, group, weights = data
+    model = fitted(*chunked(*data), constraint=[MeanParity(), LossParity(tolerance=0.2)], loss=loss)
     predictions, unit = model.predict(X), model.target_scale_
     kwargs = {"sensitive_features": group, "sample_weight": weights}
     assert 0.0499 <= mean_score_difference(predictions / unit, **kwargs) <= 0.05 + 1e-12
     errors = (predictions - y) / unit
     if loss == "squared":
-        own = [np.average(errors[group == g] ** 2, weights=weights[group == g]) / 2 for g in "abc"]
-        assert 0.1999 <= np.ptp(own) <= 0.2 + 1e-12
+        column = [
+            np.average(errors[group == g] ** 2, weights=weights[group == g]) / 2 for g in "abc"
+        ]
+        assert 0.1999 <= np.ptp(column) <= 0.2 + 1e-12
     assert model.constraint_violation_ == 0.0
     assert model.status_ == "optimal"
 
 
-def test_a_bound_that_nobody_can_keep_identify_groups(people):
-    few = chunked(*(own[:200] for own in people), chunks=100)
+def test_a_bound_that_no_model_keeps_is_reported_infeasible(data):
+    small = chunked(*(column[:200] for column in data), chunks=100)
     with pytest.warns(InfeasibleConstraintWarning, match="BoundedGroupLoss"):
-        model = fitted(*few, constraint=BoundedGroupLoss(0.01), solver=SQP(max_iter=20))
+        model = fitted(*small, constraint=BoundedGroupLoss(0.01), solver=SQP(max_iter=20))
     assert model.status_ == "infeasible"
 
 
-def test_the_same_parts_give_the_same_bits(people, tmp_path):
+def test_equal_partitions_give_the_same_bits(data, tmp_path):
     """Of files, read by any number of threads, of arrays of Dask and of its dataframes."""
     pytest.importorskip("pyarrow")
-    X, y, group, weights = people
+    X, y, group, weights = data
     group = np.unique(group, return_inverse=True)[1]
     table = pd.DataFrame(X, columns=NAMES).assign(y=y, group=group, weight=weights)
-    table.to_parquet(tmp_path / "people.parquet", row_group_size=CHUNK)
-    files = open_blocks(tmp_path / "people.parquet")
-    starts = range(0, N_PEOPLE, CHUNK)
+    table.to_parquet(tmp_path / "samples.parquet", row_group_size=CHUNK)
+    files = open_blocks(tmp_path / "samples.parquet")
+    starts = range(0, N_SAMPLES, CHUNK)
     frame = dd.from_map(lambda start: table.iloc[start : start + CHUNK], starts)
     named = ("y", "group", "weight")
     one = fitted(files[NAMES], *(files[name] for name in named), n_jobs=1)
-    same_bits(one, fitted(files[NAMES], *(files[name] for name in named), n_jobs=2))
-    same_bits(one, fitted(*chunked(X, y, group, weights)))
-    same_bits(one, fitted(frame[NAMES], *(frame[name] for name in named)))
-    # Chunks of the arrays of a dataframe are of lengths that nobody knows.
+    assert_same_bits(one, fitted(files[NAMES], *(files[name] for name in named), n_jobs=2))
+    assert_same_bits(one, fitted(*chunked(X, y, group, weights)))
+    assert_same_bits(one, fitted(frame[NAMES], *(frame[name] for name in named)))
+    # Chunks of the arrays of a dataframe have unknown lengths.
     unknown = [frame[name].to_dask_array() for name in named]
-    same_bits(one, fitted(frame[NAMES].to_dask_array(), *unknown))
+    assert_same_bits(one, fitted(frame[NAMES].to_dask_array(), *unknown))
     assert one.feature_names_in_.tolist() == NAMES
 
 
-def test_a_group_may_be_in_one_part_alone_and_a_part_may_be_empty(people):
-    order = np.argsort(people[2], kind="stable")
-    people = [own[order] for own in people]
-    first = int((people[2] == "a").sum())
-    rest = N_PEOPLE - first - 10
-    parts = fitted(*chunked(*people, chunks=(0, first, 0, 10, rest, 0)))
-    np.testing.assert_allclose(parts.coef_, fitted(*people).coef_, rtol=1e-8)
+def test_a_group_may_be_in_one_partition_and_partitions_may_be_empty(data):
+    order = np.argsort(data[2], kind="stable")
+    data = [column[order] for column in data]
+    first = int((data[2] == "a").sum())
+    rest = N_SAMPLES - first - 10
+    partitioned = fitted(*chunked(*data, chunks=(0, first, 0, 10, rest, 0)))
+    np.testing.assert_allclose(partitioned.coef_, fitted(*data).coef_, rtol=1e-8)
 
 
 @pytest.mark.parametrize("column", ["X", "y", "weights"])
-def test_what_is_missing_is_named_by_its_part(people, column):
-    data = dict(zip(("X", "y", "group", "weights"), people, strict=True))
+def test_the_error_about_missing_values_names_the_partition(data, column):
+    data = dict(zip(("X", "y", "group", "weights"), data, strict=True))
     data[column] = data[column].copy()
     data[column][2200] = np.nan
     with pytest.raises(ValueError, match=r"Partition 3: .*(NaN|finite)"):
         fitted(*chunked(*data.values()))
 
 
-def test_words_are_no_target(people):
-    X, _, group, _ = people
+def test_targets_of_text_are_refused(data):
+    X, _, group, _ = data
     with pytest.raises(ValueError, match="Partition 0: could not convert string to float"):
         fitted(*chunked(X, group, group))
 
 
-def test_predictions_are_as_lazy_as_what_they_are_about(people):
-    X, y, group, _ = people
+def test_predictions_of_lazy_samples_are_lazy(data):
+    X, y, group, _ = data
     model = fitted(*chunked(X, y, group))
     predictions = model.predict(chunked(X)[0])
-    assert predictions.chunks == ((CHUNK,) * 4 + (N_PEOPLE - 4 * CHUNK,),)
+    assert predictions.chunks == ((CHUNK,) * 4 + (N_SAMPLES - 4 * CHUNK,),)
     np.testing.assert_array_equal(predictions.compute(), model.predict(X))
 
 
@@ -173,18 +171,18 @@ def test_predictions_are_as_lazy_as_what_they_are_about(people):
         ({"group_interactions": True}, "group_interactions=False"),
     ],
 )
-def test_what_is_no_sum_over_parts_is_refused(people, settings, message):
+def test_settings_that_are_no_sum_over_partitions_are_refused(data, settings, message):
     with pytest.raises(ValueError, match=message):
-        fitted(*chunked(*people), **settings)
+        fitted(*chunked(*data), **settings)
 
 
-def test_nobody_is_compared_without_groups(people):
-    X, y, _, _ = people
+def test_without_groups_a_constraint_is_refused(data):
+    X, y, _, _ = data
     with pytest.raises(ValueError, match="sensitive_features"):
         ConstrainedERMRegressor().fit(*chunked(X, y))
-    whole = ConstrainedERMRegressor(None).fit(X, y)
-    parts = ConstrainedERMRegressor(None).fit(*chunked(X, y))
-    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-12)
+    in_memory = ConstrainedERMRegressor(None).fit(X, y)
+    partitioned = ConstrainedERMRegressor(None).fit(*chunked(X, y))
+    np.testing.assert_allclose(partitioned.coef_, in_memory.coef_, rtol=1e-12)
 
 
 INTERVAL = (0.1, 0.5)
@@ -195,7 +193,7 @@ def ranked(X, y, group, weights=None, **settings):
     return model.fit(X, y, sensitive_features=group, sample_weight=weights)
 
 
-def ranks_are_alike(model, X, group, weights=None):
+def assert_ranks_equal(model, X, group, weights=None):
     difference = partial_statistical_parity_difference(
         model.predict(X), sensitive_features=group, interval=INTERVAL, sample_weight=weights
     )
@@ -204,23 +202,23 @@ def ranks_are_alike(model, X, group, weights=None):
     assert model.status_ == "optimal"
 
 
-def test_ranks_of_predictions_are_alike_among_everybody(people, tmp_path):
-    X, y, group, weights = people
-    people = X, y, (group == "b").astype(float), weights
-    parts = ranked(*chunked(*people))
-    ranks_are_alike(parts, X, *people[2:])
-    assert parts.score(X, y) == pytest.approx(ranked(*people).score(X, y), abs=1e-3)
-    np.save(tmp_path / "people.npy", np.column_stack(people))
-    files = open_blocks(tmp_path / "people.npy")
+def test_ranks_of_predictions_keep_the_tolerance_on_all_samples(data, tmp_path):
+    X, y, group, weights = data
+    data = X, y, (group == "b").astype(float), weights
+    partitioned = ranked(*chunked(*data))
+    assert_ranks_equal(partitioned, X, *data[2:])
+    assert partitioned.score(X, y) == pytest.approx(ranked(*data).score(X, y), abs=1e-3)
+    np.save(tmp_path / "samples.npy", np.column_stack(data))
+    files = open_blocks(tmp_path / "samples.npy")
     columns = files[[0, 1, 2, 3]], files[4], files[5], files[6]
     one, two = (ranked(*columns, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_)
     with pytest.raises(ValueError, match="sums over partitions"):
-        ranked(*chunked(*people), criterion="demographic_parity")
+        ranked(*chunked(*data), criterion="demographic_parity")
 
 
 @pytest.mark.slow
-def test_very_many_ranks_give_the_same_bits_to_any_number_of_threads():
+def test_blocks_of_many_ranks_give_any_number_of_threads_the_same_bits():
     rng = np.random.default_rng(1)
     group = rng.integers(2, size=140_000)
     X = rng.normal(size=(140_000, 2)) + 0.5 * group[:, np.newaxis]
@@ -228,4 +226,4 @@ def test_very_many_ranks_give_the_same_bits_to_any_number_of_threads():
     one, two = (ranked(X, y, group, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_)
     assert np.array_equal(one.thresholds_, two.thresholds_)
-    ranks_are_alike(one, X, group)
+    assert_ranks_equal(one, X, group)

@@ -20,7 +20,7 @@ COSTS = "The constraint costs more than half"
 
 @pytest.fixture(scope="module")
 def data():
-    """Two large groups, and 11 samples who all fail by the one feature that decides."""
+    """Two large groups, and 11 samples with the smallest values of the only feature."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 1))
     y = (X[:, 0] + 0.3 * rng.normal(size=2000) > 0.8).astype(int)
@@ -29,32 +29,32 @@ def data():
     return X, y, groups
 
 
-def costs(model, X, y, groups):
-    """What is said of the cost of a fit; None if nothing."""
+def cost_warning(model, X, y, groups):
+    """The warning about the cost of a fit, or None."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y, sensitive_features=groups)
-    found = [str(one.message) for one in caught if COSTS in str(one.message)]
-    assert len(found) <= 1
-    return found[0] if found else None
+    messages = [str(one.message) for one in caught if COSTS in str(one.message)]
+    assert len(messages) <= 1
+    return messages[0] if messages else None
 
 
-def shown(message):
+def accuracies_in(message):
     """Accuracies of the fit, of that without constraint and of the best constant prediction."""
-    found = re.findall(r"(?:is|constraint|prediction) (0\.\d+)", message)
-    return [float(one) for one in found[:3]]
+    numbers = re.findall(r"(?:is|constraint|prediction) (0\.\d+)", message)
+    return [float(one) for one in numbers[:3]]
 
 
 def test_a_tiny_group_that_costs_the_accuracy_is_named(data):
     X, y, groups = data
     model = ConstrainedERMClassifier(tolerance=0.03, min_group_size=1)
-    message = costs(model, X, y, groups)
+    message = cost_warning(model, X, y, groups)
     assert "DemographicParity is farthest from its tolerance of 0.03" in message
     assert "with group 'tiny' (n=11) at 0 where" in message
     plain = ConstrainedERMClassifier(None).fit(X, y)
     accuracies = [model.score(X, y), plain.score(X, y), 1 - y.mean()]
-    assert shown(message) == pytest.approx(accuracies, abs=6e-3)
-    assert costs(model.set_params(min_group_size="auto"), X, y, groups) is None
+    assert accuracies_in(message) == pytest.approx(accuracies, abs=6e-3)
+    assert cost_warning(model.set_params(min_group_size="auto"), X, y, groups) is None
 
 
 @pytest.mark.parametrize(
@@ -67,25 +67,25 @@ def test_a_tiny_group_that_costs_the_accuracy_is_named(data):
     ],
     ids=["forest", "network"],
 )
-def test_other_models_tell_what_a_constraint_costs(model, data):
+def test_other_models_warn_of_the_cost_of_a_constraint(model, data):
     X, y, _ = data
     groups = np.where(X[:, 0] > 0.5, "high", "low")
-    message = costs(model, X, y, groups)
+    message = cost_warning(model, X, y, groups)
     assert "with group 'high'" in message
-    taken, plain, constant = shown(message)
+    taken, plain, constant = accuracies_in(message)
     assert constant == pytest.approx(1 - y.mean(), abs=1e-3)
     assert plain - taken > taken - constant and plain > 0.9
 
 
-def test_nothing_is_said_without_need(data):
+def test_cheap_constraints_give_no_warning(data):
     X, y, groups = data
     halves = np.where(np.arange(len(y)) % 2, "a", "b")
-    assert costs(ConstrainedERMClassifier(tolerance=0.03), X, y, halves) is None
-    assert costs(ConstrainedERMClassifier(None), X, y, groups) is None
-    # The plain fit knows no more than a constant.
+    assert cost_warning(ConstrainedERMClassifier(tolerance=0.03), X, y, halves) is None
+    assert cost_warning(ConstrainedERMClassifier(None), X, y, groups) is None
+    # The plain fit is no better than a constant.
     noise = np.random.default_rng(1).integers(2, size=len(y))
     model = ConstrainedERMClassifier(tolerance=0.001, min_group_size=1)
-    assert costs(model, X, noise, groups) is None
+    assert cost_warning(model, X, noise, groups) is None
 
 
 def test_a_constant_prediction_is_warned_of_once():
@@ -93,7 +93,7 @@ def test_a_constant_prediction_is_warned_of_once():
     model = ConstrainedERMClassifier(tolerance=0.0)
     groups = np.where(X[:, 0] + np.arange(400) % 7 // 6 > 0, "a", "b")
     with pytest.warns(UserWarning, match="Every training sample is given the class"):
-        message = costs(model, X, y, groups)
+        message = cost_warning(model, X, y, groups)
         model.fit(X, y, sensitive_features=groups)
     assert message is None and len(set(model.predict(X))) == 1
 
@@ -102,11 +102,11 @@ def test_regressors_compare_losses(data):
     X, _, groups = data
     target = 10.0 * X[:, 0]
     wide = ConstrainedERMRegressor(tolerance=0.05, min_group_size=1)
-    message = costs(wide, X, target, groups)
+    message = cost_warning(wide, X, target, groups)
     assert "its mean loss is" in message and "MeanParity" in message
     assert "best constant prediction 0.5" in message  # half a variance of 1
-    assert costs(ConstrainedERMRegressor(tolerance=0.05), X, target, groups) is None
-    assert costs(ConstrainedERMRegressor(None), X, target, groups) is None
+    assert cost_warning(ConstrainedERMRegressor(tolerance=0.05), X, target, groups) is None
+    assert cost_warning(ConstrainedERMRegressor(None), X, target, groups) is None
 
 
 def test_the_postprocessor_does_not_compare_tiny_groups(data):

@@ -1,4 +1,4 @@
-"""From what a user passes to fit to what a solver sees."""
+"""Validation of the arguments of fit."""
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,9 @@ REQUEST = "constraint='demographic_parity' asks for equal rates of groups"
 def check(
     X=X, y=Y, sensitive_features=GROUPS, sample_weight=None, request=REQUEST, pos_label="yes"
 ):
-    people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     estimator = ConstrainedERMClassifier(pos_label=pos_label)
-    return check_training(estimator, X, y, people, request)
+    return check_training(estimator, X, y, metadata, request)
 
 
 def test_labels_become_signs():
@@ -43,13 +43,13 @@ def test_the_positive_class_has_the_sign_plus():
 
 
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), (0.0, 1.0)])
-def test_numbers_that_everybody_understands_need_no_positive_class(labels):
+def test_common_numeric_labels_need_no_pos_label(labels):
     y = np.array(labels)[[0, 1, 0, 1, 0, 1]]
     assert check(y=y, pos_label=None).samples.target.tolist() == [-1, 1, -1, 1, -1, 1]
 
 
 @pytest.mark.parametrize("labels", [("approved", "denied"), (1, 2), (-1, 0)])
-def test_other_labels_ask_for_the_positive_class_where_groups_are_compared(labels):
+def test_other_labels_need_pos_label_where_groups_are_compared(labels):
     y = np.array(labels)[[0, 1, 0, 1, 0, 1]]
     with pytest.raises(ValueError, match=r"which one of \[.*, .*\] .* Pass pos_label"):
         check(y=y, pos_label=None)
@@ -85,7 +85,7 @@ def test_overlapping_groups_stay_overlapping():
     assert training.samples.groups.counts.tolist() == [3, 4]
 
 
-def test_missing_groups_make_one_group_and_a_warning_only_if_groups_were_asked_for():
+def test_missing_groups_give_one_group_and_a_warning_if_a_constraint_needs_groups():
     with pytest.warns(MissingSensitiveFeaturesWarning, match="enable_metadata_routing"):
         assert check(sensitive_features=None).samples.groups.counts.tolist() == [6]
     assert check(sensitive_features=None, request=None).samples.groups.counts.tolist() == [6]
@@ -117,7 +117,7 @@ def test_sparse_features_become_csr_arrays_of_float64():
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(changed, message):
+def test_invalid_input_is_refused(changed, message):
     with pytest.raises(ValueError, match=message):
         check(**changed)
 

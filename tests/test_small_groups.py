@@ -1,4 +1,4 @@
-"""Groups that are too small to be compared: every estimator, one rule."""
+"""Groups that are too small to be compared, in every estimator."""
 
 import warnings
 
@@ -35,7 +35,7 @@ def data():
 
 
 def fit(model, X, y, groups, **params):
-    """The fitted model, and what was said of groups that are not compared."""
+    """The fitted model, and the messages about groups that are not compared."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y, sensitive_features=groups, **params)
@@ -63,10 +63,10 @@ ESTIMATORS = [
 @pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
 def test_one_warning_names_the_groups_that_are_not_compared(model, data):
     X, y, groups = data
-    fitted, said = fit(model, X, y, groups)
-    assert len(said) == 1
-    assert "1 group(s) with fewer than 30 samples and less than 1 % of all" in said[0]
-    assert "'tiny' (13)" in said[0] and "min_group_size=1" in said[0]
+    fitted, messages = fit(model, X, y, groups)
+    assert len(messages) == 1
+    assert "1 group(s) with fewer than 30 samples and less than 1 % of all" in messages[0]
+    assert "'tiny' (13)" in messages[0] and "min_group_size=1" in messages[0]
     report = fitted.constraint_report_
     assert set(report.dropna(subset="tolerance")["group"]) == {"a", "b"}
     assert set(report.loc[report["tolerance"].isna(), "group"]) == {"tiny"}
@@ -75,7 +75,7 @@ def test_one_warning_names_the_groups_that_are_not_compared(model, data):
     assert len(fitted.predict(X[:5], sensitive_features=groups[:5])) == 5
 
 
-def test_what_is_reported_of_small_groups_is_their_rate(data):
+def test_the_report_has_the_rates_of_small_groups(data):
     X, y, groups = data
     fitted, _ = fit(ConstrainedERMClassifier(tolerance=0.05), X, y, groups)
     decisions = fitted.predict(X)
@@ -94,15 +94,15 @@ def test_several_classes_report_small_groups_of_each(data):
     X, y, groups = data
     three = y + (X[:, 1] > 1)
     model = ConstrainedClassifierCV(LogisticRegression(), tolerance=0.1, cv=2)
-    fitted, said = fit(model, X, three, groups)
-    assert len(said) == 1
+    fitted, messages = fit(model, X, three, groups)
+    assert len(messages) == 1
     report = fitted.constraint_report_
     assert report["class"].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert report["group"].tolist() == ["a", "b", "tiny"] * 3
     assert report["tolerance"].isna().tolist() == [False, False, True] * 3
 
 
-def test_a_number_sets_the_limit_and_a_constraint_may_have_its_own(data):
+def test_min_group_size_of_estimators_and_constraints(data):
     X, y, groups = data
     rare = groups.astype(object)
     rare[np.flatnonzero(groups == "b")[:25]] = "rare"
@@ -118,8 +118,8 @@ def test_a_number_sets_the_limit_and_a_constraint_may_have_its_own(data):
     assert compared(DemographicParity(min_group_size=20)) == {"a", "b", "rare"}
     assert compared(DemographicParity(min_group_size="auto"), min_group_size=1) == {"a", "b"}
     both = [DemographicParity(min_group_size=20), EqualOpportunity()]
-    _, said = fit(ConstrainedERMClassifier(both, tolerance=0.2), X, y, rare)
-    assert len(said) == 2  # two limits, two reasons
+    _, messages = fit(ConstrainedERMClassifier(both, tolerance=0.2), X, y, rare)
+    assert len(messages) == 2  # two limits, two reasons
     with pytest.raises(ValueError, match="min_group_size=5000 leaves no group"):
         compared(min_group_size=5000)
     with pytest.raises(ValueError, match="'min_group_size' parameter"):
@@ -130,18 +130,18 @@ def test_samples_without_weight_do_not_count(data):
     X, y, groups = data
     weights = np.ones(len(y))
     weights[np.flatnonzero(groups == "b")[10:]] = 0.0
-    model, said = fit(ConstrainedERMClassifier(), X, y, groups, sample_weight=weights)
-    assert "'b' (10), 'tiny' (13)" in said[0] and "nothing is compared" in said[0]
+    model, messages = fit(ConstrainedERMClassifier(), X, y, groups, sample_weight=weights)
+    assert "'b' (10), 'tiny' (13)" in messages[0] and "nothing is compared" in messages[0]
     assert model.constraint_violation_ == 0
     heavy = np.where(groups == "tiny", 1000.0, 1.0)
     assert "'tiny' (13)" in fit(ConstrainedERMClassifier(), X, y, groups, sample_weight=heavy)[1][0]
 
 
-# Models that see the group -------------------------------------------------------------
+# Models with sensitive_features -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("interactions", [True, "intercept"])
-def test_small_groups_share_what_the_largest_group_has(data, interactions):
+def test_small_groups_share_the_coefficients_of_the_largest_group(data, interactions):
     X, y, groups = data
     model = ConstrainedERMClassifier(tolerance=0.05, group_interactions=interactions)
     fitted, _ = fit(model, X, y, groups)
@@ -159,7 +159,7 @@ def test_small_groups_share_what_the_largest_group_has(data, interactions):
     assert len(set(every.group_intercept_)) == 3
 
 
-def test_decisions_about_small_groups_are_not_moved_by_given_groups(data):
+def test_small_groups_get_a_shift_between_those_of_the_compared_groups(data):
     X, y, groups = data
     base = LogisticRegression()
     model = ConstrainedClassifierCV(
@@ -185,13 +185,13 @@ def test_decisions_about_small_groups_are_not_moved_by_given_groups(data):
 
 def test_documents_of_small_groups_are_not_compared():
     X, y, query, group = make_ranking(200, random_state=0)
-    some = np.array(group, dtype=object)
-    some[:9] = "tiny"
-    model, said = fit(ConstrainedRanker(tolerance=0.05), X, y, some, query_id=query)
-    assert len(said) == 1 and "'tiny' (9)" in said[0]
+    with_tiny = np.array(group, dtype=object)
+    with_tiny[:9] = "tiny"
+    model, messages = fit(ConstrainedRanker(tolerance=0.05), X, y, with_tiny, query_id=query)
+    assert len(messages) == 1 and "'tiny' (9)" in messages[0]
     assert not any("tiny" in label for label in model.constraint_report_["group"])
-    every, said = fit(ConstrainedRanker(min_group_size=1), X, y, some, query_id=query)
-    assert not said
+    every, messages = fit(ConstrainedRanker(min_group_size=1), X, y, with_tiny, query_id=query)
+    assert not messages
     assert any("tiny" in label for label in every.constraint_report_["group"])
 
 
@@ -208,46 +208,46 @@ def test_an_age_is_no_group(model, data):
         model.fit(X, y, sensitive_features=np.column_stack((y, age + 0.5)))
 
 
-def test_ages_that_are_left_after_small_ones_may_be_groups(data):
+def test_few_ages_that_are_large_enough_may_be_groups(data):
     X, y, _ = data
     age = np.where(np.arange(len(y)) % 3, np.arange(len(y)) % 70, 5)
     model = ConstrainedERMClassifier(tolerance=0.5, min_group_size=100)
     assert "nothing is compared" in fit(model, X, y, age)[1][0]
-    some = PartialStatisticalParity((0.0, 1.0), tolerance=0.9, min_group_size=100)
-    fit(ConstrainedERMClassifier(some), X, y, age)
-    fit(ConstrainedERMClassifier(None), X, y, age)  # compares nobody
+    constraint = PartialStatisticalParity((0.0, 1.0), tolerance=0.9, min_group_size=100)
+    fit(ConstrainedERMClassifier(constraint), X, y, age)
+    fit(ConstrainedERMClassifier(None), X, y, age)  # compares no groups
 
 
 def test_an_age_in_files_is_no_group(data, tmp_path):
     X, y, groups = data
     age = np.arange(len(y)) % 70
-    np.save(tmp_path / "people.npy", np.column_stack((X, y, age, groups == "a")))
-    people = open_blocks(tmp_path / "people.npy")
+    np.save(tmp_path / "samples.npy", np.column_stack((X, y, age, groups == "a")))
+    samples = open_blocks(tmp_path / "samples.npy")
     model = ConstrainedERMClassifier()
     with pytest.raises(ValueError, match="Attribute 0 .* has 70 different numbers"):
-        model.fit(people[[0, 1, 2]], people[3], sensitive_features=people[[4, 5]])
+        model.fit(samples[[0, 1, 2]], samples[3], sensitive_features=samples[[4, 5]])
 
 
-# Columns that tell the group -------------------------------------------------------------
+# Columns that reveal the group ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("model", ESTIMATORS[:2] + ESTIMATORS[5:7], ids=lambda m: type(m).__name__)
-def test_columns_of_X_that_tell_the_group_are_warned_of(model, data):
+def test_columns_of_X_that_reveal_the_group_are_warned_of(model, data):
     X, y, groups = data
-    kept = groups != "tiny"
-    X, y, groups = X[kept], y[kept], groups[kept]
-    told = np.column_stack((X, groups == "a"))
+    is_large = groups != "tiny"
+    X, y, groups = X[is_large], y[is_large], groups[is_large]
+    revealing = np.column_stack((X, groups == "a"))
     with pytest.warns(UserWarning, match="X reveals the group of nearly all samples"):
-        model.fit(told, y, sensitive_features=groups)
+        model.fit(revealing, y, sensitive_features=groups)
     model.fit(X, y, sensitive_features=groups)  # no warning
 
 
-def test_one_column_per_value_tells_the_group_as_well(data):
+def test_one_column_per_value_reveals_the_group(data):
     X, y, _ = data
     codes = np.arange(len(y)) % 3
-    told = np.column_stack((X, codes == 1, codes == 2))
+    revealing = np.column_stack((X, codes == 1, codes == 2))
     both = np.column_stack((codes, np.arange(len(y)) // 5 % 2))
     with pytest.warns(UserWarning, match="X reveals the group"):
-        ConstrainedERMClassifier(tolerance=0.5).fit(told, y, sensitive_features=both)
-    # One of three groups alone is told.
-    ConstrainedERMClassifier(tolerance=0.5).fit(told[:, :4], y, sensitive_features=codes)
+        ConstrainedERMClassifier(tolerance=0.5).fit(revealing, y, sensitive_features=both)
+    # Only one of three groups is revealed.
+    ConstrainedERMClassifier(tolerance=0.5).fit(revealing[:, :4], y, sensitive_features=codes)

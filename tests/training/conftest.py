@@ -1,0 +1,11 @@
+"""Settings of the tests of fits to partitioned samples."""
+
+import pytest
+
+from skfair.training import _collected
+
+
+@pytest.fixture
+def no_small_data(monkeypatch):
+    """Fit every collection partition by partition, however small it is."""
+    monkeypatch.setattr(_collected, "_SMALL", 0)
