@@ -169,7 +169,7 @@ def test_warm_starts(data):
 # Bad input ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("estimator", EVERY)
 def test_predictions_need_known_groups(estimator, data):
     X, y, groups = data
     fitted = estimator(tolerance=0.2, group_interactions="intercept")
