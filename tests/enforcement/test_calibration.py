@@ -1,4 +1,4 @@
-"""The search for the surrogate's tolerance, on metrics that are made up."""
+"""The search for the surrogate's tolerance, on artificial metrics."""
 
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ class Criterion:
 
 
 @dataclass(frozen=True)
-class Part:
+class BoundConstraint:
     """A constraint with a tolerance, on ranks."""
 
     tolerance: float
@@ -44,13 +44,13 @@ class Curve:
 
     earlier = None
 
-    def __init__(self, gap, tolerance, plain=1.0, rough=None, least=0.0, few=None):
+    def __init__(self, gap, tolerance, plain=1.0, rough=None, minimum=0.0, subsample=None):
         self.gap, self.plain_gap = gap, plain
-        self.least = least  # tolerance that a model can keep
+        self.minimum = minimum  # smallest tolerance that a model keeps
         self.rough_gap = plain if rough is None else rough
-        self.constraint = ConstraintSystem((Part(tolerance),))
+        self.constraint = ConstraintSystem((BoundConstraint(tolerance),))
         self.tolerances, self.widths, self.n_rows = [], [], []
-        self.tol, self.few = 1e-6, few
+        self.tol, self.subsample = 1e-6, subsample
 
     def fit_plain_roughly(self):
         return self._candidate(self.rough_gap, 0.0)
@@ -59,7 +59,7 @@ class Curve:
         return self._candidate(self.earlier.gaps[0], 1.0)
 
     def take_subsample(self, start):
-        return self.few
+        return self.subsample
 
     problem = SimpleNamespace(predict_scores=lambda parameters: np.empty(0))
 
@@ -72,23 +72,23 @@ class Curve:
         )
 
     def fit(self, problem, x, solver=None):
-        (part,) = problem.constraint
-        self.tolerances.append(part.tolerance)
-        self.widths.append(part.criterion.width)
-        self.n_rows.append(part.criterion.n_rows)
-        found = self._candidate(
-            self.gap(part.tolerance, part.criterion.width), 1.0 - part.tolerance
+        (bound,) = problem.constraint
+        self.tolerances.append(bound.tolerance)
+        self.widths.append(bound.criterion.width)
+        self.n_rows.append(bound.criterion.n_rows)
+        candidate = self._candidate(
+            self.gap(bound.tolerance, bound.criterion.width), 1.0 - bound.tolerance
         )
-        found.result.evaluation = SimpleNamespace(problem=problem)
-        return found
+        candidate.result.evaluation = SimpleNamespace(problem=problem)
+        return candidate
 
     def fit_roughly(self, problem, x):
         return self.fit(problem, x)
 
     def _candidate(self, gap, fun):
-        (part,) = self.constraint
-        violation = np.inf if np.isnan(gap) else max(0.0, gap - part.tolerance)
-        status = "optimal" if 1.0 - fun >= self.least else "infeasible"
+        (bound,) = self.constraint
+        violation = np.inf if np.isnan(gap) else max(0.0, gap - bound.tolerance)
+        status = "optimal" if 1.0 - fun >= self.minimum else "infeasible"
         nothing = np.empty(0)
         result = SimpleNamespace(
             fun=fun, x=nothing, multipliers=np.ones(1), status=status, residual=0.0
@@ -96,7 +96,7 @@ class Curve:
         return Candidate(nothing, nothing, 0.0, np.array([gap]), True, nothing, violation, result)
 
 
-def test_a_fair_plain_fit_is_the_answer():
+def test_a_plain_fit_within_the_tolerance_is_returned():
     task = Curve(lambda t, width: t, 0.05, plain=0.04)
     assert calibrate(task).gaps == 0.04
     assert not task.tolerances
@@ -125,40 +125,40 @@ def test_a_rough_fit_is_polished_before_it_counts():
 )
 def test_the_metric_ends_just_below_its_tolerance(gap, tolerance):
     task = Curve(lambda t, width: gap(t), tolerance)
-    found = calibrate(task)
-    assert tolerance - 0.01 <= found.gaps <= tolerance
+    candidate = calibrate(task)
+    assert tolerance - 0.01 <= candidate.gaps <= tolerance
     assert len(task.tolerances) <= MAX_SOLVES
 
 
 @pytest.mark.parametrize("noise", [1.5, 2.0, 3.0])
-def test_everybody_is_fitted_twice_where_noise_led_those_who_rehearsed_too_far(noise):
-    """Groups of few differ by chance too, and gaps grow about as tolerances do."""
-    few = Curve(lambda t, width: noise * t, 0.05)
-    task = Curve(lambda t, width: 0.002 + 1.1 * t, 0.05, few=few)
+def test_a_noisy_subsample_costs_a_second_fit_to_the_full_data(noise):
+    """In a subsample groups also differ by chance, and gaps grow about as tolerances do."""
+    subsample = Curve(lambda t, width: noise * t, 0.05)
+    task = Curve(lambda t, width: 0.002 + 1.1 * t, 0.05, subsample=subsample)
     assert 0.04 <= calibrate(task).gaps <= 0.05
     assert len(task.tolerances) == 2
-    few = Curve(lambda t, width: 1.1 * t, 0.05)
-    task = Curve(lambda t, width: 1.1 * t, 0.05, few=few)
+    subsample = Curve(lambda t, width: 1.1 * t, 0.05)
+    task = Curve(lambda t, width: 1.1 * t, 0.05, subsample=subsample)
     assert 0.04 <= calibrate(task).gaps <= 0.05
     assert len(task.tolerances) == 1
 
 
 def test_an_unreachable_tolerance_gives_the_fairest():
     task = Curve(lambda t, width: 0.3 + t, 0.1)
-    found = calibrate(task)
-    assert found.gaps == pytest.approx(0.3)
+    candidate = calibrate(task)
+    assert candidate.gaps == pytest.approx(0.3)
     assert min(task.tolerances) == 0.0
 
 
-def test_of_those_that_keep_a_jumping_metric_the_best_is_taken():
+def test_the_best_feasible_fit_of_a_discontinuous_metric_is_returned():
     task = Curve(lambda t, width: 0.02 if t < 0.07 else 0.3, 0.1)
-    found = calibrate(task)
-    assert found.gaps == 0.02
-    kept = [t for t in task.tolerances if t < 0.07]
-    assert found.result.fun == 1.0 - max(kept)
+    candidate = calibrate(task)
+    assert candidate.gaps == 0.02
+    feasible = [t for t in task.tolerances if t < 0.07]
+    assert candidate.result.fun == 1.0 - max(feasible)
 
 
-def test_an_unknown_metric_counts_as_unfair():
+def test_a_metric_of_nan_counts_as_a_violation():
     task = Curve(lambda t, width: np.nan, 0.1, plain=np.nan)
     assert np.isnan(calibrate(task).gaps)
     assert len(task.tolerances) <= MAX_SOLVES
@@ -166,28 +166,30 @@ def test_an_unknown_metric_counts_as_unfair():
 
 def test_a_ramp_that_sees_no_difference_is_made_narrower():
     task = Curve(lambda t, width: t + 0.3 * (width > 0.1), 0.1)
-    found = calibrate(task)
-    assert 0.09 <= found.gaps <= 0.1
+    candidate = calibrate(task)
+    assert 0.09 <= candidate.gaps <= 0.1
     assert sorted(set(task.widths)) == [0.0625, 0.25, 1.0]
 
 
 def test_a_ramp_under_which_less_tolerance_harms_is_made_narrower_at_once():
     task = Curve(lambda t, width: t if width < 1.0 else 0.3 - t, 0.1)
-    found = calibrate(task)
-    assert 0.09 <= found.gaps <= 0.1
+    candidate = calibrate(task)
+    assert 0.09 <= candidate.gaps <= 0.1
     assert task.widths.count(1.0) == 2
     assert min(task.tolerances) > 0.0
 
 
-def test_less_than_a_tolerance_that_no_model_keeps_is_not_asked_for():
-    """The first time this may be the ramp's doing; by a narrower one it is believed."""
-    task = Curve(lambda t, width: 0.3 + t, 0.1, least=0.05)
-    found = calibrate(task)
+def test_tolerances_below_one_that_no_model_keeps_are_not_tried():
+    """A narrower ramp confirms that no model keeps the tolerance."""
+    task = Curve(lambda t, width: 0.3 + t, 0.1, minimum=0.05)
+    candidate = calibrate(task)
     for width in (1.0, 0.25):
-        *kept, last = [t for t, w in zip(task.tolerances, task.widths, strict=True) if w == width]
-        assert min(kept) >= 0.05 > last > 0.0
+        *feasible, last = [
+            t for t, w in zip(task.tolerances, task.widths, strict=True) if w == width
+        ]
+        assert min(feasible) >= 0.05 > last > 0.0
     assert min(task.widths) == 0.25
-    assert found.gaps == 0.3 + min(task.tolerances)
+    assert candidate.gaps == 0.3 + min(task.tolerances)
 
 
 def test_rows_are_refined_where_a_narrower_ramp_does_not_help():
@@ -197,9 +199,9 @@ def test_rows_are_refined_where_a_narrower_ramp_does_not_help():
     assert ramps == {1.0: 1, 0.25: 1, 0.0625: 4}
 
 
-def test_rows_that_press_by_rounding_alone_do_not_go_on():
+def test_rows_active_by_rounding_alone_end_the_search():
     """An interior point leaves next to nothing of a multiplier, but not 0."""
-    constraint = ConstraintSystem((Part(0.1), Part(0.5)))
+    constraint = ConstraintSystem((BoundConstraint(0.1), BoundConstraint(0.5)))
     task = SimpleNamespace(constraint=constraint, tol=1e-6)
     multipliers = np.array([0.3, -1e-9])
     gaps = np.array([0.099, 0.01])
@@ -209,11 +211,11 @@ def test_rows_that_press_by_rounding_alone_do_not_go_on():
     assert not _is_used_up(task, constraint, candidate)
 
 
-def test_an_earlier_fit_tells_where_to_begin():
-    # The metric is twice the surrogate's tolerance; another fit has kept .2 so.
+def test_a_warm_start_begins_at_the_tolerance_of_the_earlier_fit():
+    # The metric is twice the surrogate's tolerance; the earlier fit keeps .2.
     first, second = (Curve(lambda t, w: 2.0 * t, tolerance) for tolerance in (0.2, 0.1))
     second.earlier = calibrate(first)
-    found = calibrate(second)
-    assert found.keeps_bound
-    assert 0.09 <= found.gaps[0] <= 0.1
+    candidate = calibrate(second)
+    assert candidate.keeps_bound
+    assert 0.09 <= candidate.gaps[0] <= 0.1
     assert len(second.tolerances) < len(first.tolerances)

@@ -36,8 +36,8 @@ SPECS = [DemographicParity(), EqualOpportunity(), EqualizedOdds(), EqualizedOdds
 
 def make_task(X, target, groups, specs, tolerance=0.05, weights=None, fit_intercept=True):
     weights = np.ones(len(target)) if weights is None else weights
-    people = Samples(target, check_groups(groups, len(target)), weights)
-    bound = [spec.bind(people, Sigmoid(), LOSS, tolerance) for spec in specs]
+    samples = Samples(target, check_groups(groups, len(target)), weights)
+    bound = [spec.bind(samples, Sigmoid(), LOSS, tolerance) for spec in specs]
     model = LinearModel.from_features(X, weights, fit_intercept)
     constraint = ConstraintSystem(tuple(bound))
     problem = ConstrainedProblem(model, LOSS, target, weights, 1e-3, constraint)
@@ -45,7 +45,7 @@ def make_task(X, target, groups, specs, tolerance=0.05, weights=None, fit_interc
 
 
 def draw(seed, n_samples=60, n_groups=2, ties=False):
-    """Features that tell the group, and labels that depend on both."""
+    """Features that depend on the group, and labels that depend on both."""
     rng = np.random.default_rng(seed)
     groups = np.r_[np.arange(n_groups).repeat(2), rng.integers(n_groups, size=n_samples)]
     target = np.where(rng.normal(size=len(groups)) + 0.8 * groups > 0.4, 1.0, -1.0)
@@ -55,9 +55,9 @@ def draw(seed, n_samples=60, n_groups=2, ties=False):
 
 
 def best_by_brute_force(task, candidate, lengths, direction):
-    """Least (violation, error) over the points of a line, by judging every one."""
+    """Smallest (violation, error) over the points of a line, each of which is judged."""
     judged = [task.judge(candidate.parameters + t * direction, candidate.result) for t in lengths]
-    return min((round(found.violation, 10), found.error) for found in judged)
+    return min((round(best.violation, 10), best.error) for best in judged)
 
 
 @given(
@@ -73,14 +73,14 @@ def test_the_sweep_finds_the_best_of_all_thresholds(seed, spec, tolerance, ties,
     task = make_task(X, target, groups, [spec], tolerance, weights)
     parameters = np.append(np.random.default_rng(seed).normal(size=2), 0.3)
     candidate = task.judge(parameters, task.fit_plain().result)
-    found = sweep(task, candidate)
+    best = sweep(task, candidate)
     scores = np.unique(np.round(candidate.scores, 9))
     between = np.r_[scores[0] - 1, (scores[:-1] + scores[1:]) / 2, scores[-1] + 1]
     up = task.problem.model.intercept_direction()
     violation, error = best_by_brute_force(task, candidate, -between, up)
-    assert found.violation == violation == 0.0  # constant decisions keep these constraints
-    assert found.error == pytest.approx(error, abs=1e-12)
-    np.testing.assert_array_equal(found.parameters[:-1], parameters[:-1])
+    assert best.violation == violation == 0.0  # constant decisions keep these constraints
+    assert best.error == pytest.approx(error, abs=1e-12)
+    np.testing.assert_array_equal(best.parameters[:-1], parameters[:-1])
 
 
 @given(seed=st.integers(0, 10**6), ties=st.booleans())
@@ -97,8 +97,8 @@ def test_a_search_along_any_line_finds_its_best_point(seed, ties):
         best_by_brute_force(task, candidate, between, direction),
         (round(candidate.violation, 10), candidate.error),
     )
-    found = search(task, candidate, direction)
-    assert (found.violation, found.error) == pytest.approx(best, abs=1e-10)
+    result = search(task, candidate, direction)
+    assert (result.violation, result.error) == pytest.approx(best, abs=1e-10)
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -112,7 +112,7 @@ def test_polish_never_makes_a_candidate_worse(spec, seed):
         assert polished.rank <= swept.rank
         assert polished.keeps_bound
         assert polished.is_clear
-        # What is said of the model is true of it.
+        # Its attributes are those of its scores.
         excess = task.constraint.gaps(polished.scores) - task.constraint.tolerances
         assert polished.violation == max(0.0, excess.max())
         np.testing.assert_array_equal(
@@ -124,20 +124,20 @@ def test_polish_never_makes_a_candidate_worse(spec, seed):
     ("strategy", "spec"),
     [
         *product(["auto", "sweep", "path"], SPECS),
-        *product(["correction"], SPECS[:2]),  # it cannot promise equalized odds
+        *product(["correction"], SPECS[:2]),  # it cannot enforce equalized odds
     ],
 )
-def test_every_strategy_keeps_the_bound(strategy, spec):
+def test_every_strategy_keeps_the_tolerance(strategy, spec):
     X, target, groups = draw(5, n_samples=600)
     task = make_task(X, target, groups, [spec], tolerance=0.03)
     assert task.fit_plain().violation > 0.05
-    found = enforce(task, strategy)
-    assert found.keeps_bound
-    assert found.is_clear
+    best = enforce(task, strategy)
+    assert best.keeps_bound
+    assert best.is_clear
     (one,) = task.constraint
-    assert one.gap(found.scores) <= one.tolerance
-    assert len(np.unique(found.scores > 0)) == 2
-    assert found.error <= 0.33  # constant decisions: 0.5
+    assert one.gap(best.scores) <= one.tolerance
+    assert len(np.unique(best.scores > 0)) == 2
+    assert best.error <= 0.33  # constant decisions: 0.5
 
 
 def test_auto_errs_no_more_than_the_sweep_alone():
@@ -149,14 +149,14 @@ def test_auto_errs_no_more_than_the_sweep_alone():
 @pytest.mark.parametrize("strategy", ENFORCEMENTS)
 def test_the_plain_fit_is_returned_unchanged_where_it_keeps_the_bound(strategy):
     task = make_task(*draw(0), [DemographicParity()], tolerance=1.0)
-    found, unconstrained = enforce(task, strategy), task.fit_plain()
-    np.testing.assert_allclose(found.parameters, unconstrained.parameters, rtol=1e-9)
-    assert found.result.status == "optimal"
-    assert not found.result.multipliers.any()
+    best, unconstrained = enforce(task, strategy), task.fit_plain()
+    np.testing.assert_allclose(best.parameters, unconstrained.parameters, rtol=1e-9)
+    assert best.result.status == "optimal"
+    assert not best.result.multipliers.any()
 
 
-def test_decisions_that_hang_on_rounding_are_moved_off_0():
-    # Symmetric people: the plain fit is 0 everywhere, but for rounding.
+def test_scores_of_0_by_rounding_are_moved_away_from_0():
+    # Symmetric samples: the plain fit is 0 everywhere, but for rounding.
     X = np.array([[0.1], [0.2], [0.3]] * 2)
     target, groups = np.repeat([1.0, -1.0], 3), np.arange(6) % 2
     task = make_task(X, target, groups, [DemographicParity()], tolerance=1.0)
@@ -164,16 +164,16 @@ def test_decisions_that_hang_on_rounding_are_moved_off_0():
     unclear = task.judge(parameters, task.fit_plain().result)
     assert unclear.keeps_bound
     assert not unclear.is_clear
-    found = sweep(task, unclear)
-    assert found.is_clear
-    assert np.abs(found.scores).min() > 1e-9
+    best = sweep(task, unclear)
+    assert best.is_clear
+    assert np.abs(best.scores).min() > 1e-9
     # An exact 0 is a decision like any other, and so is anything that no constraint counts.
     assert task.judge(np.zeros(2), unclear.result).is_clear
     losses = make_task(X, target, groups, [LossParity()])
     assert losses.judge(parameters, unclear.result).is_clear
 
 
-def test_without_an_intercept_a_row_of_zeros_hinders_no_search():
+def test_a_row_of_zeros_without_an_intercept_is_searched():
     X, target, groups = draw(3, n_samples=200)
     X[7] = 0.0
     task = make_task(X, target, groups, [DemographicParity()], fit_intercept=False)
@@ -190,56 +190,56 @@ def test_candidates_are_ranked_by_violation_then_rounding_then_error():
     assert one._replace(error=0.4).rank < one.rank
 
 
-def test_the_path_prices_rows_by_its_multipliers():
+def test_the_path_scales_the_multipliers():
     task = make_task(*draw(5, n_samples=600), [EqualOpportunity()], tolerance=0.03)
     start = task.fit_smooth()
-    first, *priced = path(task, start)
+    first, *scaled = path(task, start)
     assert first is start
-    prices = start.result.multipliers
-    lengths = [found.result.multipliers[0] / prices[0] for found in priced]
+    multipliers = start.result.multipliers
+    lengths = [best.result.multipliers[0] / multipliers[0] for best in scaled]
     assert lengths[0] == 1.0
     # Bisection: each length lies between the highest that was too low and the lowest too high.
     assert all(0 < length < 100 for length in lengths)
     assert abs(lengths[-1] - lengths[-2]) < 0.1 * lengths[-1]
     gap = task.constraint.constraints[0].gap
-    assert abs(gap(priced[-1].scores) - 0.03) < abs(gap(task.fit_plain().scores) - 0.03) / 3
+    assert abs(gap(scaled[-1].scores) - 0.03) < abs(gap(task.fit_plain().scores) - 0.03) / 3
 
 
 def test_smooth_rates_suffice_where_they_are_the_metric():
     task = make_task(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
-    found = enforce(task, "auto")
-    assert found.keeps_bound
-    assert task.constraint.constraints[0].gap(found.scores) == pytest.approx(0.01, abs=1e-6)
-    assert found.result.status == "optimal"
+    best = enforce(task, "auto")
+    assert best.keeps_bound
+    assert task.constraint.constraints[0].gap(best.scores) == pytest.approx(0.01, abs=1e-6)
+    assert best.result.status == "optimal"
 
 
 @pytest.mark.parametrize("solver", [SQP(), SQP(tol=1e-3), GDA(max_iter=2000)])
-def test_mean_losses_keep_their_tolerance_however_roughly_a_solver_ends(solver):
-    """A solver is content with a bound up to ``tol``; who asked for .01 is not."""
+def test_mean_losses_keep_their_tolerance_at_any_tol_of_the_solver(solver):
+    """A solver may exceed a bound by ``tol``, and the fit may not."""
     task = make_task(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
-    found = enforce(replace(task, solver=solver), "correction")
-    assert found.violation == 0.0
-    assert 0.005 < task.constraint.constraints[0].gap(found.scores) <= 0.01
+    best = enforce(replace(task, solver=solver), "correction")
+    assert best.violation == 0.0
+    assert 0.005 < task.constraint.constraints[0].gap(best.scores) <= 0.01
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_decision_and_a_loss_constraint_are_both_kept(seed):
+def test_decisions_and_losses_keep_their_tolerances_together(seed):
     X, target, groups = draw(seed, n_samples=400)
     task = make_task(X, target, groups, [DemographicParity(), LossParity()], tolerance=0.02)
     assert not task.fit_plain().keeps_bound
-    found = enforce(task, "auto")
+    best = enforce(task, "auto")
     parity, loss_parity = task.constraint
-    assert found.keeps_bound
-    assert parity.gap(found.scores) <= 0.02
-    assert loss_parity.gap(found.scores) <= 0.02
-    assert found.error < min((target > 0).mean(), (target < 0).mean())
+    assert best.keeps_bound
+    assert parity.gap(best.scores) <= 0.02
+    assert loss_parity.gap(best.scores) <= 0.02
+    assert best.error < min((target > 0).mean(), (target < 0).mean())
 
 
 def test_tightening_leaves_a_margin_for_the_excess_of_decisions():
     specs = [DemographicParity(), LossParity()]
     task = make_task(*draw(0, n_samples=400), specs, tolerance=0.02)
     start = task.fit_smooth()
-    missing = [found for found in corrections(task, start) if not found.keeps_bound]
+    missing = [best for best in corrections(task, start) if not best.keeps_bound]
     assert missing
     tightened = tighten(task, missing[0])
     assert tightened.rank < missing[0].rank
@@ -248,26 +248,26 @@ def test_tightening_leaves_a_margin_for_the_excess_of_decisions():
 
 
 def test_contradictory_constraints_end_soon_and_are_reported():
-    # Nobody's loss can be that small; the constraint on decisions counts all the same.
+    # No model has a loss that small, and the constraint on decisions counts too.
     specs = [DemographicParity(), BoundedGroupLoss(0.05)]
     task = make_task(*draw(1, n_samples=300), specs, tolerance=0.02)
-    found = enforce(task, "auto")
-    assert not found.keeps_bound
-    assert found.result.status == "infeasible"
-    assert found.result.n_iter < 60
-    excesses = np.maximum(0.0, task.constraint.gaps(found.scores) - task.constraint.tolerances)
-    assert found.violation == max(excesses) > 0.1
+    best = enforce(task, "auto")
+    assert not best.keeps_bound
+    assert best.result.status == "infeasible"
+    assert best.result.n_iter < 60
+    excesses = np.maximum(0.0, task.constraint.gaps(best.scores) - task.constraint.tolerances)
+    assert best.violation == max(excesses) > 0.1
 
 
-def test_a_problem_without_constraint_is_kept_by_anything():
+def test_without_constraint_the_plain_fit_keeps_the_bound():
     X, target, groups = draw(0)
     task = make_task(X, target, groups, [])
-    found = enforce(task, "auto")
-    assert found.keeps_bound
+    best = enforce(task, "auto")
+    assert best.keeps_bound
     model = task.problem.model
     with_weights = replace(task.problem, weights=2 * task.problem.weights)
     np.testing.assert_allclose(
-        found.scores, model.scores(task.fit(with_weights, task.start).parameters), atol=1e-9
+        best.scores, model.scores(task.fit(with_weights, task.start).parameters), atol=1e-9
     )
 
 
@@ -277,12 +277,12 @@ def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
     solver = SQP(max_iter=1000, tol=1e-4, hessian="lbfgs")
     start = problem.model.initial(0)
     task = Task(problem, start, solver)
-    plain, found = task.fit_plain(), enforce(task, strategy)
+    plain, best = task.fit_plain(), enforce(task, strategy)
     assert plain.violation > 0.05
-    assert found.keeps_bound
-    assert found.error <= plain.error + 0.15
-    again = problem.model.evaluate(found.parameters).scores
-    np.testing.assert_array_equal(again, found.scores)
+    assert best.keeps_bound
+    assert best.error <= plain.error + 0.15
+    again = problem.model.evaluate(best.parameters).scores
+    np.testing.assert_array_equal(again, best.scores)
 
 
 def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch):
@@ -293,10 +293,10 @@ def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch
     monkeypatch.setattr(_flips, "MAX_ENTRIES", 4000)
     task = make_task(X, target, groups, [EqualizedOdds()], tolerance=0.02)
     assert len(task.problem.subsample.target) <= 500
-    found = enforce(task, "auto")
-    assert found.keeps_bound
-    assert task.constraint.constraints[0].gap(task.problem.model.scores(found.parameters)) <= 0.02
-    assert found.error <= exact.error + 0.01
+    best = enforce(task, "auto")
+    assert best.keeps_bound
+    assert task.constraint.constraints[0].gap(task.problem.model.scores(best.parameters)) <= 0.02
+    assert best.error <= exact.error + 0.01
 
 
 @pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
@@ -311,20 +311,20 @@ def test_ranks_of_many_samples_start_from_a_subsample(monkeypatch, criterion):
     exact = fit(10_000)
     monkeypatch.setattr(_linear, "divide", lambda problem, *_: problem)  # one block
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 2000)
-    seen = []
+    sizes = []
     solve = SQP.solve
 
-    def watched(self, problem, x0=None, **options):
-        seen.append(len(problem.target))
+    def record_size(self, problem, x0=None, **options):
+        sizes.append(len(problem.target))
         return solve(self, problem, x0, **options)
 
-    monkeypatch.setattr(SQP, "solve", watched)
-    found = fit(5000)
-    assert found.constraint_violation_ == 0.0
-    assert found.constraint_report_["gap"][0] >= 0.09
-    assert found.objective_ == pytest.approx(exact.objective_, rel=5e-3)
-    assert 1 <= seen.count(len(X)) <= 3
-    assert min(seen) < 2000
+    monkeypatch.setattr(SQP, "solve", record_size)
+    best = fit(5000)
+    assert best.constraint_violation_ == 0.0
+    assert best.constraint_report_["gap"][0] >= 0.09
+    assert best.objective_ == pytest.approx(exact.objective_, rel=5e-3)
+    assert 1 <= sizes.count(len(X)) <= 3
+    assert min(sizes) < 2000
 
 
 def test_an_event_that_the_subsample_lacks_leaves_the_fit_to_all_samples(monkeypatch):

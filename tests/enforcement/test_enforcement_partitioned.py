@@ -29,8 +29,8 @@ def draw(n_groups=2, seed=0):
 
 
 @pytest.fixture
-def many(monkeypatch):
-    """Six thousand samples are very many, and are in a dozen blocks."""
+def partitioned_fits(monkeypatch):
+    """Divide six thousand samples into a dozen blocks."""
     monkeypatch.setattr(_problem, "MAX_IN_MEMORY", 5000)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear, blocks", 1500)
     monkeypatch.setattr(_partitioned, "blocks", partial(blocks, size=512))
@@ -48,7 +48,7 @@ def fitted(constraint, n_groups=2, **settings):
     "constraint", ["demographic_parity", "equal_opportunity", "equalized_odds", "error_rate_parity"]
 )
 def test_decisions_keep_the_tolerance_with_nearly_the_errors_of_one_block(
-    constraint, n_groups, many
+    constraint, n_groups, partitioned_fits
 ):
     X, y, groups = draw(n_groups)
     model = fitted(constraint, n_groups)
@@ -73,7 +73,7 @@ def test_decisions_keep_a_ratio(make, many):
 
 
 @pytest.mark.parametrize("constraint", ["demographic_parity", "equalized_odds"])
-def test_any_number_of_threads_gives_the_same_bits(constraint, many):
+def test_any_number_of_threads_gives_the_same_bits(constraint, partitioned_fits):
     one, two = (fitted(constraint, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_) and one.intercept_ == two.intercept_
     assert one.objective_ == two.objective_
@@ -102,26 +102,26 @@ def test_fits_of_few_samples_compile_no_pass(monkeypatch):
 @pytest.mark.parametrize(
     "constraint", [None, "loss_parity", [EqualizedOdds(), BoundedGroupLoss(0.9)]]
 )
-def test_smooth_fits_are_those_of_one_block(constraint, many):
+def test_smooth_fits_are_those_of_one_block(constraint, partitioned_fits):
     settings = {"enforcement": None, "solver": SQP(tol=1e-10)}
-    parts = fitted(constraint, **settings)
+    partitioned = fitted(constraint, **settings)
     _problem.MAX_IN_MEMORY = N_SAMPLES
-    whole = fitted(constraint, **settings)
-    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-7)
-    np.testing.assert_allclose(parts.multipliers_, whole.multipliers_, atol=1e-6)
-    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-10)
+    one_block = fitted(constraint, **settings)
+    np.testing.assert_allclose(partitioned.coef_, one_block.coef_, rtol=1e-7)
+    np.testing.assert_allclose(partitioned.multipliers_, one_block.multipliers_, atol=1e-6)
+    assert partitioned.objective_ == pytest.approx(one_block.objective_, rel=1e-10)
 
 
-def test_mean_parity_is_kept_on_partitions(many):
+def test_mean_parity_on_partitions(partitioned_fits):
     X, _, groups = draw()
     y = X.sum(axis=1)
-    parts = ConstrainedERMRegressor(n_jobs=2).fit(X, y, sensitive_features=groups)
+    partitioned = ConstrainedERMRegressor(n_jobs=2).fit(X, y, sensitive_features=groups)
     _problem.MAX_IN_MEMORY = N_SAMPLES
-    whole = ConstrainedERMRegressor().fit(X, y, sensitive_features=groups)
-    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-5)
+    one_block = ConstrainedERMRegressor().fit(X, y, sensitive_features=groups)
+    np.testing.assert_allclose(partitioned.coef_, one_block.coef_, rtol=1e-5)
 
 
-def test_a_plain_fit_that_keeps_the_bound_is_taken(many):
+def test_a_plain_fit_within_the_tolerance_is_returned(partitioned_fits):
     X, y, groups = draw()
     loose = ConstrainedERMClassifier(tolerance=0.9).fit(X, y, sensitive_features=groups)
     plain = ConstrainedERMClassifier(None).fit(X, y)
@@ -129,7 +129,7 @@ def test_a_plain_fit_that_keeps_the_bound_is_taken(many):
     assert loose.status_ == "optimal" and not loose.multipliers_.any()
 
 
-def test_weights_count_as_samples_do(many):
+def test_weighted_decisions_keep_the_tolerance(partitioned_fits):
     X, y, groups = draw()
     weights = np.random.default_rng(1).integers(1, 3, size=N_SAMPLES).astype(float)
     model = ConstrainedERMClassifier().fit(X, y, sensitive_features=groups, sample_weight=weights)
@@ -142,8 +142,10 @@ def test_weights_count_as_samples_do(many):
 @pytest.mark.parametrize(
     "settings", [{"group_interactions": True}, {"confidence_level": 0.6}, {"enforcement": "path"}]
 )
-def test_what_is_no_sum_over_samples_is_fitted_as_one_block(settings, many, monkeypatch):
-    monkeypatch.delattr(PartitionedProblem, "from_problem")  # is not asked for
+def test_what_is_no_sum_over_samples_is_fitted_as_one_block(
+    settings, partitioned_fits, monkeypatch
+):
+    monkeypatch.delattr(PartitionedProblem, "from_problem")  # not called
     assert fitted("demographic_parity", **settings).constraint_violation_ == 0.0
 
 
@@ -170,10 +172,10 @@ def test_counts_of_partitions_are_those_in_memory(spec):
     partitions = make_partitions([problem.subset(rows) for rows in blocks(len(problem.target), 50)])
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     points = rng.normal(size=(3, problem.n_parameters))
-    for expected, found in zip(problem.count(points), partitioned.count(points), strict=True):
-        assert found[1] == pytest.approx(expected[1])
-        np.testing.assert_allclose(found[2], expected[2], atol=1e-12)
-        np.testing.assert_array_equal(found[4], expected[4])
+    for expected, counts in zip(problem.count(points), partitioned.count(points), strict=True):
+        assert counts[1] == pytest.approx(expected[1])
+        np.testing.assert_allclose(counts[2], expected[2], atol=1e-12)
+        np.testing.assert_array_equal(counts[4], expected[4])
     offsets = [
         one.correct(points[0]).constraint.constraints[0].offset for one in (problem, partitioned)
     ]

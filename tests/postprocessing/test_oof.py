@@ -26,12 +26,12 @@ class Memory(ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y, sample_weight=None):
         self.classes_ = np.unique(y)
-        self.seen_ = {row.tobytes() for row in X}
+        self.rows_ = {row.tobytes() for row in X}
         self.weights_ = sample_weight
         return self
 
     def decision_function(self, X):
-        return np.array([float(row.tobytes() in self.seen_) for row in X])
+        return np.array([float(row.tobytes() in self.rows_) for row in X])
 
 
 def folds(cv=3, strata=Y):
@@ -56,37 +56,39 @@ def test_fit_parameters_are_indexed_like_the_samples():
 def test_folds_have_equal_shares_and_leave_out_samples_without_weight():
     strata = Y.copy()
     strata[:10] = -1
-    found = make_folds(4, X, Y, strata)
-    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in found])), range(50))
-    shares = [Y[10:][test].sum() for _, test in found]
+    splits = make_folds(4, X, Y, strata)
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in splits])), range(50))
+    shares = [Y[10:][test].sum() for _, test in splits]
     assert max(shares) - min(shares) <= 1
     by_splitter = make_folds(KFold(6), X, Y, strata)
     assert [len(test) for _, test in by_splitter] == [10] * 5
 
 
-def test_masks_are_positions_too():
+def test_folds_may_be_masks():
     first = np.arange(60) % 2 == 0
     (train, test), _ = make_folds([(~first, first), (first, ~first)], X, Y, Y)
     np.testing.assert_array_equal(test, np.flatnonzero(first))
     np.testing.assert_array_equal(train, np.flatnonzero(~first))
 
 
-@pytest.mark.parametrize("seen", [slice(None), [-1]], ids=["all", "one"])
-def test_training_rows_exclude_test_rows(seen):
+@pytest.mark.parametrize("overlap", [slice(None), [-1]], ids=["all", "one"])
+def test_training_rows_exclude_test_rows(overlap):
     rows = np.arange(60)
-    halves = [(rows[30:], rows[:30]), (np.append(rows[:30], rows[30:][seen]), rows[30:])]
-    n_seen = len(rows[30:][seen])
-    with pytest.raises(ValueError, match=f"{n_seen} of the 30 test rows of fold 1 of cv are among"):
+    halves = [(rows[30:], rows[:30]), (np.append(rows[:30], rows[30:][overlap]), rows[30:])]
+    n_overlapping = len(rows[30:][overlap])
+    with pytest.raises(
+        ValueError, match=f"{n_overlapping} of the 30 test rows of fold 1 of cv are among"
+    ):
         make_folds(halves, X, Y, Y)
     absent = np.where(rows < 59, Y, -1)  # a row without weight is in no fold
-    if n_seen == 1:
+    if n_overlapping == 1:
         assert [len(test) for _, test in make_folds(halves, X, Y, absent)] == [30, 29]
 
 
-def test_fitted_classifiers_stay_as_they_are():
+def test_fitted_classifiers_are_not_changed():
     model = Memory().fit(X[:30], Y[:30])
-    for estimator, how in ((model, "prefit"), (FrozenEstimator(model), folds())):
-        estimators, scores = cross_fit(estimator, X, Y, how)
+    for estimator, cv in ((model, "prefit"), (FrozenEstimator(model), folds())):
+        estimators, scores = cross_fit(estimator, X, Y, cv)
         assert estimators == [estimator]
         assert scores[:, 0].tolist() == [1.0] * 30 + [0.0] * 30
 
@@ -131,8 +133,8 @@ class Supervised(TransformerMixin, BaseEstimator):
         (make_pipeline(forest_behind(SelectKBest(k=1))), "cannot be fitted without y"),
     ],
 )
-def test_out_of_bag_scores_need_preprocessing_without_y(estimator, how):
-    with pytest.raises(ValueError, match=f"cv='oob' needs preprocessing .*{how}.*Pass cv=5"):
+def test_out_of_bag_scores_need_preprocessing_without_y(estimator, cv):
+    with pytest.raises(ValueError, match=f"cv='oob' needs preprocessing .*{cv}.*Pass cv=5"):
         cross_fit(estimator, X, Y, "oob")
 
 

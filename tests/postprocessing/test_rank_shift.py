@@ -106,8 +106,8 @@ def test_the_largest_value_of_a_range(values, data):
     bound = st.integers(0, len(values))
     ranges = data.draw(st.lists(st.tuples(bound, bound), min_size=1, max_size=10))
     first, stop = np.array([sorted(pair) for pair in ranges]).T
-    found = _argmax_in_ranges(values, first, stop)
-    for position, begin, end in zip(found, first, stop, strict=True):
+    rates = _argmax_in_ranges(values, first, stop)
+    for position, begin, end in zip(rates, first, stop, strict=True):
         if end > begin:
             assert begin <= position < end
             assert values[position] == values[begin:end].max()
@@ -118,17 +118,17 @@ def test_the_largest_value_of_a_range(values, data):
 def test_the_window_scan_finds_the_best_of_all_rates(gap, n_groups):
     rng = np.random.default_rng(0)
     for _ in range(10):
-        people = random_members(rng, 30, n_groups)
-        found = best_rates(people.rates, people.rates, people.gain, gap)
-        assert np.ptp(found) <= gap + 1e-12
-        options = [np.unique(own) for own in people.rates]
-        kept = [rates for rates in itertools.product(*options) if np.ptp(rates) <= gap + 1e-12]
-        lowest = min(decision_error(people, np.array(rates)) for rates in kept)
-        assert decision_error(people, found) == pytest.approx(lowest)
+        sample = random_members(rng, 30, n_groups)
+        rates = best_rates(sample.rates, sample.rates, sample.gain, gap)
+        assert np.ptp(rates) <= gap + 1e-12
+        options = [np.unique(candidates) for candidates in sample.rates]
+        feasible = [rates for rates in itertools.product(*options) if np.ptp(rates) <= gap + 1e-12]
+        lowest = min(decision_error(sample, np.array(rates)) for rates in feasible)
+        assert decision_error(sample, rates) == pytest.approx(lowest)
 
 
-def decision_error(people, rates):
-    return people.error(shift_ranks(people.ranks, rates[people.groups.codes], rates.mean()))
+def decision_error(sample, rates):
+    return sample.error(shift_ranks(sample.ranks, rates[sample.groups.codes], rates.mean()))
 
 
 def test_positions_need_not_be_rates():
@@ -140,51 +140,51 @@ def test_positions_need_not_be_rates():
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0, 0.5))
-def test_on_whole_groups_scores_differ_by_the_gap_of_the_rates(seed, gap):
-    people = random_members(np.random.default_rng(seed), 200)
-    rates = best_rates(people.rates, people.rates, people.gain, gap)
+def test_on_the_full_interval_scores_differ_by_the_gap_of_the_rates(seed, gap):
+    sample = random_members(np.random.default_rng(seed), 200)
+    rates = best_rates(sample.rates, sample.rates, sample.gain, gap)
     center = (rates.min() + rates.max()) / 2
-    scores = shift_ranks(people.ranks, rates[people.groups.codes], center)
-    difference = partial_statistical_parity_difference(scores, **keywords(people))
-    ties = max(np.unique(people.y_score, return_counts=True)[1]) / 100
+    scores = shift_ranks(sample.ranks, rates[sample.groups.codes], center)
+    difference = partial_statistical_parity_difference(scores, **keywords(sample))
+    ties = max(np.unique(sample.y_score, return_counts=True)[1]) / 100
     assert np.ptp(rates) - 1e-12 <= difference <= np.ptp(rates) + 2 * ties + 0.02
 
 
 @pytest.mark.parametrize("interval", [(0.0, 1.0), (0.2, 0.6)])
 def test_shares_above_are_those_of_the_metrics(interval):
     rng = np.random.default_rng(1)
-    people = random_members(rng, 80)
-    people = members(people.y_score, people.positive, people.groups.codes, None, (interval,))
-    everyone = np.full(80, True)
-    thresholds = np.append(-np.unique(-people.y_score), -np.inf)
+    sample = random_members(rng, 80)
+    sample = members(sample.y_score, sample.positive, sample.groups.codes, None, (interval,))
+    all_samples = np.full(80, True)
+    thresholds = np.append(-np.unique(-sample.y_score), -np.inf)
     for eligible, metric, labels in (
-        (everyone, partial_demographic_parity_difference, ()),
-        (people.positive, partial_equal_opportunity_difference, (people.positive,)),
+        (all_samples, partial_demographic_parity_difference, ()),
+        (sample.positive, partial_equal_opportunity_difference, (sample.positive,)),
     ):
-        compared = people.is_inside & eligible
+        compared = sample.is_inside & eligible
         for scale, total in (("normalized", compared), ("raw", eligible)):
-            shares = people.shares_above(compared, total)
+            shares = sample.shares_above(compared, total)
             expected = [
-                metric(*labels, people.y_score, threshold=t, scale=scale, **keywords(people))
+                metric(*labels, sample.y_score, threshold=t, scale=scale, **keywords(sample))
                 for t in np.maximum(thresholds, -1e9)
             ]
             np.testing.assert_allclose(np.abs(np.diff(shares, axis=0)[0]), expected, atol=1e-12)
 
 
 def test_positive_rates_and_errors_by_hand():
-    people = members([3, 2, 1, 0], [True, False, True, False], ["a", "a", "b", "b"], [3, 1, 1, 1])
+    sample = members([3, 2, 1, 0], [True, False, True, False], ["a", "a", "b", "b"], [3, 1, 1, 1])
     scores = np.array([1.0, 1.0, -1.0, 0.0])
-    np.testing.assert_allclose(people.positive_rates(scores), [1.0, 0.0])
-    assert people.error(scores) == pytest.approx(2 / 6)
+    np.testing.assert_allclose(sample.positive_rates(scores), [1.0, 0.0])
+    assert sample.error(scores) == pytest.approx(2 / 6)
 
 
 def test_integer_weights_are_repeated_samples():
     rng = np.random.default_rng(2)
     weights = rng.integers(1, 4, size=40)
-    people = random_members(rng, 40)
-    once = members(people.y_score, people.positive, people.groups.codes, weights)
+    sample = random_members(rng, 40)
+    once = members(sample.y_score, sample.positive, sample.groups.codes, weights)
     rows = np.repeat(np.arange(40), weights)
-    repeated = members(people.y_score[rows], people.positive[rows], people.groups.codes[rows])
+    repeated = members(sample.y_score[rows], sample.positive[rows], sample.groups.codes[rows])
     np.testing.assert_allclose(once.ranks[rows], repeated.ranks)
-    found, expected = (best_rates(one.rates, one.rates, one.gain, 0.1) for one in (once, repeated))
-    np.testing.assert_allclose(found, expected)
+    rates, expected = (best_rates(one.rates, one.rates, one.gain, 0.1) for one in (once, repeated))
+    np.testing.assert_allclose(rates, expected)

@@ -1,4 +1,4 @@
-"""Linear regression under constraints: what predictions keep, at what cost."""
+"""ConstrainedERMRegressor: tolerances of predictions, and the plain fit."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from skfair.regression import ConstrainedERMRegressor
 
 
 @pytest.fixture(scope="module")
-def people():
+def data():
     rng = np.random.default_rng(0)
     group = rng.choice(["a", "b", "c"], p=[0.5, 0.3, 0.2], size=900)
     X = rng.normal(size=(900, 4))
@@ -27,45 +27,45 @@ def people():
     return X, 1000 + 50 * (X @ [1.0, 1.0, -1.0, 0.0] + 0.5 * (group == "c") + noise), group
 
 
-def fit(people, constraint="mean_parity", **params):
-    X, y, group = people
+def fit(data, constraint="mean_parity", **params):
+    X, y, group = data
     return ConstrainedERMRegressor(constraint, **params).fit(X, y, sensitive_features=group)
 
 
-def losses(people, model, loss="squared"):
+def losses(data, model, loss="squared"):
     """Mean loss of each group in units of the target's spread."""
-    X, y, group = people
+    X, y, group = data
     error = (model.predict(X) - y) / y.std()
     each = error**2 / 2 if loss == "squared" else np.abs(error)
     return np.array([each[group == g].mean() for g in "abc"])
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
-def test_mean_predictions_are_alike(people, loss):
-    X, y, group = people
-    model = fit(people, loss=loss, tolerance=0.05)
+def test_mean_predictions_keep_the_tolerance(data, loss):
+    X, y, group = data
+    model = fit(data, loss=loss, tolerance=0.05)
     difference = mean_score_difference(model.predict(X) / y.std(), sensitive_features=group)
     assert difference == pytest.approx(0.05, abs=1e-4)
     assert model.target_scale_ == pytest.approx(y.std())
     assert model.constraint_violation_ == 0.0
     assert model.status_ == "optimal"
     assert model.multipliers_.any()
-    plain = fit(people, None, loss=loss).predict(X)
+    plain = fit(data, None, loss=loss).predict(X)
     assert mean_score_difference(plain / y.std(), sensitive_features=group) > 0.4
 
 
-def test_the_plain_fit_is_that_of_scikit_learn(people):
-    X, y, _ = people
-    for model in (fit(people, None, alpha=0.0), fit(people, tolerance=5.0, alpha=0.0)):
+def test_the_plain_fit_is_that_of_scikit_learn(data):
+    X, y, _ = data
+    for model in (fit(data, None, alpha=0.0), fit(data, tolerance=5.0, alpha=0.0)):
         np.testing.assert_allclose(model.coef_, LinearRegression().fit(X, y).coef_, rtol=1e-5)
         assert not model.multipliers_.any()
     ridge = Ridge(alpha=0.1 * len(y)).fit(X, y)
-    np.testing.assert_allclose(fit(people, None, alpha=0.1).coef_, ridge.coef_, rtol=1e-5)
+    np.testing.assert_allclose(fit(data, None, alpha=0.1).coef_, ridge.coef_, rtol=1e-5)
 
 
-def test_no_other_fit_that_keeps_the_bound_is_better(people):
+def test_no_other_fit_that_keeps_the_bound_is_better(data):
     """With equality of two means the answer is that of linear algebra."""
-    X, y, group = people
+    X, y, group = data
     two = group != "c"
     model = fit((X[two], y[two], group[two]), tolerance=0.0, alpha=0.0)
     contrast = X[group == "a"].mean(axis=0) - X[group == "b"].mean(axis=0)
@@ -77,27 +77,27 @@ def test_no_other_fit_that_keeps_the_bound_is_better(people):
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
-def test_mean_losses_are_alike(people, loss):
-    plain = losses(people, fit(people, None, loss=loss), loss)
-    model = fit(people, LossParity(tolerance=0.5 * np.ptp(plain)), loss=loss)
-    own = losses(people, model, loss)
-    assert np.ptp(own) <= 0.5 * np.ptp(plain) + (1e-5 if loss == "squared" else 0.01)
+def test_mean_losses_keep_the_tolerance(data, loss):
+    plain = losses(data, fit(data, None, loss=loss), loss)
+    model = fit(data, LossParity(tolerance=0.5 * np.ptp(plain)), loss=loss)
+    constrained = losses(data, model, loss)
+    assert np.ptp(constrained) <= 0.5 * np.ptp(plain) + (1e-5 if loss == "squared" else 0.01)
     assert model.constraint_violation_ == 0.0
 
 
-def test_no_group_has_a_larger_loss(people):
-    plain = losses(people, fit(people, None))
+def test_group_losses_keep_their_bound(data):
+    plain = losses(data, fit(data, None))
     bound = plain.max() - 0.01 * np.ptp(plain)
-    model = fit(people, BoundedGroupLoss(bound))
-    assert losses(people, model).max() <= bound + 1e-5
+    model = fit(data, BoundedGroupLoss(bound))
+    assert losses(data, model).max() <= bound + 1e-5
     with pytest.warns(InfeasibleConstraintWarning, match="BoundedGroupLoss"):
-        fit(people, BoundedGroupLoss(0.01))
+        fit(data, BoundedGroupLoss(0.01))
 
 
-def test_ranks_and_means_together(people):
-    X, _, group = people
+def test_ranks_and_means_together(data):
+    X, _, group = data
     constraint = [PartialStatisticalParity((0.0, 0.5), tolerance=0.15), MeanParity(tolerance=0.1)]
-    model = fit(people, constraint)
+    model = fit(data, constraint)
     predictions = model.predict(X)
     ranks = partial_statistical_parity_difference(
         predictions, sensitive_features=group, interval=(0.0, 0.5)
@@ -107,14 +107,14 @@ def test_ranks_and_means_together(people):
     assert difference <= 0.1 * model.target_scale_ * (1 + 1e-4)
 
 
-def test_it_does_not_matter_in_what_unit_the_target_is(people):
-    X, y, group = people
-    model, other = fit(people), fit((X, 1e-6 * y - 7.0, group))
+def test_the_unit_of_the_target_does_not_matter(data):
+    X, y, group = data
+    model, other = fit(data), fit((X, 1e-6 * y - 7.0, group))
     np.testing.assert_allclose(other.predict(X), 1e-6 * model.predict(X) - 7.0, atol=1e-9)
 
 
-def test_weights_overlap_and_groups_of_their_own(people):
-    X, y, group = people
+def test_weights_overlapping_groups_and_interactions(data):
+    X, y, group = data
     weights = 1.0 + (np.arange(len(y)) % 3)
     model = ConstrainedERMRegressor().fit(X, y, sensitive_features=group, sample_weight=weights)
     weighted = mean_score_difference(
@@ -123,17 +123,17 @@ def test_weights_overlap_and_groups_of_their_own(people):
     assert weighted <= 0.05001 * model.target_scale_
     members = sparse.csr_array(np.column_stack((group == "b", X[:, 3] > 0)))
     model = fit((X, y, members))
-    found = mean_score_difference(model.predict(X), sensitive_features=members)
-    assert found <= 0.05001 * model.target_scale_
-    aware = fit(people, group_interactions=True)
+    difference = mean_score_difference(model.predict(X), sensitive_features=members)
+    assert difference <= 0.05001 * model.target_scale_
+    aware = fit(data, group_interactions=True)
     predictions = aware.predict(X, sensitive_features=group)
-    found = mean_score_difference(predictions, sensitive_features=group)
-    assert found <= 0.05001 * aware.target_scale_
+    difference = mean_score_difference(predictions, sensitive_features=group)
+    assert difference <= 0.05001 * aware.target_scale_
 
 
-def test_unknown_names(people):
+def test_unknown_names(data):
     with pytest.raises(ValueError, match="'constraint' parameter of ConstrainedERMRegressor"):
-        fit(people, "bounded")
+        fit(data, "bounded")
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_unknown_names(people):
     ["demographic_parity", ["demographic_parity"], EqualOpportunityLoss()],
     ids=str,
 )
-def test_constraints_on_classes_are_refused(people, constraint):
+def test_constraints_on_classes_are_refused(data, constraint):
     with pytest.raises(ValueError, match="about classes and decisions, .* Pass one of .*mean_par"):
-        fit(people, constraint)
+        fit(data, constraint)
 
 
-def test_without_groups(people):
-    X, y, _ = people
+def test_without_groups(data):
+    X, y, _ = data
     with pytest.warns(MissingSensitiveFeaturesWarning, match="unconstrained"):
         model = ConstrainedERMRegressor().fit(X, y)
     assert model.status_ == "unconstrained"
-    np.testing.assert_allclose(model.coef_, fit(people, None).coef_)
+    np.testing.assert_allclose(model.coef_, fit(data, None).coef_)

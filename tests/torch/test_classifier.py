@@ -1,4 +1,4 @@
-"""Networks of PyTorch under constraints: their promise, their input, what they refuse."""
+"""ConstrainedTorchClassifier: tolerances, parameters, input and errors."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ nn = torch.nn
 
 
 @pytest.fixture(scope="module")
-def people():
-    """Exclusive-or of two features, of which one tells the group."""
+def data():
+    """Exclusive-or of two features, of which one depends on the group."""
     rng = np.random.default_rng(0)
     groups = np.where(rng.random(600) < 0.4, "a", "b")
     X = rng.normal(size=(600, 4))
@@ -25,7 +25,7 @@ def people():
 
 @pytest.fixture(scope="module")
 def images():
-    """A bright square in one half of a small image; its size tells the group."""
+    """A bright square in one half of a small image; its size depends on the group."""
     rng = np.random.default_rng(0)
     groups, y = rng.integers(2, size=240), rng.integers(2, size=240)
     X = rng.normal(scale=0.3, size=(240, 1, 8, 8))
@@ -39,13 +39,13 @@ def smooth():
     return nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 8), nn.Tanh(), nn.Linear(8, 1))
 
 
-def noisy():
+def with_dropout():
     hidden = nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2)
     return nn.Sequential(*hidden, nn.Linear(16, 1))
 
 
-def calm():
-    module = noisy()
+def without_dropout():
+    module = with_dropout()
     module[3].p = 0.0
     return module
 
@@ -60,13 +60,13 @@ def make(module=smooth, constraint="demographic_parity", **settings):
     return ConstrainedTorchClassifier(module, constraint, **(fast | settings))
 
 
-def fit(people, module=smooth, constraint="demographic_parity", **settings):
-    X, y, groups = people
+def fit(data, module=smooth, constraint="demographic_parity", **settings):
+    X, y, groups = data
     return make(module, constraint, **settings).fit(X, y, sensitive_features=groups)
 
 
-def gap_of(model, people, metric="demographic_parity_difference"):
-    X, y, groups = people
+def gap_of(model, data, metric="demographic_parity_difference"):
+    X, y, groups = data
     return METRICS[metric](y, model.predict(X), sensitive_features=groups)
 
 
@@ -75,35 +75,37 @@ def gap_of(model, people, metric="demographic_parity_difference"):
     "module",
     [
         smooth,
-        noisy,
-        lambda: nn.Sequential(nn.Linear(4, 16), nn.Tanh()),  # features, for a new last layer
+        with_dropout,
+        lambda: nn.Sequential(
+            nn.Linear(4, 16), nn.Tanh()
+        ),  # features, to which a last layer is added
         lambda: nn.Sequential(smooth(), nn.Tanh(), nn.Flatten(0)),  # scores, moved along a line
     ],
     ids=["smooth", "noisy", "features", "scores"],
 )
-def test_the_decisions_keep_the_tolerance(module, constraint, people):
-    model = fit(people, module, constraint)
-    gap = gap_of(model, people, f"{constraint}_difference")
+def test_the_decisions_keep_the_tolerance(module, constraint, data):
+    model = fit(data, module, constraint)
+    gap = gap_of(model, data, f"{constraint}_difference")
     assert gap <= 0.05
     assert model.constraint_violation_ == 0.0
     assert model.constraint_report_["gap"].max() == pytest.approx(gap)
 
 
-def test_the_decisions_keep_a_ratio(people):
-    model = fit(people, smooth, DemographicParity(ratio=0.9))
-    assert gap_of(model, people, "demographic_parity_ratio") >= 0.9
+def test_the_decisions_keep_a_ratio(data):
+    model = fit(data, smooth, DemographicParity(ratio=0.9))
+    assert gap_of(model, data, "demographic_parity_ratio") >= 0.9
     assert model.constraint_violation_ == 0.0
 
 
-def test_it_sees_what_no_linear_model_does(people):
-    X, y, _ = people
-    assert fit(people).score(X, y) > 0.75
-    assert fit(people, None).score(X, y) > 0.85
+def test_a_network_is_more_accurate_than_a_linear_model(data):
+    X, y, _ = data
+    assert fit(data).score(X, y) > 0.75
+    assert fit(data, None).score(X, y) > 0.85
 
 
-def test_scores_are_those_of_the_module_kept(people):
-    X, y, _ = people
-    model = fit(people, noisy)
+def test_scores_are_those_of_the_fitted_module(data):
+    X, y, _ = data
+    model = fit(data, with_dropout)
     assert not any(part.training for part in model.module_.modules())
     with torch.no_grad():
         scores = model.module_(torch.as_tensor(X, dtype=torch.float32).double())[:, 0].numpy()
@@ -113,7 +115,7 @@ def test_scores_are_those_of_the_module_kept(people):
 
 
 @pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")
-def test_images_come_as_an_array_a_tensor_or_a_dataset(images):
+def test_images_may_be_an_array_a_tensor_or_a_dataset(images):
     X, y, groups = images
     array = fit(images, convolutional, solver=AdamPrimalDual(max_iter=5))
     assert gap_of(array, images) <= 0.05
@@ -130,18 +132,18 @@ def test_weights_of_zero_leave_samples_of_a_dataset_out(images):
     X, y, groups = images
     X, weights = torch.as_tensor(X).float(), np.arange(len(y)) % 2
     module = nn.Sequential(nn.Flatten(), nn.Linear(64, 1))
-    found = make(module, solver=AdamPrimalDual(max_iter=2)).fit(
+    weighted = make(module, solver=AdamPrimalDual(max_iter=2)).fit(
         torch.utils.data.TensorDataset(X), y, sensitive_features=groups, sample_weight=weights
     )
-    own = make(module, solver=AdamPrimalDual(max_iter=2)).fit(
+    subset = make(module, solver=AdamPrimalDual(max_iter=2)).fit(
         X[1::2], y[1::2], sensitive_features=groups[1::2]
     )
-    np.testing.assert_array_equal(found.decision_function(X), own.decision_function(X))
+    np.testing.assert_array_equal(weighted.decision_function(X), subset.decision_function(X))
 
 
-def test_it_keeps_a_constraint_on_an_interval_in_its_last_layer(people):
-    X, y, groups = people
-    model = fit(people, smooth, PartialStatisticalParity([0.2, 0.6]), tolerance=0.1)
+def test_the_last_layer_keeps_a_constraint_on_an_interval(data):
+    X, y, groups = data
+    model = fit(data, smooth, PartialStatisticalParity([0.2, 0.6]), tolerance=0.1)
     gap = partial_statistical_parity_difference(
         model.decision_function(X), sensitive_features=groups, interval=[0.2, 0.6]
     )
@@ -150,12 +152,12 @@ def test_it_keeps_a_constraint_on_an_interval_in_its_last_layer(people):
 
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_all_layers_learn_a_constraint_on_an_interval(people):
-    X, y, groups = people
+def test_all_layers_learn_a_constraint_on_an_interval(data):
+    X, y, groups = data
     parity = PartialStatisticalParity([0.2, 0.6], tolerance=0.1)
     settings = {"enforcement": None}
-    plain = fit(people, smooth, None, enforcement=None)
-    fair = fit(people, smooth, parity, solver=StochasticIDCA(max_iter=9, tol=0.02), **settings)
+    plain = fit(data, smooth, None, enforcement=None)
+    fair = fit(data, smooth, parity, solver=StochasticIDCA(max_iter=9, tol=0.02), **settings)
     gaps = [
         partial_statistical_parity_difference(
             model.decision_function(X), sensitive_features=groups, interval=[0.2, 0.6]
@@ -165,63 +167,61 @@ def test_all_layers_learn_a_constraint_on_an_interval(people):
     assert gaps[1] < 0.5 * gaps[0]
 
 
-def test_a_module_starts_from_its_own_parameters_and_stays_as_it_is(people):
-    X, y, groups = people
+def test_a_module_gives_the_initial_parameters_and_is_not_changed(data):
+    X, y, groups = data
     module = smooth()
     before = [tensor.clone() for tensor in module.parameters()]
-    model = fit(people, module, solver=SGD(max_iter=1, learning_rate=1e-9, tol=1.0))
+    model = fit(data, module, solver=SGD(max_iter=1, learning_rate=1e-9, tol=1.0))
     for tensor, old in zip(module.parameters(), before, strict=True):
         torch.testing.assert_close(tensor, old)
     torch.testing.assert_close(model.module_[0].weight, before[0].double(), atol=1e-7, rtol=0)
 
 
-def test_frozen_layers_are_not_trained(people):
+def test_frozen_layers_are_not_trained(data):
     module = smooth()
     module[0].requires_grad_(False)
-    model = fit(people, module)
+    model = fit(data, module)
     torch.testing.assert_close(model.module_[0].weight, module[0].weight.double())
     assert (model.module_[2].weight != module[2].weight).any()
 
 
-@pytest.mark.parametrize("module", [smooth, noisy, None], ids=["smooth", "noisy", "none"])
-def test_same_seed_same_network_whatever_was_drawn_before(module, people):
-    X, _, _ = people
-    first = fit(people, module, solver=AdamPrimalDual(max_iter=3)).decision_function(X)
+@pytest.mark.parametrize("module", [smooth, with_dropout, None], ids=["smooth", "noisy", "none"])
+def test_the_same_seed_gives_the_same_network(module, data):
+    X, _, _ = data
+    first = fit(data, module, solver=AdamPrimalDual(max_iter=3)).decision_function(X)
     torch.manual_seed(17)
     state = torch.get_rng_state()
     np.testing.assert_array_equal(
-        fit(people, module, solver=AdamPrimalDual(max_iter=3)).decision_function(X), first
+        fit(data, module, solver=AdamPrimalDual(max_iter=3)).decision_function(X), first
     )
     torch.testing.assert_close(torch.get_rng_state(), state)
-    other = fit(
-        people, module, solver=AdamPrimalDual(max_iter=3), random_state=1
-    ).decision_function(X)
+    other = fit(data, module, solver=AdamPrimalDual(max_iter=3), random_state=1).decision_function(
+        X
+    )
     assert (other != first).any()
 
 
-def test_dropout_drops_also_where_a_batch_has_room_for_everybody(people):
-    X, y, groups = (part[:100] for part in people)
-    drops, keeps = (
+def test_dropout_is_active_in_full_batches(data):
+    X, y, groups = (part[:100] for part in data)
+    active, inactive = (
         fit((X, y, groups), module, None, solver=AdamPrimalDual(max_iter=3))
-        for module in (noisy, calm)
+        for module in (with_dropout, without_dropout)
     )
-    assert drops.loss_curve_ != keeps.loss_curve_
+    assert active.loss_curve_ != inactive.loss_curve_
 
 
-def test_early_stopping_holds_some_out(people):
-    model = fit(
-        people, early_stopping=True, n_iter_no_change=3, solver=AdamPrimalDual(max_iter=200)
-    )
+def test_early_stopping_uses_held_out_samples(data):
+    model = fit(data, early_stopping=True, n_iter_no_change=3, solver=AdamPrimalDual(max_iter=200))
     assert model.n_iter_ < 200
     assert len(model.validation_loss_curve_) == model.n_iter_
     assert model.constraint_violation_ == 0.0
 
 
-def test_a_warm_start_goes_on_where_the_last_fit_ended(people):
-    X, y, groups = people
+def test_a_warm_start_continues_the_last_fit(data):
+    X, y, groups = data
     turned = np.where(y == 1, "hired", "rejected")
     model = make(
-        noisy, None, warm_start=True, pos_label="hired", solver=AdamPrimalDual(max_iter=60)
+        with_dropout, None, warm_start=True, pos_label="hired", solver=AdamPrimalDual(max_iter=60)
     )
     first = model.fit(X, turned, sensitive_features=groups).loss_curve_
     model.set_params(solver=AdamPrimalDual(max_iter=1)).fit(X, turned, sensitive_features=groups)
@@ -231,20 +231,20 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended(people):
         model.fit(X, turned, sensitive_features=groups)
 
 
-def test_the_first_class_may_be_the_positive_one(people):
-    X, y, groups = people
+def test_the_first_class_may_be_the_positive_one(data):
+    X, y, groups = data
     turned = np.where(y == 1, "hired", "rejected")
     model = make(pos_label="hired").fit(X, turned, sensitive_features=groups)
-    np.testing.assert_array_equal(model.predict(X) == "hired", fit(people).predict(X) == 1)
+    np.testing.assert_array_equal(model.predict(X) == "hired", fit(data).predict(X) == 1)
 
 
-def test_steps_that_explode_leave_the_last_finite_network(people):
-    X, _, _ = people
+def test_steps_that_explode_leave_the_last_finite_network(data):
+    X, _, _ = data
     solver = SGD(learning_rate=1e20, max_iter=3)
     with pytest.warns(
         UserWarning, match="diverged at step .* The best earlier iterate is returned"
     ):
-        model = fit(people, None, solver=solver)
+        model = fit(data, None, solver=solver)
     assert np.isfinite(model.decision_function(X)).all()
 
 
@@ -260,28 +260,28 @@ def test_steps_that_explode_leave_the_last_finite_network(people):
         ({"solver": "sqp"}, ValueError, "SQP needs a model that gives Gram matrices"),
     ],
 )
-def test_what_cannot_be_trained_is_refused(settings, error, message, people):
+def test_invalid_modules_devices_and_solvers_are_refused(settings, error, message, data):
     with pytest.raises(error, match=message):
-        fit(people, **settings)
+        fit(data, **settings)
 
 
-def test_a_module_that_gives_nan_is_refused(people):
+def test_a_module_that_gives_nan_is_refused(data):
     module = smooth()
     module[0].weight.data[0, 0] = torch.nan
     with pytest.raises(ValueError, match="must return finite scores, but that of sample 0 is nan"):
-        fit(people, module)
+        fit(data, module)
 
 
-def test_nan_in_samples_is_refused(people):
-    X, y, groups = people
+def test_nan_in_samples_is_refused(data):
+    X, y, groups = data
     X = np.where(np.arange(len(X))[:, np.newaxis] == 7, np.nan, X)
     for samples in (X, X.reshape(-1, 1, 2, 2), torch.as_tensor(X)):
         with pytest.raises(ValueError, match="contains NaN"):
             make().fit(samples, y, sensitive_features=groups)
 
 
-def test_the_model_of_the_fit_is_public(people):
-    X, _, _ = people
-    model = fit(people)
+def test_the_model_of_the_fit_is_public(data):
+    X, _, _ = data
+    model = fit(data)
     at = TorchModel(model.module_, X)
     np.testing.assert_array_equal(at.evaluate(at.initial()).scores, model.decision_function(X))

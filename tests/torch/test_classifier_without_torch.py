@@ -1,4 +1,4 @@
-"""Where PyTorch is not installed, it is said what to do."""
+"""Without PyTorch the error names the extra to install."""
 
 import sys
 

@@ -31,7 +31,7 @@ def perceptron(X, *sizes):
     return TorchModel(nn.Sequential(*layers[:-1]), X), known.evaluate(parameters)
 
 
-def noisy():
+def with_dropout():
     torch.manual_seed(0)
     hidden = nn.Linear(4, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Dropout(0.5)
     return nn.Sequential(*hidden, nn.Linear(5, 1))
@@ -48,9 +48,9 @@ def test_scores_and_last_layer_are_those_of_the_perceptron_in_numpy(X):
     np.testing.assert_allclose(at.hidden, known.hidden, atol=1e-12)
     last = model.last_layer(at.parameters)
     assert isinstance(last, LinearModel)
-    own = at.parameters[-last.n_parameters :]
+    last_layer = at.parameters[-last.n_parameters :]
     assert model.n_last == last.n_parameters
-    np.testing.assert_allclose(last.scores(own), known.scores, atol=1e-12)
+    np.testing.assert_allclose(last.scores(last_layer), known.scores, atol=1e-12)
 
 
 def convolutional():
@@ -81,7 +81,7 @@ def test_the_gradient_is_that_of_the_scores(make, X):
         assert 2 * gradient @ direction == pytest.approx(slopes @ (ahead - behind), rel=1e-6)
 
 
-def test_points_keep_their_parameters_whatever_is_computed_between(X):
+def test_evaluations_keep_their_parameters(X):
     model, _ = perceptron(X, 5)
     first = model.evaluate(model.initial())
     scores, slopes = first.scores, np.linspace(-1, 1, len(X))
@@ -94,13 +94,13 @@ def test_points_keep_their_parameters_whatever_is_computed_between(X):
 def test_chunks_give_what_all_rows_at_once_give(X, monkeypatch):
     model, _ = perceptron(np.tile(X, (2, 1)), 5, 3)
     parameters, slopes = model.initial(), np.linspace(-1, 1, 60)
-    whole = model.evaluate(parameters)
+    at_once = model.evaluate(parameters)
     monkeypatch.setattr(code, "_CHUNK", 1)  # sixteen samples pass at a time
     chunked = model.evaluate(parameters)
     assert isinstance(chunked, ChunkedPoint)
-    np.testing.assert_allclose(chunked.scores, whole.scores, atol=1e-14)
-    np.testing.assert_allclose(chunked.pull_back(slopes), whole.pull_back(slopes), atol=1e-13)
-    np.testing.assert_allclose(chunked.hidden, whole.hidden, atol=1e-14)
+    np.testing.assert_allclose(chunked.scores, at_once.scores, atol=1e-14)
+    np.testing.assert_allclose(chunked.pull_back(slopes), at_once.pull_back(slopes), atol=1e-13)
+    np.testing.assert_allclose(chunked.hidden, at_once.hidden, atol=1e-14)
 
 
 def test_rows_of_a_jacobian_are_gradients(X):
@@ -111,7 +111,7 @@ def test_rows_of_a_jacobian_are_gradients(X):
     np.testing.assert_allclose(rows, [at.pull_back(cell) for cell in cells], atol=1e-14)
 
 
-def test_samples_taken_keep_their_scores(X):
+def test_a_subset_has_the_scores_of_its_samples(X):
     model, _ = perceptron(X, 5)
     parameters, rows = model.initial(), np.array([3, 3, 17])
     scores = model.evaluate(parameters).scores[rows]
@@ -143,13 +143,13 @@ def test_a_dataset_is_read_as_an_array_is(X):
     )
 
 
-def test_whole_numbers_stay_whole_for_embeddings():
+def test_integers_keep_their_dtype_for_embeddings():
     tokens = torch.arange(6).reshape(3, 2)
     model = TorchModel(nn.Sequential(nn.Embedding(6, 2), nn.Flatten(), nn.Linear(4, 1)), tokens)
     assert model.astype(np.float64).evaluate(model.initial()).scores.shape == (3,)
 
 
-def test_parameters_that_are_frozen_stay_out(X):
+def test_frozen_parameters_are_excluded(X):
     body = nn.Linear(4, 3).requires_grad_(False)
     model = TorchModel(nn.Sequential(body, nn.Tanh(), nn.Linear(3, 1)), X)
     assert model.n_parameters == 4
@@ -159,12 +159,12 @@ def test_parameters_that_are_frozen_stay_out(X):
 
 
 def test_only_weights_are_penalised(X):
-    model = TorchModel(noisy(), X)
-    weights = [tensor.numel() for tensor in noisy().parameters() if tensor.ndim > 1]
+    model = TorchModel(with_dropout(), X)
+    weights = [tensor.numel() for tensor in with_dropout().parameters() if tensor.ndim > 1]
     assert model.ridge(0.5).sum() == 0.5 * sum(weights)
 
 
-def test_one_number_per_sample_is_left_as_it_is_to_begin_with(X):
+def test_one_score_per_sample_is_unchanged_at_the_start(X):
     module = nn.Sequential(nn.Linear(4, 1), nn.Tanh(), nn.Flatten(0))
     model = TorchModel(module, X)
     scores = module(torch.as_tensor(X)).detach().numpy()
@@ -172,8 +172,8 @@ def test_one_number_per_sample_is_left_as_it_is_to_begin_with(X):
     assert model.n_last == 2
 
 
-def test_the_module_given_is_not_changed(X):
-    module = noisy()
+def test_the_module_is_not_changed(X):
+    module = with_dropout()
     before = copy.deepcopy(module.state_dict())
     model = TorchModel(module, X)
     model.batch(np.arange(30)).evaluate(1.0 + model.initial()).pull_back(np.ones(30))
@@ -183,7 +183,7 @@ def test_the_module_given_is_not_changed(X):
 
 
 def test_dropout_and_batch_norm_work_in_batches_alone(X):
-    model, rows = TorchModel(noisy(), X), np.arange(30)
+    model, rows = TorchModel(with_dropout(), X), np.arange(30)
     start = model.initial()
     calm = model.evaluate(start).scores
     batch = model.batch(rows)
@@ -197,8 +197,8 @@ def test_dropout_and_batch_norm_work_in_batches_alone(X):
     torch.testing.assert_close(model.network.module[1].running_mean, learned)
 
 
-def test_parts_that_were_put_to_evaluation_stay_there(X):
-    model = TorchModel(noisy().eval(), X)
+def test_layers_in_evaluation_mode_stay_in_it(X):
+    model = TorchModel(with_dropout().eval(), X)
     batch = model.batch(np.arange(30))
     start = model.initial()
     np.testing.assert_array_equal(batch.evaluate(start).scores, batch.evaluate(start).scores)
@@ -206,11 +206,11 @@ def test_parts_that_were_put_to_evaluation_stay_there(X):
 
 
 def test_batch_norm_is_measured_over_all_samples(X):
-    model = TorchModel(noisy(), X)
+    model = TorchModel(with_dropout(), X)
     parameters = model.initial()
     model.batch(np.arange(3)).evaluate(parameters).pull_back(np.ones(3))
     norm = model.estimate_batch_norm(parameters).network.module[1]
-    entering = noisy()[0](torch.as_tensor(X)).detach()
+    entering = with_dropout()[0](torch.as_tensor(X)).detach()
     torch.testing.assert_close(norm.running_mean, entering.mean(dim=0))
     torch.testing.assert_close(norm.running_var, entering.var(dim=0))
     assert norm.momentum == 0.1
@@ -225,7 +225,7 @@ def test_batch_norm_is_measured_over_all_samples(X):
         (nn.Sequential(nn.Linear(4, 1), nn.Sigmoid()), "Sequential ends in Sigmoid; leave that"),
     ],
 )
-def test_what_gives_no_scores_is_refused(module, message, X):
+def test_modules_without_scores_are_refused(module, message, X):
     with pytest.raises(ValueError, match=message):
         TorchModel(module, X)
 
@@ -236,7 +236,7 @@ def test_a_device_that_is_not_there_is_refused(device, X):
         TorchModel(nn.Linear(4, 1), X, device=device)
 
 
-def test_parameters_of_another_build_are_refused(X):
+def test_parameters_of_another_architecture_are_refused(X):
     model = TorchModel(nn.Linear(4, 1), X)
     with pytest.raises(ValueError, match=r"same architecture, but weight is of shape \(1, 4\)"):
         model.parameters(nn.Linear(3, 1))
